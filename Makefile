@@ -1,0 +1,45 @@
+# make demo: from a fresh clone to a policy that learned.  make test: everything that must hold.
+
+PYTHON ?= python3
+VENV := .venv
+RUN := $(VENV)/bin/python
+TORCH ?= torch==2.13.0
+export TOKENIZERS_PARALLELISM = false
+
+.PHONY: demo test setup bench lint index clean
+
+# What a user needs. The CPU build of PyTorch is enough; set TORCH=torch to take your platform's own build.
+$(VENV)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(RUN) -m pip install --quiet --upgrade pip
+	$(RUN) -m pip install --quiet "$(TORCH)"
+	$(RUN) -m pip install --quiet --editable .
+	@touch $@
+
+# What test, bench, lint and parity need.
+$(VENV)/.developer: $(VENV)/.installed
+	$(RUN) -m pip install --quiet --editable ".[dev,parity,lora,data]"
+	@touch $@
+
+demo: $(VENV)/.installed
+	$(VENV)/bin/rewardlab demo
+
+setup: $(VENV)/.developer
+
+test: setup lint
+	$(RUN) -m rewardlab.index --check
+	$(RUN) -m pytest -n 2
+
+lint: setup
+	$(VENV)/bin/ruff check src tests benchmarks
+	$(VENV)/bin/ruff format --check src tests benchmarks
+	$(VENV)/bin/mypy
+
+index: setup
+	$(RUN) -m rewardlab.index --write
+
+bench: setup
+	$(VENV)/bin/rewardlab bench
+
+clean:
+	rm -rf $(VENV) runs

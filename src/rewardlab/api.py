@@ -1,0 +1,268 @@
+"""rewardlab from Python: load, train, resume, evaluate, answer, export.
+
+from rewardlab import build, train
+
+recipe = build("grpo", {"n": 16})
+result = train(recipe, task="arithmetic", steps=50)
+print(result.summary["before"], result.summary["after"])
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import shutil
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from . import index
+from .core import Problem, Recipe, RewardlabError, Run, Score, Task, Trajectory, Turn, ask
+from .engine.ops import Settings
+from .engine.train import train as run_training
+from .evals.passk import accuracy, count_right, mean_interval, pass_at
+from .kit.files import new_folder, write_json
+from .models import Policy, learner_model, load_policy
+
+
+@dataclass(frozen=True)
+class Result:
+    """A finished run: its folder, its summary, and the live models."""
+
+    out: Path
+    summary: dict[str, Any]
+    run: Run | None = None
+
+
+def train(
+    recipe: Recipe | str, model: str | Policy = "embedded", task: Task | str = "arithmetic", *, steps: int | None = None, seed: int = 0,
+    out: Path | str | None = None, device: str = "auto", dtype: str = "auto", max_new: int | None = None, eval_every: int = 10,
+    eval_problems: int = 200, checkpoint_every: int = 10, micro_tokens: int | None = None, lora_rank: int | None = None,
+    method: str | None = None, settings: Mapping[str, Any] | None = None,
+) -> Result:  # fmt: skip
+    """Train a policy by a recipe (or a method's name) and write everything into a run folder."""
+    recipe, task = _recipe(recipe, settings), _task(task)
+    method = method or recipe.name or "recipe"
+    given = Settings(
+        steps=steps or Settings.steps, seed=seed, eval_every=eval_every, eval_problems=eval_problems,
+        checkpoint_every=checkpoint_every, record_every=eval_every, micro_tokens=micro_tokens or Settings.micro_tokens,
+    )  # fmt: skip
+    folder = _new_run_folder(out, f"{method}-{task.name}-s{seed}")
+    where = {
+        "model": model if isinstance(model, str) else "given",
+        "device": device,
+        "dtype": dtype,
+        "lora_rank": lora_rank,
+    }
+    policy = load_policy(model, device, dtype, lora_rank) if isinstance(model, str) else model
+    run = _start(recipe, policy, task, given, max_new)
+    config = {
+        "name": folder.name, "method": method, "task": task.name, **where, "seed": seed, "steps": given.steps,
+        "max_new": run.max_new, "params": sum(p.numel() for p in policy.parameters()), "formula": str(recipe),
+        "recipe": recipe.to_json(), "source": task.source and dict(task.source), "settings": asdict(given), "versions": versions(),
+    }  # fmt: skip
+    write_json(folder / "config.json", config)
+    return _run(recipe, run, task, given, folder, config, resume=False)
+
+
+def resume(out: Path | str, task: Task | None = None, model: Policy | None = None) -> Result:
+    """Go on with a run as if it had never stopped. A finished run is left as it is.
+
+    task, model: only for runs that were begun in Python with objects that have no name to load them by again.
+    """
+    folder = Path(out)
+    config = _config(folder)
+    if (folder / "summary.json").exists():
+        return Result(folder, json.loads((folder / "summary.json").read_text()))
+    recipe, given = Recipe.from_json(config["recipe"]), Settings(**config["settings"])
+    if task is None and not config["source"]:
+        raise RewardlabError(f"{folder} was trained on a task made in Python; resume it with rewardlab.resume(folder, task=...)")
+    if model is None and config["model"] == "given":
+        raise RewardlabError(f"{folder} began from a model made in Python; resume it with rewardlab.resume(folder, model=...)")
+    task = task or index.task(config["source"]["name"], **config["source"]["options"])
+    policy = model or load_policy(config["model"], config["device"], config["dtype"], config["lora_rank"])
+    run = _start(recipe, policy, task, given, config["max_new"])
+    return _run(recipe, run, task, given, folder, config, resume=any((folder / "checkpoints").glob("step-*")))
+
+
+def plan(recipe: Recipe | str, model: str = "embedded", task: Task | str = "arithmetic", **rest: Any) -> dict[str, Any]:
+    """What `train` with these arguments would compute and need, without training."""
+    recipe, task = _recipe(recipe, rest.get("settings")), _task(task)
+    policy = load_policy(model, rest.get("device") or "auto", rest.get("dtype") or "auto", rest.get("lora_rank"))
+    rows = recipe.update.problems * _rows_per_problem(recipe)
+    asked = policy.read([Trajectory(p) for p in task.test[:50]], [p.prompt for p in task.test[:50]])
+    prompt = sum(len(t) for t in asked) / len(asked)
+    tokens = int(rows * (prompt + (rest.get("max_new") or task.max_new)))
+    weights = sum(p.numel() for p in policy.parameters())
+    trained = (recipe.objective is not None) + len(recipe.also)
+    kept = 1 + len(recipe.also) + ("ref" in recipe.needs)
+    activations = policy.activation_bytes(min(tokens, rest.get("micro_tokens") or Settings.micro_tokens))
+    return {
+        "formula": str(recipe), "columns": [*task.columns, *recipe.needs], "tokens_per_step": tokens, "rows_per_step": rows,
+        "memory_bytes": 4 * weights * (kept + 3 * trained) + activations, "parameters": weights,
+    }  # fmt: skip
+
+
+def evaluate(
+    model: str | Policy, task: Task | str, *, k: Sequence[int] = (1, 8), problems: int = 200, temperature: float = 1.0,
+    seed: int = 0, device: str = "auto", max_new: int | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    """pass@k on held-out problems, with 95% intervals over problems."""
+    task = _task(task)
+    policy = load_policy(model, device) if isinstance(model, str) else model
+    run = _start(Recipe(), policy, task, Settings(seed=seed), max_new)
+    asked, n = task.test[:problems], max(k)
+    right = [sum(row) for row in count_right(asked, run, n, temperature)]
+    found = {f"pass@{i}": _measured([pass_at(i, n, r) for r in right]) for i in k}
+    return {"model": str(model) if isinstance(model, str) else policy.name, "task": task.name, "n": len(asked), **found}
+
+
+def answer(
+    recipe: Recipe | str, model: str | Policy = "embedded", task: Task | str | None = None, prompt: str | None = None, *,
+    problems: int = 100, seed: int = 0, device: str = "auto", max_new: int | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    """Answer one prompt, or a task's held-out problems, by a method's rollout, reward and selection."""
+    recipe = _recipe(recipe)
+    if recipe.select is None or recipe.rollout is None:
+        raise RewardlabError(
+            f"{recipe.name or 'this recipe'} trains a policy and selects no answer; best_of_n and majority_vote do"
+        )
+    if task is None and prompt is None:
+        raise RewardlabError("nothing to answer: give a task or a prompt")
+    one = Task("prompt", (), (ask(prompt or ""),), "exact_match")
+    task = _task(task) if task is not None else one
+    policy = load_policy(model, device) if isinstance(model, str) else model
+    run = _start(recipe, policy, task, Settings(seed=seed), max_new)
+    asked = list(task.test[:problems])
+    groups = recipe.rollout(asked, run)
+    scores = recipe.reward(groups, run) if recipe.reward else [[Score(None)] * len(g) for g in groups]
+    chosen = [recipe.select(g, s, run) for g, s in zip(groups, scores, strict=True)]
+    about = {
+        "method": recipe.name,
+        "model": model if isinstance(model, str) else policy.name,
+        "replies": len(groups[0]),
+    }
+    if prompt is not None:
+        return {**about, "prompt": prompt, "answer": chosen[0]}
+    verdicts = run.verify([[_replied(p, text)] for p, text in zip(asked, chosen, strict=True)], run)
+    single = [sum(s.value or 0.0 for s in row) / len(row) for row in run.verify(groups, run)]
+    tokens = sum(int(t.mask.sum()) for g in groups for t in g)
+    right = [float(row[0].value or 0.0) for row in verdicts]
+    return {
+        **about,
+        "task": task.name,
+        "n": len(asked),
+        "accuracy": _measured(right),
+        "pass@1": _measured(single),
+        "tokens": tokens,
+    }
+
+
+def export(run: Path | str, out: Path | str, last: bool = False) -> dict[str, Any]:
+    """Write a run's policy as an ordinary Hugging Face checkpoint: the best by held-out measure, or the last."""
+    folder = Path(run)
+    _config(folder)
+    source = folder / "model" if last else folder / "best"
+    if not source.is_dir():
+        raise RewardlabError(f"{folder} holds no {source.name} model yet; resume the run with: rewardlab train --resume {folder}")
+    if Path(out).exists() and any(Path(out).iterdir()):
+        raise RewardlabError(f"{out} exists and is not empty; choose a new folder")
+    with new_folder(Path(out)) as new:
+        shutil.copytree(source, new, dirs_exist_ok=True)
+    return {"run": str(folder), "which": "last" if last else "best", "out": str(out)}
+
+
+def demo(out: Path | str = "runs/demo", steps: int = 60) -> Result:
+    """Warm up the embedded policy (cached), train it with GRPO against an exact verifier, and show the gain."""
+    folder, started = Path(out), time.perf_counter()
+    if (folder / "config.json").exists():
+        shutil.rmtree(folder)
+    policy = load_policy("embedded")
+    warmed = time.perf_counter()
+    result = train("grpo", "embedded", "arithmetic", steps=steps, out=folder, eval_every=10, eval_problems=500)
+    seconds = {
+        "warm_up": round(warmed - started, 1),
+        **result.summary["seconds"],
+        "total": round(time.perf_counter() - started, 1),
+    }
+    summary = result.summary | {"seconds": seconds, "parameters": sum(p.numel() for p in policy.parameters())}
+    write_json(folder / "summary.json", summary)
+    return replace(result, summary=summary)
+
+
+# ---- within ----------------------------------------------------------------------------------------------------------
+
+
+def _recipe(recipe: Recipe | str, settings: Mapping[str, Any] | None = None) -> Recipe:
+    return index.build(recipe, settings or {}) if isinstance(recipe, str) else recipe
+
+
+def _task(task: Task | str) -> Task:
+    return index.task(task) if isinstance(task, str) else task
+
+
+def _start(recipe: Recipe, policy: Policy, task: Task, given: Settings, max_new: int | None) -> Run:
+    run = Run(policy, steps=given.steps, seed=given.seed, max_new=max_new or task.max_new)
+    run.verify = index.part("rewards", task.verifier)
+    if "ref" in recipe.needs:
+        run.reference = policy.copy("reference")
+    for learner in recipe.also:
+        run.models[learner.name] = learner_model(learner, policy)
+    return run
+
+
+def _run(recipe: Recipe, run: Run, task: Task, given: Settings, folder: Path, config: dict[str, Any], resume: bool) -> Result:
+    recipe = recipe if recipe.measure else recipe.but(measure=accuracy())
+    about = {k: config[k] for k in ("method", "model", "task", "seed")}
+    try:
+        return Result(folder, run_training(recipe, run, task, given, folder, about, resume), run)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(str(folder)) from None
+
+
+def _new_run_folder(out: Path | str | None, name: str) -> Path:
+    """`out`, or runs/NAME with the first free number behind it."""
+    if out is not None:
+        folder = Path(out)
+        if (folder / "config.json").exists():
+            raise RewardlabError(f"{folder} already holds a run; go on with it by --resume {folder}, or choose another --out")
+    else:
+        tries = (Path("runs") / (name if i == 1 else f"{name}-{i}") for i in range(1, 10_000))
+        folder = next(f for f in tries if not f.exists())
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def _config(folder: Path) -> dict[str, Any]:
+    try:
+        config = json.loads((folder / "config.json").read_text())
+    except (OSError, json.JSONDecodeError) as e:
+        raise RewardlabError(f"{folder} is not a run folder: {e}") from e
+    if "recipe" not in config:
+        raise RewardlabError(f"{folder} is a model checkpoint, not a run folder")
+    return config
+
+
+def versions() -> dict[str, str]:
+    """What a result depends on."""
+    packages = ("rewardlab", "torch", "transformers", "tokenizers", "numpy")
+    return {"python": platform.python_version(), **{p: metadata.version(p) for p in packages}}
+
+
+def _rows_per_problem(recipe: Recipe) -> int:
+    settings = recipe.rollout.settings if recipe.rollout else {}
+    return int(settings.get("n", len(settings.get("fields", (1,)))))
+
+
+def _replied(problem: Problem, text: str) -> Trajectory:
+    import numpy as np
+
+    return Trajectory(problem, (Turn("policy", np.zeros(0, np.int64), text=text),), "end")
+
+
+def _measured(values: Sequence[float]) -> dict[str, Any]:
+    low, high = mean_interval(values)
+    return {"value": sum(values) / len(values), "ci95": [low, high]}

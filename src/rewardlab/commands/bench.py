@@ -1,0 +1,64 @@
+"""Run benchmarks of this checkout: ours and a peer side by side, each in its own process.
+
+  rewardlab bench
+  rewardlab bench generate-embedded --json
+
+`generate-embedded` is benchmarks/generate_embedded.py; run with --json it prints one JSON document: a row, or a list of
+rows, with name, ratio, ours, peer, unit, settings. Modules whose name starts with _ are not benchmarks.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+HELP = "run the benchmarks of this checkout"
+
+
+def flags(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("names", nargs="*", metavar="NAME", help="which (default: all)")
+
+
+def run(args: argparse.Namespace) -> list[dict[str, Any]]:
+    from rewardlab import catalogue, index
+
+    root = catalogue.repository()
+    if root is None or not (root / "benchmarks").is_dir():
+        raise index.error("there are no benchmarks here; run `rewardlab bench` from a checkout (pip install -e .)")
+    known = {p.stem.replace("_", "-"): p for p in sorted((root / "benchmarks").glob("*.py")) if p.stem[0] != "_"}
+    names = [name.replace("_", "-") for name in args.names]
+    for name in names:
+        if name not in known:
+            raise index.unknown("benchmark", name, known)
+    return [row for name in names or known for row in measure(name, known[name])]
+
+
+def measure(name: str, path: Path) -> list[dict[str, Any]]:
+    """The rows of one benchmark, run in a process of its own; a failure is a row with its error."""
+    print(f"{name} ...", file=sys.stderr, flush=True)
+    began = time.monotonic()
+    done = subprocess.run([sys.executable, str(path), "--json"], cwd=path.parents[1], stdout=subprocess.PIPE, text=True)
+    print(f"{name}: {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
+    if done.returncode:
+        return [{"name": name, "error": f"exit code {done.returncode}"}]
+    try:
+        rows = json.loads(done.stdout)
+    except ValueError:
+        return [{"name": name, "error": "did not print one JSON document"}]
+    return rows if isinstance(rows, list) else [rows]
+
+
+def show(document: list[dict[str, Any]]) -> None:
+    from .tables import table
+
+    columns = ("name", "ratio", "ours", "peer", "unit")
+    table(columns, [[row.get(k, row.get("error") if k == "unit" else None) for k in columns] for row in document])
+
+
+def exit_code(document: list[dict[str, Any]]) -> int:
+    return 1 if any("error" in row for row in document) else 0

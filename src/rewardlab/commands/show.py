@@ -1,0 +1,60 @@
+"""Show a method, or a stack of them: idea, formula as composed, what it changes, claim and verdict, flags.
+
+rewardlab show grpo
+rewardlab show grpo+a+b
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from typing import Any
+
+HELP = "show a method: idea, formula, what it changes, claim and result, flags"
+
+
+def flags(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("method", metavar="METHOD", help="a method, or several stacked: grpo+a+b")
+
+
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    from rewardlab import catalogue
+
+    return catalogue.row(args.method)
+
+
+def show(document: Mapping[str, Any]) -> None:
+    from .tables import heading, lines
+
+    heading(f"{document['name']}  {document.get('title') or ''}".rstrip())
+    lines(document["idea"])
+    if document.get("text"):
+        lines("\n" + document["text"])
+    heading("Formula")
+    lines(document["formula"])
+    if document["baseline"]:
+        heading(f"Changes against {document['baseline']}")
+        lines(_changes(document["changes"]) or "nothing but its defaults")
+    for method in document.get("methods", [document]):
+        heading("Claim" if method is document else f"Claim of {method['name']}")
+        lines(f"{method['claim']}\nverdict: {method['verdict']}" if method["claim"] else "none")
+    _flags(document["parameters"])
+    if document.get("reference"):
+        heading("Source")
+        lines(f"{document['reference']}\n{document['path']}")
+
+
+def _flags(parameters: list[list[Any]]) -> None:
+    from .tables import heading, table
+
+    heading("Flags")
+    table(("flag", "type", "default", "of"), parameters)
+
+
+def _changes(changes: Mapping[str, list[str | None]]) -> str:
+    found = []
+    for slot, (before, after) in changes.items():
+        sides = (("-", before), ("+", after))
+        marked = [f"{sign} {line}" for sign, text in sides for line in (text or "").splitlines()]
+        found.append("\n".join([slot, *(f"  {line}" for line in marked)]))
+    return "\n".join(found)

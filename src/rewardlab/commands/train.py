@@ -1,0 +1,109 @@
+"""Train a policy by a method on a task.
+
+  rewardlab train grpo --task arithmetic --steps 40 --n 8 --lr 1e-4
+  rewardlab train grpo --task mine.jsonl --prompt-column question --answer-column answer --reward mine.py:score
+  rewardlab train --resume runs/mine
+
+Methods stack (grpo+a+b). Their settings are flags: `rewardlab show METHOD` lists them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import operator
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from . import flags as shared
+
+HELP = "train a policy by a method, or go on with a run (--resume DIR)"
+SETTINGS = True
+PASSED = (
+    *("model", "steps", "seed", "out", "device", "dtype", "max_new", "method"),
+    *("eval_every", "eval_problems", "checkpoint_every", "micro_tokens"),
+)
+
+
+def flags(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("method", nargs="?", metavar="METHOD", help="a method, or several stacked: grpo+a+b")
+    shared.task_flags(parser)
+    shared.model_flags(parser)
+    count = shared.count
+    parser.add_argument("--dtype", choices=("auto", "float32", "bfloat16"), default="auto")
+    parser.add_argument("--steps", type=count, metavar="N", help="training steps (default: the task's)")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="folder of the run")
+    parser.add_argument("--resume", type=Path, metavar="DIR", help="go on with the run in this folder")
+    text = "FILE.py:function or the name of a reward, in place of the method's own; several are summed"
+    parser.add_argument("--reward", action="append", default=[], metavar="REWARD", help=text)
+    parser.add_argument("--dry-run", action="store_true", help="only say what it needs: columns, tokens, memory")
+    often = parser.add_argument_group("how often, how much")
+    often.add_argument("--eval-every", type=count, default=10, metavar="N", help="steps between evaluations")
+    often.add_argument("--eval-problems", type=count, default=200, metavar="N", help="held-out problems per evaluation")
+    often.add_argument("--checkpoint-every", type=count, default=10, metavar="N", help="steps between checkpoints")
+    often.add_argument("--micro-tokens", type=count, metavar="N", help="tokens per micro-batch (changes no gradient)")
+
+
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    if args.resume:
+        refuse_besides_resume(args)
+    asked = {} if args.resume else request(args)
+
+    from rewardlab import api
+
+    if args.dry_run:
+        return api.plan(**asked)
+    result = api.resume(args.resume) if args.resume else api.train(**asked)
+    return {"out": str(result.out), **result.summary}
+
+
+def show(document: Mapping[str, Any]) -> None:
+    from .tables import facts, heading, lines, outcome
+
+    if "formula" not in document:
+        outcome(document)
+        return
+    heading("Formula")
+    lines(document["formula"])
+    heading("Needs")
+    memory = {"memory": f"{document['memory_bytes'] / 2**30:.2f} GiB"} if "memory_bytes" in document else {}
+    rest = {k: v for k, v in document.items() if k not in ("formula", "memory_bytes")}
+    facts({k.replace("_", " "): v for k, v in (rest | memory).items()})
+
+
+def refuse_besides_resume(args: argparse.Namespace) -> None:
+    from rewardlab.core import RewardlabError
+
+    besides = [*filter(None, [args.method]), *sorted(args.given - {"--resume", "--json"}), *args.settings]
+    if besides:
+        raise RewardlabError(f"--resume goes on with a run as it was begun; drop {', '.join(besides)}")
+
+
+def request(args: argparse.Namespace) -> dict[str, Any]:
+    """The arguments of `api.train` that these flags stand for."""
+    from rewardlab.core import RewardlabError
+
+    if not args.method:
+        raise RewardlabError("which method? rewardlab train METHOD --task TASK (rewardlab list shows them)")
+    recipe, settings = shared.load_recipe(args)
+    if args.reward:
+        recipe = recipe.but(reward=functools.reduce(operator.add, map(load_reward, args.reward)))
+    passed = {name: getattr(args, name) for name in PASSED}
+    return {"recipe": recipe, "task": shared.load_task(args), "settings": settings, **passed}
+
+
+def load_reward(written: str) -> Any:
+    """`FILE.py:function`, or the name of a reward part, with options: `length:limit=40`."""
+    from rewardlab import index
+    from rewardlab.core import RewardlabError
+
+    path, _, function = written.rpartition(":")
+    if path.endswith(".py"):
+        if not Path(path).is_file():
+            raise RewardlabError(f"there is no reward file {path}")
+        return index.part("rewards", "from_file", path=str(Path(path).resolve()), function=function)
+    if written.endswith(".py"):
+        raise RewardlabError(f"which function of {written}? write --reward {written}:FUNCTION")
+    name, _, options = written.partition(":")
+    return index.part("rewards", name, **index.parse_options(options))

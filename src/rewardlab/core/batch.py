@@ -1,0 +1,117 @@
+"""The tensors of one update. Slicing a Batch slices everything in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .errors import RewardlabError
+
+
+@dataclass
+class Events:
+    """Rewards of one term: `reward` (B, T), and where one was `given` (B, T)."""
+
+    reward: Tensor
+    given: Tensor
+
+    def __getitem__(self, index: Any) -> Events:
+        return Events(self.reward[index], self.given[index])
+
+
+@dataclass
+class Outputs:
+    """What a model says of a batch, with gradient. All (B, T) and aligned with `Batch.ids`: position t speaks of ids[:, t].
+
+    value: of the text up to and including position t; the state in which decision t was made is at t - 1.
+    extra: what objectives computed inside the chunked head, by name.
+    """
+
+    logprobs: Tensor | None = None
+    entropy: Tensor | None = None
+    value: Tensor | None = None
+    hidden: Tensor | None = None
+    extra: dict[str, Tensor] = field(default_factory=dict)
+
+    def tensors(self) -> dict[str, Tensor]:
+        own = {k: getattr(self, k) for k in ("logprobs", "entropy", "value", "hidden")}
+        return {k: v for k, v in own.items() if v is not None} | {f"extra.{k}": v for k, v in self.extra.items()}
+
+    @classmethod
+    def of(cls, tensors: dict[str, Tensor]) -> Outputs:
+        own = {k: v for k, v in tensors.items() if not k.startswith("extra.")}
+        return cls(**own, extra={k[6:]: v for k, v in tensors.items() if k.startswith("extra.")})
+
+
+@dataclass
+class Batch:
+    """Rollouts of one step as tensors, (B, T) unless said, right-padded, rows of a group side by side.
+
+    ids (B, T, *shape); mask: where the learning policy decided; length (B,); old: log-probs under the weights that wrote
+    them; reward: the sum of all rewards at their positions, given: where one fell; parts: the same per named term,
+    unweighted; group (B,): 0 .. G-1, ascending; credit: what the credit chain made of it; rows: (trajectory, score).
+    Further columns (ref, value, weights) live in `columns` and read as attributes.
+    """
+
+    ids: Tensor
+    mask: Tensor
+    length: Tensor
+    old: Tensor
+    reward: Tensor
+    given: Tensor
+    group: Tensor
+    parts: dict[str, Events] = field(default_factory=dict)
+    credit: Tensor | None = None
+    rows: list[Any] = field(default_factory=list)
+    columns: dict[str, Tensor] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return self.ids.shape[0]
+
+    def __getattr__(self, name: str) -> Tensor:
+        columns = self.__dict__.get("columns", {})
+        if name in columns:
+            return columns[name]
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise RewardlabError(f"this batch has no column {name!r}; a part that reads it declares needs=({name!r},)")
+
+    @property
+    def groups(self) -> int:
+        return int(self.group[-1]) + 1 if len(self) else 0
+
+    @property
+    def heads(self) -> Tensor:
+        """(G,) the first row of each group."""
+        first = torch.ones_like(self.group, dtype=torch.bool)
+        first[1:] = self.group[1:] != self.group[:-1]
+        return first.nonzero().squeeze(-1)
+
+    @property
+    def width(self) -> int:
+        return self.ids.shape[1]
+
+    def __getitem__(self, rows: Tensor) -> Batch:
+        """The rows at these indices, trimmed to the longest of them, groups renumbered."""
+        rows = torch.as_tensor(rows, device=self.ids.device)
+        width = int(self.length[rows].max()) if len(rows) else 0
+
+        def cut(x: Tensor) -> Tensor:
+            return x[rows][:, :width] if x.dim() > 1 and x.shape[1] == self.width else x[rows]
+
+        return Batch(
+            ids=self.ids[rows][:, :width],
+            mask=cut(self.mask),
+            length=self.length[rows],
+            old=cut(self.old),
+            reward=cut(self.reward),
+            given=cut(self.given),
+            group=torch.unique_consecutive(self.group[rows], return_inverse=True)[1],
+            parts={k: Events(cut(e.reward), cut(e.given)) for k, e in self.parts.items()},
+            credit=None if self.credit is None else cut(self.credit),
+            rows=[self.rows[i] for i in rows.tolist()] if self.rows else [],
+            columns={k: cut(v) for k, v in self.columns.items()},
+        )

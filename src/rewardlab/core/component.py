@@ -1,0 +1,190 @@
+"""Parts: functions whose keyword-only arguments are hyperparameters.
+
+Calling a part binds them, so every recipe prints as its formula, saves as JSON, loads back, and refuses an unknown name.
+
+    @credit
+    def scale(a, batch, run, *, by=2.0): return a * by
+
+    scale(by=3.0)          a bound part: prints `scale(by=3.0)`, and runs as part(a, batch, run)
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import inspect
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar, Self
+
+from .errors import RewardlabError, unknown
+
+
+class Part:
+    """A function with its hyperparameters bound. Subclasses are the slots of a recipe, with their algebra."""
+
+    slot: ClassVar[str] = "part"
+
+    def __init__(self, function: Callable, given: dict[str, Any] | None = None, **traits: Any):
+        self.function = function
+        self.given = dict(given or {})
+        self.traits = traits
+
+    @property
+    def name(self) -> str:
+        return self.function.__name__
+
+    @functools.cached_property
+    def settings(self) -> dict[str, Any]:
+        return hyperparameters(self.function) | self.given
+
+    @property
+    def of(self) -> tuple[Part, ...]:
+        """The parts this one is made of: parts given as hyperparameters, or the operands of an expression."""
+        return tuple(v for v in self.settings.values() if isinstance(v, Part))
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Columns that the engine must compute before this part runs."""
+        own = tuple(self.traits.get("needs", ()))
+        return tuple(dict.fromkeys((*own, *(n for part in self.of for n in part.needs))))
+
+    def walk(self) -> Iterator[Part]:
+        yield self
+        for part in self.of:
+            yield from part.walk()
+
+    def contains(self, other: Part) -> bool:
+        return any(part == other for part in self.walk())
+
+    def __call__(self, *inputs: Any) -> Any:
+        return self.function(*inputs, **self.settings)
+
+    def __str__(self) -> str:
+        defaults = hyperparameters(self.function)
+        shown = (f"{k}={_show(v)}" for k, v in self.given.items() if v != defaults.get(k))
+        return f"{self.name}({', '.join(shown)})"
+
+    __repr__ = __str__
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Part) and self.to_json() == other.to_json()
+
+    def __hash__(self) -> int:
+        return hash(str(self))
+
+    def to_json(self) -> dict[str, Any]:
+        where = f"{self.function.__module__}:{self.function.__qualname__}"
+        return {"part": where, "with": {k: _plain(v) for k, v in self.given.items()}}
+
+
+class Expression(Part):
+    """Parts joined by an operator. `join` shows it, `rank` decides on brackets."""
+
+    symbol: ClassVar[str] = ""
+    rank: ClassVar[int] = 0
+
+    def __init__(self, *of: Any):
+        self._of = of
+        self.traits = {}
+
+    @property
+    def of(self) -> tuple[Part, ...]:
+        return tuple(x for x in self._of if isinstance(x, Part))
+
+    @property
+    def name(self) -> str:
+        return type(self).__name__
+
+    def __str__(self) -> str:
+        return f" {self.symbol} ".join(self._bracket(x) for x in self._of)
+
+    __repr__ = __str__
+
+    def _bracket(self, x: Any) -> str:
+        return f"({x})" if isinstance(x, Expression) and x.rank < self.rank else _show(x)
+
+    def to_json(self) -> dict[str, Any]:
+        where = f"{type(self).__module__}:{type(self).__qualname__}"
+        return {"expression": where, "of": [_plain(x) for x in self._of]}
+
+    @classmethod
+    def join(cls, *of: Any) -> Self:
+        """Join, flattening operands that are already joined by this operator."""
+        return cls(*(y for x in of for y in (x._of if type(x) is cls else (x,))))
+
+
+class Template:
+    """What a decorator leaves in place of a function: call it with hyperparameters to get a part."""
+
+    def __init__(self, function: Callable, make: type[Part], traits: dict[str, Any]):
+        functools.update_wrapper(self, function)
+        self.function, self.make, self.traits = function, make, traits
+
+    def __call__(self, **given: Any) -> Any:
+        known = hyperparameters(self.function)
+        for name in given:
+            if name not in known:
+                raise unknown(f"hyperparameter of {self.function.__name__}", name, known)
+        missing = [k for k, v in known.items() if v is inspect.Parameter.empty and k not in given]
+        if missing:
+            raise RewardlabError(f"{self.function.__name__} needs {', '.join(missing)}")
+        return self.make(self.function, given, **self.traits)
+
+    def __repr__(self) -> str:
+        return f"<{self.make.slot} {self.function.__name__}>"
+
+
+def hyperparameters(function: Callable) -> dict[str, Any]:
+    """Keyword-only arguments and their defaults (`inspect.Parameter.empty` where one must be given)."""
+    parameters = inspect.signature(function).parameters.values()
+    return {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
+
+
+def decorator(make: type[Part], **defaults: Any) -> Callable:
+    """A decorator that turns functions into templates of a slot; usable bare or with traits."""
+
+    def decorate(function: Callable | None = None, **traits: Any) -> Any:
+        if function is None:
+            return lambda f: Template(f, make, defaults | traits)
+        return Template(function, make, defaults | traits)
+
+    return decorate
+
+
+def load(data: Any) -> Any:
+    """The inverse of `to_json`: rebuild parts from plain data."""
+    if isinstance(data, list):
+        return [load(x) for x in data]
+    if not isinstance(data, dict):
+        return data
+    if "part" in data:
+        return _find(data["part"])(**{k: load(v) for k, v in data["with"].items()})
+    if "expression" in data:
+        return _find(data["expression"])(*(load(x) for x in data["of"]))
+    return {k: load(v) for k, v in data.items()}
+
+
+def _find(where: str) -> Any:
+    module, _, name = where.partition(":")
+    try:
+        return functools.reduce(getattr, name.split("."), importlib.import_module(module))
+    except (ImportError, AttributeError) as e:
+        raise RewardlabError(f"cannot find the part {where}: {e}") from e
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Part):
+        return value.to_json()
+    if isinstance(value, list | tuple):
+        return [_plain(x) for x in value]
+    if isinstance(value, dict):
+        return {k: _plain(v) for k, v in value.items()}
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    raise RewardlabError(f"a hyperparameter must be plain data or a part, not {type(value).__name__}")
+
+
+def _show(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:g}"
+    return str(value) if isinstance(value, Part) else repr(value)

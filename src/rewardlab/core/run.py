@@ -1,0 +1,88 @@
+"""The state of a training run, and what the loop asks of a policy."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+
+from .batch import Batch, Outputs
+from .problem import Message
+from .trajectory import Sampling, Trajectory
+
+
+class Policy(Protocol):
+    """A model that decides. Text, latents and motor commands go through the same five calls."""
+
+    name: str
+    device: torch.device
+    context: int
+
+    def read(self, trajectories: Sequence[Trajectory], messages: Sequence[Sequence[Message]]) -> list[Trajectory]:
+        """Append messages through the chat template. Earlier turns are never tokenised again."""
+
+    def write(self, trajectories: Sequence[Trajectory], replies: Sequence[str]) -> list[Trajectory]:
+        """Append recorded replies, ended, as decisions of this policy: what supervised and preference learning train on."""
+
+    def extend(self, trajectories: Sequence[Trajectory], sampling: Sampling, rng: torch.Generator) -> list[Trajectory]:
+        """Draw one reply for each trajectory. The one sampling primitive; rows may come back unfinished."""
+
+    def score(self, trajectories: Sequence[Trajectory]) -> list[np.ndarray]:
+        """Log-prob of every position of any text, (len,), without gradient."""
+
+    def evaluate(self, batch: Batch, wants: Sequence[str] = ("logprobs",), per_token: Sequence[Any] = ()) -> Outputs:
+        """Log-probs and what else is wanted, (B, T), with gradient."""
+
+
+@dataclass
+class Run:
+    """All that changes while training. Methods keep their own state in `memory`, as plain data; it is saved with the run.
+
+    `rng(purpose)` gives the random stream of a purpose (data, rollout, environment, eval) at this step. Streams are keyed by
+    (seed, purpose, step), so no generator state needs to be saved, and using one never moves another. `verify` is the
+    task's own verifier, as a reward.
+    """
+
+    policy: Any
+    reference: Any = None
+    models: dict[str, Any] = field(default_factory=dict)
+    step: int = 0
+    steps: int = 1
+    seed: int = 0
+    max_new: int = 128
+    verify: Any = None
+    memory: dict[str, Any] = field(default_factory=dict)
+    metrics: dict[str, float] = field(default_factory=dict)
+    _streams: dict[str, torch.Generator] = field(default_factory=dict, repr=False)
+    _streams_step: int = field(default=-1, repr=False)
+
+    @property
+    def progress(self) -> float:
+        """How much of the run is done, 0 to 1."""
+        return min(1.0, self.step / max(1, self.steps))
+
+    def rng(self, purpose: str) -> torch.Generator:
+        if self._streams_step != self.step:
+            self._streams, self._streams_step = {}, self.step
+        if purpose not in self._streams:
+            self._streams[purpose] = stream(self.seed, purpose, self.step)
+        return self._streams[purpose]
+
+    def log(self, name: str, value: float) -> None:
+        """Add a number to this step's metrics."""
+        self.metrics[name] = float(value)
+
+
+def stream(*key: Any) -> torch.Generator:
+    """A generator whose seed depends on the key alone."""
+    digest = hashlib.blake2b(repr(key).encode(), digest_size=8).digest()
+    return torch.Generator().manual_seed(int.from_bytes(digest, "little") >> 1)
+
+
+def seed_of(*key: Any) -> int:
+    """A 63-bit seed that depends on the key alone."""
+    return int.from_bytes(hashlib.blake2b(repr(key).encode(), digest_size=8).digest(), "little") >> 1

@@ -1,0 +1,145 @@
+"""What a policy did: decisions, their log-probabilities, and the text in between."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from .problem import Message, Problem
+
+
+@dataclass(frozen=True, eq=False)
+class Turn:
+    """A run of consecutive decisions by one author.
+
+    author: which policy's decisions these are (recorded replies are written in the name of the policy that learns
+        from them); None for what is only read: prompts, tool results.
+    ids: (n, *shape), tokens, latents or motor commands.
+    logprobs: (n,) of the raw policy, None where it never drew them.
+    sampled: (n,) of the distribution really drawn from, after temperature, top-k and top-p.
+    step: the training step whose weights wrote it, -1 for recorded text.
+    """
+
+    author: str | None
+    ids: np.ndarray
+    logprobs: np.ndarray | None = None
+    sampled: np.ndarray | None = None
+    text: str = ""
+    images: tuple = ()
+    step: int = -1
+
+    def cut(self, n: int, text: str = "") -> Turn:
+        """The first n decisions."""
+        keep = (None if x is None else x[:n] for x in (self.logprobs, self.sampled))
+        return Turn(self.author, self.ids[:n], *keep, text, self.images, self.step)
+
+
+@dataclass(frozen=True, eq=False)
+class Trajectory:
+    """One attempt at a problem.
+
+    stop: why it ended ("end", "stop", "predicate", "length"), None while it may go on.
+    path: the branch, as child numbers from the root, so that shared prefixes are known.
+    steps: index of the last decision of each reasoning step, in token positions; set by a splitter.
+    """
+
+    problem: Problem
+    turns: tuple[Turn, ...] = ()
+    stop: str | None = None
+    path: tuple[int, ...] = ()
+    tag: str = ""
+    steps: tuple[int, ...] = ()
+
+    def __len__(self) -> int:
+        return sum(len(t.ids) for t in self.turns)
+
+    @property
+    def ids(self) -> np.ndarray:
+        return np.concatenate([t.ids for t in self.turns]) if self.turns else np.zeros(0, np.int64)
+
+    def mask_of(self, author: str = "policy") -> np.ndarray:
+        """(len,) True where `author` decided."""
+        return np.concatenate([np.full(len(t.ids), t.author == author) for t in self.turns] or [np.zeros(0, bool)])
+
+    @property
+    def mask(self) -> np.ndarray:
+        return self.mask_of("policy")
+
+    def column(self, name: str, missing: float = np.nan) -> np.ndarray:
+        """(len,) `logprobs` or `sampled` over all turns; `missing` where nothing was drawn."""
+        parts = [getattr(t, name) for t in self.turns]
+        filled = [np.full(len(t.ids), missing, np.float32) if x is None else x for t, x in zip(self.turns, parts, strict=True)]
+        return np.concatenate(filled) if filled else np.zeros(0, np.float32)
+
+    def _runs(self) -> Iterator[tuple[int, list[Turn]]]:
+        """Maximal runs of turns by one author, each with the position just after it."""
+        run: list[Turn] = []
+        position = 0
+        for turn in self.turns:
+            if run and turn.author != run[-1].author:
+                yield position, run
+                run = []
+            run.append(turn)
+            position += len(turn.ids)
+        if run:
+            yield position, run
+
+    @property
+    def replies(self) -> list[str]:
+        """The text of each reply; a reply written over several updates is one."""
+        return ["".join(t.text for t in run) for _, run in self._runs() if run[0].author is not None]
+
+    @property
+    def ends(self) -> list[int]:
+        """Position of the last decision of each reply."""
+        return [end - 1 for end, run in self._runs() if run[0].author is not None]
+
+    @property
+    def reply(self) -> str:
+        """The last reply, empty if there is none."""
+        replies = self.replies
+        return replies[-1] if replies else ""
+
+    def plus(self, turn: Turn, stop: str | None = None) -> Trajectory:
+        return replace(self, turns=(*self.turns, turn), stop=stop)
+
+    def cut(self, n: int, decode: Callable[[np.ndarray], str] = lambda ids: "") -> Trajectory:
+        """The first n positions, open for going on; `decode` gives the text of a turn that is cut inside."""
+        turns: list[Turn] = []
+        left = n
+        for turn in self.turns:
+            if left <= 0:
+                break
+            turns.append(turn if len(turn.ids) <= left else turn.cut(left, decode(turn.ids[:left])))
+            left -= len(turn.ids)
+        return replace(self, turns=tuple(turns), stop=None, steps=tuple(s for s in self.steps if s < n))
+
+
+Group = list[Trajectory]
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How to draw replies.
+
+    stop: strings that end a reply (kept in it); stop_when(text) -> bool ends it by predicate, asked at every new line.
+    enough: return as soon as so many rows have finished; the others come back open (`stop is None`).
+    """
+
+    max_new: int = 128
+    temperature: float = 1.0
+    top_p: float = 1.0
+    top_k: int = 0
+    stop: tuple[str, ...] = ()
+    stop_when: Callable[[str], bool] | None = field(default=None, compare=False)
+    enough: int | None = None
+
+    @property
+    def raw(self) -> bool:
+        """Whether the policy is drawn from as it is."""
+        return self.temperature == 1.0 and self.top_p >= 1.0 and self.top_k <= 0
+
+
+__all__ = ["Group", "Message", "Problem", "Sampling", "Trajectory", "Turn"]

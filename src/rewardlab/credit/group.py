@@ -1,0 +1,57 @@
+"""Credit relative to the group: how much better than the other answers to the same problem.
+
+Statistics run over reward events (`batch.given`), so an outcome reward (one event per row) and process rewards (one per
+step) share the same functions. Rows without a verdict have no event: they enter no statistic and get no credit.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from ..core import Batch, Run, credit
+
+
+def group_sums(x: Tensor, batch: Batch) -> Tensor:
+    """(G,) sums of x (B, T) over each group."""
+    return x.new_zeros(batch.groups).index_add(0, batch.group, x.sum(1))
+
+
+@credit
+def center(a: Tensor, batch: Batch, run: Run) -> Tensor:
+    """Subtract the mean event of the group."""
+    count = group_sums(batch.given.float(), batch).clamp(min=1)
+    mean = group_sums(torch.where(batch.given, a, 0.0), batch) / count
+    return torch.where(batch.given, a - mean[batch.group, None], 0.0)
+
+
+@credit
+def scale_by_std(a: Tensor, batch: Batch, run: Run, *, eps: float = 1e-4) -> Tensor:
+    """Divide by the standard deviation (unbiased) of the group's events, plus eps."""
+    count = group_sums(batch.given.float(), batch)
+    mean = group_sums(torch.where(batch.given, a, 0.0), batch) / count.clamp(min=1)
+    off = torch.where(batch.given, a - mean[batch.group, None], 0.0)
+    std = (group_sums(off.square(), batch) / (count - 1).clamp(min=1)).sqrt()
+    return a / (std[batch.group, None] + eps)
+
+
+@credit
+def leave_one_out(a: Tensor, batch: Batch, run: Run) -> Tensor:
+    """Subtract the mean event of the group's other rows; a row with no others keeps no credit.
+
+    Kool et al. 2019; Ahmadian et al. 2024, arXiv:2402.14740
+    """
+    given = batch.given.float()
+    count, total = given.sum(1), torch.where(batch.given, a, 0.0).sum(1)
+    others = group_sums(given, batch)[batch.group] - count
+    baseline = (group_sums(torch.where(batch.given, a, 0.0), batch)[batch.group] - total) / others.clamp(min=1)
+    return torch.where(batch.given & (others > 0)[:, None], a - baseline[:, None], 0.0)
+
+
+@credit
+def whiten(a: Tensor, batch: Batch, run: Run, *, eps: float = 1e-8) -> Tensor:
+    """Zero mean and unit variance over all decided positions of the batch."""
+    chosen = a[batch.mask]
+    if chosen.numel() < 2:
+        return a
+    return torch.where(batch.mask, (a - chosen.mean()) / (chosen.var() + eps).sqrt(), 0.0)

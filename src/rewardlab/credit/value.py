@@ -1,0 +1,74 @@
+"""Credit over time: what followed a decision, and what a critic expected."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from ..core import Batch, Run, credit
+
+BLOCK = 512
+
+
+def discounted_sums(x: Tensor, decay: float) -> Tensor:
+    """y[:, t] = sum over s >= t of decay^(s-t) x[:, s], for x (B, D), in blocks of matrix products."""
+    if decay == 1.0:
+        return x.flip(1).cumsum(1).flip(1)
+    y = torch.empty_like(x)
+    after = x.new_zeros(x.shape[0])
+    for start in reversed(range(0, x.shape[1], BLOCK)):
+        part = x[:, start : start + BLOCK]
+        n = part.shape[1]
+        power = torch.arange(n, device=x.device)
+        lag = power[:, None] - power[None, :]
+        matrix = torch.where(lag >= 0, decay ** lag.clamp(min=0).to(x.dtype), 0.0)
+        y[:, start : start + BLOCK] = part @ matrix + after[:, None] * decay ** (n - power).to(x.dtype)
+        after = y[:, start]
+    return y
+
+
+def over_decisions(x: Tensor, mask: Tensor, decay: float) -> Tensor:
+    """`discounted_sums` over the decided positions alone; time does not pass where the policy only reads."""
+    if decay == 1.0:
+        return torch.where(mask, discounted_sums(torch.where(mask, x, 0.0), 1.0), 0.0)
+    order = torch.argsort((~mask).int(), dim=1, stable=True)
+    packed = torch.where(mask, x, 0.0).gather(1, order)
+    return torch.where(mask, torch.zeros_like(x).scatter(1, order, discounted_sums(packed, decay)), 0.0)
+
+
+def value_before(value: Tensor, mask: Tensor) -> Tensor:
+    """V of the state in which each decision was made: `value` speaks of the text up to and including a position."""
+    return torch.where(mask, value.roll(1, 1), 0.0)
+
+
+def next_decision(v: Tensor, mask: Tensor) -> Tensor:
+    """For each decided position, v at the row's next one; 0 after the last."""
+    order = torch.argsort((~mask).int(), dim=1, stable=True)
+    packed = torch.where(mask, v, 0.0).gather(1, order)
+    following = torch.cat((packed[:, 1:], packed.new_zeros(len(v), 1)), 1)
+    return torch.where(mask, torch.zeros_like(v).scatter(1, order, following), 0.0)
+
+
+@credit
+def to_go(a: Tensor, batch: Batch, run: Run, *, gamma: float = 1.0) -> Tensor:
+    """Every decision gets the (discounted) sum of what follows it; an outcome reward spreads over the whole reply."""
+    return over_decisions(a, batch.mask, gamma)
+
+
+@credit(needs=("value",))
+def gae(a: Tensor, batch: Batch, run: Run, *, gamma: float = 1.0, lam: float = 0.95) -> Tensor:
+    """Generalised advantage estimation:  A_t = sum_k (gamma lam)^k (r_{t+k} + gamma V_{t+k+1} - V_{t+k}).
+
+    Schulman et al. 2016, arXiv:1506.02438
+    """
+    v = value_before(batch.value, batch.mask)
+    delta = a + gamma * next_decision(v, batch.mask) - v
+    return over_decisions(delta, batch.mask, gamma * lam)
+
+
+@credit(needs=("value",))
+def lambda_return(a: Tensor, batch: Batch, run: Run, *, gamma: float = 1.0, lam: float = 0.95) -> Tensor:
+    """What a critic should have said: GAE plus its own value."""
+    v = value_before(batch.value, batch.mask)
+    delta = a + gamma * next_decision(v, batch.mask) - v
+    return over_decisions(delta, batch.mask, gamma * lam) + v

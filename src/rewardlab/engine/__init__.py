@@ -1,0 +1,1 @@
+"""The embedded trainer. It knows no method."""

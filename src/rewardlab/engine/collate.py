@@ -1,0 +1,126 @@
+"""From trajectories and scores to a Batch, and from a Batch to micro-batches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..core import Batch, Events, Group, RewardlabError, Run, Score, Scores
+
+
+def collate(groups: list[Group], scores: Scores | None, device: torch.device, author: str = "policy") -> Batch:
+    """Stack rollouts, right-padded. Rewards land on decisions of `author`: an event elsewhere moves to the one before it."""
+    rows = [t for group in groups for t in group]
+    if not rows:
+        raise RewardlabError("the rollout gave no trajectory to learn from")
+    flat = [s for row in scores for s in row] if scores is not None else [Score(None)] * len(rows)
+    length = np.array([len(t) for t in rows])
+    shape = (len(rows), int(length.max()))
+    first = rows[0].ids
+    ids = np.zeros((*shape, *first.shape[1:]), first.dtype)
+    mask, old = np.zeros(shape, bool), np.full(shape, np.nan, np.float32)
+    for i, t in enumerate(rows):
+        ids[i, : length[i]], mask[i, : length[i]], old[i, : length[i]] = t.ids, t.mask_of(author), t.column("logprobs")
+    reward, given = _events([(s.value, s.steps) for s in flat], mask)
+    names = dict.fromkeys(name for s in flat for name in s.parts)
+    parts = {name: _term(name, flat, mask, device) for name in names}
+    return Batch(
+        ids=_on(ids, device),
+        mask=_on(mask, device),
+        length=_on(length, device),
+        old=_on(old, device),
+        reward=_on(reward, device),
+        given=_on(given, device),
+        group=torch.repeat_interleave(torch.arange(len(groups)), torch.tensor([len(g) for g in groups])).to(device),
+        parts=parts,
+        rows=list(zip(rows, flat, strict=True)),
+    )
+
+
+def _term(name: str, scores: Sequence[Score], mask: np.ndarray, device: torch.device) -> Events:
+    terms = [s.parts.get(name) for s in scores]
+    reward, given = _events([(t.value, t.steps) if t else (None, ()) for t in terms], mask)
+    return Events(_on(reward, device), _on(given, device))
+
+
+def _events(rewards: Sequence[tuple[float | None, Sequence[tuple[int, float]]]], mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Rewards at their positions. A value falls on the last decision; rewards that meet on one position add up.
+
+    A value of 0 beside step rewards is no event of its own.
+    """
+    reward, given = np.zeros(mask.shape, np.float32), np.zeros(mask.shape, bool)
+    for i, (value, steps) in enumerate(rewards):
+        decided = np.flatnonzero(mask[i])
+        if not len(decided):
+            continue
+        events = [(int(decided[-1]), value)] if value is not None and (value != 0 or not steps) else []
+        for position, r in (*events, *steps):
+            at = decided[max(0, int(np.searchsorted(decided, position, side="right")) - 1)]
+            reward[i, at] += r
+            given[i, at] = True
+    return reward, given
+
+
+def _on(x: np.ndarray, device: torch.device) -> Tensor:
+    return torch.from_numpy(x).to(device)
+
+
+def add_columns(batch: Batch, needs: Sequence[str], run: Run, micro_tokens: int) -> Batch:
+    """Compute, without gradient, the columns that parts asked for: ref, value, old (where it was not recorded)."""
+    unrecorded = bool(batch.old[batch.mask].isnan().any())
+    for need in needs:
+        if need == "ref":
+            batch.columns["ref"] = _forward(run.reference, batch, "logprobs", micro_tokens)
+        elif need == "value":
+            if "critic" not in run.models:
+                raise RewardlabError("a part needs values, but the recipe has no learner named 'critic'")
+            batch.columns["value"] = _forward(run.models["critic"], batch, "value", micro_tokens)
+        elif need == "old" and unrecorded:
+            batch.old = torch.where(batch.old.isnan(), _forward(run.policy, batch, "logprobs", micro_tokens), batch.old)
+        elif need != "old" and need not in batch.columns:
+            raise RewardlabError(f"no column {need!r}: the engine computes ref, value and old; other columns come from the rollout")
+    batch.old = batch.old.nan_to_num(0.0)
+    return batch
+
+
+@torch.no_grad()
+def _forward(model, batch: Batch, want: str, micro_tokens: int) -> Tensor:
+    found = torch.zeros(batch.mask.shape, device=batch.ids.device)
+    for rows in micro_batches(batch, micro_tokens, "row"):
+        part = getattr(model.evaluate(batch[rows], (want,)), want)
+        found[rows, : part.shape[1]] = part
+    return found
+
+
+def micro_batches(batch: Batch, tokens: int, unit: str) -> list[Tensor]:
+    """Row indices in parts of at most `tokens` real tokens; rows of like length go together; a unit is never split."""
+    blocks = [[i] for i in range(len(batch))]
+    if unit == "group":
+        owner = batch.group.tolist()
+        blocks = [[] for _ in range(batch.groups)]
+        for i, g in enumerate(owner):
+            blocks[g].append(i)
+    length = batch.length.tolist()
+    size = [sum(length[i] for i in block) for block in blocks]
+    order = sorted(range(len(blocks)), key=lambda b: -max(length[i] for i in blocks[b]))
+    parts: list[list[int]] = []
+    room = 0
+    for b in order:
+        if size[b] > room or not parts:
+            parts.append([])
+            room = tokens
+        parts[-1] += blocks[b]
+        room -= size[b]
+    return [torch.tensor(sorted(part)) for part in parts]
+
+
+def mini_batches(batch: Batch, n: int, rng: torch.Generator) -> list[Tensor]:
+    """Whole groups dealt at random into n parts."""
+    if n <= 1:
+        return [torch.arange(len(batch))]
+    order = torch.randperm(batch.groups, generator=rng)
+    group = batch.group.cpu()
+    return [torch.isin(group, part).nonzero().squeeze(1) for part in order.tensor_split(min(n, batch.groups))]

@@ -1,0 +1,124 @@
+"""What a run leaves behind while it trains.
+
+config.json                  recipe, formula, settings, versions
+metrics.jsonl                one flushed line per step
+rollouts/step-000010.parquet what was drawn, token by token, with rewards and credit
+best/, model/                ordinary Hugging Face checkpoints: the best by held-out measure, and the last
+summary.json, report.html
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ..core import Batch, Group, RewardlabError, Run, Scores
+from ..kit.files import new_folder, write_json, write_text
+
+
+class Recorder:
+    """Writes into one run folder."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        self.best: float | None = None
+        folder.mkdir(parents=True, exist_ok=True)
+
+    @property
+    def metrics_file(self) -> Path:
+        return self.folder / "metrics.jsonl"
+
+    def rewind(self, step: int) -> list[dict[str, Any]]:
+        """Forget lines and rollouts after `step`: they are about to be made again. Returns the lines kept."""
+        kept = [line for line in read_metrics(self.folder) if line["step"] <= step]
+        write_text(self.metrics_file, "".join(json.dumps(line) + "\n" for line in kept))
+        for file in (self.folder / "rollouts").glob("step-*.parquet"):
+            if int(file.stem.split("-")[1]) > step:
+                file.unlink()
+        return kept
+
+    def line(self, step: int, metrics: dict[str, float]) -> None:
+        clean = {k: v if math.isfinite(v) else None for k, v in metrics.items()}
+        with disk_errors(self.metrics_file), open(self.metrics_file, "a", encoding="utf-8") as f:
+            f.write(json.dumps({"step": step, **clean}) + "\n")
+            f.flush()
+
+    def rollouts(self, run: Run, groups: list[Group], scores: Scores, batch: Batch, truth: list[list[float | None]]) -> None:
+        """One parquet row per trajectory."""
+        path = self.folder / "rollouts" / f"step-{run.step:06d}.parquet"
+        path.parent.mkdir(exist_ok=True)
+        rows = list(_rows(run, groups, scores, batch, truth))
+        with disk_errors(path):
+            temporary = path.with_suffix(".tmp")
+            pq.write_table(pa.Table.from_pylist(rows), temporary, compression="zstd")
+            temporary.replace(path)
+
+    def keep_best(self, value: float, model: Any) -> None:
+        """Save the model if no evaluation was better."""
+        if self.best is None or value > self.best:
+            self.best = value
+            self.model(model, "best")
+
+    def model(self, model: Any, name: str) -> None:
+        with disk_errors(self.folder / name), new_folder(self.folder / name) as new:
+            model.save(new)
+
+    def summary(self, data: dict[str, Any]) -> None:
+        with disk_errors(self.folder):
+            write_json(self.folder / "summary.json", data)
+
+
+def _rows(run: Run, groups: list[Group], scores: Scores, batch: Batch, truth: list[list[float | None]]) -> Iterator[dict[str, Any]]:
+    credit = batch.credit.float().cpu().numpy() if batch.credit is not None else None
+    i = 0
+    for g, group in enumerate(groups):
+        for k, t in enumerate(group):
+            score = scores[g][k] if scores else None
+            n = len(t)
+            yield {
+                "step": run.step, "group": g, "row": k, "question": t.problem.question, "answer": str(t.problem.answer),
+                "reply": t.reply, "stop": t.stop or "open", "reward": score.total if score else None,
+                "truth": truth[g][k] if truth else None,
+                "terms": json.dumps({name: term.value for name, term in score.parts.items()} if score else {}),
+                "why": score.why if score else "", "tokens": run.policy.pieces(t.ids), "mask": t.mask.tolist(),
+                "credit": credit[i, :n].tolist() if credit is not None else [0.0] * n,
+                "logprob": [None if math.isnan(x) else x for x in t.column("logprobs").tolist()],
+            }  # fmt: skip
+            i += 1
+
+
+def read_metrics(folder: Path) -> list[dict[str, Any]]:
+    """The lines of metrics.jsonl; a last line cut short by a kill is passed over."""
+    file = folder / "metrics.jsonl"
+    if not file.exists():
+        return []
+    lines = file.read_text(encoding="utf-8").splitlines()
+    found = []
+    for number, line in enumerate(lines, 1):
+        try:
+            found.append(json.loads(line))
+        except json.JSONDecodeError as e:
+            if number < len(lines):
+                raise RewardlabError(f"{file}, line {number}: not JSON ({e.msg})") from e
+    return found
+
+
+@contextmanager
+def disk_errors(path: Path) -> Iterator[None]:
+    """Say plainly that the disk is full."""
+    try:
+        yield
+    except OSError as e:
+        if e.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        raise RewardlabError(
+            f"the disk is full: cannot write {path}; the last checkpoint is whole. Free some space, then resume the run"
+        ) from e

@@ -1,0 +1,163 @@
+"""The training loop. It knows no method: it draws, scores and updates as the recipe says, and keeps the run's books."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from ..core import Recipe, Run, Task
+from ..kit.progress import Bar
+from . import checkpoint
+from .ops import Ops, Settings, standard_loop, truth_of
+from .record import Recorder, disk_errors
+
+
+def train(
+    recipe: Recipe, run: Run, task: Task, settings: Settings, folder: Path, about: dict[str, Any], resume: bool = False
+) -> dict[str, Any]:
+    """Train until `run.step == run.steps`; returns the summary, which is also written to the run folder.
+
+    about: what the summary says first (method, model, task).  resume: go on from the newest checkpoint in `folder`.
+    """
+    ops, recorder = Ops(recipe, run, task, settings), Recorder(folder)
+    step_of = recipe.loop or standard_loop
+    evaluations = _resume(ops, recorder) if resume else {}
+    started = time.perf_counter()
+    with Bar("training", run.steps, done=run.step) as bar, _interrupts() as interrupted:
+        if run.step == 0 and not evaluations:
+            evaluations[0] = _evaluate(ops, recorder)
+            recorder.line(0, {f"eval/{k}": v for k, v in evaluations[0].items()})
+            _checkpoint(ops, folder)
+        while run.step < run.steps and not interrupted():
+            run.metrics, ops.seconds, begun = {}, {}, time.perf_counter()
+            step_of(recipe, run, ops)
+            run.step += 1
+            if _due(run, settings.eval_every):
+                evaluations[run.step] = _evaluate(ops, recorder)
+                run.metrics |= {f"eval/{k}": v for k, v in evaluations[run.step].items()}
+            _record(ops, recorder, time.perf_counter() - begun)
+            if _due(run, settings.checkpoint_every) or interrupted():
+                _checkpoint(ops, folder)
+            bar.advance(_shown(run.metrics, evaluations))
+    if run.step < run.steps:
+        raise KeyboardInterrupt
+    return _finish(ops, recorder, evaluations, about | {"seconds": {"train": round(time.perf_counter() - started, 2)}})
+
+
+def _due(run: Run, every: int) -> bool:
+    return run.step == run.steps or (every > 0 and run.step % every == 0)
+
+
+def _evaluate(ops: Ops, recorder: Recorder) -> dict[str, float]:
+    """Measure on held-out problems; the first number named decides which model is kept as the best."""
+    found = ops.evaluate()
+    if found:
+        recorder.keep_best(next(iter(found.values())), _main_model(ops))
+    return found
+
+
+def _main_model(ops: Ops) -> Any:
+    """What the run is about: the policy, or, where the policy does not learn, the first learner."""
+    return ops.run.policy if ops.recipe.objective is not None or not ops.recipe.also else ops.run.models[ops.recipe.also[0].name]
+
+
+def _record(ops: Ops, recorder: Recorder, seconds: float) -> None:
+    run = ops.run
+    if ops.latest is not None:
+        groups, scores, batch = ops.latest
+        truth = truth_of(groups, scores, run) if scores else []
+        known = [v for row in truth for v in row if v is not None]
+        if known:
+            run.log("truth", sum(known) / len(known))
+        run.log("length", float(batch.mask.sum() / len(batch)))
+        run.memory["engine.tokens"] = run.memory.get("engine.tokens", 0) + int(batch.length.sum())
+        run.log("tokens", run.memory["engine.tokens"])
+        if _due(run, ops.settings.record_every) or run.step == 1:
+            recorder.rollouts(run, groups, scores, batch, truth)
+    for phase, spent in (*ops.seconds.items(), ("step", seconds)):
+        run.log(f"seconds/{phase}", spent)
+    recorder.line(run.step, run.metrics)
+
+
+def _checkpoint(ops: Ops, folder: Path) -> None:
+    where = folder / "checkpoints"
+    with disk_errors(where):
+        if ops.run.step == 0 and ops.run.reference is not None:
+            checkpoint.save_reference(where, ops.run.reference)
+        checkpoint.save(where, ops.run, ops.learnings, ops.position)
+
+
+def _resume(ops: Ops, recorder: Recorder) -> dict[int, dict[str, float]]:
+    """Put everything back as it was at the last checkpoint; returns the evaluations made until then."""
+    where = recorder.folder / "checkpoints"
+    ops.position = checkpoint.load(where, ops.run, ops.learnings)
+    if ops.run.reference is not None:
+        checkpoint.load_reference(where, ops.run.reference)
+    evaluations = {}
+    for line in recorder.rewind(ops.run.step):
+        found = {k.removeprefix("eval/"): v for k, v in line.items() if k.startswith("eval/")}
+        if found:
+            evaluations[line["step"]] = found
+    values = [next(iter(e.values())) for e in evaluations.values()]
+    recorder.best = max(values, default=None)
+    return evaluations
+
+
+def _shown(metrics: dict[str, float], evaluations: dict[int, dict[str, float]]) -> str:
+    latest = evaluations[max(evaluations)] if evaluations else {}
+    held_out = [f"held-out {k} {v:.3f}" for k, v in list(latest.items())[:1]]
+    return "  ".join([f"reward {metrics['reward']:.3f}"] * ("reward" in metrics) + held_out)
+
+
+def _finish(ops: Ops, recorder: Recorder, evaluations: dict[int, dict[str, float]], summary: dict[str, Any]) -> dict[str, Any]:
+    from .report import write_report
+
+    recorder.model(_main_model(ops), "model")
+    summary["steps"] = ops.run.steps
+    if evaluations:
+        first, last = evaluations[min(evaluations)], evaluations[max(evaluations)]
+        summary |= {"before": _headline(first), "after": _headline(last), "best": _best(evaluations)}
+    recorder.summary(summary)
+    write_report(recorder.folder)
+    return summary
+
+
+def _headline(found: dict[str, float]) -> dict[str, Any]:
+    name = next(iter(found))
+    extra = {k: v for k, v in found.items() if k not in (name, "n", "ci95_low", "ci95_high")}
+    return {
+        name: found[name],
+        "n": int(found.get("n", 0)),
+        "ci95": [found.get("ci95_low"), found.get("ci95_high")],
+        **extra,
+    }
+
+
+def _best(evaluations: dict[int, dict[str, float]]) -> dict[str, Any]:
+    step = max(evaluations, key=lambda s: (next(iter(evaluations[s].values())), -s))
+    return {"step": step, **_headline(evaluations[step])}
+
+
+@contextmanager
+def _interrupts() -> Iterator[Any]:
+    """Ctrl-C lets the step end and be saved; a second one stops at once."""
+    asked: list[int] = []
+
+    def on_signal(number: int, frame: Any) -> None:
+        if asked:
+            raise KeyboardInterrupt
+        asked.append(number)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield lambda: False
+        return
+    before = signal.signal(signal.SIGINT, on_signal)
+    try:
+        yield lambda: bool(asked)
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -1,0 +1,165 @@
+"""From a batch to optimiser steps."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..core import Batch, NotFinite, Outputs, Recipe, Run, Update, weigh
+from .collate import micro_batches, mini_batches
+
+
+@dataclass
+class Learning:
+    """A model with its optimiser. `updates` counts optimiser steps."""
+
+    model: Any
+    optimiser: torch.optim.Optimizer
+    updates: int = 0
+
+    @classmethod
+    def of(cls, model: Any, update: Update) -> Learning:
+        return cls(model, new_optimiser(model, update))
+
+
+def new_optimiser(model: Any, update: Update) -> torch.optim.Optimizer:
+    trained = [p for p in model.parameters() if p.requires_grad]
+    return torch.optim.AdamW(
+        trained, lr=update.lr, betas=(update.beta1, update.beta2), weight_decay=update.weight_decay, fused=True
+    )
+
+
+def learning_rate(update: Update, progress: float, step: int) -> float:
+    """Linear warm-up over `warmup` training steps, then linear to `lr_end * lr`."""
+    rise = min(1.0, (step + 1) / update.warmup) if update.warmup else 1.0
+    return update.lr * rise * (1.0 + (update.lr_end - 1.0) * progress)
+
+
+def update(learning: Learning, batch: Batch, recipe: Recipe, run: Run, micro_tokens: int) -> dict[str, float]:
+    """All optimiser steps of one batch; returns means over them."""
+    how, found = recipe.update, defaultdict(list)
+    rate = learning_rate(how, run.progress, run.step)
+    for group in learning.optimiser.param_groups:
+        group["lr"] = rate
+    for _ in range(how.epochs):
+        for rows in mini_batches(batch, how.minibatches, run.rng("minibatches")):
+            mini = batch if len(rows) == len(batch) else batch[rows]
+            learning.optimiser.zero_grad(set_to_none=True)
+            stats = backward(learning.model, mini, recipe, run, micro_tokens)
+            norm = float(torch.nn.utils.clip_grad_norm_(learning.model.parameters(), how.clip_norm))
+            if not math.isfinite(norm):
+                raise NotFinite(f"the gradient of {recipe.objective} is not finite at step {run.step + 1}; lower --lr")
+            learning.optimiser.step()
+            learning.updates += 1
+            for name, value in (stats | {"grad_norm": norm, "lr": rate}).items():
+                found[name].append(value)
+    return {name: sum(values) / len(values) for name, values in found.items()}
+
+
+def backward(model: Any, batch: Batch, recipe: Recipe, run: Run, micro_tokens: int) -> dict[str, float]:
+    """Add the gradient of the batch's loss to the parameters. How it is cut into micro-batches never matters."""
+    objective = recipe.objective
+    assert objective is not None
+    weigh(batch, objective, recipe.weighting)
+    whole = "batch" in objective.units
+    unit = "group" if "group" in objective.units else "row"
+    parts = micro_batches(batch, micro_tokens, unit)
+    upstream, stats = _whole_batch_gradient(model, batch, parts, recipe, run) if whole else ({}, _Stats())
+    for rows in parts:
+        micro = batch[rows]
+        out = model.evaluate(micro, objective.wants, objective.per_token)
+        if whole:
+            tensors = {k: v for k, v in out.tensors().items() if k in upstream and v.requires_grad}
+            grads = [upstream[k][rows][:, : v.shape[1]] for k, v in tensors.items()]
+            torch.autograd.backward(list(tensors.values()), grads)
+            continue
+        losses = objective.losses(out, micro, run)
+        _check_losses(losses, out, micro, run)
+        sum(losses.values(), torch.zeros((), device=batch.ids.device)).backward()
+        stats.add(losses, out, micro)
+    return stats.means()
+
+
+def _whole_batch_gradient(
+    model: Any, batch: Batch, parts: list[Tensor], recipe: Recipe, run: Run
+) -> tuple[dict[str, Tensor], _Stats]:
+    """The gradient of the loss with respect to what the model says of every row, from a pass without gradient."""
+    objective = recipe.objective
+    assert objective is not None
+    tables: dict[str, Tensor] = {}
+    with torch.no_grad():
+        for rows in parts:
+            for name, part in model.evaluate(batch[rows], objective.wants, objective.per_token).tensors().items():
+                if name not in tables:
+                    tables[name] = part.new_zeros((*batch.mask.shape, *part.shape[2:]))
+                tables[name][rows, : part.shape[1]] = part
+    leaves = {k: v.requires_grad_() for k, v in tables.items()}
+    out = Outputs.of(leaves)
+    losses = objective.losses(out, batch, run)
+    _check_losses(losses, out, batch, run)
+    total = sum(losses.values(), torch.zeros((), device=batch.ids.device))
+    grads = torch.autograd.grad(total, list(leaves.values()), allow_unused=True)
+    stats = _Stats()
+    stats.add(losses, out, batch)
+    return {k: g for k, g in zip(leaves, grads, strict=True) if g is not None}, stats
+
+
+def _check_losses(losses: dict[str, Tensor], out: Outputs, batch: Batch, run: Run) -> None:
+    for name, loss in losses.items():
+        if not bool(torch.isfinite(loss)):
+            raise NotFinite(
+                f"the loss term {name!r} is not finite at step {run.step + 1}{_culprit(out, batch)}; the policy was not updated"
+            )
+
+
+def _culprit(out: Outputs, batch: Batch) -> str:
+    """Which rollout carries the first number that is not finite."""
+    tables = {"credit": batch.credit, **out.tensors(), **batch.columns}
+    for name, table in tables.items():
+        if table is None or table.shape[:2] != batch.mask.shape:
+            continue
+        bad = ~torch.isfinite(table.flatten(2).sum(-1) if table.dim() > 2 else table) & batch.mask
+        if bool(bad.any()):
+            row = int(bad.any(1).nonzero()[0])
+            about = f", problem {batch.rows[row][0].problem.question[:60]!r}" if batch.rows else ""
+            return f": {name} of rollout {row} (group {int(batch.group[row])}{about})"
+    return ""
+
+
+class _Stats:
+    """Sums over micro-batches of what is worth watching."""
+
+    def __init__(self) -> None:
+        self.losses: dict[str, float] = defaultdict(float)
+        self.sums: dict[str, float] = defaultdict(float)
+        self.tokens = 0
+
+    @torch.no_grad()
+    def add(self, losses: dict[str, Tensor], out: Outputs, batch: Batch) -> None:
+        for name, loss in losses.items():
+            self.losses[name] += float(loss)
+        mask = batch.mask
+        self.tokens += int(mask.sum())
+        if out.entropy is not None:
+            self.sums["entropy"] += float(out.entropy[mask].sum())
+        if out.logprobs is not None:
+            new, old = out.logprobs[mask], batch.old[mask]
+            self.sums["drift"] += float(_k3(old - new).sum())
+            self.sums["ratio_far"] += float(((new - old).abs() > math.log(1.2)).sum())
+            if "ref" in batch.columns:
+                self.sums["kl"] += float(_k3(batch.ref[mask] - new).sum())
+
+    def means(self) -> dict[str, float]:
+        losses = {f"loss/{k}": v for k, v in self.losses.items()} if len(self.losses) > 1 else {}
+        means = {k: v / max(1, self.tokens) for k, v in self.sums.items()}
+        return {"loss": sum(self.losses.values())} | losses | means
+
+
+def _k3(log_ratio: Tensor) -> Tensor:
+    """Schulman's estimate of KL(new || other) from log(other / new)."""
+    return log_ratio.exp() - log_ratio - 1

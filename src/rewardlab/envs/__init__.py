@@ -1,0 +1,1 @@
+"""What answers back to a policy."""

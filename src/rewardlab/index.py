@@ -1,0 +1,211 @@
+"""Names to files: methods, parts and tasks, found by walking their folders. There is no list to edit.
+
+    methods/baselines/grpo.py   holds   def grpo(base=None, *, group_size=8, ...) -> Recipe
+
+Folders with methods of your own: REWARDLAB_METHODS=DIR, holding DIR/FOLDER/NAME.py. What `list` and `show` tell is kept
+in index.json (see `catalogue`):
+
+    python -m rewardlab.index --write    make index.json;    --check    exit 1 if it is stale
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import json
+import os
+import re
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .compose import Method, Parameter
+    from .core import Recipe, RewardlabError, Task
+
+PACKAGE = Path(__file__).parent
+
+
+def method_roots() -> list[Path]:
+    """The package's methods, then the folders in REWARDLAB_METHODS."""
+    extra = os.environ.get("REWARDLAB_METHODS", "").split(os.pathsep)
+    return [PACKAGE / "methods", *(Path(folder).resolve() for folder in extra if folder)]
+
+
+def methods() -> dict[str, Path]:
+    """Name to file of every method."""
+    found: dict[str, Path] = {}
+    for root in method_roots():
+        for path in sorted(root.glob("*/*.py")):
+            if path.stem.startswith("_") and not path.stem[1:2].isdigit():
+                continue
+            if path.stem in found:
+                raise error(f"two methods are named {path.stem}: {found[path.stem]} and {path}; rename one")
+            found[path.stem] = path
+    return found
+
+
+def spell(name: str) -> str:
+    """The file name of a method: `ixc-2.5-reward` is ixc_2_5_reward, and a leading digit follows `_`."""
+    name = re.sub(r"[-.]", "_", name.strip())
+    return f"_{name}" if name[:1].isdigit() else name
+
+
+def file_of(name: str) -> Path:
+    """The file of a method; a name that does not exist raises RewardlabError with the nearest that do."""
+    known = methods()
+    if spell(name) not in known:
+        raise unknown("method", name, known)
+    return known[spell(name)]
+
+
+def dotted(path: Path) -> str:
+    """The module that a method's file is imported as."""
+    return f"rewardlab.methods.{path.parent.name}.{path.stem}"
+
+
+def module_of(name: str) -> ModuleType:
+    """A method's module, imported now."""
+    path = file_of(name)
+    where = dotted(path)
+    package = importlib.import_module("rewardlab.methods")
+    root = str(path.parent.parent)
+    if root not in package.__path__:
+        package.__path__.append(root)
+    try:
+        return importlib.import_module(where)
+    except (ImportError, SyntaxError) as e:
+        raise error(f"cannot import {path}: {e}") from e
+
+
+def method(name: str) -> Callable[..., Recipe]:
+    """A method's function, imported now."""
+    function = getattr(module_of(name), spell(name), None)
+    if not callable(function):
+        raise error(f"{file_of(name)} has no function {spell(name)}; a method file holds a function of its own name")
+    return function
+
+
+def build(name: str, settings: Mapping[str, Any] | None = None) -> Recipe:
+    """The recipe of a method, or of several stacked (`grpo+hapo`), under these settings.
+
+    A setting goes to the method that takes it; `hapo.weight` names the method; fields of `Update` (lr, problems, ...)
+    go to the recipe. Raises RewardlabError for an unknown name, and for a setting that two methods take.
+    """
+    from .compose import compose
+
+    return compose(_stacked(name), settings or {})
+
+
+def parameters(name: str) -> list[Parameter]:
+    """(flag, type, default, method) of every setting of a method or a stack."""
+    from .compose import parameters
+
+    return parameters(_stacked(name))
+
+
+def rows(folder: str | None = None) -> list[dict[str, Any]]:
+    """What is known of every method, by folder and name, without importing one (unless its file has changed)."""
+    from . import catalogue
+
+    return catalogue.rows(folder)
+
+
+def part(slot: str, name: str, **given: Any) -> Any:
+    """The part of this name in a slot's folder (`part("rewards", "correct")`), with its hyperparameters bound."""
+    known = dict(_functions(PACKAGE / slot, decorated=True))
+    if name not in known:
+        raise unknown(f"part in {slot}", name, known)
+    dotted = ".".join(known[name].relative_to(PACKAGE).with_suffix("").parts).removesuffix(".__init__")
+    return getattr(importlib.import_module(f"rewardlab.{dotted}"), name)(**given)
+
+
+def tasks() -> list[str]:
+    """Names of the tasks that come with rewardlab."""
+    return sorted(name for name, path in _functions(PACKAGE / "tasks") if name == path.stem and name != "records")
+
+
+def task(name: str, **options: Any) -> Task:
+    """A task by name (`arithmetic`, `arithmetic:difficulty=4,redundant=0.3`), or the problems in a file or folder."""
+    plain, _, written = name.partition(":")
+    known = tasks()
+    if plain in known:
+        return _load_task(plain, {**parse_options(written), **options}, name, options)
+    if Path(name).suffix in (".jsonl", ".parquet") or Path(name).exists():
+        name = str(Path(name).resolve())
+        return _load_task("records", {"path": name, **options}, name, options)
+    problem = unknown("task", plain, known)
+    raise error(f"{problem} (or give the path of a .jsonl or .parquet file, or of a dataset folder)")
+
+
+def parse_options(text: str) -> dict[str, Any]:
+    """`difficulty=[2,4],redundant=0.3` as a dict, each value read by `parse_value`."""
+    options = {}
+    for item in filter(None, re.split(r",(?![^\[]*\])", text)):
+        key, equals, value = item.partition("=")
+        if not equals:
+            raise error(f"the option {item!r} has no value; write {item}=VALUE")
+        options[key.strip().replace("-", "_")] = parse_value(value.strip())
+    return options
+
+
+def parse_value(text: str) -> Any:
+    """A number, true, false, null, or a [list] of them, as JSON writes it; else the text itself."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def error(message: str) -> RewardlabError:
+    # imported when it is needed, since core imports torch, which `list` and `show` do without
+    from .core.errors import RewardlabError
+
+    return RewardlabError(message)
+
+
+def unknown(kind: str, name: str, known: Any) -> RewardlabError:
+    from .core.errors import unknown
+
+    return unknown(kind, name, known)
+
+
+def _stacked(name: str) -> list[Method]:
+    return [(spell(n), method(n)) for n in name.split("+")]
+
+
+def _load_task(name: str, options: dict[str, Any], written: str, besides: dict[str, Any]) -> Task:
+    """Call tasks/NAME.py; the task remembers how it was `written`, and what was given `besides`, to be loaded again."""
+    from .compose import fit, hyperparameters, require
+
+    function = getattr(importlib.import_module(f"rewardlab.tasks.{name}"), name)
+    known = hyperparameters(function)
+    given = {k: v for k, v in options.items() if v is not None}
+    for key in given:
+        if key not in known:
+            raise unknown(f"option of the task {name}", key, known)
+    require(name, function, given)
+    fitted = {k: fit(function, k, v) for k, v in given.items()}
+    try:
+        return replace(function(**fitted), source={"name": written, "options": besides})
+    except (TypeError, ValueError) as e:
+        raise error(f"the task {name} does not take {fitted}: {e}") from e
+
+
+def _functions(folder: Path, decorated: bool = False) -> list[tuple[str, Path]]:
+    """Names of the public top-level functions in a folder's modules, read without importing them."""
+    found = []
+    for path in sorted(folder.rglob("*.py")):
+        tree = ast.parse(path.read_text(), str(path))
+        functions = [n for n in tree.body if isinstance(n, ast.FunctionDef) and not n.name.startswith("_")]
+        found += [(n.name, path) for n in functions if n.decorator_list or not decorated]
+    return found
+
+
+if __name__ == "__main__":
+    from rewardlab.catalogue import main
+
+    sys.exit(main(sys.argv[1:]))

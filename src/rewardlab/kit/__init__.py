@@ -1,0 +1,1 @@
+"""Tools that every part may use: reading answers, splitting steps, sources of problems."""

@@ -1,0 +1,60 @@
+"""Writing that is never half done."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+
+def write_text(path: Path, text: str) -> None:
+    """Replace a file as a whole."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with open(temporary, "w", encoding="utf-8") as f:
+            f.write(text)
+            f.flush()
+            os.fsync(f.fileno())
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_json(path: Path, data: Any) -> None:
+    write_text(path, json.dumps(data, indent=2, ensure_ascii=False))
+
+
+@contextmanager
+def new_folder(path: Path) -> Iterator[Path]:
+    """Fill a temporary folder, then put it in place of `path` at once; on any error nothing is left of it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    shutil.rmtree(temporary, ignore_errors=True)
+    temporary.mkdir()
+    try:
+        yield temporary
+        for file in temporary.rglob("*"):
+            if file.is_file():
+                _sync(file)
+        if path.exists():
+            gone = path.with_name(f".{path.name}.{os.getpid()}.old")
+            os.replace(path, gone)
+            os.replace(temporary, path)
+            shutil.rmtree(gone, ignore_errors=True)
+        else:
+            os.replace(temporary, path)
+        _sync(path.parent)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,38 @@
+"""Progress bars, on stderr, so that stdout stays clean."""
+
+from __future__ import annotations
+
+import time
+from typing import Self
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+console = Console(stderr=True)
+
+
+class Bar:
+    """A progress bar; on a terminal it moves, elsewhere a line appears now and then."""
+
+    def __init__(self, what: str, total: int, done: int = 0, every: float = 10.0):
+        self.what, self.total, self.done, self.every = what, total, done, every
+        self.said = time.monotonic()
+        self.bar = Progress(
+            TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn(),
+            TextColumn("[dim]{task.fields[note]}"), console=console, disable=not console.is_terminal,
+        )  # fmt: skip
+
+    def __enter__(self) -> Self:
+        self.bar.start()
+        self.row = self.bar.add_task(self.what, total=self.total, completed=self.done, note="")
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.bar.stop()
+
+    def advance(self, note: str = "", n: int = 1) -> None:
+        self.done += n
+        self.bar.update(self.row, advance=n, note=note)
+        if not console.is_terminal and (time.monotonic() - self.said > self.every or self.done == self.total):
+            self.said = time.monotonic()
+            console.print(f"{self.what} {self.done}/{self.total}  {note}", highlight=False)

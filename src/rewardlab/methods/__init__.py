@@ -1,0 +1,1 @@
+"""Published systems, one file each; `index` finds and loads them."""

@@ -1,0 +1,1 @@
+"""What everything else is compared with."""

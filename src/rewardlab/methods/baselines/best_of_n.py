@@ -1,0 +1,26 @@
+"""Best-of-n: draw n replies, keep the one with the best score.
+
+    answer = argmax over y_1 .. y_n ~ pi of r(y)
+
+Stiennon et al. 2020, arXiv:2009.01325; Nakano et al. 2021, arXiv:2112.09332. Without a reward model (`--reward`), the policy's own mean
+log-probability is the score.
+"""
+
+from ...core import Claim, Recipe, Update
+from ...evals.passk import accuracy
+from ...rewards.intrinsic import likelihood
+from ...rollouts.independent import independent
+from ...select.best import best
+
+
+def best_of_n(base: Recipe | None = None, *, n: int = 8, temperature: float = 1.0) -> Recipe:
+    """n: replies per problem."""
+    base = base or Recipe(name="best_of_n", reward=likelihood(), measure=accuracy(), update=Update())
+    return base.but(rollout=independent(n=n, temperature=temperature), select=best())
+
+
+claim = Claim(
+    says="the best of n by score is right more often than a single draw",
+    versus=None, task="arithmetic", measure="accuracy", direction="higher", margin=0.05,
+)  # fmt: skip
+baseline = None

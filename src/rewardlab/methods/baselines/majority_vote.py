@@ -1,0 +1,24 @@
+"""Majority vote (self-consistency): draw n replies, answer what most of them answer.
+
+    answer = argmax over a of sum_i 1[answer(y_i) = a]
+
+Wang et al. 2023, arXiv:2203.11171
+"""
+
+from ...core import Claim, Recipe, Update
+from ...evals.passk import accuracy
+from ...rollouts.independent import independent
+from ...select.vote import majority
+
+
+def majority_vote(base: Recipe | None = None, *, n: int = 8, temperature: float = 1.0) -> Recipe:
+    """n: replies per problem."""
+    base = base or Recipe(name="majority_vote", measure=accuracy(), update=Update())
+    return base.but(rollout=independent(n=n, temperature=temperature), select=majority())
+
+
+claim = Claim(
+    says="the majority answer is right more often than a single draw",
+    versus=None, task="arithmetic", measure="accuracy", direction="higher", margin=0.05,
+)  # fmt: skip
+baseline = None

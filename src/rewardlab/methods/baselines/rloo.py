@@ -1,0 +1,35 @@
+"""RLOO: plain REINFORCE, each reply measured against the mean of the others.
+
+    A_i = r_i - mean of r_j, j != i;     loss = -mean_i A_i log pi(reply_i)
+
+Ahmadian et al. 2024, arXiv:2402.14740. Neither clipping nor a standard deviation; with beta, the KL to the starting policy
+is added to the loss (the paper subtracts it from the reward).
+"""
+
+from ...core import Claim, Recipe, Update
+from ...credit.group import leave_one_out
+from ...credit.value import to_go
+from ...evals.passk import accuracy
+from ...objectives.ratio import policy_gradient
+from ...objectives.regularise import kl_to_reference
+from ...objectives.weighting import constant_length
+from ...rewards.task import correct
+from ...rollouts.independent import independent
+
+
+def rloo(base: Recipe | None = None, *, n: int = 8, temperature: float = 1.0, beta: float = 0.0, length: int = 1) -> Recipe:
+    """length: the log-prob of a reply is divided by this constant (1: the whole reply is one action, as in the paper)."""
+    base = base or Recipe(name="rloo", reward=correct(), measure=accuracy(), update=Update())
+    objective = policy_gradient()
+    return base.but(
+        rollout=independent(n=n, temperature=temperature),
+        credit=leave_one_out() >> to_go(),
+        objective=objective + beta * kl_to_reference() if beta else objective,
+        weighting=constant_length(length=length),
+    )
+
+
+claim = Claim(
+    says="leave-one-out REINFORCE learns at least as well as PPO on the same tokens",
+    versus="ppo", task="arithmetic", measure="pass@1", direction="higher", margin=0.0,
+)  # fmt: skip

@@ -1,0 +1,1 @@
+"""From credit to a loss, and how losses add up."""

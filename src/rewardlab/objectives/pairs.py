@@ -1,0 +1,41 @@
+"""Objectives on pairs: a group of two rows, the preferred one first."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from ..core import Batch, Outputs, RewardlabError, Run, objective
+
+
+def margin(row_values: Tensor, batch: Batch) -> Tensor:
+    """(G,) preferred minus dispreferred, from one number per row (B,)."""
+    if len(batch) != 2 * batch.groups or not torch.equal(batch.group[::2], batch.group[1::2]):
+        raise RewardlabError("a pairwise objective needs groups of two rows, the preferred one first")
+    return row_values[::2] - row_values[1::2]
+
+
+def row_sum(x: Tensor, batch: Batch) -> Tensor:
+    """(B,) sum over decided positions."""
+    return torch.where(batch.mask, x, 0.0).sum(1)
+
+
+def last_value(out: Outputs, batch: Batch) -> Tensor:
+    """(B,) the value head at the end of each row."""
+    return out.value.gather(1, (batch.length - 1)[:, None]).squeeze(1)
+
+
+@objective(unit="group", needs=("ref",))
+def dpo_loss(out: Outputs, batch: Batch, run: Run, *, beta: float = 0.1) -> Tensor:
+    """-log sigmoid(beta (log pi/ref of the preferred - log pi/ref of the other)), replies summed over tokens.
+
+    Rafailov et al. 2023, arXiv:2305.18290
+    """
+    return -F.logsigmoid(beta * margin(row_sum(out.logprobs - batch.ref, batch), batch))
+
+
+@objective(unit="group", wants=("value",))
+def preference_loss(out: Outputs, batch: Batch, run: Run) -> Tensor:
+    """-log sigmoid(r(preferred) - r(other)): the Bradley-Terry likelihood of the preference."""
+    return -F.logsigmoid(margin(last_value(out, batch), batch))

@@ -1,0 +1,36 @@
+"""Policy-gradient objectives, per token."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from ..core import Batch, Outputs, Run, objective
+
+
+@objective(unit="token", needs=("old",))
+def clipped_ratio(
+    out: Outputs, batch: Batch, run: Run, *, eps: float = 0.2, eps_high: float | None = None, dual: float | None = None
+) -> Tensor:
+    """-min(ratio A, clip(ratio, 1 - eps, 1 + eps_high) A),  ratio = pi / pi_old.
+
+    `dual` bounds the loss of bad decisions: where A < 0, at least dual * A (Ye et al. 2020, arXiv:1912.09729).
+    Schulman et al. 2017, arXiv:1707.06347
+    """
+    ratio = (out.logprobs - batch.old).exp()
+    clipped = ratio.clamp(1 - eps, 1 + (eps if eps_high is None else eps_high))
+    gain = (ratio * batch.credit).minimum(clipped * batch.credit)
+    if dual is not None:
+        gain = gain.where(batch.credit >= 0, gain.maximum(dual * batch.credit))
+    return -gain
+
+
+@objective(unit="token")
+def policy_gradient(out: Outputs, batch: Batch, run: Run) -> Tensor:
+    """-A log pi.  Williams 1992"""
+    return -batch.credit * out.logprobs
+
+
+@objective(unit="token")
+def imitate(out: Outputs, batch: Batch, run: Run) -> Tensor:
+    """-log pi: maximum likelihood."""
+    return -out.logprobs

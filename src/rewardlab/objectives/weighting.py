@@ -1,0 +1,28 @@
+"""How tokens add up to one loss."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from ..core import Batch, weighting
+
+
+@weighting
+def token_mean(batch: Batch) -> Tensor:
+    """Every decision of the batch counts the same: long replies weigh more."""
+    return batch.mask / batch.mask.sum().clamp(min=1)
+
+
+@weighting
+def row_mean(batch: Batch) -> Tensor:
+    """Every reply counts the same, whatever its length (GRPO's 1/|o|)."""
+    count = batch.mask.sum(1, keepdim=True)
+    rows = (count > 0).sum().clamp(min=1)
+    return batch.mask / (count.clamp(min=1) * rows)
+
+
+@weighting
+def constant_length(batch: Batch, *, length: int = 128) -> Tensor:
+    """Divide by rows and a constant: neither short nor long replies are favoured (Liu et al. 2025, arXiv:2503.20783)."""
+    return batch.mask / torch.tensor(float(len(batch) * length))

@@ -1,0 +1,1 @@
+"""Models that decide: the lean Llama, any transformers model."""

@@ -1,0 +1,64 @@
+"""Drawing tokens, and the two log-probs of what was drawn: of the raw policy, and of the distribution drawn from."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from ..core import Sampling
+
+BLOCK = 128
+
+
+def draw(logits: Tensor, sampling: Sampling, rng: torch.Generator) -> tuple[Tensor, Tensor, Tensor]:
+    """(ids, raw log-probs, sampled log-probs), each (n,), from float32 logits (n, V). Overwrites `logits`."""
+    if sampling.raw:
+        ids, logp = _inverse_cdf(logits, rng)
+        return ids, logp, logp
+    if sampling.temperature == 0:
+        ids = logits.argmax(1)
+        raw = logits.gather(1, ids[:, None]).squeeze(1) - logits.logsumexp(1)
+        return ids, raw, torch.zeros_like(raw)
+    normaliser = logits.logsumexp(1)
+    warped = warp(logits.clone(), sampling)
+    ids, sampled = _inverse_cdf(warped, rng)
+    return ids, logits.gather(1, ids[:, None]).squeeze(1) - normaliser, sampled
+
+
+def warp(logits: Tensor, sampling: Sampling) -> Tensor:
+    """Temperature, then top-k, then top-p, as transformers applies them; in place."""
+    logits /= sampling.temperature
+    if 0 < sampling.top_k < logits.shape[1]:
+        least = logits.topk(sampling.top_k, 1).values[:, -1:]
+        logits.masked_fill_(logits < least, -torch.inf)
+    if sampling.top_p < 1.0:
+        ordered, order = logits.sort(1)
+        below = ordered.softmax(1).cumsum(1) <= 1.0 - sampling.top_p
+        below[:, -1] = False
+        logits.masked_fill_(below.scatter(1, order, below), -torch.inf)
+    return logits
+
+
+def _inverse_cdf(logits: Tensor, rng: torch.Generator) -> tuple[Tensor, Tensor]:
+    """One uniform per row through the inverse CDF, found block by block.
+
+    torch.multinomial draws a number per vocabulary entry; at 49k entries that costs more than a small model's layers.
+    """
+    top = logits.amax(1, keepdim=True)
+    p = (logits - top).exp_()
+    n, vocab = p.shape
+    if vocab % BLOCK:
+        p = torch.nn.functional.pad(p, (0, BLOCK - vocab % BLOCK))
+    blocks = p.view(n, -1, BLOCK)
+    ends = blocks.sum(2, dtype=torch.float64).cumsum(1)
+    total = ends[:, -1:]
+    u = torch.rand((n, 1), generator=rng, dtype=torch.float64, device=rng.device).to(logits.device) * total
+    block = torch.searchsorted(ends, u, right=True).clamp_(max=ends.shape[1] - 1)
+    before = torch.where(block > 0, ends.gather(1, (block - 1).clamp(min=0)), 0.0)
+    inside = blocks.gather(1, block[:, :, None].expand(-1, -1, BLOCK)).squeeze(1)
+    steps = inside.double().cumsum(1)
+    within = torch.searchsorted(steps, (u - before).clamp(min=0), right=True)
+    last = BLOCK - 1 - (inside > 0).flip(1).int().argmax(1, keepdim=True)
+    ids = block * BLOCK + torch.minimum(within, last)
+    logp = (p.gather(1, ids).double() / total).log()
+    return ids.squeeze(1), logp.squeeze(1).float()

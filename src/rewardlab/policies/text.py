@@ -1,0 +1,113 @@
+"""What every text policy shares: the tokenizer, the chat template, and turning trajectories into tokens and back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from ..core import Message, Policy, RewardlabError, Trajectory, Turn
+
+
+class TextPolicy:
+    """Base of the text policies. Subclasses add `extend` and `evaluate`."""
+
+    name = "policy"
+    step = 0
+    """The training step of the present weights; written into every turn drawn."""
+    device: torch.device
+    context: int
+
+    def __init__(self, tokenizer: Any):
+        self.tokenizer = tokenizer
+        self.ends = frozenset(_end_ids(tokenizer))
+        if not self.ends:
+            raise RewardlabError("the tokenizer names no end-of-sequence token; set eos_token in tokenizer_config.json")
+        self._between: dict[tuple[Message, ...], list[int]] = {}
+
+    # ---- text to tokens ----------------------------------------------------------------------------------------------
+
+    def read(self, trajectories: Sequence[Trajectory], messages: Sequence[Sequence[Message]]) -> list[Trajectory]:
+        """Append messages through the chat template. Earlier turns are never tokenised again."""
+        return [
+            t.plus(Turn(None, self._ids_of(t, tuple(new)), text="\n".join(m.text for m in new)))
+            for t, new in zip(trajectories, messages, strict=True)
+        ]
+
+    def write(self, trajectories: Sequence[Trajectory], replies: Sequence[str]) -> list[Trajectory]:
+        """Append recorded replies, each closed by the end token, as decisions of this policy."""
+        end = [self.tokenizer.eos_token_id]
+        coded = self.tokenizer(list(replies), add_special_tokens=False)["input_ids"]
+        return [
+            t.plus(Turn(self.name, np.asarray(ids + end, np.int64), text=text), "end")
+            for t, ids, text in zip(trajectories, coded, replies, strict=True)
+        ]
+
+    def _ids_of(self, trajectory: Trajectory, new: tuple[Message, ...]) -> np.ndarray:
+        if any(m.images for m in new):
+            raise RewardlabError("this policy has no eyes: the prompt holds images; use a vision-language model")
+        if not trajectory.turns:
+            return np.asarray(self._encode(self._render(new)), np.int64)
+        ended = len(trajectory.turns[-1].ids) and int(trajectory.turns[-1].ids[-1]) in self.ends
+        key = (*new, Message("ended", str(bool(ended))))
+        if key not in self._between:
+            self._between[key] = self._encode(self._since_reply(new, bool(ended)))
+        return np.asarray(self._between[key], np.int64)
+
+    def _since_reply(self, new: tuple[Message, ...], ended: bool) -> str:
+        """What the template puts between the end of a reply and the next one."""
+        mark = "\u241fREPLY\u241f"
+        whole = self._render((Message("user", "?"), Message("assistant", mark), *new))
+        rest = whole[whole.index(mark) + len(mark) :]
+        end = self.tokenizer.eos_token
+        return rest[len(end) :] if ended and rest.startswith(end) else rest
+
+    def _render(self, messages: tuple[Message, ...]) -> str:
+        if not self.tokenizer.chat_template:
+            return "".join(f"{m.text}\n" for m in messages)
+        turns = [{"role": m.role, "content": m.text} for m in messages]
+        return self.tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True)
+
+    def _encode(self, text: str) -> list[int]:
+        return self.tokenizer(text, add_special_tokens=not self.tokenizer.chat_template)["input_ids"]
+
+    # ---- tokens to text ----------------------------------------------------------------------------------------------
+
+    def decode(self, ids: np.ndarray) -> str:
+        return self.tokenizer.decode(ids, skip_special_tokens=True)
+
+    def decode_all(self, rows: Sequence[np.ndarray]) -> list[str]:
+        return self.tokenizer.batch_decode([r.tolist() for r in rows], skip_special_tokens=True)
+
+    def pieces(self, ids: np.ndarray) -> list[str]:
+        """The text of each token alone."""
+        return self.tokenizer.batch_decode([[i] for i in ids.tolist()])
+
+    def all_pieces(self) -> list[str]:
+        """The text of every entry of the vocabulary, by id."""
+        return self.tokenizer.batch_decode([[i] for i in range(len(self.tokenizer))])
+
+    def save_tokenizer(self, folder: Path) -> None:
+        self.tokenizer.save_pretrained(folder)
+
+    def check_fits(self, trajectory: Trajectory, max_new: int) -> None:
+        """Refuse a prompt that leaves no room for the reply."""
+        if len(trajectory) + max_new > self.context:
+            raise RewardlabError(
+                f"a prompt of {len(trajectory)} tokens and {max_new} new ones exceed the model's context of {self.context}: "
+                f"{trajectory.problem.question[:80]!r}; shorten it, or lower --max-new"
+            )
+
+
+def _end_ids(tokenizer: Any) -> list[int]:
+    """End-of-sequence, and the end-of-turn marks that chat models add."""
+    known = tokenizer.get_vocab()
+    marks = ("<|im_end|>", "<|eot_id|>", "<end_of_turn>", "<|end|>")
+    ids = [known[m] for m in marks if m in known]
+    return ids + ([tokenizer.eos_token_id] if tokenizer.eos_token_id is not None else [])
+
+
+__all__ = ["Policy", "TextPolicy"]

@@ -1,0 +1,1 @@
+"""Rewards: what a trajectory earned, and why."""

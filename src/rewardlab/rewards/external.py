@@ -1,0 +1,167 @@
+"""Rewards of the user's own: a Python function in a file.
+
+    def my_reward(completion, answer): return float(answer in completion)            one call per rollout
+    def my_reward(completions, answers, **columns): return [...]                     one call for all, as in TRL
+    def compute_score(data_source, solution_str, ground_truth, extra_info): ...      as in verl
+
+Arguments are given by name: the names below, their plurals, `run`, and every column of the data.
+"""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import importlib.util
+import inspect
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from rewardlab.core import Group, RewardlabError, Run, Score, Scores, Term, Trajectory, reward, unknown
+
+REPLY = ("response", "completion", "reply", "text", "solution_str")
+QUESTION = ("prompt", "question")
+ANSWER = ("answer", "solution", "ground_truth", "gold", "label")
+SINGULAR = ("trajectory", *REPLY, *QUESTION, *ANSWER, "meta", "data_source", "extra_info")
+PLURAL = {(name[:-1] + "ies" if name[-1] == "y" else name + "s"): name for name in SINGULAR if name != "meta"} | {"metas": "meta"}
+
+_MISSING = inspect.Parameter.empty
+
+
+@reward(over="groups")
+def from_file(groups: list[Group], run: Run, *, path: str, function: str) -> Scores:
+    """What `function` in the Python file `path` returns: a number, a bool, None for no verdict, or {"score": number}.
+
+    A function that asks for any plural name (completions, answers) is called once, with a list for every argument, and
+    returns a list. A column of the data goes before an alias of the same name, except for the reply. The term is named
+    after the function. Raises RewardlabError, with file and line, for whatever goes wrong in the function.
+    """
+    call = _find(Path(path), function)
+    flat = [(f"rollout {i} of group {g}", trajectory) for g, group in enumerate(groups) for i, trajectory in enumerate(group)]
+    results = iter(_together(call, flat, run) if _plural(call) else [_alone(call, *one, run) for one in flat])
+    return [[next(results) for _ in group] for group in groups]
+
+
+class _Call:
+    """A user's function, and where it stands."""
+
+    def __init__(self, function: Callable, path: Path):
+        self.function, self.path, self.name = function, path, function.__name__
+        self.parameters = inspect.signature(function).parameters.values()
+        self.open = any(p.kind is p.VAR_KEYWORD for p in self.parameters)
+        self.named = [p for p in self.parameters if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)]
+
+    def __call__(self, values: dict[str, Any], place: str) -> Any:
+        first = [values[p.name] for p in self.named if p.kind is p.POSITIONAL_ONLY and p.name in values]
+        rest = {k: v for k, v in values.items() if not any(p.name == k and p.kind is p.POSITIONAL_ONLY for p in self.named)}
+        try:
+            return self.function(*first, **rest)
+        except Exception as e:
+            raise RewardlabError(f"{self.where(e)}: {type(e).__name__}: {e} ({place})") from e
+
+    def where(self, error: BaseException | None = None) -> str:
+        frames = traceback.extract_tb(error.__traceback__) if error else []
+        lines = [frame.lineno for frame in frames if frame.filename == str(self.path)]
+        return f"the reward {self.name} of {self.path}" + (f", line {lines[-1]}" if lines else "")
+
+
+def _plural(call: _Call) -> bool:
+    return any(p.name in PLURAL for p in call.named)
+
+
+def _alone(call: _Call, place: str, trajectory: Trajectory, run: Run) -> Score:
+    values = {p.name: _value(call, p, p.name, trajectory, run, place) for p in call.named}
+    if call.open:
+        values = {
+            "prompt": trajectory.problem.question,
+            "answer": trajectory.problem.answer,
+            **trajectory.problem.meta,
+        } | values
+    return _score(call, call({k: v for k, v in values.items() if v is not _MISSING}, place), place)
+
+
+def _together(call: _Call, flat: list[tuple[str, Trajectory]], run: Run) -> list[Score]:
+    if not flat:
+        return []
+    values: dict[str, Any] = {}
+    if call.open:
+        columns = dict.fromkeys(k for _, t in flat for k in t.problem.meta)
+        values = {k: [t.problem.meta.get(k) for _, t in flat] for k in columns}
+        values |= {
+            "prompts": [t.problem.question for _, t in flat],
+            "answer": [t.problem.answer for _, t in flat],
+        } | values
+    for p in call.named:
+        name = PLURAL.get(p.name, p.name)
+        column = [_value(call, p, name, t, run, place) for place, t in flat]
+        if any(v is not _MISSING for v in column):
+            values[p.name] = run if p.name == "run" else [None if v is _MISSING else v for v in column]
+    results = call(values, f"{len(flat)} rollouts at once")
+    try:
+        results = list(results)
+    except TypeError:
+        raise RewardlabError(f"{call.where()} takes lists, so it must return a list, not {results!r}") from None
+    if len(results) != len(flat):
+        raise RewardlabError(f"{call.where()} returned {len(results)} rewards for {len(flat)} rollouts")
+    return [_score(call, result, place) for result, (place, _) in zip(results, flat, strict=True)]
+
+
+def _value(call: _Call, p: inspect.Parameter, name: str, trajectory: Trajectory, run: Run, place: str) -> Any:
+    """What an argument of this name gets; `_MISSING` leaves its default."""
+    problem = trajectory.problem
+    fixed = {"trajectory": trajectory, "run": run, "meta": dict(problem.meta)} | dict.fromkeys(REPLY, trajectory.reply)
+    aliases = dict.fromkeys(QUESTION, problem.question) | dict.fromkeys(ANSWER, problem.answer)
+    extra = {"data_source": "", "extra_info": dict(problem.meta)}
+    known = extra | aliases | dict(problem.meta) | fixed
+    if name in known:
+        return known[name]
+    if p.default is _MISSING:
+        raise RewardlabError(f"{call.where()} asks for {unknown('argument', p.name, {*known, *PLURAL})} ({place})")
+    return _MISSING
+
+
+def _score(call: _Call, result: Any, place: str) -> Score:
+    plain = result.get("score", _MISSING) if isinstance(result, dict) else result
+    try:
+        value = None if plain is None else float(plain)
+        if isinstance(plain, str | bytes):
+            raise TypeError
+    except (TypeError, ValueError):
+        wanted = 'a number, a bool, None or {"score": number}'
+        raise RewardlabError(f"{call.where()} returned {result!r}, not {wanted} ({place})") from None
+    return Score(value, (), {call.name: Term(value)})
+
+
+def _find(path: Path, name: str) -> _Call:
+    path = path.resolve()
+    if not path.is_file():
+        near = difflib.get_close_matches(path.name, [p.name for p in path.parent.glob("*.py")], n=1)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        raise RewardlabError(f"there is no reward file {path}{hint}")
+    module = _load(path, path.stat().st_mtime_ns)
+    functions = [k for k, v in vars(module).items() if inspect.isfunction(v) and not k.startswith("_")]
+    if not callable(function := getattr(module, name, None)):
+        raise unknown(f"function in {path}:", name, functions)
+    return _Call(function, path)
+
+
+@functools.lru_cache(maxsize=16)
+def _load(path: Path, changed: int) -> ModuleType:
+    """Import a file; again only if it has changed."""
+    name = f"rewardlab_user_{path.stem}_{abs(hash(path))}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise RewardlabError(f"{path} is not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    # Dataclasses and pickles look their module up here.
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except Exception as e:
+        lines = [f.lineno for f in traceback.extract_tb(e.__traceback__) if f.filename == str(path)]
+        line = e.lineno if isinstance(e, SyntaxError) else lines[-1] if lines else None
+        raise RewardlabError(f"cannot import {path}" + (f", line {line}" if line else "") + f": {type(e).__name__}: {e}") from e
+    return module

@@ -1,0 +1,59 @@
+"""Dense rewards for reasoning whose steps can be checked one by one."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+
+from rewardlab.core import RewardlabError, Score, Trajectory, reward
+from rewardlab.kit.splitters import cut
+
+_EQUATION = re.compile(r"(-?[0-9]{1,9})([-+*/])(-?[0-9]{1,9})=(-?[0-9]{1,9})")
+
+
+@reward(steps=True)
+def correct_steps(trajectory: Trajectory, *, splitter: str = "newline") -> list[tuple[int, float]] | Score:
+    """1 at the end of each right step, 0 at the others, for problems whose meta["steps"] are equations "7+5=12".
+
+    A step is right if it is the next gold step (after the last of them, the answer), or a true equation that only says
+    again what is known. No verdict where the problem has no steps, or where reply and token positions do not line up.
+    Raises RewardlabError where the rollout has set no steps.
+    """
+    gold = trajectory.problem.meta.get("steps")
+    if not gold:
+        return Score(None, why="the problem has no gold steps")
+    if not trajectory.steps:
+        raise RewardlabError(f"correct_steps needs to know where steps end: set splitter={splitter!r} in the rollout")
+    lines = [line for reply in trajectory.replies for line in cut(reply, splitter)]
+    if len(lines) != len(trajectory.steps):
+        return Score(None, why=f"{len(lines)} steps in the text, {len(trajectory.steps)} in the tokens: is it one splitter?")
+    rewards = _judge(lines, [*gold, f"Answer: {trajectory.problem.answer}"])
+    return list(zip(trajectory.steps, rewards, strict=True))
+
+
+def _judge(lines: list[str], gold: list[str]) -> list[float]:
+    ahead = [line.replace(" ", "") for line in gold]
+    known, rewards = _given(ahead), []
+    for line in (line.replace(" ", "") for line in lines):
+        advances = bool(ahead) and line == ahead[0]
+        rewards.append(float(advances or _redundant(line, known)))
+        if advances and (match := _EQUATION.fullmatch(ahead.pop(0))):
+            known.add(int(match[4]))
+    return rewards
+
+
+def _given(gold: list[str]) -> set[int]:
+    """The numbers that the question states: what the first step starts from, and what each step applies."""
+    equations = [match for line in gold if (match := _EQUATION.fullmatch(line))]
+    return {int(match[1]) for match in equations[:1]} | {int(match[3]) for match in equations}
+
+
+def _redundant(line: str, known: set[int]) -> bool:
+    """Whether a line is a true equation whose three numbers are known already."""
+    match = _EQUATION.fullmatch(line)
+    if not match:
+        return False
+    left, sign, right, result = int(match[1]), match[2], int(match[3]), int(match[4])
+    if not {left, right, result} <= known or (sign == "/" and right == 0):
+        return False
+    return result == {"+": left + right, "-": left - right, "*": left * right, "/": Fraction(left, right or 1)}[sign]

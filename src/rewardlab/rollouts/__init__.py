@@ -1,0 +1,1 @@
+"""How trajectories come about."""

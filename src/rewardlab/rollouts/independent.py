@@ -1,0 +1,23 @@
+"""Several independent replies to each problem."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..core import Group, Problem, Run, Sampling, Trajectory, rollout
+from ..kit.splitters import mark
+
+
+@rollout
+def independent(
+    problems: list[Problem], run: Run, *, n: int = 8, temperature: float = 1.0, top_p: float = 1.0, top_k: int = 0,
+    stop: tuple[str, ...] = (), steps: str | None = None,
+) -> list[Group]:  # fmt: skip
+    """n replies to each problem. `steps` names the splitter that marks where reasoning steps end."""
+    asked = run.policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
+    rows = [replace(t, path=(i,)) for t in asked for i in range(n)]
+    sampling = Sampling(run.max_new, temperature, top_p, top_k, tuple(stop))
+    done = run.policy.extend(rows, sampling, run.rng("rollout"))
+    if steps:
+        done = [mark(t, steps, run.policy.pieces) for t in done]
+    return [done[i : i + n] for i in range(0, len(done), n)]

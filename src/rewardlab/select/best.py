@@ -1,0 +1,12 @@
+"""Choose the reply with the best score."""
+
+from __future__ import annotations
+
+from ..core import Group, Run, Score, select
+
+
+@select
+def best(group: Group, scores: list[Score], run: Run) -> str:
+    """The reply with the highest total score; the first of equals; replies without a verdict come last."""
+    totals = [-float("inf") if s.total is None else s.total for s in scores]
+    return group[totals.index(max(totals))].reply

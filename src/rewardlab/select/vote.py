@@ -1,0 +1,30 @@
+"""Choose the answer that most replies agree on."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from ..core import Group, Run, Score, select
+from ..kit.extraction import final_answer, number
+
+
+@select
+def majority(group: Group, scores: list[Score], run: Run) -> str:
+    """A reply that gives the most frequent answer (Wang et al. 2023, arXiv:2203.11171); the first of equals.
+
+    Numbers are compared by value. Replies without an answer do not vote.
+    """
+    answers = [_answer(t.reply) for t in group]
+    votes = Counter(a for a in answers if a is not None)
+    if not votes:
+        return group[0].reply
+    winner = votes.most_common(1)[0][0]
+    return group[answers.index(winner)].reply
+
+
+def _answer(reply: str) -> object:
+    found = final_answer(reply)
+    if found is None:
+        return None
+    value = number(found)
+    return found.strip().lower() if value is None else value

@@ -1,0 +1,93 @@
+"""Countdown: "Use 3, 5, 7 to make 26.", each number once. Many answers may be right, so the verifier evaluates them.
+
+Solvable by construction. The gold solution works step by step and then writes the whole expression:
+
+    3*7=21
+    21+5=26
+    Answer: 3*7+5
+"""
+
+from __future__ import annotations
+
+import operator
+import random
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+from rewardlab.core import Problem, RewardlabError, Task, ask
+from rewardlab.kit.sources import Generated, test_set
+
+VALUES = range(100)
+LARGEST = 12
+APPLY: dict[str, Callable[[int, int], int]] = {"+": operator.add, "-": operator.sub, "*": operator.mul}
+
+
+class Chain(NamedTuple):
+    """Numbers combined from left to right."""
+
+    steps: list[str]
+    expression: str
+    value: int
+
+    @property
+    def text(self) -> str:
+        return "\n".join([*self.steps, f"Answer: {self.expression}"])
+
+
+def countdown(*, numbers: int = 3, test_size: int = 1000, error: float = 0.3) -> Task:
+    """Reach a target in 0..99 from `numbers` numbers in 1..12 with + - *.
+
+    error: how often the teacher of `demonstrate` writes an attempt that misses the target.  test_size: at most so many
+    test problems; three numbers make about 400, two about 30.
+    """
+    if not 2 <= numbers <= 6:
+        raise RewardlabError(f"countdown: numbers must be between 2 and 6, not {numbers}")
+    if not 0 <= error <= 1:
+        raise RewardlabError(f"countdown: error is a probability between 0 and 1, not {error}")
+    draw, key = partial(_draw, count=numbers), ("countdown", numbers)
+    return Task(
+        name="countdown",
+        train=Generated(draw, key),
+        test=test_set(draw, key, test_size),
+        verifier="countdown_equation",
+        max_new=max(64, 20 * numbers),
+        about=f"make a target in 0..99 from {numbers} numbers, each used once",
+        demonstrate=partial(_demonstrate, error=error),
+        columns=("prompt", "answer", "numbers", "target", "steps", "solution"),
+    )
+
+
+def _draw(rng: random.Random, *, count: int) -> Problem:
+    numbers = sorted(rng.randint(1, LARGEST) for _ in range(count))
+    chain = _combine(numbers, rng)
+    return ask(
+        f"Use {', '.join(map(str, numbers))} to make {chain.value}.",
+        chain.expression,
+        numbers=numbers,
+        target=chain.value,
+        steps=chain.steps,
+        solution=chain.text,
+    )
+
+
+def _combine(numbers: list[int], rng: random.Random) -> Chain:
+    """The numbers in a random order, joined by random operations, every value within 0..99."""
+    first, *rest = rng.sample(numbers, len(numbers))
+    value, expression, steps, loose = first, str(first), [], False
+    for number in rest:
+        sign = rng.choice([sign for sign, apply in APPLY.items() if apply(value, number) in VALUES])
+        result = APPLY[sign](value, number)
+        steps.append(f"{value}{sign}{number}={result}")
+        expression = f"({expression}){sign}{number}" if loose and sign == "*" else f"{expression}{sign}{number}"
+        value, loose = result, sign != "*"
+    return Chain(steps, expression, value)
+
+
+def _demonstrate(problem: Problem, rng: random.Random, *, error: float) -> str:
+    """The gold solution, or an honest attempt that ends at another number."""
+    if rng.random() >= error:
+        return problem.meta["solution"]
+    while (chain := _combine(problem.meta["numbers"], rng)).value == problem.meta["target"]:
+        pass
+    return chain.text

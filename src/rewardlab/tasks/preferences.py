@@ -1,0 +1,90 @@
+"""Pairs to learn preferences from: a right solution (`chosen`) and a careless teacher's wrong one (`rejected`).
+
+The two are of one length wherever that can be had, so that length does not tell them apart.
+"""
+
+from __future__ import annotations
+
+import inspect
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from rewardlab.core import Problem, ProblemSource, RewardlabError, Task, seed_of, unknown
+
+from .arithmetic import arithmetic
+from .countdown import countdown
+
+BASES: Mapping[str, Callable[..., Task]] = {"arithmetic": arithmetic, "countdown": countdown}
+DRAWS = 64
+
+Demonstrate = Callable[[Problem, random.Random], str]
+
+
+def preferences(
+    *,
+    base: str = "arithmetic",
+    difficulty: int | tuple[int, int] | None = None,
+    error: float = 0.3,
+    test_size: int = 1000,
+) -> Task:
+    """Pairs over the problems of another task, which also lends its verifier, so that accuracy can be measured too.
+
+    difficulty: as in `base`, where it has one.  error: of the teacher who writes what is rejected, per step.
+    """
+    if base not in BASES:
+        raise unknown("base of preferences", base, BASES)
+    if not 0 < error <= 1:
+        raise RewardlabError(f"preferences: error must be above 0 and at most 1, not {error}: without errors nothing is rejected")
+    options = {"error": error, "test_size": test_size} | ({} if difficulty is None else {"difficulty": difficulty})
+    for name in options:
+        if name not in (known := inspect.signature(BASES[base]).parameters):
+            raise unknown(f"option of {base}", name, known)
+    task = BASES[base](**options)
+    assert task.demonstrate is not None
+    return replace(
+        task,
+        name="preferences",
+        train=Paired(task.train, task.demonstrate),
+        test=[_pair(problem, task.demonstrate) for problem in task.test],
+        about=f"a right and a wrong solution for each problem of: {task.about}",
+        columns=(*task.columns, "chosen", "rejected"),
+    )
+
+
+@dataclass(frozen=True)
+class Paired:
+    """Another source, each problem with a pair of solutions in its meta."""
+
+    source: ProblemSource
+    demonstrate: Demonstrate
+
+    def __getitem__(self, position: int) -> Problem:
+        return _pair(self.source[position], self.demonstrate)
+
+
+def _pair(problem: Problem, demonstrate: Demonstrate) -> Problem:
+    chosen = problem.meta["solution"]
+    rng = random.Random(seed_of("preferences", problem.key))
+    return replace(problem, meta={**problem.meta, "chosen": chosen, "rejected": _wrong(problem, chosen, demonstrate, rng)})
+
+
+def _wrong(problem: Problem, chosen: str, demonstrate: Demonstrate, rng: random.Random) -> str:
+    """A solution that comes to another result: the first of the same length, else of the nearest length drawn."""
+    nearest: str | None = None
+    draws = 0
+    while nearest is None or draws < DRAWS:
+        draws += 1
+        text = demonstrate(problem, rng)
+        if _result(text) == _result(chosen):
+            continue
+        if len(text) == len(chosen):
+            return text
+        if nearest is None or abs(len(text) - len(chosen)) < abs(len(nearest) - len(chosen)):
+            nearest = text
+    return nearest
+
+
+def _result(solution: str) -> str:
+    """What the last step came to."""
+    return solution.splitlines()[-2].rpartition("=")[2]

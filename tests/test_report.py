@@ -1,0 +1,324 @@
+"""The report: right numbers, nothing a model wrote comes alive, and any piece of a run may be missing."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import math
+import os
+import re
+import shutil
+import subprocess
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from rewardlab.core import RewardlabError
+from rewardlab.engine import curves
+from rewardlab.engine.report import summarise, write_report
+from rewardlab.engine.samples import HEAD, SHOWN, TAIL, samples
+
+HOSTILE = "</script><script>document.title='pwned'</script><img src=x onerror=\"document.title='pwned'\">{{plotly}}<!--"
+CONFIG = {"method": "grpo", "task": "arithmetic", "model": "embedded", "seed": 7, "steps": 40, "formula": "a >> b"}
+
+
+class Page(HTMLParser):
+    """Tags by name with their attributes, the text of each script, and all text outside of scripts."""
+
+    def __init__(self, html: str):
+        super().__init__()
+        self.tags: list[tuple[str, dict]] = []
+        self.scripts: list[str] = []
+        self.words = ""
+        self.inside = False
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list) -> None:
+        self.tags.append((tag, dict(attrs)))
+        self.inside = tag in ("script", "style")
+        if tag == "script":
+            self.scripts.append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        self.inside = self.inside and tag not in ("script", "style")
+
+    def handle_data(self, data: str) -> None:
+        if self.inside and self.tags[-1][0] == "script":
+            self.scripts[-1] += data
+        elif not self.inside:
+            self.words += data
+
+    @property
+    def data(self) -> dict[str, Any]:
+        kinds = [attrs.get("type") for tag, attrs in self.tags if tag == "script"]
+        return json.loads(self.scripts[kinds.index("application/json")])
+
+
+def rollout(step: int = 1, group: int = 0, row: int = 0, **changes: Any) -> dict[str, Any]:
+    return {
+        "step": step,
+        "group": group,
+        "row": row,
+        "question": f"What is {group} + 1?",
+        "answer": str(group + 1),
+        "reply": " 2.",
+        "stop": "end",
+        "reward": float(row % 2),
+        "truth": float(row % 2),
+        "terms": '{"correct": 1.0}',
+        "why": "",
+        "tokens": ["What", "?", " 2", "."],
+        "mask": [False, False, True, True],
+        "credit": [0.0, 0.0, 0.5 - row % 2, 0.25],
+        "logprob": [math.nan, math.nan, -0.1, -2.0],
+    } | changes
+
+
+def record(run: Path, step: int, rows: list[dict[str, Any]]) -> Path:
+    path = run / "rollouts" / f"step-{step:06d}.parquet"
+    path.parent.mkdir(exist_ok=True)
+    pq.write_table(pa.Table.from_pylist(rows), path)
+    return path
+
+
+def make_run(run: Path, lines: list[dict[str, Any]] = (), config: dict[str, Any] = CONFIG) -> Path:  # type: ignore[assignment]
+    (run / "config.json").write_text(json.dumps(config))
+    (run / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return run
+
+
+def evaluation(step: int, share: float) -> dict[str, float]:
+    return {"step": step, "eval/pass@1": share, "eval/ci95_low": share - 0.05, "eval/ci95_high": share + 0.05}
+
+
+def training(step: int, **changes: Any) -> dict[str, Any]:
+    seconds = {"seconds/generate": 2.0, "seconds/reward": 0.5, "seconds/train": 1.0, "seconds/step": 4.0}
+    return {"step": step, "reward": 0.5, "reward/correct": 0.4, "truth": 0.4, "length": 30.0, **seconds} | changes
+
+
+def panels(page: Page) -> dict[str, dict[str, Any]]:
+    return {panel["title"]: panel for section in page.data["sections"] for panel in section["panels"]}
+
+
+def report(run: Path) -> Page:
+    return Page(write_report(run).read_text("utf-8"))
+
+
+def test_curves_hold_the_metrics_and_nothing_is_loaded_from_elsewhere(tmp_path):
+    steps = [training(s, reward=s / 10, entropy=1.0 / s, **{"pairs/kept": 3.0 * s}) for s in range(1, 6)]
+    page = report(make_run(tmp_path, [evaluation(0, 0.4), *steps, evaluation(5, 0.6) | {"eval/accuracy of pairs": 0.9}]))
+    found = panels(page)
+    assert found["Reward"]["lines"][0]["y"] == [0.1, 0.2, 0.3, 0.4, 0.5]
+    assert found["Held-out accuracy"]["lines"][0] == {
+        "name": "pass@1",
+        "x": [0.0, 5.0],
+        "y": [0.4, 0.6],
+        "smooth": None,
+        "low": [0.35, 0.55],
+        "high": [0.45, 0.65],
+    }
+    assert found["correct"]["lines"][0]["y"] == [0.4] * 5
+    assert found["Held-out accuracy of pairs"]["lines"][0]["y"] == [0.9]
+    assert found["pairs/kept"]["lines"][0]["y"][-1] == 15.0
+    times = {line["name"]: line["y"][0] for line in found["Time per phase"]["lines"]}
+    assert times == {"generate": 2.0, "reward": 0.5, "train": 1.0, "other": 0.5}
+    assert not [tag for tag, attrs in page.tags if attrs.get("src") or attrs.get("href")]
+    assert {path.name for path in tmp_path.iterdir()} == {"config.json", "metrics.jsonl", "report.html"}
+
+
+def test_headline_takes_the_summary_and_else_the_evaluations(tmp_path):
+    make_run(tmp_path, [evaluation(0, 0.4), training(1), evaluation(20, 0.7), evaluation(40, 0.6)])
+    assert (summarise(tmp_path)["before"]["pass@1"], summarise(tmp_path)["after"]["pass@1"]) == (0.4, 0.6)
+    assert summarise(tmp_path)["best"]["step"] == 20
+    assert not summarise(tmp_path)["finished"]
+    before, after = {"pass@1": 0.25, "n": 200, "ci95": [0.2, 0.31]}, {"pass@1": 0.5, "n": 200, "ci95": [0.43, 0.57]}
+    (tmp_path / "summary.json").write_text(json.dumps({"before": before, "after": after, "problems": ["a <b> fell"]}))
+    page = report(tmp_path)
+    assert "+25.0" in page.words
+    assert "n = 200" in page.words
+    assert "a <b> fell" in page.words
+    assert "finished" in page.words
+
+
+def test_the_interval_of_a_difference_is_newcombes():
+    def wilson(hits: int, n: int) -> dict[str, Any]:
+        p, z = hits / n, 1.959964
+        middle, half = p + z * z / (2 * n), z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
+        return {"pass@1": p, "ci95": [(middle - half) / (1 + z * z / n), (middle + half) / (1 + z * z / n)]}
+
+    # Newcombe 1998, table II, example (a): 56/70 against 48/80.
+    assert curves.difference(wilson(48, 80), wilson(56, 70)) == pytest.approx((0.2, 0.0524, 0.3339), abs=1e-4)
+
+
+def test_hostile_text_stays_text_everywhere(tmp_path):
+    config = CONFIG | {"method": HOSTILE, "formula": HOSTILE, "model": HOSTILE, "recipe": {HOSTILE: HOSTILE}}
+    make_run(tmp_path, [training(1, **{f"reward/{HOSTILE}": 1.0, HOSTILE: math.nan})], config)
+    (tmp_path / "summary.json").write_text(json.dumps({"problems": [HOSTILE]}))
+    text: dict[str, Any] = dict.fromkeys(("question", "answer", "reply", "stop", "why"), HOSTILE)
+    record(tmp_path, 1, [rollout(**text, tokens=[HOSTILE] * 4, terms=json.dumps({HOSTILE: 1.0}))])
+    page = report(tmp_path)
+    assert [tag for tag, _ in page.tags].count("script") == 3
+    assert "img" not in {tag for tag, _ in page.tags}
+    assert not [attrs for _, attrs in page.tags if any(name.startswith("on") for name in attrs)]
+    assert page.words.count(HOSTILE) >= 5
+    row = page.data["samples"][0]["groups"][0]["rows"][0]
+    assert row["tokens"] == [HOSTILE] * 4
+    assert row["why"] == HOSTILE
+    assert row["terms"] == {HOSTILE: 1.0}
+
+
+def test_the_policy_of_the_page_lets_only_its_own_scripts_run(tmp_path):
+    page = report(make_run(tmp_path))
+    policy = next(attrs["content"] for tag, attrs in page.tags if attrs.get("http-equiv"))
+    allowed = set(re.findall(r"'sha256-([^']+)'", policy))
+    kinds = [attrs.get("type") for tag, attrs in page.tags if tag == "script"]
+    live = [text for text, kind in zip(page.scripts, kinds, strict=True) if kind is None]
+    assert allowed == {base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in live}
+    assert policy.startswith("default-src 'none'")
+    assert "script-src 'sha256" in policy
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [],
+        [{"step": 0, "eval/pass@1": 0.4}],
+        [{"step": 1, "loss": math.nan, "reward": math.inf, "length": None}],
+        [training(1, reward=None, truth=None)],
+        [training(s, reward=math.nan) for s in range(1, 50)],
+    ],
+)
+def test_missing_pieces_leave_a_page(tmp_path, lines):
+    page = report(make_run(tmp_path, lines))
+    assert page.data["samples"] == []
+    assert all(panel["lines"] for panel in panels(page).values())
+
+
+def test_only_a_run_is_reported(tmp_path):
+    with pytest.raises(RewardlabError, match=r"config\.json"):
+        write_report(tmp_path)
+
+
+def test_broken_and_repeated_lines(tmp_path):
+    make_run(tmp_path, [training(1), training(2, reward=9.0), training(3), training(2, reward=0.2), evaluation(2, 0.5)])
+    with (tmp_path / "metrics.jsonl").open("a") as file:
+        file.write('[1]\n{"step": NaN}\n{"step": 4, "rew')
+    rows = curves.read_metrics(tmp_path)
+    assert [row["step"] for row in rows] == [1, 2, 3]
+    assert (rows[1]["reward"], rows[1]["eval/pass@1"]) == (0.2, 0.5)
+
+
+def test_numbers_that_are_not_finite_are_named(tmp_path):
+    loss = [0.1, math.nan, None, 0.1]
+    lines = [training(s, loss=loss[s - 1], truth=None, missing=2 if s == 4 else 0) for s in range(1, 5)]
+    make_run(tmp_path, lines)
+    warnings = summarise(tmp_path)["warnings"]
+    assert warnings[0] == "loss was not a finite number at steps 2, 3."
+    assert warnings[1].startswith("2 rollouts had no verdict")
+    assert panels(report(tmp_path))["Loss"]["lines"][0]["y"] == [0.1, None, None, 0.1]
+
+
+def test_a_proxy_that_rises_while_truth_falls_is_marked(tmp_path):
+    rng = np.random.default_rng(0)
+    noise = rng.normal(0, 0.02, (2, 100))
+    truth = [0.4 + 0.004 * min(s, 60) - 0.008 * max(0, s - 60) for s in range(100)]
+    rows = [training(s, reward=0.4 + 0.005 * s + noise[0, s], truth=truth[s] + noise[1, s]) for s in range(100)]
+    (found,) = curves.divergence(rows)
+    assert 50 <= found["first"] <= 70
+    assert found["last"] >= 95
+    make_run(tmp_path, rows)
+    assert panels(report(tmp_path))["Proxy against truth"]["spans"] == [[found["first"], found["last"]]]
+    assert "while the truth falls" in summarise(tmp_path)["warnings"][0]
+
+
+def test_noise_and_learning_are_not_marked():
+    rng = np.random.default_rng(1)
+    for _ in range(20):
+        noise = rng.normal(0, 0.05, (2, 150))
+        flat = [training(s, reward=0.5 + noise[0, s], truth=0.5 + noise[1, s]) for s in range(150)]
+        both = [training(s, reward=s / 150 + noise[0, s], truth=s / 200 + noise[1, s]) for s in range(150)]
+        assert curves.divergence(flat) == []
+        assert curves.divergence(both) == []
+
+
+def test_long_curves_are_averaged_not_cut():
+    x, y = curves.thin(([float(i) for i in range(6000)], [float(i) for i in range(6000)]), 1000)
+    assert (len(x), x[0], y[0], y[-1]) == (1000, 2.5, 2.5, 5996.5)
+    assert curves.smoothed([1.0] * 40 + [math.nan]) == pytest.approx([1.0] * 40 + [math.nan], nan_ok=True)
+
+
+def test_samples_span_the_run_in_whole_groups(tmp_path):
+    make_run(tmp_path)
+    for step in range(10, 101, 10):
+        record(tmp_path, step, [rollout(step, g, r) for g in range(5) for r in range(6)])
+    record(tmp_path, 110, [rollout()]).write_bytes(b"PAR1 broken off")
+    found = samples(tmp_path)
+    assert [s["step"] for s in found] == [10, 40, 70, 100]
+    assert all([len(g["rows"]) for g in s["groups"]] == [6, 6] and s["total"] == 30 for s in found)
+    assert found[0]["groups"][1]["question"] == "What is 1 + 1?"
+    assert found[0]["groups"][0]["mean"] == 0.5
+    assert found[0]["scale"] == 0.5
+
+
+def test_a_large_group_is_spread_from_best_to_worst(tmp_path):
+    make_run(tmp_path)
+    rewards = [None, *(float(r) for r in range(199))]
+    record(tmp_path, 1, [rollout(row=i, reward=r) for i, r in enumerate(rewards)])
+    (group,) = samples(tmp_path)[0]["groups"]
+    shown = [row["reward"] for row in group["rows"]]
+    assert (len(shown), shown[0], shown[-1], group["size"]) == (SHOWN, 198.0, None, 200)
+
+
+def test_long_trajectories_keep_head_and_tail(tmp_path):
+    make_run(tmp_path)
+    n = HEAD + TAIL + 30
+    columns: dict[str, Any] = {
+        "tokens": [str(i) for i in range(n)],
+        "mask": [True] * n,
+        "credit": [0.1] * n,
+        "logprob": [-1.0] * n,
+    }
+    record(tmp_path, 1, [rollout(**columns)])
+    row = samples(tmp_path)[0]["groups"][0]["rows"][0]
+    assert (row["gap"], row["tokens"][HEAD], len(row["credit"])) == (30, str(HEAD + 30), HEAD + TAIL)
+
+
+def test_a_failed_write_leaves_the_old_report(tmp_path, monkeypatch):
+    write_report(make_run(tmp_path))
+    old = (tmp_path / "report.html").read_bytes()
+    monkeypatch.setattr(os, "replace", lambda *_: (_ for _ in ()).throw(OSError("disk full")))
+    with pytest.raises(OSError, match="disk full"):
+        write_report(tmp_path)
+    assert (tmp_path / "report.html").read_bytes() == old
+    assert not list(tmp_path.glob(".report-*"))
+
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
+BROWSER = next((path for path in map(shutil.which, NAMES) if path), "")
+
+
+@pytest.mark.skipif(not BROWSER, reason="no chromium here")
+def test_in_a_browser_the_page_works_and_no_reply_runs(tmp_path):
+    run = tmp_path / "run"
+    run.mkdir()
+    make_run(run, [evaluation(0, 0.4), *(training(s, **{HOSTILE: s}) for s in range(1, 40)), evaluation(40, 0.6)])
+    text: dict[str, Any] = dict.fromkeys(("question", "answer", "why"), HOSTILE)
+    record(run, 1, [rollout(**text, tokens=["?", "?", HOSTILE, "."]), rollout(row=1, reply=HOSTILE, tokens=[])])
+    flags = "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking"
+    flags += " --disable-component-update --disable-sync --virtual-time-budget=3000"
+    where = [f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom", write_report(run).as_uri()]
+    done = subprocess.run([BROWSER, *flags.split(), *where], capture_output=True, text=True, timeout=120, check=True)
+    page = Page(done.stdout)
+    attributes = [attrs for _, attrs in page.tags]
+    assert any(attrs.get("data-ready") == "yes" for attrs in attributes)
+    assert sum((attrs.get("class") or "") == "rollout" for attrs in attributes) == 2
+    assert sum((attrs.get("class") or "").startswith("main-svg") for attrs in attributes) >= 5
+    assert "<title>grpo on arithmetic" in done.stdout
+    assert "img" not in {tag for tag, _ in page.tags}
+    assert page.words.count(HOSTILE) >= 4
