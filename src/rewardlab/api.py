@@ -9,6 +9,7 @@ print(result.summary["before"], result.summary["after"])
 
 from __future__ import annotations
 
+import contextlib
 import json
 import platform
 import shutil
@@ -22,10 +23,12 @@ from typing import Any
 from . import index
 from .core import Problem, Recipe, RewardlabError, Run, Score, Task, Trajectory, Turn, ask
 from .engine.ops import Settings
+from .engine.report import write_report
 from .engine.train import train as run_training
 from .evals.passk import accuracy, count_right, mean_interval, pass_at
 from .kit.files import new_folder, write_json
-from .models import Policy, learner_model, load_policy
+from .kit.sources import Shuffled
+from .models import Policy, lasting, learner_model, load_policy
 
 
 @dataclass(frozen=True)
@@ -38,10 +41,11 @@ class Result:
 
 
 def train(
-    recipe: Recipe | str, model: str | Policy = "embedded", task: Task | str = "arithmetic", *, steps: int | None = None, seed: int = 0,
-    out: Path | str | None = None, device: str = "auto", dtype: str = "auto", max_new: int | None = None, eval_every: int = 10,
-    eval_problems: int = 200, checkpoint_every: int = 10, micro_tokens: int | None = None, lora_rank: int | None = None,
-    method: str | None = None, settings: Mapping[str, Any] | None = None,
+    recipe: Recipe | str, model: str | Policy = "embedded", task: Task | str = "arithmetic", *,
+    steps: int | None = None, seed: int = 0, out: Path | str | None = None, device: str = "auto", dtype: str = "auto",
+    max_new: int | None = None, eval_every: int = 10, eval_problems: int = 200, checkpoint_every: int = 10,
+    micro_tokens: int | None = None, lora_rank: int | None = None, method: str | None = None,
+    settings: Mapping[str, Any] | None = None,
 ) -> Result:  # fmt: skip
     """Train a policy by a recipe (or a method's name) and write everything into a run folder."""
     recipe, task = _recipe(recipe, settings), _task(task)
@@ -51,20 +55,21 @@ def train(
         checkpoint_every=checkpoint_every, record_every=eval_every, micro_tokens=micro_tokens or Settings.micro_tokens,
     )  # fmt: skip
     folder = _new_run_folder(out, f"{method}-{task.name}-s{seed}")
-    where = {
-        "model": model if isinstance(model, str) else "given",
-        "device": device,
-        "dtype": dtype,
-        "lora_rank": lora_rank,
-    }
-    policy = load_policy(model, device, dtype, lora_rank) if isinstance(model, str) else model
-    run = _start(recipe, policy, task, given, max_new)
-    config = {
-        "name": folder.name, "method": method, "task": task.name, **where, "seed": seed, "steps": given.steps,
-        "max_new": run.max_new, "params": sum(p.numel() for p in policy.parameters()), "formula": str(recipe),
-        "recipe": recipe.to_json(), "source": task.source and dict(task.source), "settings": asdict(given), "versions": versions(),
-    }  # fmt: skip
-    write_json(folder / "config.json", config)
+    try:
+        policy = load_policy(model, device, dtype, lora_rank) if isinstance(model, str) else model
+        run = _start(recipe, policy, task, given, max_new)
+        config = {
+            "name": folder.name, "method": method, "task": task.name,
+            "model": lasting(model) if isinstance(model, str) else "given", "device": device, "dtype": dtype, "lora_rank": lora_rank,
+            "seed": seed, "steps": given.steps, "max_new": run.max_new,
+            "params": sum(p.numel() for p in policy.parameters()), "formula": str(recipe), "recipe": recipe.to_json(),
+            "source": task.source and dict(task.source), "settings": asdict(given), "versions": versions(),
+        }  # fmt: skip
+        write_json(folder / "config.json", config)
+    finally:
+        # a run that could not begin leaves no folder behind
+        with contextlib.suppress(OSError):
+            folder.rmdir()
     return _run(recipe, run, task, given, folder, config, resume=False)
 
 
@@ -76,13 +81,16 @@ def resume(out: Path | str, task: Task | None = None, model: Policy | None = Non
     folder = Path(out)
     config = _config(folder)
     if (folder / "summary.json").exists():
+        if not (folder / "report.html").exists():
+            write_report(folder)
         return Result(folder, json.loads((folder / "summary.json").read_text()))
+    index.reach_methods()
     recipe, given = Recipe.from_json(config["recipe"]), Settings(**config["settings"])
     if task is None and not config["source"]:
         raise RewardlabError(f"{folder} was trained on a task made in Python; resume it with rewardlab.resume(folder, task=...)")
     if model is None and config["model"] == "given":
         raise RewardlabError(f"{folder} began from a model made in Python; resume it with rewardlab.resume(folder, model=...)")
-    task = task or index.task(config["source"]["name"], **config["source"]["options"])
+    task = _task(task) if task else index.task(config["source"]["name"], **config["source"]["options"])
     policy = model or load_policy(config["model"], config["device"], config["dtype"], config["lora_rank"])
     run = _start(recipe, policy, task, given, config["max_new"])
     return _run(recipe, run, task, given, folder, config, resume=any((folder / "checkpoints").glob("step-*")))
@@ -93,7 +101,8 @@ def plan(recipe: Recipe | str, model: str = "embedded", task: Task | str = "arit
     recipe, task = _recipe(recipe, rest.get("settings")), _task(task)
     policy = load_policy(model, rest.get("device") or "auto", rest.get("dtype") or "auto", rest.get("lora_rank"))
     rows = recipe.update.problems * _rows_per_problem(recipe)
-    asked = policy.read([Trajectory(p) for p in task.test[:50]], [p.prompt for p in task.test[:50]])
+    sample = [task.train[i] for i in range(50)]
+    asked = policy.read([Trajectory(p) for p in sample], [p.prompt for p in sample])
     prompt = sum(len(t) for t in asked) / len(asked)
     tokens = int(rows * (prompt + (rest.get("max_new") or task.max_new)))
     weights = sum(p.numel() for p in policy.parameters())
@@ -165,14 +174,14 @@ def export(run: Path | str, out: Path | str, last: bool = False) -> dict[str, An
     """Write a run's policy as an ordinary Hugging Face checkpoint: the best by held-out measure, or the last."""
     folder = Path(run)
     _config(folder)
-    source = folder / "model" if last else folder / "best"
+    source = folder / "best" if (folder / "best").is_dir() and not last else folder / "model"
     if not source.is_dir():
         raise RewardlabError(f"{folder} holds no {source.name} model yet; resume the run with: rewardlab train --resume {folder}")
     if Path(out).exists() and any(Path(out).iterdir()):
         raise RewardlabError(f"{out} exists and is not empty; choose a new folder")
     with new_folder(Path(out)) as new:
         shutil.copytree(source, new, dirs_exist_ok=True)
-    return {"run": str(folder), "which": "last" if last else "best", "out": str(out)}
+    return {"run": str(folder), "which": "best" if source.name == "best" else "last", "out": str(out)}
 
 
 def demo(out: Path | str = "runs/demo", steps: int = 60) -> Result:
@@ -201,7 +210,13 @@ def _recipe(recipe: Recipe | str, settings: Mapping[str, Any] | None = None) -> 
 
 
 def _task(task: Task | str) -> Task:
-    return index.task(task) if isinstance(task, str) else task
+    """A task by name; the problems of one that was made of a plain list come round in an order of their own every time."""
+    task = index.task(task) if isinstance(task, str) else task
+    if isinstance(task.train, list | tuple):
+        if not task.train:
+            raise RewardlabError(f"the task {task.name} holds no problem to train on")
+        task = replace(task, train=Shuffled(task.train))
+    return task
 
 
 def _start(recipe: Recipe, policy: Policy, task: Task, given: Settings, max_new: int | None) -> Run:

@@ -28,7 +28,8 @@ from .policies.llama import LlamaPolicy
 from .policies.llama_model import Llama
 
 TASKS = ("arithmetic", "countdown")
-STEPS, ROWS, LR, SEED = 700, 96, 4e-3, 0
+MIXTURE = ("arithmetic", "arithmetic", "arithmetic", "countdown")
+STEPS, ROWS, LR, SEED = 1200, 32, 3e-3, 0
 VOCABULARY, CONTEXT = 512, 512
 
 TEMPLATE = (
@@ -136,12 +137,12 @@ class Lessons:
 
 @dataclass(frozen=True)
 class Mixture:
-    """Several sources by turns."""
+    """Several sources by turns; one that is named twice is taken twice as often."""
 
     sources: tuple[Any, ...]
 
     def __getitem__(self, i: int) -> Problem:
-        return self.sources[i % len(self.sources)][i // len(self.sources)]
+        return self.sources[i % len(self.sources)][i]
 
 
 def warm_up(steps: int = STEPS, config: dict[str, Any] | None = None) -> LlamaPolicy:
@@ -151,7 +152,8 @@ def warm_up(steps: int = STEPS, config: dict[str, Any] | None = None) -> LlamaPo
     where = device_of("cpu")
     policy = LlamaPolicy(model, words, where, dtype_of("auto", where))
     recipe = index.build("sft", {"lr": LR, "problems": ROWS}).but(warmup=20, lr_end=0.05, measure=None)
-    lessons = Mixture(tuple(Lessons(index.task(t)) for t in TASKS))
+    by_task = {t: Lessons(index.task(t)) for t in TASKS}
+    lessons = Mixture(tuple(by_task[t] for t in MIXTURE))
     run = Run(policy, steps=steps, seed=SEED)
     ops = Ops(recipe, run, Task("lessons", lessons, (), "final_number"), Settings())
     with Bar("making the embedded policy (once)", steps) as bar:

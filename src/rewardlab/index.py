@@ -67,14 +67,17 @@ def dotted(path: Path) -> str:
     return f"rewardlab.methods.{path.parent.name}.{path.stem}"
 
 
+def reach_methods() -> None:
+    """Let files in the folders of REWARDLAB_METHODS be imported as methods; a saved recipe names its parts so."""
+    package = importlib.import_module("rewardlab.methods")
+    package.__path__ += [root for root in map(str, method_roots()) if root not in package.__path__]
+
+
 def module_of(name: str) -> ModuleType:
     """A method's module, imported now."""
     path = file_of(name)
     where = dotted(path)
-    package = importlib.import_module("rewardlab.methods")
-    root = str(path.parent.parent)
-    if root not in package.__path__:
-        package.__path__.append(root)
+    reach_methods()
     try:
         return importlib.import_module(where)
     except (ImportError, SyntaxError) as e:

@@ -35,6 +35,14 @@ def load_policy(name: str, device: str = "auto", dtype: str = "auto", lora_rank:
     return policy
 
 
+def lasting(name: str) -> str:
+    """The name under which a model is found from any working folder."""
+    folder = Path(name.removeprefix("hf:"))
+    if name in NAMES or not folder.exists():
+        return name
+    return f"{'hf:' if name.startswith('hf:') else ''}{folder.resolve()}"
+
+
 def _from_folder(name: str, device: str, dtype: str, lora_rank: int | None) -> Policy:
     folder = checkpoint_of(Path(name.removeprefix("hf:")), name)
     if name.startswith("hf:"):

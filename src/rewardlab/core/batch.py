@@ -51,8 +51,8 @@ class Batch:
     """Rollouts of one step as tensors, (B, T) unless said, right-padded, rows of a group side by side.
 
     ids (B, T, *shape); mask: where the learning policy decided; length (B,); old: log-probs under the weights that wrote
-    them; reward: the sum of all rewards at their positions, given: where one fell; parts: the same per named term,
-    unweighted; group (B,): 0 .. G-1, ascending; credit: what the credit chain made of it; rows: (trajectory, score).
+    them (NaN for recorded text, unless a part needs them); reward: the sum of all rewards at their positions, given: where
+    one fell; parts: the same per named term, unweighted; group (B,): 0 .. G-1, ascending; credit: what the credit chain made of it; rows: (trajectory, score).
     Further columns (ref, value, weights) live in `columns` and read as attributes.
     """
 

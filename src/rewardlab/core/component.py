@@ -13,7 +13,7 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, ClassVar, Self
 
 from .errors import RewardlabError, unknown
@@ -26,7 +26,7 @@ class Part:
 
     def __init__(self, function: Callable, given: dict[str, Any] | None = None, **traits: Any):
         self.function = function
-        self.given = dict(given or {})
+        self.given = {k: _tuples(v) for k, v in (given or {}).items()}
         self.traits = traits
 
     @property
@@ -40,7 +40,7 @@ class Part:
     @property
     def of(self) -> tuple[Part, ...]:
         """The parts this one is made of: parts given as hyperparameters, or the operands of an expression."""
-        return tuple(v for v in self.settings.values() if isinstance(v, Part))
+        return tuple(_parts(self.settings.values()))
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -61,13 +61,17 @@ class Part:
 
     def __str__(self) -> str:
         defaults = hyperparameters(self.function)
-        shown = (f"{k}={_show(v)}" for k, v in self.given.items() if v != defaults.get(k))
+        shown = (f"{k}={_show(self.given[k])}" for k, v in defaults.items() if k in self.given and self.given[k] != v)
         return f"{self.name}({', '.join(shown)})"
 
     __repr__ = __str__
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Part) and self.to_json() == other.to_json()
+        return isinstance(other, Part) and self._identity() == other._identity()
+
+    def _identity(self) -> tuple[Any, Any]:
+        """A part is what it runs, whether a setting was given or left at its default."""
+        return f"{self.function.__module__}:{self.function.__qualname__}", self.settings
 
     def __hash__(self) -> int:
         return hash(str(self))
@@ -100,6 +104,9 @@ class Expression(Part):
 
     __repr__ = __str__
 
+    def _identity(self) -> tuple[Any, Any]:
+        return type(self), self._of
+
     def _bracket(self, x: Any) -> str:
         return f"({x})" if isinstance(x, Expression) and x.rank < self.rank else _show(x)
 
@@ -110,6 +117,9 @@ class Expression(Part):
     @classmethod
     def join(cls, *of: Any) -> Self:
         """Join, flattening operands that are already joined by this operator."""
+        for x in of:
+            if getattr(x, "slot", None) != cls.slot:
+                raise RewardlabError(f"cannot join {x!r} by {cls.symbol}: it is no {cls.slot} part (forgot to call it?)")
         return cls(*(y for x in of for y in (x._of if type(x) is cls else (x,))))
 
 
@@ -170,6 +180,22 @@ def _find(where: str) -> Any:
         return functools.reduce(getattr, name.split("."), importlib.import_module(module))
     except (ImportError, AttributeError) as e:
         raise RewardlabError(f"cannot find the part {where}: {e}") from e
+
+
+def _parts(values: Iterable[Any]) -> Iterator[Part]:
+    """The parts among values, also inside tuples and dicts."""
+    for value in values:
+        if isinstance(value, Part):
+            yield value
+        elif isinstance(value, tuple | dict):
+            yield from _parts(value.values() if isinstance(value, dict) else value)
+
+
+def _tuples(value: Any) -> Any:
+    """Lists as tuples: a part that comes back from JSON is the part that went in."""
+    if isinstance(value, dict):
+        return {k: _tuples(v) for k, v in value.items()}
+    return tuple(_tuples(x) for x in value) if isinstance(value, list | tuple) else value
 
 
 def _plain(value: Any) -> Any:

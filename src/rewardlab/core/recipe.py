@@ -135,7 +135,8 @@ class Recipe:
         lines.append(f"{'update':<10} Update({', '.join(changed)})")
         for learner in self.also:
             inner = "\n".join(f"  {line}" for line in str(learner.recipe).splitlines())
-            lines.append(f"{'also':<10} {learner.name} from {learner.init!r}, every {learner.every}:\n{inner}")
+            own = f", on {learner.problems}" if learner.problems else ""
+            lines.append(f"{'also':<10} {learner.name} from {learner.init!r}, every {learner.every}{own}:\n{inner}")
         return "\n".join(lines)
 
     def to_json(self) -> dict[str, Any]:
@@ -180,7 +181,7 @@ def stack(methods: Sequence[tuple[str, Callable[..., Recipe], dict[str, Any]]]) 
             if slot in replaced:
                 raise RewardlabError(f"{replaced[slot]} and {name} both replace the {slot}; they cannot be stacked")
             replaced[slot] = name
-        for slot in _extended_slots(base, made) if base is not None else ():
+        for slot in _settled_slots(base, made) if base is not None else ():
             replaced.setdefault(slot, name)
         base = made
     if base is None:
@@ -195,9 +196,10 @@ def _replaced_slots(before: Recipe, after: Recipe) -> list[str]:
     return gone + [s for s in old if s not in new]
 
 
-def _extended_slots(before: Recipe, after: Recipe) -> list[str]:
+def _settled_slots(before: Recipe, after: Recipe) -> list[str]:
+    """Slots that were extended, or filled for the first time."""
     old, new = before.parts(), after.parts()
-    return [s for s, part in new.items() if s in old and part != old[s] and _keeps(part, old[s])]
+    return [s for s, part in new.items() if s not in old or (part != old[s] and _keeps(part, old[s]))]
 
 
 def _keeps(new: Part, old: Part) -> bool:

@@ -17,6 +17,12 @@ def group_sums(x: Tensor, batch: Batch) -> Tensor:
     return x.new_zeros(batch.groups).index_add(0, batch.group, x.sum(1))
 
 
+def judged(batch: Batch) -> Tensor:
+    """(B, T) decided positions of rows that have a verdict; of all rows where there is no reward at all."""
+    verdict = batch.given.any(1, keepdim=True)
+    return batch.mask & (verdict | ~verdict.any())
+
+
 @credit
 def center(a: Tensor, batch: Batch, run: Run) -> Tensor:
     """Subtract the mean event of the group."""
@@ -50,8 +56,9 @@ def leave_one_out(a: Tensor, batch: Batch, run: Run) -> Tensor:
 
 @credit
 def whiten(a: Tensor, batch: Batch, run: Run, *, eps: float = 1e-8) -> Tensor:
-    """Zero mean and unit variance over all decided positions of the batch."""
-    chosen = a[batch.mask]
+    """Zero mean and unit variance over the decided positions of all rows that have a verdict."""
+    where = judged(batch)
+    chosen = a[where]
     if chosen.numel() < 2:
         return a
-    return torch.where(batch.mask, (a - chosen.mean()) / (chosen.var() + eps).sqrt(), 0.0)
+    return torch.where(where, (a - chosen.mean()) / (chosen.var() + eps).sqrt(), 0.0)

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from ..core import Batch, Run, credit
+from .group import judged
 
 BLOCK = 512
 
@@ -59,16 +60,14 @@ def to_go(a: Tensor, batch: Batch, run: Run, *, gamma: float = 1.0) -> Tensor:
 def gae(a: Tensor, batch: Batch, run: Run, *, gamma: float = 1.0, lam: float = 0.95) -> Tensor:
     """Generalised advantage estimation:  A_t = sum_k (gamma lam)^k (r_{t+k} + gamma V_{t+k+1} - V_{t+k}).
 
-    Schulman et al. 2016, arXiv:1506.02438
+    A row without a verdict gets none, and teaches a critic nothing. Schulman et al. 2016, arXiv:1506.02438
     """
     v = value_before(batch.value, batch.mask)
     delta = a + gamma * next_decision(v, batch.mask) - v
-    return over_decisions(delta, batch.mask, gamma * lam)
+    return over_decisions(torch.where(judged(batch), delta, 0.0), batch.mask, gamma * lam)
 
 
 @credit(needs=("value",))
 def lambda_return(a: Tensor, batch: Batch, run: Run, *, gamma: float = 1.0, lam: float = 0.95) -> Tensor:
     """What a critic should have said: GAE plus its own value."""
-    v = value_before(batch.value, batch.mask)
-    delta = a + gamma * next_decision(v, batch.mask) - v
-    return over_decisions(delta, batch.mask, gamma * lam) + v
+    return gae(gamma=gamma, lam=lam)(a, batch, run) + value_before(batch.value, batch.mask)

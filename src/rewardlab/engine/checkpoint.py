@@ -51,7 +51,7 @@ def load(folder: Path, run: Run, learnings: dict[str, Learning]) -> int:
     newest = found[-1]
     state = json.loads((newest / "state.json").read_text())
     run.step = state["step"]
-    run.memory = unpack(state["memory"], load_file(newest / "arrays.safetensors"))
+    run.memory = unpack(state["memory"], load_file(newest / "arrays.safetensors"), run.policy.device)
     for name, learning in learnings.items():
         learning.model.load_state(load_file(newest / f"{name}.safetensors"))
         _restore_optimiser(learning.optimiser, load_file(newest / f"{name}.optimiser.safetensors"))
@@ -70,7 +70,7 @@ def load_reference(folder: Path, reference: Any) -> None:
 
 def checkpoints(folder: Path) -> list[Path]:
     """Complete checkpoints, oldest first."""
-    return sorted(folder.glob("step-*")) if folder.is_dir() else []
+    return sorted(folder.glob("step-*"), key=lambda path: int(path.name.removeprefix("step-"))) if folder.is_dir() else []
 
 
 def _contiguous(state: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:

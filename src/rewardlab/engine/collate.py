@@ -24,7 +24,7 @@ def collate(groups: list[Group], scores: Scores | None, device: torch.device, au
     mask, old = np.zeros(shape, bool), np.full(shape, np.nan, np.float32)
     for i, t in enumerate(rows):
         ids[i, : length[i]], mask[i, : length[i]], old[i, : length[i]] = t.ids, t.mask_of(author), t.column("logprobs")
-    reward, given = _events([(s.value, s.steps) for s in flat], mask)
+    reward, given = _events([(s.value, () if s.value is None else s.steps) for s in flat], mask)
     names = dict.fromkeys(name for s in flat for name in s.parts)
     parts = {name: _term(name, flat, mask, device) for name in names}
     return Batch(
@@ -69,8 +69,12 @@ def _on(x: np.ndarray, device: torch.device) -> Tensor:
 
 
 def add_columns(batch: Batch, needs: Sequence[str], run: Run, micro_tokens: int) -> Batch:
-    """Compute, without gradient, the columns that parts asked for: ref, value, old (where it was not recorded)."""
-    unrecorded = bool(batch.old[batch.mask].isnan().any())
+    """Compute, without gradient, the columns that parts asked for: ref, value, old (where it was not recorded).
+
+    Of recorded text `old` stays NaN unless it is asked for: a part that reads it without saying so is found out.
+    """
+    batch.old = torch.where(batch.mask, batch.old, 0.0)
+    unrecorded = bool(batch.old.isnan().any())
     for need in needs:
         if need == "ref":
             batch.columns["ref"] = _forward(run.reference, batch, "logprobs", micro_tokens)
@@ -82,7 +86,6 @@ def add_columns(batch: Batch, needs: Sequence[str], run: Run, micro_tokens: int)
             batch.old = torch.where(batch.old.isnan(), _forward(run.policy, batch, "logprobs", micro_tokens), batch.old)
         elif need != "old" and need not in batch.columns:
             raise RewardlabError(f"no column {need!r}: the engine computes ref, value and old; other columns come from the rollout")
-    batch.old = batch.old.nan_to_num(0.0)
     return batch
 
 

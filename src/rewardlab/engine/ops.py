@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ from ..core import (
     Batch,
     Group,
     Learner,
+    NotFinite,
     Problem,
     Recipe,
     RewardlabError,
@@ -127,11 +129,17 @@ class Ops:
 
     def evaluate(self, problems: Sequence[Problem] | None = None) -> dict[str, float]:
         """The recipe's measure on held-out problems."""
-        if self.recipe.measure is None:
-            return {}
         problems = self.task.test[: self.settings.eval_problems] if problems is None else problems
+        if self.recipe.measure is None or not problems:
+            return {}
         with self.timed("evaluate"):
-            return self.recipe.measure(problems, self.run)
+            found = self.recipe.measure(problems, watching(self.run))
+        first = next(iter(found))
+        if not math.isfinite(found[first]):
+            raise NotFinite(
+                f"{self.recipe.measure} gave {first} = {found[first]} at step {self.run.step}: that finds no best policy"
+            )
+        return {name: value for name, value in found.items() if math.isfinite(value)}
 
     def reset_optimizer(self, name: str = "policy") -> None:
         learning = self.learnings[name]
@@ -148,8 +156,10 @@ class Ops:
         totals = [s.total for s in flat if s.total is not None]
         self.run.log("reward", float(np.mean(totals)))
         for name in dict.fromkeys(n for s in flat for n in s.parts):
-            values = [t.value if t.value is not None else sum(r for _, r in t.steps) for s in flat if (t := s.parts.get(name))]
-            self.run.log(f"reward/{name}", float(np.mean(values)))
+            terms = [t for s in flat if (t := s.parts.get(name)) and (t.value is not None or t.steps)]
+            values = [t.value if t.value is not None else sum(r for _, r in t.steps) for t in terms]
+            if values:
+                self.run.log(f"reward/{name}", float(np.mean(values)))
         self._watch_constant(totals)
 
     def _watch_constant(self, totals: list[float]) -> None:
@@ -168,7 +178,12 @@ def truth_of(groups: list[Group], scores: Scores, run: Run) -> list[list[float |
         return [[s.parts["correct"].value for s in row] for row in scores]
     if run.verify is None:
         return [[None] * len(g) for g in groups]
-    return [[s.value for s in row] for row in run.verify(groups, run)]
+    return [[s.value for s in row] for row in run.verify(groups, watching(run))]
+
+
+def watching(run: Run) -> Run:
+    """The same run with random streams of its own: what only looks on moves nothing that is trained."""
+    return replace(run, _streams={}, _streams_step=-1)
 
 
 def standard_loop(recipe: Recipe, run: Run, ops: Any) -> None:

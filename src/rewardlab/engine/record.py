@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..core import Batch, Group, RewardlabError, Run, Scores
-from ..kit.files import new_folder, write_json, write_text
+from ..kit.files import new_file, new_folder, sweep, write_json, write_text
 
 
 class Recorder:
@@ -38,8 +38,11 @@ class Recorder:
 
     def rewind(self, step: int) -> list[dict[str, Any]]:
         """Forget lines and rollouts after `step`: they are about to be made again. Returns the lines kept."""
+        for folder in (self.folder, self.folder / "checkpoints", self.folder / "rollouts"):
+            sweep(folder)
         kept = [line for line in read_metrics(self.folder) if line["step"] <= step]
-        write_text(self.metrics_file, "".join(json.dumps(line) + "\n" for line in kept))
+        with disk_errors(self.metrics_file):
+            write_text(self.metrics_file, "".join(json.dumps(line) + "\n" for line in kept))
         for file in (self.folder / "rollouts").glob("step-*.parquet"):
             if int(file.stem.split("-")[1]) > step:
                 file.unlink()
@@ -54,12 +57,11 @@ class Recorder:
     def rollouts(self, run: Run, groups: list[Group], scores: Scores, batch: Batch, truth: list[list[float | None]]) -> None:
         """One parquet row per trajectory."""
         path = self.folder / "rollouts" / f"step-{run.step:06d}.parquet"
-        path.parent.mkdir(exist_ok=True)
         rows = list(_rows(run, groups, scores, batch, truth))
         with disk_errors(path):
-            temporary = path.with_suffix(".tmp")
-            pq.write_table(pa.Table.from_pylist(rows), temporary, compression="zstd")
-            temporary.replace(path)
+            path.parent.mkdir(exist_ok=True)
+            with new_file(path) as new:
+                pq.write_table(pa.Table.from_pylist(rows), new, compression="zstd")
 
     def keep_best(self, value: float, model: Any) -> None:
         """Save the model if no evaluation was better."""
@@ -116,8 +118,10 @@ def disk_errors(path: Path) -> Iterator[None]:
     """Say plainly that the disk is full."""
     try:
         yield
-    except OSError as e:
-        if e.errno not in (errno.ENOSPC, errno.EDQUOT):
+    except Exception as e:
+        # safetensors and tokenizers raise errors of their own, which only tell the number in their text
+        full = (errno.ENOSPC, errno.EDQUOT)
+        if getattr(e, "errno", None) not in full and not any(f"(os error {number})" in str(e) for number in full):
             raise
         raise RewardlabError(
             f"the disk is full: cannot write {path}; the last checkpoint is whole. Free some space, then resume the run"

@@ -29,17 +29,15 @@ def train(
     evaluations = _resume(ops, recorder) if resume else {}
     started = time.perf_counter()
     with Bar("training", run.steps, done=run.step) as bar, _interrupts() as interrupted:
-        if run.step == 0 and not evaluations:
-            evaluations[0] = _evaluate(ops, recorder)
-            recorder.line(0, {f"eval/{k}": v for k, v in evaluations[0].items()})
-            _checkpoint(ops, folder)
+        if not resume:
+            evaluations = _begin(ops, recorder)
         while run.step < run.steps and not interrupted():
             run.metrics, ops.seconds, begun = {}, {}, time.perf_counter()
             step_of(recipe, run, ops)
             run.step += 1
-            if _due(run, settings.eval_every):
-                evaluations[run.step] = _evaluate(ops, recorder)
-                run.metrics |= {f"eval/{k}": v for k, v in evaluations[run.step].items()}
+            if _due(run, settings.eval_every) and (found := _evaluate(ops, recorder)):
+                evaluations[run.step] = found
+                run.metrics |= {f"eval/{k}": v for k, v in found.items()}
             _record(ops, recorder, time.perf_counter() - begun)
             if _due(run, settings.checkpoint_every) or interrupted():
                 _checkpoint(ops, folder)
@@ -92,6 +90,15 @@ def _checkpoint(ops: Ops, folder: Path) -> None:
         checkpoint.save(where, ops.run, ops.learnings, ops.position)
 
 
+def _begin(ops: Ops, recorder: Recorder) -> dict[int, dict[str, float]]:
+    """Measure and save what the run starts from. A run that was killed before its first checkpoint begins anew."""
+    recorder.rewind(-1)
+    found = _evaluate(ops, recorder)
+    recorder.line(0, {f"eval/{k}": v for k, v in found.items()})
+    _checkpoint(ops, recorder.folder)
+    return {0: found} if found else {}
+
+
 def _resume(ops: Ops, recorder: Recorder) -> dict[int, dict[str, float]]:
     """Put everything back as it was at the last checkpoint; returns the evaluations made until then."""
     where = recorder.folder / "checkpoints"
@@ -111,7 +118,7 @@ def _resume(ops: Ops, recorder: Recorder) -> dict[int, dict[str, float]]:
 def _shown(metrics: dict[str, float], evaluations: dict[int, dict[str, float]]) -> str:
     latest = evaluations[max(evaluations)] if evaluations else {}
     held_out = [f"held-out {k} {v:.3f}" for k, v in list(latest.items())[:1]]
-    return "  ".join([f"reward {metrics['reward']:.3f}"] * ("reward" in metrics) + held_out)
+    return "  ".join([f"{k} {metrics[k]:.3f}" for k in ("reward",) if k in metrics] + held_out)
 
 
 def _finish(ops: Ops, recorder: Recorder, evaluations: dict[int, dict[str, float]], summary: dict[str, Any]) -> dict[str, Any]:

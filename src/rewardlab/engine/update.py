@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..core import Batch, NotFinite, Outputs, Recipe, Run, Update, weigh
+from ..core import Batch, NotFinite, Objective, Outputs, Recipe, Run, Update, weigh
 from .collate import micro_batches, mini_batches
 
 
@@ -79,7 +79,7 @@ def backward(model: Any, batch: Batch, recipe: Recipe, run: Run, micro_tokens: i
             torch.autograd.backward(list(tensors.values()), grads)
             continue
         losses = objective.losses(out, micro, run)
-        _check_losses(losses, out, micro, run)
+        _check_losses(losses, objective, out, micro, run)
         sum(losses.values(), torch.zeros((), device=batch.ids.device)).backward()
         stats.add(losses, out, micro)
     return stats.means()
@@ -101,7 +101,7 @@ def _whole_batch_gradient(
     leaves = {k: v.requires_grad_() for k, v in tables.items()}
     out = Outputs.of(leaves)
     losses = objective.losses(out, batch, run)
-    _check_losses(losses, out, batch, run)
+    _check_losses(losses, objective, out, batch, run)
     total = sum(losses.values(), torch.zeros((), device=batch.ids.device))
     grads = torch.autograd.grad(total, list(leaves.values()), allow_unused=True)
     stats = _Stats()
@@ -109,25 +109,38 @@ def _whole_batch_gradient(
     return {k: g for k, g in zip(leaves, grads, strict=True) if g is not None}, stats
 
 
-def _check_losses(losses: dict[str, Tensor], out: Outputs, batch: Batch, run: Run) -> None:
+def _check_losses(losses: dict[str, Tensor], objective: Objective, out: Outputs, batch: Batch, run: Run) -> None:
     for name, loss in losses.items():
         if not bool(torch.isfinite(loss)):
+            tables = {"credit": batch.credit, **out.tensors(), **batch.columns, **_per_unit(name, objective, out, batch, run)}
             raise NotFinite(
-                f"the loss term {name!r} is not finite at step {run.step + 1}{_culprit(out, batch)}; the policy was not updated"
+                f"the loss term {name!r} is not finite at step {run.step + 1}{_culprit(tables, batch)}; the policy was not updated"
             )
 
 
-def _culprit(out: Outputs, batch: Batch) -> str:
+def _per_unit(name: str, objective: Objective, out: Outputs, batch: Batch, run: Run) -> dict[str, Tensor]:
+    """The losses that make up a term, at the decisions, or in the rows, they are of."""
+    leaf = next(leaf for leaf in objective.leaves() if leaf.name == name)
+    value = leaf(out, batch, run).detach()
+    if leaf.unit == "batch":
+        return {}
+    if leaf.unit == "group":
+        value = value[batch.group]
+    return {"loss": value if leaf.unit == "token" else value[:, None].expand(batch.mask.shape)}
+
+
+def _culprit(tables: dict[str, Tensor | None], batch: Batch) -> str:
     """Which rollout carries the first number that is not finite."""
-    tables = {"credit": batch.credit, **out.tensors(), **batch.columns}
     for name, table in tables.items():
         if table is None or table.shape[:2] != batch.mask.shape:
             continue
         bad = ~torch.isfinite(table.flatten(2).sum(-1) if table.dim() > 2 else table) & batch.mask
         if bool(bad.any()):
             row = int(bad.any(1).nonzero()[0])
-            about = f", problem {batch.rows[row][0].problem.question[:60]!r}" if batch.rows else ""
-            return f": {name} of rollout {row} (group {int(batch.group[row])}{about})"
+            if not batch.rows:
+                return f": {name} of row {row}"
+            trajectory = batch.rows[row][0]
+            return f": {name} of the rollout {trajectory.reply[:60]!r} of problem {trajectory.problem.question[:60]!r}"
     return ""
 
 
@@ -149,8 +162,9 @@ class _Stats:
             self.sums["entropy"] += float(out.entropy[mask].sum())
         if out.logprobs is not None:
             new, old = out.logprobs[mask], batch.old[mask]
-            self.sums["drift"] += float(_k3(old - new).sum())
-            self.sums["ratio_far"] += float(((new - old).abs() > math.log(1.2)).sum())
+            if not bool(old.isnan().any()):
+                self.sums["drift"] += float(_k3(old - new).sum())
+                self.sums["ratio_far"] += float(((new - old).abs() > math.log(1.2)).sum())
             if "ref" in batch.columns:
                 self.sums["kl"] += float(_k3(batch.ref[mask] - new).sum())
 

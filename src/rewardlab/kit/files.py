@@ -4,28 +4,36 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+_LEFT = re.compile(r"\..+\.\d+\.(tmp|old)")
+
 
 def write_text(path: Path, text: str) -> None:
     """Replace a file as a whole."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with open(temporary, "w", encoding="utf-8") as f:
-            f.write(text)
-            f.flush()
-            os.fsync(f.fileno())
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with new_file(path) as new:
+        new.write_text(text, encoding="utf-8")
 
 
 def write_json(path: Path, data: Any) -> None:
     write_text(path, json.dumps(data, indent=2, ensure_ascii=False))
+
+
+@contextmanager
+def new_file(path: Path) -> Iterator[Path]:
+    """Write a temporary file, then put it in place of `path` at once; on any error nothing is left of it."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        yield temporary
+        _sync(temporary)
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -37,9 +45,8 @@ def new_folder(path: Path) -> Iterator[Path]:
     temporary.mkdir()
     try:
         yield temporary
-        for file in temporary.rglob("*"):
-            if file.is_file():
-                _sync(file)
+        for entry in (*temporary.rglob("*"), temporary):
+            _sync(entry)
         if path.exists():
             gone = path.with_name(f".{path.name}.{os.getpid()}.old")
             os.replace(path, gone)
@@ -50,6 +57,13 @@ def new_folder(path: Path) -> Iterator[Path]:
         _sync(path.parent)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def sweep(folder: Path) -> None:
+    """Remove what killed writers left in a folder. Nobody else may be writing there."""
+    for entry in folder.glob(".*"):
+        if _LEFT.fullmatch(entry.name):
+            shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
 
 
 def _sync(path: Path) -> None:

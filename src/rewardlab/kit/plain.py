@@ -19,15 +19,10 @@ _CLASSES = {c.__name__: c for c in (Message, Problem, Turn, Trajectory, Score, T
 
 def pack(value: Any, tensors: dict[str, torch.Tensor], where: str = "memory") -> Any:
     """JSON data for `value`; tensors and arrays go into `tensors`. Raises RewardlabError with the place of what cannot be saved."""
+    if isinstance(value, torch.Tensor | np.ndarray | np.generic):
+        return _pack_array(value, tensors, where)
     if value is None or isinstance(value, bool | int | float | str):
         return value
-    if isinstance(value, np.generic):
-        return value.item()
-    if isinstance(value, torch.Tensor | np.ndarray):
-        name = f"t{len(tensors)}"
-        array = isinstance(value, np.ndarray)
-        tensors[name] = torch.from_numpy(np.ascontiguousarray(value)) if array else value.detach().cpu().contiguous().clone()
-        return {"$": "array" if array else "tensor", "name": name}
     if isinstance(value, list):
         return [pack(v, tensors, f"{where}[{i}]") for i, v in enumerate(value)]
     if isinstance(value, tuple):
@@ -37,7 +32,7 @@ def pack(value: Any, tensors: dict[str, torch.Tensor], where: str = "memory") ->
             "$": "dict",
             "of": [[pack(k, tensors, where), pack(v, tensors, f"{where}[{k!r}]")] for k, v in value.items()],
         }
-    if type(value).__name__ in _CLASSES:
+    if _CLASSES.get(type(value).__name__) is type(value):
         fields = {f.name: pack(getattr(value, f.name), tensors, f"{where}.{f.name}") for f in dataclasses.fields(value)}
         return {"$": type(value).__name__, "of": fields}
     raise RewardlabError(
@@ -45,18 +40,34 @@ def pack(value: Any, tensors: dict[str, torch.Tensor], where: str = "memory") ->
     )
 
 
-def unpack(data: Any, tensors: dict[str, torch.Tensor]) -> Any:
-    """The inverse of `pack`."""
+def _pack_array(value: torch.Tensor | np.ndarray | np.generic, tensors: dict[str, torch.Tensor], where: str) -> dict[str, Any]:
+    """Always a copy: arrays that share memory could not be written, and must not change while they wait."""
+    name = f"t{len(tensors)}"
+    if isinstance(value, torch.Tensor):
+        tensors[name] = value.detach().cpu().contiguous().clone()
+        return {"$": "tensor", "name": name, "device": value.device.type}
+    try:
+        tensors[name] = torch.from_numpy(np.array(value, order="C"))
+    except TypeError as e:
+        raise RewardlabError(f"{where} holds an array of {value.dtype}, which cannot be saved; keep numbers there") from e
+    return {"$": "array" if isinstance(value, np.ndarray) else "number", "name": name}
+
+
+def unpack(data: Any, tensors: dict[str, torch.Tensor], device: torch.device | str = "cpu") -> Any:
+    """The inverse of `pack`; tensors that were not on the CPU go to `device`."""
     if isinstance(data, list):
-        return [unpack(v, tensors) for v in data]
+        return [unpack(v, tensors, device) for v in data]
     if not isinstance(data, dict):
         return data
     kind = data["$"]
-    if kind in ("array", "tensor"):
+    if kind == "tensor":
         found = tensors[data["name"]]
-        return found.numpy() if kind == "array" else found
+        return found if data["device"] == "cpu" else found.to(device)
+    if kind in ("array", "number"):
+        array = tensors[data["name"]].numpy()
+        return array if kind == "array" else array[()]
     if kind == "tuple":
-        return tuple(unpack(v, tensors) for v in data["of"])
+        return tuple(unpack(v, tensors, device) for v in data["of"])
     if kind == "dict":
-        return {unpack(k, tensors): unpack(v, tensors) for k, v in data["of"]}
-    return _CLASSES[kind](**{k: unpack(v, tensors) for k, v in data["of"].items()})
+        return {unpack(k, tensors, device): unpack(v, tensors, device) for k, v in data["of"]}
+    return _CLASSES[kind](**{k: unpack(v, tensors, device) for k, v in data["of"].items()})

@@ -19,6 +19,7 @@ from .sampler import draw
 
 if TYPE_CHECKING:
     from .llama import LlamaPolicy
+    from .text import TextPolicy
 
 MAX_ROWS = {"cpu": 256, "cuda": 1024}
 PREFILL_TOKENS = 8192
@@ -63,7 +64,7 @@ class _Decoder:
         self.slots = np.full(size, -1)
         self.position = np.zeros(size, np.int64)
         self.last = np.zeros(size, np.int64)
-        self.stop_at = _StopMarks(policy, sampling)
+        self.stop_at = StopMarks(policy, sampling, s.vocab)
         self.weights = policy.weights()
 
     def run(self) -> None:
@@ -183,14 +184,17 @@ class _Decoder:
                 self.finished += 1
 
 
-class _StopMarks:
+class StopMarks:
     """Which tokens may end a reply, so that text is looked at only where one was drawn."""
 
-    def __init__(self, policy: LlamaPolicy, sampling: Sampling):
+    def __init__(self, policy: TextPolicy, sampling: Sampling, vocab: int):
         self.policy, self.sampling = policy, sampling
-        self.may_end = np.zeros(policy.model.shape.vocab, bool)
+        # a tokenizer may know more tokens than the model can draw
+        self.may_end = np.zeros(max(vocab, len(policy.tokenizer)), bool)
         self.may_end[list(policy.ends)] = True
         closing = {s[-1] for s in sampling.stop} | ({"\n"} if sampling.stop_when else set())
+        if not all(c.isascii() for c in closing):
+            closing.add("\ufffd")  # how a token reads that holds only some bytes of a character
         if closing:
             for i, piece in enumerate(policy.all_pieces()):
                 self.may_end[i] |= any(c in piece for c in closing)

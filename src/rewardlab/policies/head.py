@@ -14,7 +14,7 @@ CHUNK_ELEMENTS = 1 << 22
 def chunks_of(n: int, vocab: int) -> list[slice]:
     """Slices of n tokens whose logits fit in CHUNK_ELEMENTS numbers each."""
     size = max(16, CHUNK_ELEMENTS // vocab)
-    return [slice(i, min(i + size, n)) for i in range(0, n, size)]
+    return [slice(i, min(i + size, n)) for i in range(0, max(n, 1), size)]
 
 
 class _LogProbs(torch.autograd.Function):
@@ -44,7 +44,9 @@ class _LogProbs(torch.autograd.Function):
     @staticmethod
     def backward(ctx, g_logp: Tensor | None, g_entropy: Tensor | None):  # type: ignore[override]
         hidden, weight, ids, entropy, normaliser = ctx.saved_tensors
-        g_hidden, g_weight = torch.empty_like(hidden), torch.zeros_like(weight, dtype=torch.float32)
+        g_hidden = torch.empty_like(hidden)
+        # a frozen head (LoRA) asks for no gradient, which would cost as much as the other one
+        g_weight = torch.zeros_like(weight, dtype=torch.float32) if ctx.needs_input_grad[1] else None
         uses_entropy = g_entropy is not None and bool((g_entropy != 0).any())
         for part in chunks_of(hidden.shape[0], weight.shape[0]):
             logp = (hidden[part] @ weight.T).float() - normaliser[part, None]
@@ -56,8 +58,9 @@ class _LogProbs(torch.autograd.Function):
                 g -= g_entropy[part, None] * p * (logp + entropy[part, None])
             g = g.to(hidden.dtype)
             g_hidden[part] = g @ weight
-            g_weight += (g.T @ hidden[part]).float()
-        return g_hidden, g_weight.to(weight.dtype), None
+            if g_weight is not None:
+                g_weight += (g.T @ hidden[part]).float()
+        return g_hidden, None if g_weight is None else g_weight.to(weight.dtype), None
 
 
 def token_logprobs(hidden: Tensor, weight: Tensor, ids: Tensor) -> tuple[Tensor, Tensor]:

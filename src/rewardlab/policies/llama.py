@@ -37,7 +37,6 @@ class LlamaPolicy(TextPolicy):
         self.model = model.to(device)
         self.device, self.dtype, self.name = device, dtype, name
         self.context = model.shape.context
-        self._cast: tuple[int, SimpleNamespace] | None = None
 
     @classmethod
     def load(cls, folder: Path | str, device: str = "auto", dtype: str = "auto", value_head: bool = False) -> LlamaPolicy:
@@ -79,13 +78,8 @@ class LlamaPolicy(TextPolicy):
         return tokens * s.layers * per_layer * size
 
     def weights(self) -> SimpleNamespace:
-        """The weights in the format of computation; cast once for all that runs without gradient until they change."""
-        if torch.is_grad_enabled():
-            return self.model.cast(self.dtype)
-        version = sum(p._version for p in self.model.parameters())
-        if self._cast is None or self._cast[0] != version:
-            self._cast = (version, self.model.cast(self.dtype))
-        return self._cast[1]
+        """The weights in the format of computation, cast afresh at each call: nobody can forget to refresh them."""
+        return self.model.cast(self.dtype)
 
     def extend(self, trajectories: Sequence[Trajectory], sampling: Sampling, rng: torch.Generator) -> list[Trajectory]:
         """Draw one reply for each trajectory, prompts that are equal being computed once."""

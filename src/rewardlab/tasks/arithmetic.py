@@ -26,7 +26,7 @@ Step = tuple[str, int]
 
 
 def arithmetic(
-    *, difficulty: int | tuple[int, int] = 3, redundant: float = 0.0, error: float = 0.12, test_size: int = 1000
+    *, difficulty: int | tuple[int, int] = 3, redundant: float = 0.0, error: float = 0.22, test_size: int = 1000
 ) -> Task:
     """Multi-step chains over 0..99.
 

@@ -1,0 +1,138 @@
+"""Two sides of a comparison, each in its own process with the same number of threads.
+
+A benchmark module has `run(**settings) -> rows` and a table of sides, functions of plain settings that return plain data:
+
+    def run(*, repeats=3):
+        fast, slow = (in_own_process(__file__, side, {"repeats": repeats}) for side in ("ours", "peer"))
+        return [row("name", fast["rate"], slow["rate"], "tokens/s", {...})]
+
+    if __name__ == "__main__":
+        main(run, {"ours": ours, "peer": peer})
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+THREADS = int(os.environ.get("REWARDLAB_BENCH_THREADS", "2"))
+Rows = list[dict[str, Any]]
+Side = Callable[..., Any]
+
+
+# ---- the process of the benchmark ------------------------------------------------------------------------------------
+
+
+def main(run: Callable[..., Rows], sides: Mapping[str, Side]) -> None:
+    """The command line of a benchmark: run it and print its rows, or be one of its sides."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
+    parser.add_argument("--side", choices=sorted(sides), help=argparse.SUPPRESS)
+    parser.add_argument("--settings", type=json.loads, default={}, help=argparse.SUPPRESS)
+    parser.add_argument("--result", type=Path, help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.side:
+        args.result.write_text(json.dumps(sides[args.side](**args.settings)))
+        return
+    print(json.dumps(run(), indent=None if args.json else 2))
+
+
+def in_own_process(script: str, side: str, settings: Mapping[str, Any]) -> Any:
+    """What a side of the benchmark `script` returns, run alone with THREADS threads; what it prints shows if it fails."""
+    limits = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), str(THREADS))
+    calm = {"TOKENIZERS_PARALLELISM": "false", "HF_HUB_OFFLINE": "1", "TRANSFORMERS_VERBOSITY": "error", "CUDA_VISIBLE_DEVICES": ""}
+    with tempfile.TemporaryDirectory() as folder:
+        result = Path(folder) / "result.json"
+        command = [sys.executable, script, "--side", side, "--settings", json.dumps(settings), "--result", str(result)]
+        done = subprocess.run(command, env=os.environ | limits | calm, capture_output=True, text=True, errors="replace")
+        if done.returncode:
+            said = "\n".join((done.stdout + done.stderr).splitlines()[-30:])
+            raise SystemExit(f"{Path(script).name}, side {side}, ended with exit code {done.returncode}:\n{said}")
+        return json.loads(result.read_text())
+
+
+def row(
+    name: str, ours: float, peer: float, unit: str, settings: Mapping[str, Any], lower_is_better: bool = False
+) -> dict[str, Any]:
+    """One line of the report; ratio > 1 says that ours is better."""
+    ratio = peer / ours if lower_is_better else ours / peer
+    numbers = {"ratio": tidy(ratio), "ours": tidy(ours), "peer": tidy(peer)}
+    return {"name": name, **numbers, "unit": unit, "settings": {"threads": THREADS, **settings}}
+
+
+def tidy(x: float) -> float:
+    """Four significant digits."""
+    return float(f"{x:.4g}")
+
+
+def embedded_model() -> dict[str, Any]:
+    """The folder of the embedded checkpoint and the seconds it took to make it, 0 where it was there."""
+    return in_own_process(__file__, "embedded", {})
+
+
+# ---- within a side ---------------------------------------------------------------------------------------------------
+
+
+def timed(work: Callable[[], Any]) -> tuple[float, Any]:
+    """Seconds of a call, and what it returned."""
+    start = time.perf_counter()
+    found = work()
+    return time.perf_counter() - start, found
+
+
+def rate_of(draw: Callable[[], int], repeats: int) -> dict[str, Any]:
+    """Tokens per second of a call that returns how many it made: the median of some calls, after one that does not count."""
+    draw()
+    runs = [timed(draw) for _ in range(repeats)]
+    rate = statistics.median(tokens / seconds for seconds, tokens in runs)
+    return {"rate": tidy(rate), "tokens": round(statistics.mean(tokens for _, tokens in runs))}
+
+
+def memory() -> float:
+    """MiB, the most that this process has held so far.
+
+    Linux also keeps it per address space: its getrusage counts what the parent held before it started this program.
+    """
+    try:
+        lines = Path("/proc/self/status").read_text().splitlines()
+        return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024
+    except (OSError, StopIteration):
+        unit = 1 << 20 if sys.platform == "darwin" else 1 << 10
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
+
+
+def matrix_peak(dtype: str, sizes: tuple[int, ...] = (1024, 2048, 4096), repeats: int = 3) -> float:
+    """FLOP/s of this machine's fastest square matrix product in a number format."""
+    import torch
+
+    best = 0.0
+    for n in sizes:
+        a, b = (torch.randn(n, n).to(getattr(torch, dtype)) for _ in range(2))
+        out = torch.empty_like(a)
+        fastest = min(timed(functools.partial(torch.mm, a, b, out=out))[0] for _ in range(1 + repeats))
+        best = max(best, 2 * n**3 / fastest)
+    return best
+
+
+def _embedded() -> dict[str, Any]:
+    from rewardlab import embedded
+
+    there = (embedded.cache() / f"embedded-{embedded.fingerprint()}" / "model.safetensors").exists()
+    start = time.perf_counter()
+    folder = embedded.checkpoint()
+    return {"folder": str(folder), "made_in_seconds": 0.0 if there else tidy(time.perf_counter() - start)}
+
+
+if __name__ == "__main__":
+    main(list, {"embedded": _embedded})

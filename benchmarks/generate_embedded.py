@@ -1,0 +1,129 @@
+"""Tokens per second of drawing replies: the lean policy against transformers' `generate`, same model and prompts.
+
+    fixed     every row draws exactly `max_new` tokens; end tokens are off on both sides
+    natural   rows end at their end token; what counts is the tokens of the replies, their end tokens included
+
+Prompts are tokenised beforehand on both sides. Ours also keeps the log-probs of what it drew and decodes its text.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+from _sides import Rows, embedded_model, in_own_process, main, rate_of, row, tidy
+
+FORMATS = ("float32", "bfloat16")
+CASES = {
+    "generate-embedded": {"fixed": True, "sampled": True},
+    "generate-embedded-greedy": {"fixed": True, "sampled": False},
+    "generate-embedded-natural": {"fixed": False, "sampled": True},
+    "generate-embedded-natural-greedy": {"fixed": False, "sampled": False},
+}
+OPTIONS = {
+    "attention": ("sdpa", "eager"),
+    "cache": ("dynamic", "static"),
+    "copies": ("repeated prompts", "num_return_sequences"),
+}
+FINALISTS = 2
+
+
+def run(*, model: str | None = None, problems: int = 16, rollouts: int = 8, max_new: int = 64, repeats: int = 3) -> Rows:
+    """model: a checkpoint folder (default: the embedded policy's)."""
+    shared = {"problems": problems, "rollouts": rollouts, "max_new": max_new, "repeats": repeats}
+    given = shared | {"model": model or embedded_model()["folder"]}
+    ours, peer = (in_own_process(__file__, side, given) for side in ("ours", "peer"))
+    return [_row(name, ours[name], peer["cases"][name], shared | {"peer_tried": peer["tried"]}) for name in CASES]
+
+
+def _row(name: str, ours: list[dict[str, Any]], peer: list[dict[str, Any]], settings: dict[str, Any]) -> dict[str, Any]:
+    def best(found: list[dict[str, Any]], dtype: str | None = None) -> dict[str, Any]:
+        return max((x for x in found if dtype in (None, x["dtype"])), key=lambda x: x["rate"])
+
+    def compared(dtype: str | None = None) -> dict[str, Any]:
+        a, b = best(ours, dtype), best(peer, dtype)
+        return {"ratio": tidy(a["rate"] / b["rate"]), "ours": a, "peer": b}
+
+    case = {"length": "fixed" if CASES[name]["fixed"] else "natural", "sampled": CASES[name]["sampled"]}
+    formats = {"best": compared(), **{dtype: compared(dtype) for dtype in FORMATS}}
+    return row(name, best(ours)["rate"], best(peer)["rate"], "tokens/s", case | settings | {"by_format": formats})
+
+
+def ours(*, model: str, problems: int, rollouts: int, max_new: int, repeats: int) -> dict[str, Any]:
+    from rewardlab import index
+    from rewardlab.core import Sampling, Trajectory, stream
+    from rewardlab.policies.llama import LlamaPolicy
+
+    test = index.task("arithmetic").test[:problems]
+    found: dict[str, Any] = {name: [] for name in CASES}
+    for dtype, (name, case) in itertools.product(FORMATS, CASES.items()):
+        policy = LlamaPolicy.load(model, "cpu", dtype)
+        policy.ends = frozenset() if case["fixed"] else policy.ends
+        rows = [t for t in policy.read([Trajectory(p) for p in test], [p.prompt for p in test]) for _ in range(rollouts)]
+        sampling, seeds = Sampling(max_new, float(case["sampled"])), itertools.count()
+
+        def draw(policy=policy, rows=rows, sampling=sampling, seeds=seeds) -> int:
+            done = policy.extend(rows, sampling, stream("bench", next(seeds)))
+            return sum(int(t.mask.sum()) for t in done)
+
+        found[name].append({"dtype": dtype} | rate_of(draw, repeats))
+    return found
+
+
+def peer(*, repeats: int, **given: Any) -> dict[str, Any]:
+    """Every combination of options is timed once, sampled at fixed length; the fastest of each format go through all cases."""
+    combinations = [dict(zip(OPTIONS, values, strict=True)) for values in itertools.product(*OPTIONS.values())]
+    tried = [_transformers({"dtype": d} | options, "generate-embedded", given, 1) for d in FORMATS for options in combinations]
+    fastest = {d: sorted((x for x in tried if x["dtype"] == d), key=lambda x: -x["rate"])[:FINALISTS] for d in FORMATS}
+    final = [{k: x[k] for k in ("dtype", *OPTIONS)} for found in fastest.values() for x in found]
+    return {"cases": {name: [_transformers(o, name, given, repeats) for o in final] for name in CASES}, "tried": tried}
+
+
+def _transformers(options: dict[str, Any], case: str, given: dict[str, Any], repeats: int) -> dict[str, Any]:
+    generator = _Transformers(**options, **given)
+    return options | rate_of(lambda: generator.draw(**CASES[case]), repeats)
+
+
+class _Transformers:
+    """A causal LM of transformers with the prompts of the test, padded on the left."""
+
+    def __init__(
+        self, *, model: str, problems: int, rollouts: int, max_new: int, dtype: str, attention: str, cache: str, copies: str
+    ):
+        import torch
+        from transformers import AutoModelForCausalLM, AutoTokenizer
+
+        from rewardlab import index
+
+        tokenizer = AutoTokenizer.from_pretrained(model, padding_side="left")
+        self.model = AutoModelForCausalLM.from_pretrained(model, dtype=getattr(torch, dtype), attn_implementation=attention).eval()
+        self.end = self.model.generation_config.eos_token_id
+        chats = [[{"role": "user", "content": p.question}] for p in index.task("arithmetic").test[:problems]]
+        texts = tokenizer.apply_chat_template(chats, tokenize=False, add_generation_prompt=True)
+        self.prompts = tokenizer(texts, return_tensors="pt", padding=True, add_special_tokens=False)
+        self.rollouts, self.expands = rollouts, copies == "num_return_sequences"
+        self.options: dict[str, Any] = {"max_new_tokens": max_new}
+        self.options |= {"cache_implementation": "static"} if cache == "static" else {}
+        self.seeds = itertools.count()
+
+    def draw(self, fixed: bool, sampled: bool) -> int:
+        """`rollouts` replies to each prompt; returns the tokens of the replies."""
+        import torch
+
+        # no end token at all: cheaper than the logits processor that min_new_tokens brings in, and it draws from the same policy
+        self.model.generation_config.eos_token_id = None if fixed else self.end
+        torch.manual_seed(next(self.seeds))
+        options = self.options | ({"do_sample": True, "top_k": 0} if sampled else {"do_sample": False})
+        prompts = dict(self.prompts)
+        if self.expands and sampled:
+            options["num_return_sequences"] = self.rollouts
+        else:  # greedy search refuses num_return_sequences
+            prompts = {k: x.repeat_interleave(self.rollouts, 0) for k, x in prompts.items()}
+        with torch.inference_mode():
+            ids = self.model.generate(**prompts, **options)[:, prompts["input_ids"].shape[1] :]
+        ends = ids == self.end
+        return ids.numel() if fixed else int((ends.cumsum(1) - ends.long() == 0).sum())
+
+
+if __name__ == "__main__":
+    main(run, {"ours": ours, "peer": peer})
