@@ -22,7 +22,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -62,11 +62,9 @@ def in_own_process(script: str, side: str, settings: Mapping[str, Any]) -> Any:
         return json.loads(result.read_text())
 
 
-def row(
-    name: str, ours: float, peer: float, unit: str, settings: Mapping[str, Any], lower_is_better: bool = False
-) -> dict[str, Any]:
-    """One line of the report; ratio > 1 says that ours is better."""
-    ratio = peer / ours if lower_is_better else ours / peer
+def row(name: str, ours: float, peer: float, unit: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """One line of the report; ratio > 1 says that ours is better: more of it per second, or fewer seconds."""
+    ratio = ours / peer if unit.endswith("/s") else peer / ours
     numbers = {"ratio": tidy(ratio), "ours": tidy(ours), "peer": tidy(peer)}
     return {"name": name, **numbers, "unit": unit, "settings": {"threads": THREADS, **settings}}
 
@@ -112,8 +110,8 @@ def memory() -> float:
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
 
 
-def matrix_peak(dtype: str, sizes: tuple[int, ...] = (1024, 2048, 4096), repeats: int = 3) -> float:
-    """FLOP/s of this machine's fastest square matrix product in a number format."""
+def matrix_peak(dtype: str, sizes: Sequence[int], repeats: int = 5) -> float:
+    """GFLOP/s of this machine's fastest square matrix product in a number format."""
     import torch
 
     best = 0.0
@@ -121,7 +119,7 @@ def matrix_peak(dtype: str, sizes: tuple[int, ...] = (1024, 2048, 4096), repeats
         a, b = (torch.randn(n, n).to(getattr(torch, dtype)) for _ in range(2))
         out = torch.empty_like(a)
         fastest = min(timed(functools.partial(torch.mm, a, b, out=out))[0] for _ in range(1 + repeats))
-        best = max(best, 2 * n**3 / fastest)
+        best = max(best, 2e-9 * n**3 / fastest)
     return best
 
 

@@ -28,12 +28,16 @@ OPTIONS = {
 FINALISTS = 2
 
 
-def run(*, model: str | None = None, problems: int = 16, rollouts: int = 8, max_new: int = 64, repeats: int = 3) -> Rows:
-    """model: a checkpoint folder (default: the embedded policy's)."""
+def run(
+    *, model: str | None = None, problems: int = 16, rollouts: int = 8, max_new: int = 64, repeats: int = 3,
+    formats: tuple[str, ...] = FORMATS,
+) -> Rows:  # fmt: skip
+    """model: a checkpoint folder (default: the embedded policy's).  formats: number formats; the best one of each side counts."""
     shared = {"problems": problems, "rollouts": rollouts, "max_new": max_new, "repeats": repeats}
-    given = shared | {"model": model or embedded_model()["folder"]}
+    given = shared | {"formats": formats, "model": model or embedded_model()["folder"]}
     ours, peer = (in_own_process(__file__, side, given) for side in ("ours", "peer"))
-    return [_row(name, ours[name], peer["cases"][name], shared | {"peer_tried": peer["tried"]}) for name in CASES]
+    tried = {", ".join(str(x[k]) for k in ("dtype", *OPTIONS)): x["rate"] for x in peer["tried"]}
+    return [_row(name, ours[name], peer["cases"][name], shared | {"peer_tried": tried}) for name in CASES]
 
 
 def _row(name: str, ours: list[dict[str, Any]], peer: list[dict[str, Any]], settings: dict[str, Any]) -> dict[str, Any]:
@@ -45,18 +49,18 @@ def _row(name: str, ours: list[dict[str, Any]], peer: list[dict[str, Any]], sett
         return {"ratio": tidy(a["rate"] / b["rate"]), "ours": a, "peer": b}
 
     case = {"length": "fixed" if CASES[name]["fixed"] else "natural", "sampled": CASES[name]["sampled"]}
-    formats = {"best": compared(), **{dtype: compared(dtype) for dtype in FORMATS}}
+    formats = {"best": compared(), **{dtype: compared(dtype) for dtype in dict.fromkeys(x["dtype"] for x in ours)}}
     return row(name, best(ours)["rate"], best(peer)["rate"], "tokens/s", case | settings | {"by_format": formats})
 
 
-def ours(*, model: str, problems: int, rollouts: int, max_new: int, repeats: int) -> dict[str, Any]:
+def ours(*, model: str, problems: int, rollouts: int, max_new: int, repeats: int, formats: list[str]) -> dict[str, Any]:
     from rewardlab import index
     from rewardlab.core import Sampling, Trajectory, stream
     from rewardlab.policies.llama import LlamaPolicy
 
     test = index.task("arithmetic").test[:problems]
     found: dict[str, Any] = {name: [] for name in CASES}
-    for dtype, (name, case) in itertools.product(FORMATS, CASES.items()):
+    for dtype, (name, case) in itertools.product(formats, CASES.items()):
         policy = LlamaPolicy.load(model, "cpu", dtype)
         policy.ends = frozenset() if case["fixed"] else policy.ends
         rows = [t for t in policy.read([Trajectory(p) for p in test], [p.prompt for p in test]) for _ in range(rollouts)]
@@ -70,11 +74,11 @@ def ours(*, model: str, problems: int, rollouts: int, max_new: int, repeats: int
     return found
 
 
-def peer(*, repeats: int, **given: Any) -> dict[str, Any]:
+def peer(*, repeats: int, formats: list[str], **given: Any) -> dict[str, Any]:
     """Every combination of options is timed once, sampled at fixed length; the fastest of each format go through all cases."""
     combinations = [dict(zip(OPTIONS, values, strict=True)) for values in itertools.product(*OPTIONS.values())]
-    tried = [_transformers({"dtype": d} | options, "generate-embedded", given, 1) for d in FORMATS for options in combinations]
-    fastest = {d: sorted((x for x in tried if x["dtype"] == d), key=lambda x: -x["rate"])[:FINALISTS] for d in FORMATS}
+    tried = [_transformers({"dtype": d} | options, "generate-embedded", given, 1) for d in formats for options in combinations]
+    fastest = {d: sorted((x for x in tried if x["dtype"] == d), key=lambda x: -x["rate"])[:FINALISTS] for d in formats}
     final = [{k: x[k] for k in ("dtype", *OPTIONS)} for found in fastest.values() for x in found]
     return {"cases": {name: [_transformers(o, name, given, repeats) for o in final] for name in CASES}, "tried": tried}
 

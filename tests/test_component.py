@@ -134,7 +134,7 @@ def test_a_saved_part_that_no_longer_fits_is_refused():
         load(data | {"with": {"bye": 1}})
     with pytest.raises(RewardlabError, match="cannot find the part"):
         load(data | {"part": data["part"] + "_gone"})
-    with pytest.raises(RewardlabError, match="cannot find the part no.such.module:x"):
+    with pytest.raises(RewardlabError, match=r"cannot find the part no\.such\.module:x"):
         load({"part": "no.such.module:x", "with": {}})
 
 
@@ -155,7 +155,13 @@ def test_needs_are_collected_from_every_part_inside_once():
 
 @pytest.mark.parametrize(
     "join",
-    [lambda: scale() >> shift, lambda: scale() >> first(), lambda: first() + second, lambda: first() + 1, lambda: first() + scale()],
+    [
+        lambda: scale() >> shift,
+        lambda: scale() >> first(),
+        lambda: first() + second,
+        lambda: first() + 1,
+        lambda: first() + scale(),
+    ],
 )
 def test_joining_with_what_is_no_part_of_the_slot_is_refused(join):
     with pytest.raises(RewardlabError, match=r"cannot join .*forgot to call it"):

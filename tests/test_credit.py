@@ -120,9 +120,7 @@ def test_to_go_discounts_per_decision_not_per_token_read():
 # The state before a decision is valued where the text before it ends:
 #   row 0: decisions at 1, 2 | 4, values before them V(0) = .5, V(1) = .2, V(3) = .4; reward 1 at 4, and 1/2 for the step at 2
 #   row 1: no verdict
-CRITIC = batch_of(
-    [("rddrd", {2: 0.5, 4: 1.0}), ("rddrd", {})], [2], value=[[0.5, 0.2, 7.0, 0.4, 7.0], [0.5, 0.2, 7.0, 0.4, 7.0]]
-)
+CRITIC = batch_of([("rddrd", {2: 0.5, 4: 1.0}), ("rddrd", {})], [2], value=[[0.5, 0.2, 7.0, 0.4, 7.0], [0.5, 0.2, 7.0, 0.4, 7.0]])
 
 
 def test_gae_with_lambda_one_is_the_return_minus_the_value():

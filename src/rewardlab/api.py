@@ -26,7 +26,7 @@ from .engine.ops import Settings
 from .engine.report import write_report
 from .engine.train import train as run_training
 from .evals.passk import accuracy, count_right, mean_interval, pass_at
-from .kit.files import new_folder, write_json
+from .kit.files import new_folder, sweep, write_json
 from .kit.sources import Shuffled
 from .models import Policy, lasting, learner_model, load_policy
 
@@ -60,8 +60,8 @@ def train(
         run = _start(recipe, policy, task, given, max_new)
         config = {
             "name": folder.name, "method": method, "task": task.name,
-            "model": lasting(model) if isinstance(model, str) else "given", "device": device, "dtype": dtype, "lora_rank": lora_rank,
-            "seed": seed, "steps": given.steps, "max_new": run.max_new,
+            "model": lasting(model) if isinstance(model, str) else "given", "device": device, "dtype": dtype,
+            "lora_rank": lora_rank, "seed": seed, "steps": given.steps, "max_new": run.max_new,
             "params": sum(p.numel() for p in policy.parameters()), "formula": str(recipe), "recipe": recipe.to_json(),
             "source": task.source and dict(task.source), "settings": asdict(given), "versions": versions(),
         }  # fmt: skip
@@ -82,6 +82,7 @@ def resume(out: Path | str, task: Task | None = None, model: Policy | None = Non
     config = _config(folder)
     if (folder / "summary.json").exists():
         if not (folder / "report.html").exists():
+            sweep(folder)
             write_report(folder)
         return Result(folder, json.loads((folder / "summary.json").read_text()))
     index.reach_methods()
@@ -123,7 +124,7 @@ def evaluate(
     task = _task(task)
     policy = load_policy(model, device) if isinstance(model, str) else model
     run = _start(Recipe(), policy, task, Settings(seed=seed), max_new)
-    asked, n = task.test[:problems], max(k)
+    asked, n = _held_out(task, problems), max(k)
     right = [sum(row) for row in count_right(asked, run, n, temperature)]
     found = {f"pass@{i}": _measured([pass_at(i, n, r) for r in right]) for i in k}
     return {"model": str(model) if isinstance(model, str) else policy.name, "task": task.name, "n": len(asked), **found}
@@ -145,7 +146,7 @@ def answer(
     task = _task(task) if task is not None else one
     policy = load_policy(model, device) if isinstance(model, str) else model
     run = _start(recipe, policy, task, Settings(seed=seed), max_new)
-    asked = list(task.test[:problems])
+    asked = _held_out(task, problems)
     groups = recipe.rollout(asked, run)
     scores = recipe.reward(groups, run) if recipe.reward else [[Score(None)] * len(g) for g in groups]
     chosen = [recipe.select(g, s, run) for g, s in zip(groups, scores, strict=True)]
@@ -184,14 +185,16 @@ def export(run: Path | str, out: Path | str, last: bool = False) -> dict[str, An
     return {"run": str(folder), "which": "best" if source.name == "best" else "last", "out": str(out)}
 
 
-def demo(out: Path | str = "runs/demo", steps: int = 60) -> Result:
+def demo(out: Path | str = "runs/demo", steps: int = 40) -> Result:
     """Warm up the embedded policy (cached), train it with GRPO against an exact verifier, and show the gain."""
     folder, started = Path(out), time.perf_counter()
     if (folder / "config.json").exists():
         shutil.rmtree(folder)
     policy = load_policy("embedded")
     warmed = time.perf_counter()
-    result = train("grpo", "embedded", "arithmetic", steps=steps, out=folder, eval_every=10, eval_problems=500)
+    result = train(
+        index.build("grpo", {"problems": 32}), "embedded", "arithmetic", steps=steps, out=folder, eval_every=10, eval_problems=500
+    )
     seconds = {
         "warm_up": round(warmed - started, 1),
         **result.summary["seconds"],
@@ -217,6 +220,12 @@ def _task(task: Task | str) -> Task:
             raise RewardlabError(f"the task {task.name} holds no problem to train on")
         task = replace(task, train=Shuffled(task.train))
     return task
+
+
+def _held_out(task: Task, n: int) -> list[Problem]:
+    if not task.test:
+        raise RewardlabError(f"the task {task.name} holds no problems to measure on")
+    return list(task.test[:n])
 
 
 def _start(recipe: Recipe, policy: Policy, task: Task, given: Settings, max_new: int | None) -> Run:

@@ -97,11 +97,14 @@ def load_reward(written: str) -> Any:
     """`FILE.py:function`, or the name of a reward part, with options: `length:limit=40`."""
     from rewardlab import index
     from rewardlab.core import RewardlabError
+    from rewardlab.rewards.external import find
 
     path, _, function = written.rpartition(":")
     if path.endswith(".py"):
         if not Path(path).is_file():
             raise RewardlabError(f"there is no reward file {path}")
+        # looked for now, not after the first rollouts
+        find(Path(path), function)
         return index.part("rewards", "from_file", path=str(Path(path).resolve()), function=function)
     if written.endswith(".py"):
         raise RewardlabError(f"which function of {written}? write --reward {written}:FUNCTION")

@@ -27,13 +27,13 @@ class Outputs:
     """What a model says of a batch, with gradient. All (B, T) and aligned with `Batch.ids`: position t speaks of ids[:, t].
 
     value: of the text up to and including position t; the state in which decision t was made is at t - 1.
-    extra: what objectives computed inside the chunked head, by name.
+    extra: what objectives computed inside the chunked head, by name.  What nobody wanted is None.
     """
 
-    logprobs: Tensor | None = None
-    entropy: Tensor | None = None
-    value: Tensor | None = None
-    hidden: Tensor | None = None
+    logprobs: Tensor = None  # type: ignore[assignment]
+    entropy: Tensor = None  # type: ignore[assignment]
+    value: Tensor = None  # type: ignore[assignment]
+    hidden: Tensor = None  # type: ignore[assignment]
     extra: dict[str, Tensor] = field(default_factory=dict)
 
     def tensors(self) -> dict[str, Tensor]:
@@ -52,7 +52,8 @@ class Batch:
 
     ids (B, T, *shape); mask: where the learning policy decided; length (B,); old: log-probs under the weights that wrote
     them (NaN for recorded text, unless a part needs them); reward: the sum of all rewards at their positions, given: where
-    one fell; parts: the same per named term, unweighted; group (B,): 0 .. G-1, ascending; credit: what the credit chain made of it; rows: (trajectory, score).
+    one fell; parts: the same per named term, unweighted; group (B,): 0 .. G-1, ascending; credit: what the credit chain
+    made of it; rows: (trajectory, score).
     Further columns (ref, value, weights) live in `columns` and read as attributes.
     """
 
@@ -64,7 +65,7 @@ class Batch:
     given: Tensor
     group: Tensor
     parts: dict[str, Events] = field(default_factory=dict)
-    credit: Tensor | None = None
+    credit: Tensor = None  # type: ignore[assignment]
     rows: list[Any] = field(default_factory=list)
     columns: dict[str, Tensor] = field(default_factory=dict)
 

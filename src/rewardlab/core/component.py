@@ -89,7 +89,12 @@ class Expression(Part):
 
     def __init__(self, *of: Any):
         self._of = of
-        self.traits = {}
+        self.given, self.traits = {}, {}
+
+    @property
+    def settings(self) -> dict[str, Any]:  # type: ignore[override]
+        """None of its own."""
+        return {}
 
     @property
     def of(self) -> tuple[Part, ...]:

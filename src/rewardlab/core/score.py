@@ -201,7 +201,7 @@ def check_finite(groups: list[Group], scores: Scores, source: str) -> None:
     """Raise NotFinite, naming term and rollout, if any reward is NaN or infinite."""
     for g, row in enumerate(scores):
         for i, score in enumerate(row):
-            terms = {**{k: t for k, t in score.parts.items()}, "total": Term(score.value, score.steps)}
+            terms = {**score.parts, "total": Term(score.value, score.steps)}
             for name, term in terms.items():
                 values = [term.value or 0.0, *(r for _, r in term.steps)]
                 if not all(math.isfinite(v) for v in values):

@@ -32,8 +32,8 @@ class Turn:
 
     def cut(self, n: int, text: str = "") -> Turn:
         """The first n decisions."""
-        keep = (None if x is None else x[:n] for x in (self.logprobs, self.sampled))
-        return Turn(self.author, self.ids[:n], *keep, text, self.images, self.step)
+        logprobs, sampled = (None if x is None else x[:n] for x in (self.logprobs, self.sampled))
+        return Turn(self.author, self.ids[:n], logprobs, sampled, text, self.images, self.step)
 
 
 @dataclass(frozen=True, eq=False)

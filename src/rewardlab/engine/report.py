@@ -11,15 +11,14 @@ import base64
 import hashlib
 import json
 import math
-import os
 import re
-import tempfile
 from html import escape
 from pathlib import Path
 from typing import Any
 
 from rewardlab.core.errors import RewardlabError
 
+from ..kit.files import new_file
 from . import curves
 from .samples import samples
 
@@ -34,7 +33,9 @@ def write_report(run_dir: Path | str) -> Path:
     """
     run_dir = Path(run_dir)
     page = _page(_config(run_dir), summarise(run_dir), curves.read_metrics(run_dir), samples(run_dir))
-    return _write(run_dir / "report.html", page.encode("utf-8", "replace"))
+    with new_file(run_dir / "report.html") as new:
+        new.write_text(page, encoding="utf-8", errors="replace")
+    return run_dir / "report.html"
 
 
 def summarise(run_dir: Path | str) -> Row:
@@ -237,16 +238,3 @@ def _json(path: Path) -> Row:
     except (OSError, ValueError):
         return {}
     return data if isinstance(data, dict) else {}
-
-
-def _write(path: Path, content: bytes) -> Path:
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".report-")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        os.chmod(name, 0o644)
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-    return path

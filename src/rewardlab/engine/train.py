@@ -130,7 +130,8 @@ def _finish(ops: Ops, recorder: Recorder, evaluations: dict[int, dict[str, float
         first, last = evaluations[min(evaluations)], evaluations[max(evaluations)]
         summary |= {"before": _headline(first), "after": _headline(last), "best": _best(evaluations)}
     recorder.summary(summary)
-    write_report(recorder.folder)
+    with disk_errors(recorder.folder / "report.html"):
+        write_report(recorder.folder)
     return summary
 
 

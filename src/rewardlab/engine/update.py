@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -129,7 +130,7 @@ def _per_unit(name: str, objective: Objective, out: Outputs, batch: Batch, run: 
     return {"loss": value if leaf.unit == "token" else value[:, None].expand(batch.mask.shape)}
 
 
-def _culprit(tables: dict[str, Tensor | None], batch: Batch) -> str:
+def _culprit(tables: Mapping[str, Tensor | None], batch: Batch) -> str:
     """Which rollout carries the first number that is not finite."""
     for name, table in tables.items():
         if table is None or table.shape[:2] != batch.mask.shape:

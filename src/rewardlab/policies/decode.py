@@ -6,6 +6,7 @@ All bookkeeping per row is numpy, vectorised over rows; Python runs once per dec
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -58,9 +59,10 @@ class _Decoder:
         s = policy.model.shape
         size = min(rows, MAX_ROWS.get(policy.device.type, 256))
         span = max(len(p) for p in prompts) + n
-        shape = (s.layers, 2, size, s.kv_heads, span, s.head_dim)
         # zeros, not empty: what lies beyond a row's position is weighted by 0, and 0 times a stray NaN is a NaN
-        self.cache = torch.zeros(shape, dtype=policy.dtype, device=policy.device)
+        make = partial(torch.zeros, dtype=policy.dtype, device=policy.device)
+        self.keys = make((s.layers, size, s.kv_heads, s.head_dim, span))
+        self.values = make((s.layers, size, s.kv_heads, span, s.head_dim))
         self.slots = np.full(size, -1)
         self.position = np.zeros(size, np.int64)
         self.last = np.zeros(size, np.int64)
@@ -99,7 +101,8 @@ class _Decoder:
         self._prefill(used)
 
     def _compact(self, kept: np.ndarray) -> None:
-        self.cache = self.cache[:, :, torch.from_numpy(kept).to(self.cache.device)]
+        index = torch.from_numpy(kept).to(self.keys.device)
+        self.keys, self.values = self.keys[:, index], self.values[:, index]
         self.slots, self.position, self.last = self.slots[kept], self.position[kept], self.last[kept]
 
     def _prefill(self, used: np.ndarray) -> None:
@@ -129,8 +132,8 @@ class _Decoder:
 
         def attend(layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
             q, k, v = (x.view(len(part), width, *x.shape[1:]) for x in (q, k, v))
-            self.cache[layer, 0, target, :, :width] = k.transpose(1, 2)[source]
-            self.cache[layer, 1, target, :, :width] = v.transpose(1, 2)[source]
+            self.keys[layer, target, :, :, :width] = k.permute(0, 2, 3, 1)[source]
+            self.values[layer, target, :, :width] = v.transpose(1, 2)[source]
             return causal_attention(q, k, v).flatten(0, 1)
 
         positions = torch.arange(width, device=device).repeat(len(part))
@@ -148,16 +151,12 @@ class _Decoder:
         per_kv, scale = shape.heads // shape.kv_heads, shape.head_dim**-0.5
 
         def attend(layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-            keys, values = self.cache[layer, 0], self.cache[layer, 1]
-            keys[index, :, position] = k
+            keys, values = self.keys[layer], self.values[layer]
+            keys[index, :, :, position] = k
             values[index, :, position] = v
-            q = q.reshape(-1, shape.kv_heads, per_kv, shape.head_dim)
-            if device.type != "cpu":
-                a = F.scaled_dot_product_attention(q, keys[:, :, :span], values[:, :, :span], attn_mask=mask)
-            else:
-                weight = torch.matmul(q * scale, keys[:, :, :span].transpose(-1, -2)).add_(mask).softmax(-1)
-                a = torch.matmul(weight, values[:, :, :span])
-            return a.view(-1, shape.heads, shape.head_dim)
+            q = (q * scale).reshape(-1, shape.kv_heads, per_kv, shape.head_dim)
+            weight = torch.matmul(q, keys[..., :span]).add_(mask).softmax(-1)
+            return torch.matmul(weight, values[:, :, :span]).view(-1, shape.heads, shape.head_dim)
 
         last = torch.from_numpy(self.last).to(device)
         hidden = self.policy.model.trunk(self.weights, last, position, attend)

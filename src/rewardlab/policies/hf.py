@@ -111,8 +111,9 @@ class HFPolicy(TextPolicy):
         order = sorted(range(len(trajectories)), key=lambda i: len(trajectories[i]))
         for start in range(0, len(order), ROWS):
             if not drawing.enough:
-                drawing.rows = np.array(order[start : start + ROWS])
-                self._generate([trajectories[i].ids for i in order[start : start + ROWS]], drawing)
+                part = sorted(order[start : start + ROWS])
+                drawing.rows = np.array(part)
+                self._generate([trajectories[i].ids for i in part], drawing)
         texts = self.decode_all([drawing.ids[i, :n] for i, n in enumerate(drawing.count)])
         return [drawing.result(i, t, text) for i, (t, text) in enumerate(zip(trajectories, texts, strict=True))]
 

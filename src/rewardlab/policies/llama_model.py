@@ -90,6 +90,9 @@ class Layer(nn.Module):
 class Llama(nn.Module):
     """The decoder. `value_head` turns it into a critic or a reward model."""
 
+    head: nn.Parameter | None
+    value_head: nn.Parameter | None
+
     def __init__(self, config: dict[str, Any], value_head: bool = False):
         super().__init__()
         self.config = config
@@ -186,7 +189,8 @@ def _hf_names(model: Llama) -> Iterator[tuple[str, Tensor]]:
         yield "lm_head.weight", model.head
     if model.value_head is not None:
         yield "score.weight", model.value_head
-    for i, layer in enumerate(model.layers):
+    layers: Any = model.layers
+    for i, layer in enumerate(layers):
         at, mlp = f"model.layers.{i}.self_attn", f"model.layers.{i}.mlp"
         yield f"model.layers.{i}.input_layernorm.weight", layer.attn_norm
         yield f"model.layers.{i}.post_attention_layernorm.weight", layer.mlp_norm
@@ -213,6 +217,7 @@ def load_llama(folder: Path, value_head: bool = False) -> Llama:
         raise RewardlabError(f"{folder} holds no .safetensors file; save the model with save_pretrained(safe_serialization=True)")
     tensors = {k: v for file in files for k, v in load_file(file).items()}
     model = Llama(config, value_head=value_head or "score.weight" in tensors)
+    _refuse_unknown(folder, set(tensors) - {name for name, _ in _hf_names(model)})
     for name, view in _hf_names(model):
         if name not in tensors and name == "score.weight":
             continue
@@ -220,6 +225,13 @@ def load_llama(folder: Path, value_head: bool = False) -> Llama:
             raise RewardlabError(f"{folder}: the checkpoint lacks the weight {name}")
         view.copy_(tensors[name])
     return model
+
+
+def _refuse_unknown(folder: Path, names: set[str]) -> None:
+    """A weight that is not read (a bias, say) would make a model that is silently another one."""
+    names = {n for n in names if n != "lm_head.weight" and not n.endswith("inv_freq")}
+    if names:
+        raise RewardlabError(f"{folder}: policies/llama has no place for the weight {min(names)}; load it with hf:PATH")
 
 
 def save_llama(model: Llama, folder: Path) -> None:

@@ -39,7 +39,7 @@ def from_file(groups: list[Group], run: Run, *, path: str, function: str) -> Sco
     returns a list. A column of the data goes before an alias of the same name, except for the reply. The term is named
     after the function. Raises RewardlabError, with file and line, for whatever goes wrong in the function.
     """
-    call = _find(Path(path), function)
+    call = find(Path(path), function)
     flat = [(f"rollout {i} of group {g}", trajectory) for g, group in enumerate(groups) for i, trajectory in enumerate(group)]
     results = iter(_together(call, flat, run) if _plural(call) else [_alone(call, *one, run) for one in flat])
     return [[next(results) for _ in group] for group in groups]
@@ -135,7 +135,8 @@ def _score(call: _Call, result: Any, place: str) -> Score:
     return Score(value, (), {call.name: Term(value)})
 
 
-def _find(path: Path, name: str) -> _Call:
+def find(path: Path, name: str) -> _Call:
+    """The function of this name in a Python file, or an error that says what is there instead."""
     path = path.resolve()
     if not path.is_file():
         near = difflib.get_close_matches(path.name, [p.name for p in path.parent.glob("*.py")], n=1)

@@ -47,6 +47,7 @@ def arithmetic(
         max_new=max(64, 12 * (high + 1) * (2 if redundant else 1)),
         about=f"chains of {low if low == high else f'{low} to {high}'} arithmetic steps over 0..99",
         demonstrate=partial(_demonstrate, redundant=redundant, error=error),
+        pass_rate=0.49 if (low, high) == (3, 3) else None,
         columns=("prompt", "answer", "steps", "solution"),
     )
 

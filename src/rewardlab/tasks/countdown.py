@@ -57,6 +57,7 @@ def countdown(*, numbers: int = 3, signs: str = "+-", test_size: int = 1000, err
         max_new=max(64, 20 * numbers),
         about=f"make a target in 0..99 from {numbers} numbers, each used once",
         demonstrate=partial(_demonstrate, error=error, signs=signs),
+        pass_rate=0.30 if (numbers, signs) == (3, "+-") else None,
         columns=("prompt", "answer", "numbers", "target", "steps", "solution"),
     )
 

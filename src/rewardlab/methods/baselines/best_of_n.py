@@ -2,8 +2,8 @@
 
     answer = argmax over y_1 .. y_n ~ pi of r(y)
 
-Stiennon et al. 2020, arXiv:2009.01325; Nakano et al. 2021, arXiv:2112.09332. Without a reward model (`--reward`), the policy's own mean
-log-probability is the score.
+Stiennon et al. 2020, arXiv:2009.01325; Nakano et al. 2021, arXiv:2112.09332. Without a reward model (`--reward`), the policy's own
+mean log-probability is the score.
 """
 
 from ...core import Claim, Recipe, Update

@@ -2,7 +2,8 @@
 
     loss = -mean over tokens of log pi(solution | prompt)
 
-The plainest way to learn from somebody else's text, and how the embedded policy is warmed up.
+Ouyang et al. 2022, arXiv:2203.02155 (the first of its three stages). The plainest way to learn from somebody else's text, and how
+the embedded policy is warmed up.
 """
 
 from ...core import Claim, Recipe, Update

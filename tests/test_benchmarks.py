@@ -1,0 +1,90 @@
+"""The benchmarks run, at a tiny size, and tell what a report needs."""
+
+import importlib
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+from rewardlab.embedded import untrained
+
+BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+TINY = {"problems": 2, "rollouts": 2, "max_new": 4, "repeats": 1}
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    """A checkpoint with random weights."""
+    folder = tmp_path_factory.mktemp("model")
+    untrained().save(folder)
+    return str(folder)
+
+
+@pytest.fixture(autouse=True)
+def alone(monkeypatch):
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    monkeypatch.setenv("REWARDLAB_BENCH_THREADS", "1")
+
+
+def benchmark(name):
+    return importlib.import_module(name)
+
+
+def checked(rows):
+    """The rows by name, each with the columns of the report, and a ratio that follows from its numbers."""
+    for row in json.loads(json.dumps(rows)):
+        assert list(row) == ["name", "ratio", "ours", "peer", "unit", "settings"]
+        assert row["ours"] > 0
+        better = row["ours"] / row["peer"] if row["unit"].endswith("/s") else row["peer"] / row["ours"]
+        assert math.isclose(row["ratio"], better, rel_tol=0.01)
+    return {row["name"]: row for row in rows}
+
+
+def test_generate_draws_equally_many_tokens_on_both_sides_where_the_length_is_fixed(model):
+    module = benchmark("generate_embedded")
+    rows = checked(module.run(model=model, **TINY, formats=("float32",)))
+    assert set(rows) == set(module.CASES)
+    best = rows["generate-embedded"]["settings"]["by_format"]["best"]
+    assert best["ours"]["tokens"] == best["peer"]["tokens"] == 2 * 2 * 4
+    assert len(rows["generate-embedded"]["settings"]["peer_tried"]) == 8
+
+
+def test_step_trains_as_many_rows_on_both_sides(model):
+    pytest.importorskip("trl")
+    module = benchmark("step_embedded")
+    rows = checked(module.run(model=model, **TINY, formats=("float32",), sizes=(256,), options=module.FIRST))
+    settings = rows["step-embedded"]["settings"]
+    for side in ("ours", "peer"):
+        assert 4 <= settings[side]["reply_tokens"] <= 16
+        assert settings[side]["peak_mib"] > 100
+    assert 0 < settings["ours"]["share_of_matrix_peak"] < 1
+
+
+def test_learn_says_what_was_gained_by_each_seed(model):
+    tiny = {"seeds": 1, "gain": -1.0, "evaluated": 3, "checked": 3, "every": 1, "most": 2, "problems": 2, "n": 2}
+    row = checked(benchmark("learn_arithmetic").run(model=model, **tiny))["learn-arithmetic"]
+    (seed,) = row["settings"]["seeds"]
+    assert seed["steps"] == 1
+    assert seed["problems"] == seed["problems_elsewhere"] == 3
+
+
+def test_learn_fails_where_nothing_is_gained(model):
+    with pytest.raises(SystemExit, match="did not gain"):
+        benchmark("learn_arithmetic").run(model=model, seeds=1, gain=1.0, evaluated=3, checked=3, every=1, most=1, problems=2, n=2)
+
+
+def test_a_failing_side_shows_what_it_said(model, tmp_path):
+    with pytest.raises(SystemExit, match="no-such-model"):
+        benchmark("learn_arithmetic").run(model=str(tmp_path / "no-such-model"), seeds=1)
+
+
+def test_training_flops_count_matrices_of_real_tokens():
+    """By hand: a layer of width 8, 2 heads and 1 key head of size 4, an MLP of 16, a head of 10; a text of 3 tokens, 2 drawn."""
+    from types import SimpleNamespace
+
+    shape = SimpleNamespace(hidden=8, heads=2, kv_heads=1, head_dim=4, mlp=16, vocab=10, layers=1)
+    layer = 8 * 16 + 8 * 8 + 3 * 8 * 16
+    attention = 3 * 2 * 2 * 2 * 4 * (3 * 3) / 2
+    expected = 6 * (layer * 3 + 8 * 10 * 2) + attention
+    assert benchmark("step_embedded").training_flops(shape, [3], 2) == expected
