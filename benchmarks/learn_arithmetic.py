@@ -22,7 +22,8 @@ def run(
 ) -> Rows:  # fmt: skip
     """model: a checkpoint folder (default: the embedded policy's).  evaluated: problems per evaluation, `every` so many steps.
 
-    checked: held-out problems that measure the gain off the clock.  most: steps after which a seed is given up.  update: settings of `grpo`, if not its own.
+    checked: held-out problems that measure the gain off the clock.
+    most: steps after which a seed is given up.  update: settings of `grpo`, if not its own.
     """
     made = {"folder": model, "made_in_seconds": 0.0} if model else embedded_model()
     shared = {"gain": gain, "evaluated": evaluated, "checked": checked, "every": every, "most": most}

@@ -65,7 +65,8 @@ class Trajectory:
 
     @property
     def mask(self) -> np.ndarray:
-        return self.mask_of("policy")
+        """(len,) True where any policy decided; False for what was only read."""
+        return np.concatenate([np.full(len(t.ids), t.author is not None) for t in self.turns] or [np.zeros(0, bool)])
 
     def column(self, name: str, missing: float = np.nan) -> np.ndarray:
         """(len,) `logprobs` or `sampled` over all turns; `missing` where nothing was drawn."""

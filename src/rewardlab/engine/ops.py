@@ -76,13 +76,15 @@ class Ops:
         self.position += n
         return found
 
-    def rollout(self, problems: list[Problem], recipe: Recipe | None = None) -> list[Group]:
+    def rollout(self, problems: list[Problem], recipe: Recipe | None = None, name: str = "policy") -> list[Group]:
+        """Groups drawn by the policy, or by the learner `name`."""
         part = (recipe or self.recipe).rollout
         if part is None:
             raise RewardlabError(f"{self.recipe.name or 'the recipe'} has no rollout; it cannot be trained")
-        self.run.policy.step = self.run.step
+        run = self.run if name == "policy" else replace(self.run, policy=self.run.models[name])
+        run.policy.step = self.run.step
         with self.timed("generate"):
-            return part(problems, self.run)
+            return part(problems, run)
 
     def score(self, groups: list[Group], recipe: Recipe | None = None) -> Scores | None:
         """Scores of every trajectory, checked; None if the recipe has no reward."""
@@ -123,7 +125,7 @@ class Ops:
         if learner.problems is None:
             own = replace(batch, credit=self.credit(batch, learner.recipe), columns=dict(batch.columns))
         else:
-            made = self.rollout(learner.problems(groups, scores, self.run), learner.recipe)
+            made = self.rollout(learner.problems(groups, scores, self.run), learner.recipe, learner.name)
             own = self.collate(made, self.score(made, learner.recipe), learner.recipe, learner.name)
         self.update(own, learner.recipe, learner.name)
 

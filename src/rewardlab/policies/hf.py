@@ -21,7 +21,7 @@ from ..kit.machine import device_of, dtype_of, keep_freed_memory
 from .decode import StopMarks
 from .head import per_token_losses, token_logprobs
 from .hf_model import adapted, check_head, classifier, context_of, load_model, vocabulary
-from .llama import SCORE_TOKENS, _by_tokens, _pad
+from .packing import SCORE_TOKENS, by_tokens, pad
 from .sampler import draw
 from .text import TextPolicy
 
@@ -143,8 +143,8 @@ class HFPolicy(TextPolicy):
         """Log-prob of every position, (len,); 0 for the first, of which no model speaks."""
         found: list[np.ndarray] = [np.zeros(0, np.float32)] * len(trajectories)
         with torch.no_grad():
-            for part in _by_tokens([len(t) for t in trajectories], SCORE_TOKENS):
-                ids, length = _pad([trajectories[i].ids for i in part], self.device)
+            for part in by_tokens([len(t) for t in trajectories], SCORE_TOKENS):
+                ids, length = pad([trajectories[i].ids for i in part], self.device)
                 real = torch.arange(ids.shape[1], device=self.device) < length[:, None]
                 out = self._forward(ids, real, real, ("logprobs",), ())
                 assert out.logprobs is not None

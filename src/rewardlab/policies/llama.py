@@ -19,9 +19,8 @@ from .attention import causal_attention
 from .decode import generate
 from .head import per_token_losses, token_logprobs
 from .llama_model import Llama, load_llama, save_llama
+from .packing import SCORE_TOKENS, by_tokens, pad, scatter, unflatten
 from .text import TextPolicy
-
-SCORE_TOKENS = 16384
 
 
 class LlamaPolicy(TextPolicy):
@@ -91,8 +90,8 @@ class LlamaPolicy(TextPolicy):
         """Log-prob of every position, (len,); 0 for the first, of which no model speaks."""
         found: list[np.ndarray] = [np.zeros(0, np.float32)] * len(trajectories)
         with torch.no_grad():
-            for part in _by_tokens([len(t) for t in trajectories], SCORE_TOKENS):
-                ids, length = _pad([trajectories[i].ids for i in part], self.device)
+            for part in by_tokens([len(t) for t in trajectories], SCORE_TOKENS):
+                ids, length = pad([trajectories[i].ids for i in part], self.device)
                 mask = torch.arange(ids.shape[1], device=self.device) < length[:, None]
                 out = self._forward(ids, length, mask, ("logprobs",), ())
                 assert out.logprobs is not None
@@ -119,9 +118,9 @@ class LlamaPolicy(TextPolicy):
         if "value" in wants:
             if self.model.value_head is None:
                 raise RewardlabError(f"the model {self.name!r} has no value head")
-            out.value = _unflatten(F.linear(hidden, w.value_head).squeeze(-1).float(), where, rows, width)
+            out.value = unflatten(F.linear(hidden, w.value_head).squeeze(-1).float(), where, rows, width)
         if "hidden" in wants:
-            out.hidden = _unflatten(hidden.float(), where, rows, width)
+            out.hidden = unflatten(hidden.float(), where, rows, width)
         if "logprobs" in wants or "entropy" in wants or per_token:
             self._head(out, w, hidden, flat, mask, where, per_token)
         return out
@@ -135,11 +134,11 @@ class LlamaPolicy(TextPolicy):
         place = target if where is None else where[target]
         h, ids = hidden[target - 1], flat[target]
         logprobs, entropy = token_logprobs(h, w.head, ids)
-        out.logprobs = _scatter(logprobs, place, rows, width)
-        out.entropy = _scatter(entropy, place, rows, width)
+        out.logprobs = scatter(logprobs, place, rows, width)
+        out.entropy = scatter(entropy, place, rows, width)
         if per_token:
             extra = per_token_losses(h, w.head, ids, per_token)
-            out.extra = {k: _scatter(v, place, rows, width) for k, v in extra.items()}
+            out.extra = {k: scatter(v, place, rows, width) for k, v in extra.items()}
 
 
 class _Causal:
@@ -149,34 +148,6 @@ class _Causal:
         self.rows, self.width, self.where = rows, width, where
 
     def __call__(self, layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        a = causal_attention(*(_unflatten(x, self.where, self.rows, self.width) for x in (q, k, v)))
+        a = causal_attention(*(unflatten(x, self.where, self.rows, self.width) for x in (q, k, v)))
         a = a.reshape(self.rows * self.width, *a.shape[2:])
         return a if self.where is None else a[self.where]
-
-
-def _unflatten(x: Tensor, where: Tensor | None, rows: int, width: int) -> Tensor:
-    return x.view(rows, width, *x.shape[1:]) if where is None else _scatter(x, where, rows, width)
-
-
-def _scatter(x: Tensor, place: Tensor, rows: int, width: int) -> Tensor:
-    """Flat values into a (rows, width, ...) table of zeros."""
-    table = x.new_zeros((rows * width, *x.shape[1:])).index_copy(0, place, x)
-    return table.view(rows, width, *x.shape[1:])
-
-
-def _pad(rows: list[np.ndarray], device: torch.device) -> tuple[Tensor, Tensor]:
-    length = torch.tensor([len(r) for r in rows])
-    ids = torch.zeros(len(rows), int(length.max()), dtype=torch.long)
-    for i, row in enumerate(rows):
-        ids[i, : len(row)] = torch.from_numpy(row)
-    return ids.to(device), length.to(device)
-
-
-def _by_tokens(lengths: list[int], budget: int) -> list[list[int]]:
-    """Indices, longest first, in parts of at most `budget` padded tokens."""
-    parts: list[list[int]] = []
-    for i in sorted(range(len(lengths)), key=lambda i: -lengths[i]):
-        if not parts or (len(parts[-1]) + 1) * lengths[parts[-1][0]] > budget:
-            parts.append([])
-        parts[-1].append(i)
-    return parts

@@ -1,0 +1,40 @@
+"""Between rows of unequal length, right-padded tables, and one flat list of tokens."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+
+SCORE_TOKENS = 16384
+"""Padded tokens in one pass without gradient."""
+
+
+def unflatten(x: Tensor, where: Tensor | None, rows: int, width: int) -> Tensor:
+    """Flat values (n, ...) into a (rows, width, ...) table; `where` (n,) are their places, None when the table is full."""
+    return x.view(rows, width, *x.shape[1:]) if where is None else scatter(x, where, rows, width)
+
+
+def scatter(x: Tensor, place: Tensor, rows: int, width: int) -> Tensor:
+    """Flat values into a (rows, width, ...) table of zeros."""
+    table = x.new_zeros((rows * width, *x.shape[1:])).index_copy(0, place, x)
+    return table.view(rows, width, *x.shape[1:])
+
+
+def pad(rows: list[np.ndarray], device: torch.device) -> tuple[Tensor, Tensor]:
+    """Rows of ids as a (B, T) table of zeros on the right, and their lengths (B,)."""
+    length = torch.tensor([len(r) for r in rows])
+    ids = torch.zeros(len(rows), int(length.max()), dtype=torch.long)
+    for i, row in enumerate(rows):
+        ids[i, : len(row)] = torch.from_numpy(row)
+    return ids.to(device), length.to(device)
+
+
+def by_tokens(lengths: list[int], budget: int) -> list[list[int]]:
+    """Indices, longest first, in parts of at most `budget` padded tokens."""
+    parts: list[list[int]] = []
+    for i in sorted(range(len(lengths)), key=lambda i: -lengths[i]):
+        if not parts or (len(parts[-1]) + 1) * lengths[parts[-1][0]] > budget:
+            parts.append([])
+        parts[-1].append(i)
+    return parts
