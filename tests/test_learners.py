@@ -18,8 +18,8 @@ def same_problems(groups, scores, run):
 
 
 def test_a_learner_with_problems_of_its_own_learns_from_its_own_rollouts():
-    lengths = index.part("rewards", "length_penalty", per_token=0.1)
-    own = build("grpo", {"n": 4, "lr": 1e-2}).but(reward=lengths)
+    confident = index.part("rewards", "likelihood")
+    own = build("grpo", {"n": 4, "lr": 1e-2}).but(reward=confident)
     policy = untrained(0)
     opponent = policy.copy("opponent")
     recipe = build("grpo", {"n": 4, "problems": 3}).but(also=(Learner("opponent", "copy:policy", own, same_problems()),))
