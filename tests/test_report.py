@@ -134,7 +134,7 @@ def test_curves_hold_the_metrics_and_nothing_is_loaded_from_elsewhere(tmp_path):
 
 def test_headline_takes_the_summary_and_else_the_evaluations(tmp_path):
     make_run(tmp_path, [evaluation(0, 0.4), training(1), evaluation(20, 0.7), evaluation(40, 0.6)])
-    assert (summarise(tmp_path)["before"]["pass@1"], summarise(tmp_path)["after"]["pass@1"]) == (0.4, 0.6)
+    assert (summarise(tmp_path)["before"]["value"], summarise(tmp_path)["after"]["value"]) == (0.4, 0.6)
     assert summarise(tmp_path)["best"]["step"] == 20
     assert not summarise(tmp_path)["finished"]
     before, after = {"pass@1": 0.25, "n": 200, "ci95": [0.2, 0.31]}, {"pass@1": 0.5, "n": 200, "ci95": [0.43, 0.57]}
@@ -150,7 +150,7 @@ def test_the_interval_of_a_difference_is_newcombes():
     def wilson(hits: int, n: int) -> dict[str, Any]:
         p, z = hits / n, 1.959964
         middle, half = p + z * z / (2 * n), z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
-        return {"pass@1": p, "ci95": [(middle - half) / (1 + z * z / n), (middle + half) / (1 + z * z / n)]}
+        return {"value": p, "ci95": [(middle - half) / (1 + z * z / n), (middle + half) / (1 + z * z / n)]}
 
     # Newcombe 1998, table II, example (a): 56/70 against 48/80.
     assert curves.difference(wilson(48, 80), wilson(56, 70)) == pytest.approx((0.2, 0.0524, 0.3339), abs=1e-4)

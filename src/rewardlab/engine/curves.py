@@ -15,7 +15,7 @@ Row = dict[str, Any]
 Points = tuple[list[float], list[float]]
 
 LONGEST = 1500  # points of one curve; beyond that, neighbours are averaged
-EVAL = ("eval/pass@1", "eval/ci95_low", "eval/ci95_high")
+BOUNDS = ("eval/ci95_low", "eval/ci95_high")
 EXACT = ("lr", "tokens")  # without noise: smoothing would only blur their corners
 MUST_BE_FINITE = ("loss", "grad_norm")
 PHASES = ("generate", "reward", "train")
@@ -29,7 +29,7 @@ NAMED = {
     "lr": ("Learning rate", ""),
     "missing": ("Missing verdicts", "rollouts per step"),
 }
-SHOWN = {"step", "reward", "truth", "tokens", *EVAL, *NAMED}
+SHOWN = {"step", "reward", "truth", "tokens", "eval/n", *BOUNDS, *NAMED}
 
 
 def read_metrics(run_dir: Path) -> list[Row]:
@@ -67,9 +67,9 @@ def not_finite(rows: list[Row]) -> dict[str, list[int]]:
 def difference(before: Row, after: Row) -> tuple[float, float, float]:
     """after - before with a 95% interval (Newcombe 1998, method 10), taking the two as independent.
 
-    Both are {"pass@1": p, "ci95": [low, high]}. Measured on the same problems, the true interval is narrower.
+    Both are {"value": p, "ci95": [low, high]}. Measured on the same problems, the true interval is narrower.
     """
-    (p, (a, b)), (q, (c, d)) = ((x["pass@1"], x["ci95"]) for x in (before, after))
+    (p, (a, b)), (q, (c, d)) = ((x["value"], x["ci95"]) for x in (before, after))
     return q - p, q - p - math.hypot(q - c, b - p), q - p + math.hypot(d - q, p - a)
 
 
@@ -99,7 +99,11 @@ def sections(rows: list[Row]) -> list[Row]:
     terms = [k.removeprefix("reward/") for k in _names(rows) if k.startswith("reward/")]
     phases = {f"seconds/{p}" for p in (*PHASES, "step")}
     others = [k for k in _names(rows) if k not in SHOWN | phases and not k.startswith("reward/")]
-    measured = [_single(rows, k, f"Held-out {k.removeprefix('eval/')}") for k in others if k.startswith("eval/")]
+    measured = [
+        _single(rows, k, f"Held-out {k.removeprefix('eval/')}")
+        for k in others
+        if k.startswith("eval/") and k != f"eval/{measure(rows)}"
+    ]
     others = [k for k in others if not k.startswith("eval/")]
     reward = _single(rows, "reward", "Reward", "mean over rollouts")
     found: list[tuple[str, list[Row | None]]] = [
@@ -117,12 +121,19 @@ def sections(rows: list[Row]) -> list[Row]:
     return [section for section in kept if section["panels"]]
 
 
+def measure(rows: list[Row]) -> str:
+    """The name of what was measured on held-out problems: the first that an evaluation logs."""
+    named = (k for row in rows for k in row if k.startswith("eval/"))
+    return next(named, "eval/pass@1").removeprefix("eval/")
+
+
 def _accuracy(rows: list[Row]) -> Row:
-    line = _line(rows, EVAL[0], "pass@1")
-    bounds = [dict(zip(*points(rows, name), strict=True)) for name in EVAL[1:]]
+    name = measure(rows)
+    line = _line(rows, f"eval/{name}", name)
+    bounds = [dict(zip(*points(rows, bound), strict=True)) for bound in BOUNDS]
     if line and all(bounds):
         line["low"], line["high"] = ([plain(b.get(x, math.nan)) for x in line["x"]] for b in bounds)
-    note = "pass@1 on problems that training never sees, with its 95% interval"
+    note = f"{name} on problems that training never sees, with its 95% interval"
     return _panel("Held-out accuracy", note, [line], percent=True)
 
 
@@ -133,7 +144,7 @@ def _proxy(rows: list[Row]) -> Row | None:
     found = divergence(rows)
     values = [v for v in proxy["y"] if v is not None]
     alike = all(-1 <= v <= 2 for v in values)
-    note = "what training is paid, and what a verifier it never sees says of the same rollouts"
+    note = "what training is paid, and what the task's own verifier says of the same rollouts"
     panel = _panel("Proxy against truth", note, [proxy, truth], right=not alike)
     return panel | {"spans": [[s["first"], s["last"]] for s in found], "warn": " ".join(s["text"] for s in found)}
 

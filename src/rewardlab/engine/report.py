@@ -41,22 +41,24 @@ def write_report(run_dir: Path | str) -> Path:
 def summarise(run_dir: Path | str) -> Row:
     """What a run came to, from its files alone.
 
-    method, task, model, seed, step, steps, finished; before, after, best: {"step", "pass@1", "ci95", "n"} or None;
+    method, task, model, seed, step, steps, finished, measure (what was evaluated);
+    before, after, best: {"step", "value", "ci95", "n"} or None;
     gain: (difference, low, high) or None; reward and length: the last; tokens and seconds: the total; warnings.
     """
     run_dir = Path(run_dir)
     config, rows, done = _config(run_dir), curves.read_metrics(run_dir), _json(run_dir / "summary.json")
-    evals = _evals(rows)
-    before = _measured(done.get("before"), evals[:1])
-    after = _measured(done.get("after"), evals[1:][-1:])
+    evals, name = _evals(rows), curves.measure(rows)
+    before = _measured(done.get("before"), evals[:1], name)
+    after = _measured(done.get("after"), evals[1:][-1:], name)
     seconds = [v for v in curves.points(rows, "seconds/step")[1] if math.isfinite(v)]
     return {
         **{k: config.get(k) for k in ("method", "task", "model", "seed", "steps")},
         "step": rows[-1]["step"] if rows else 0,
         "finished": bool(done),
+        "measure": name,
         "before": before,
         "after": after,
-        "best": max(evals, key=lambda e: e["pass@1"], default=None),
+        "best": max(evals, key=lambda e: e["value"], default=None),
         "gain": _gain(before, after),
         **{k: curves.last(rows, k) for k in ("reward", "length", "tokens")},
         "seconds": math.fsum(seconds) if seconds else None,
@@ -68,17 +70,17 @@ def summarise(run_dir: Path | str) -> Row:
 
 
 def _evals(rows: list[Row]) -> list[Row]:
-    names = dict(zip(("pass@1", "low", "high"), curves.EVAL, strict=True))
+    names = dict(zip(("value", "low", "high"), (f"eval/{curves.measure(rows)}", *curves.BOUNDS), strict=True))
     found = [{k: curves.plain(row.get(name)) for k, name in names.items()} | {"step": row["step"]} for row in rows]
-    known = [e for e in found if e["pass@1"] is not None]
-    return [{"step": e["step"], "pass@1": e["pass@1"], "ci95": _pair([e["low"], e["high"]]), "n": None} for e in known]
+    known = [e for e in found if e["value"] is not None]
+    return [{"step": e["step"], "value": e["value"], "ci95": _pair([e["low"], e["high"]]), "n": None} for e in known]
 
 
-def _measured(summary: Any, evals: list[Row]) -> Row | None:
+def _measured(summary: Any, evals: list[Row], name: str) -> Row | None:
     """What the summary says, else what the metrics say."""
-    if not isinstance(summary, dict) or curves.plain(summary.get("pass@1")) is None:
+    if not isinstance(summary, dict) or curves.plain(summary.get(name)) is None:
         return evals[0] if evals else None
-    return {"step": None, "n": summary.get("n"), "pass@1": summary["pass@1"], "ci95": _pair(summary.get("ci95"))}
+    return {"step": None, "n": summary.get("n"), "value": summary[name], "ci95": _pair(summary.get("ci95"))}
 
 
 def _pair(bounds: Any) -> list[float] | None:
@@ -141,16 +143,16 @@ def _facts(config: Row, summary: Row) -> str:
 
 
 def _headline(summary: Row) -> str:
-    before, after, gain = summary["before"], summary["after"], summary["gain"]
+    before, after, gain, name = summary["before"], summary["after"], summary["gain"], escape(summary["measure"])
     if before is None and after is None:
-        return '<div class="gain"><b>—</b><span>no held-out pass@1 recorded</span></div>'
+        return '<div class="gain"><b>—</b><span>nothing measured on held-out problems</span></div>'
     if before is None or after is None:
         known = before or after
-        words = f'<div class="gain"><b>{_percent(known["pass@1"])}</b><span>held-out pass@1, measured once</span></div>'
+        words = f'<div class="gain"><b>{_percent(known["value"])}</b><span>held-out {name}, measured once</span></div>'
         return words + _bars([("measured", known)])
-    change = after["pass@1"] - before["pass@1"]
+    change = after["value"] - before["value"]
     kind = "up" if change > 0 else "down" if change < 0 else ""
-    words = f"points of held-out pass@1<br>{_interval(gain)}" if gain else "points of held-out pass@1"
+    words = f"points of held-out {name}" + (f"<br>{_interval(gain)}" if gain else "")
     bars = _bars([("before", before), ("after", after)])
     return f'<div class="gain {kind}"><b>{_points(change)}</b><span>{words}</span></div>{bars}'
 
@@ -165,12 +167,12 @@ def _bars(rows: list[tuple[str, Row]]) -> str:
 
 
 def _bar(name: str, measured: Row) -> str:
-    low, high = measured["ci95"] or (measured["pass@1"],) * 2
-    words = _percent(measured["pass@1"])
+    low, high = measured["ci95"] or (measured["value"],) * 2
+    words = _percent(measured["value"])
     spread = f"{_percent(low)} – {_percent(high)}" if measured["ci95"] else "no interval"
     count = f", n = {measured['n']}" if measured["n"] else ""
     band = f'<i class="band" style="left:{100 * low:.2f}%;width:{100 * (high - low):.2f}%"></i>'
-    dot = f'<i class="dot" style="left:{100 * measured["pass@1"]:.2f}%"></i>'
+    dot = f'<i class="dot" style="left:{100 * measured["value"]:.2f}%"></i>'
     small = f"<small>{escape(spread + count)}</small>"
     told = f"<em>{name}</em><strong>{words}</strong>{small}"
     return f'<div class="bar {name}">{told}<div class="track">{band}{dot}</div></div>'
@@ -179,7 +181,7 @@ def _bar(name: str, measured: Row) -> str:
 def _tiles(summary: Row) -> str:
     best, seconds, tokens = summary["best"], summary["seconds"], summary["tokens"]
     tiles = [
-        ("best held-out", best and f"{_percent(best['pass@1'])} at step {best['step']}"),
+        ("best held-out", best and f"{_percent(best['value'])} at step {best['step']}"),
         ("last reward", summary["reward"] is not None and f"{summary['reward']:.3g}"),
         ("last length", summary["length"] is not None and f"{summary['length']:.0f} tokens"),
         ("tokens", tokens and _short(tokens)),
