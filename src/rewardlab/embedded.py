@@ -7,6 +7,7 @@ knows how the tasks are done and still gets a good part of them wrong: what rein
 from __future__ import annotations
 
 import fcntl
+import functools
 import hashlib
 import os
 import random
@@ -89,6 +90,7 @@ def fingerprint() -> str:
 # ---- tokenizer -------------------------------------------------------------------------------------------------------
 
 
+@functools.cache
 def tokenizer() -> Any:
     """Byte-level BPE learned from the tasks' own text; digits and signs are always single tokens."""
     from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -71,6 +71,10 @@ class Run:
         if purpose not in self._streams:
             self._streams[purpose] = stream(self.seed, purpose, self.step)
         return self._streams[purpose]
+
+    def aside(self) -> Run:
+        """The same run with random streams of its own: what only looks on moves nothing that is trained."""
+        return replace(self, _streams={}, _streams_step=-1)
 
     def log(self, name: str, value: float) -> None:
         """Add a number to this step's metrics."""

@@ -94,7 +94,8 @@ class Ops:
         with self.timed("reward"):
             scores = part(groups, self.run)
             check_finite(groups, scores, str(part))
-            self._watch(groups, scores)
+            if recipe is None or recipe is self.recipe:
+                self._watch(groups, scores)
         return scores
 
     def collate(self, groups: list[Group], scores: Scores | None, recipe: Recipe | None = None, author: str = "policy") -> Batch:
@@ -135,7 +136,7 @@ class Ops:
         if self.recipe.measure is None or not problems:
             return {}
         with self.timed("evaluate"):
-            found = self.recipe.measure(problems, watching(self.run))
+            found = self.recipe.measure(problems, self.run.aside())
         first = next(iter(found))
         if not math.isfinite(found[first]):
             raise NotFinite(
@@ -180,12 +181,7 @@ def truth_of(groups: list[Group], scores: Scores, run: Run) -> list[list[float |
         return [[s.parts["correct"].value for s in row] for row in scores]
     if run.verify is None:
         return [[None] * len(g) for g in groups]
-    return [[s.value for s in row] for row in run.verify(groups, watching(run))]
-
-
-def watching(run: Run) -> Run:
-    """The same run with random streams of its own: what only looks on moves nothing that is trained."""
-    return replace(run, _streams={}, _streams_step=-1)
+    return [[s.value for s in row] for row in run.verify(groups, run.aside())]
 
 
 def standard_loop(recipe: Recipe, run: Run, ops: Any) -> None:
