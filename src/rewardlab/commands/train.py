@@ -22,7 +22,7 @@ HELP = "train a policy by a method, or go on with a run (--resume DIR)"
 SETTINGS = True
 PASSED = (
     *("model", "steps", "seed", "out", "device", "dtype", "max_new", "method"),
-    *("eval_every", "eval_problems", "checkpoint_every", "micro_tokens"),
+    *("eval_every", "eval_problems", "checkpoint_every", "micro_tokens", "lora_rank"),
 )
 
 
@@ -32,6 +32,7 @@ def flags(parser: argparse.ArgumentParser) -> None:
     shared.model_flags(parser)
     count = shared.count
     parser.add_argument("--dtype", choices=("auto", "float32", "bfloat16"), default="auto")
+    parser.add_argument("--lora-rank", type=count, metavar="R", help="train adapters of this rank (with --model hf:FOLDER)")
     parser.add_argument("--steps", type=count, metavar="N", help="training steps (default: the task's)")
     parser.add_argument("--out", type=Path, metavar="DIR", help="folder of the run")
     parser.add_argument("--resume", type=Path, metavar="DIR", help="go on with the run in this folder")
