@@ -29,6 +29,8 @@ from typing import Any
 THREADS = int(os.environ.get("REWARDLAB_BENCH_THREADS", "2"))
 Rows = list[dict[str, Any]]
 Side = Callable[..., Any]
+taken_by_others: list[float] = []
+"""The share of the processor that other programs took while each side ran; much of it, and the numbers mean little."""
 
 
 # ---- the process of the benchmark ------------------------------------------------------------------------------------
@@ -55,18 +57,33 @@ def in_own_process(script: str, side: str, settings: Mapping[str, Any]) -> Any:
     with tempfile.TemporaryDirectory() as folder:
         result = Path(folder) / "result.json"
         command = [sys.executable, script, "--side", side, "--settings", json.dumps(settings), "--result", str(result)]
+        before = _processor_seconds()
         done = subprocess.run(command, env=os.environ | limits | calm, capture_output=True, text=True, errors="replace")
+        total, idle, own = (b - a for a, b in zip(before, _processor_seconds(), strict=True))
+        taken_by_others.append(max(0.0, 1 - (idle + own) / total) if total else 0.0)
         if done.returncode:
             said = "\n".join((done.stdout + done.stderr).splitlines()[-30:])
             raise SystemExit(f"{Path(script).name}, side {side}, ended with exit code {done.returncode}:\n{said}")
         return json.loads(result.read_text())
 
 
+def _processor_seconds() -> tuple[float, float, float]:
+    """Of all cores, of their idleness, and of the sides run so far; zeros where the system does not tell."""
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    try:
+        ticks = [int(x) for x in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
+    except (OSError, ValueError):
+        return 0.0, 0.0, 0.0
+    second = os.sysconf("SC_CLK_TCK")
+    return sum(ticks) / second, (ticks[3] + ticks[4]) / second, children.ru_utime + children.ru_stime
+
+
 def row(name: str, ours: float, peer: float, unit: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     """One line of the report; ratio > 1 says that ours is better: more of it per second, or fewer seconds."""
     ratio = ours / peer if unit.endswith("/s") else peer / ours
+    about = {"threads": THREADS, "cpu_taken_by_others": tidy(max(taken_by_others, default=0.0))}
     numbers = {"ratio": tidy(ratio), "ours": tidy(ours), "peer": tidy(peer)}
-    return {"name": name, **numbers, "unit": unit, "settings": {"threads": THREADS, **settings}}
+    return {"name": name, **numbers, "unit": unit, "settings": about | dict(settings)}
 
 
 def tidy(x: float) -> float:
