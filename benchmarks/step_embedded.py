@@ -39,8 +39,11 @@ def run(
 
 def _compare(given: dict[str, Any], sizes: tuple[int, ...], options: dict[str, Any] | None) -> dict[str, Any]:
     tried = [] if options else in_own_process(__file__, "search", given)
-    options = options or min((x for x in tried if "seconds" in x), key=lambda x: x["seconds"])["options"]
+    ran = sorted((x for x in tried if "seconds" in x), key=lambda x: x["seconds"])
+    options = options or ran[0]["options"]
     peer = in_own_process(__file__, "peer", given | {"options": options})
+    # the peer gets the better of its two times: in a fresh process, and in the one that had tried other options before
+    peer["seconds"] = min(x["seconds"] for x in (peer, *ran[:1]))
     ours = in_own_process(__file__, "ours", given)
     peak = in_own_process(__file__, "matrix_peak", {"dtype": given["dtype"], "sizes": sizes})
     ours |= {"matrix_peak_gflop_per_s": tidy(peak), "share_of_matrix_peak": tidy(ours["training_gflop_per_s"] / peak)}
