@@ -177,7 +177,7 @@ def test_nobody_mistakes_unrecorded_text_for_certain_text(policy):
 
 def test_columns_that_cannot_be_had_are_refused(policy):
     batch = batch_of(("rd", Score(1.0)))
-    with pytest.raises(RewardlabError, match="no learner named 'critic'"):
+    with pytest.raises(RewardlabError, match="no model named 'critic'"):
         add_columns(batch, ["value"], Run(policy), 99)
     with pytest.raises(RewardlabError, match="no column 'attention'"):
         add_columns(batch, ["attention"], Run(policy), 99)

@@ -9,13 +9,15 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .api import Result, answer, demo, evaluate, export, plan, resume, train
+    from .api import Result, answer, evaluate, export, plan, resume, train
     from .core import Problem, Recipe, Reward, RewardlabError, Score, Task, Trajectory, ask, credit, objective, reward
+    from .demonstration import demo
     from .index import build, part, task
     from .models import load_policy
 
 _WHERE = {
-    "api": ("Result", "answer", "demo", "evaluate", "export", "plan", "resume", "train"),
+    "demonstration": ("demo",),
+    "api": ("Result", "answer", "evaluate", "export", "plan", "resume", "train"),
     "core": (
         "Problem", "Recipe", "Reward", "RewardlabError", "Score", "Task", "Trajectory", "ask", "credit", "objective", "reward",
     ),

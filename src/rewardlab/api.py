@@ -13,7 +13,6 @@ import contextlib
 import json
 import platform
 import shutil
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib import metadata
@@ -41,22 +40,31 @@ class Result:
 
 
 def train(
-    recipe: Recipe | str, model: str | Policy = "embedded", task: Task | str = "arithmetic", *,
-    steps: int | None = None, seed: int = 0, out: Path | str | None = None, device: str = "auto", dtype: str = "auto",
+    recipe: Recipe | str, model: str | Policy | None = None, task: Task | str = "arithmetic", *,
+    steps: int | None = None, budget: int | None = None, start: int = 0, seed: int = 0, out: Path | str | None = None,
+    device: str = "auto", dtype: str = "auto",
     max_new: int | None = None, eval_every: int = 10, eval_problems: int = 200, checkpoint_every: int = 10,
     micro_tokens: int | None = None, lora_rank: int | None = None, method: str | None = None,
     settings: Mapping[str, Any] | None = None,
 ) -> Result:  # fmt: skip
-    """Train a policy by a recipe (or a method's name) and write everything into a run folder."""
+    """Train a policy by a recipe (or a method's name) and write everything into a run folder.
+
+    model: None is the small policy that the task is played with.  budget: tokens generated and scored by all models at which
+    training ends before `steps`.  start: position in the training data to begin at.
+    """
     recipe, task = _recipe(recipe, settings), _task(task)
+    model = task.model if model is None else model
+    if recipe.study is not None:
+        raise RewardlabError(f"{recipe.name} is a study and trains no policy; run it with: rewardlab study {recipe.name}")
     method = method or recipe.name or "recipe"
     given = Settings(
         steps=steps or Settings.steps, seed=seed, eval_every=eval_every, eval_problems=eval_problems,
         checkpoint_every=checkpoint_every, record_every=eval_every, micro_tokens=micro_tokens or Settings.micro_tokens,
+        budget=budget, start=start,
     )  # fmt: skip
     folder = _new_run_folder(out, f"{method}-{task.name}-s{seed}")
     try:
-        policy = load_policy(model, device, dtype, lora_rank) if isinstance(model, str) else model
+        policy = load_policy(model, device, dtype, lora_rank, task) if isinstance(model, str) else model
         run = _start(recipe, policy, task, given, max_new)
         config = {
             "name": folder.name, "method": method, "task": task.name,
@@ -92,15 +100,17 @@ def resume(out: Path | str, task: Task | None = None, model: Policy | None = Non
     if model is None and config["model"] == "given":
         raise RewardlabError(f"{folder} began from a model made in Python; resume it with rewardlab.resume(folder, model=...)")
     task = _task(task) if task else index.task(config["source"]["name"], **config["source"]["options"])
-    policy = model or load_policy(config["model"], config["device"], config["dtype"], config["lora_rank"])
+    policy = model or load_policy(config["model"], config["device"], config["dtype"], config["lora_rank"], task)
     run = _start(recipe, policy, task, given, config["max_new"])
     return _run(recipe, run, task, given, folder, config, resume=any((folder / "checkpoints").glob("step-*")))
 
 
-def plan(recipe: Recipe | str, model: str = "embedded", task: Task | str = "arithmetic", **rest: Any) -> dict[str, Any]:
+def plan(recipe: Recipe | str, model: str | None = None, task: Task | str = "arithmetic", **rest: Any) -> dict[str, Any]:
     """What `train` with these arguments would compute and need, without training."""
     recipe, task = _recipe(recipe, rest.get("settings")), _task(task)
-    policy = load_policy(model, rest.get("device") or "auto", rest.get("dtype") or "auto", rest.get("lora_rank"))
+    policy = load_policy(
+        model or task.model, rest.get("device") or "auto", rest.get("dtype") or "auto", rest.get("lora_rank"), task
+    )
     rows = recipe.update.problems * _rows_per_problem(recipe)
     sample = [task.train[i] for i in range(50)]
     asked = policy.read([Trajectory(p) for p in sample], [p.prompt for p in sample])
@@ -122,7 +132,7 @@ def evaluate(
 ) -> dict[str, Any]:  # fmt: skip
     """pass@k on held-out problems, with 95% intervals over problems."""
     task = _task(task)
-    policy = load_policy(model, device) if isinstance(model, str) else model
+    policy = load_policy(model, device, task=task) if isinstance(model, str) else model
     run = _start(Recipe(), policy, task, Settings(seed=seed), max_new)
     asked, n = _held_out(task, problems), max(k)
     right = [sum(row) for row in count_right(asked, run, n, temperature)]
@@ -131,7 +141,7 @@ def evaluate(
 
 
 def answer(
-    recipe: Recipe | str, model: str | Policy = "embedded", task: Task | str | None = None, prompt: str | None = None, *,
+    recipe: Recipe | str, model: str | Policy | None = None, task: Task | str | None = None, prompt: str | None = None, *,
     problems: int = 100, seed: int = 0, device: str = "auto", max_new: int | None = None,
 ) -> dict[str, Any]:  # fmt: skip
     """Answer one prompt, or a task's held-out problems, by a method's rollout, reward and selection."""
@@ -144,7 +154,8 @@ def answer(
         raise RewardlabError("nothing to answer: give a task or a prompt")
     one = Task("prompt", (), (ask(prompt or ""),), "exact_match")
     task = _task(task) if task is not None else one
-    policy = load_policy(model, device) if isinstance(model, str) else model
+    model = task.model if model is None else model
+    policy = load_policy(model, device, task=task) if isinstance(model, str) else model
     run = _start(recipe, policy, task, Settings(seed=seed), max_new)
     asked = _held_out(task, problems)
     groups = recipe.rollout(asked, run)
@@ -185,26 +196,6 @@ def export(run: Path | str, out: Path | str, last: bool = False) -> dict[str, An
     return {"run": str(folder), "which": "best" if source.name == "best" else "last", "out": str(out)}
 
 
-def demo(out: Path | str = "runs/demo", steps: int = 40) -> Result:
-    """Warm up the embedded policy (cached), train it with GRPO against an exact verifier, and show the gain."""
-    folder, started = Path(out), time.perf_counter()
-    if (folder / "config.json").exists():
-        shutil.rmtree(folder)
-    policy = load_policy("embedded")
-    warmed = time.perf_counter()
-    result = train(
-        index.build("grpo", {"problems": 32}), "embedded", "arithmetic", steps=steps, out=folder, eval_every=10, eval_problems=500
-    )
-    seconds = {
-        "warm_up": round(warmed - started, 1),
-        **result.summary["seconds"],
-        "total": round(time.perf_counter() - started, 1),
-    }
-    summary = result.summary | {"seconds": seconds, "parameters": sum(p.numel() for p in policy.parameters())}
-    write_json(folder / "summary.json", summary)
-    return replace(result, summary=summary)
-
-
 # ---- within ----------------------------------------------------------------------------------------------------------
 
 
@@ -229,9 +220,9 @@ def _held_out(task: Task, n: int) -> list[Problem]:
 
 
 def _start(recipe: Recipe, policy: Policy, task: Task, given: Settings, max_new: int | None) -> Run:
-    run = Run(policy, steps=given.steps, seed=given.seed, max_new=max_new or task.max_new)
+    run = Run(policy, steps=given.steps, budget=given.budget, seed=given.seed, max_new=max_new or task.max_new)
     run.verify = index.part("rewards", task.verifier)
-    if "ref" in recipe.needs:
+    if any(need == "ref" or need.startswith("reference.") for need in recipe.needs):
         run.reference = policy.copy("reference")
     for learner in recipe.also:
         run.models[learner.name] = learner_model(learner, policy)

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
-COMMANDS = ("demo", "train", "eval", "answer", "list", "show", "export", "report", "bench")
+COMMANDS = ("demo", "train", "eval", "answer", "study", "reproduce", "compare", "list", "show", "export", "report", "bench")
 OVERVIEW = """rewardlab: learning from rewards, as recipes of small parts.
 
   rewardlab demo                                       a policy that learns, from start to report, in minutes
@@ -115,7 +115,7 @@ def split(argv: list[str], own: Mapping[str, bool]) -> tuple[list[str], dict[str
 
 def overview() -> str:
     helps = {name: importlib.import_module(f"rewardlab.commands.{name}").HELP for name in COMMANDS}
-    return OVERVIEW.format(commands="\n".join(f"  {name:<8}{text}" for name, text in helps.items()))
+    return OVERVIEW.format(commands="\n".join(f"  {name:<10}{text}" for name, text in helps.items()))
 
 
 def explain(problem: Exception) -> tuple[str, int]:

@@ -2,17 +2,16 @@
 
 It is made once, by supervised learning, and cached as an ordinary Hugging Face checkpoint. Its teacher makes mistakes, so it
 knows how the tasks are done and still gets a good part of them wrong: what reinforcement can mend.
+
+One policy knows arithmetic and countdown. Any other task that has a teacher (`Task.demonstrate`) gets a policy of its own, with
+a tokenizer learned from its text.
 """
 
 from __future__ import annotations
 
-import fcntl
-import functools
 import hashlib
-import os
 import random
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -22,14 +21,14 @@ import torch
 from . import index
 from .core import Problem, Run, Task, seed_of
 from .engine.ops import Ops, Settings, standard_loop
-from .kit.files import new_folder
+from .kit.files import cached
 from .kit.machine import device_of, dtype_of
 from .kit.progress import Bar
 from .policies.llama import LlamaPolicy
 from .policies.llama_model import Llama
 
 TASKS = ("arithmetic", "countdown")
-MIXTURE = ("arithmetic", "arithmetic", "arithmetic", "countdown")
+MIXTURE = (0, 0, 0, 1)
 STEPS, ROWS, LR, SEED = 1200, 32, 3e-3, 0
 VOCABULARY, CONTEXT = 512, 512
 
@@ -47,51 +46,60 @@ CONFIG: dict[str, Any] = {
 }  # fmt: skip
 
 
-def embedded(device: str = "auto", dtype: str = "auto") -> LlamaPolicy:
-    """The warmed-up policy; the first call on a machine makes it, which takes about a minute on two cores."""
-    return LlamaPolicy.load(checkpoint(), device, dtype)
+def embedded(device: str = "auto", dtype: str = "auto", task: Task | None = None) -> LlamaPolicy:
+    """The warmed-up policy for a task; the first call on a machine makes it, which takes about a minute on two cores."""
+    return LlamaPolicy.load(checkpoint(task), device, dtype)
 
 
-def checkpoint() -> Path:
+def checkpoint(task: Task | None = None) -> Path:
     """The folder of the cached checkpoint, made if need be."""
-    folder = cache() / f"embedded-{fingerprint()}"
-    with _locked(cache() / "embedded.lock"):
-        if not (folder / "model.safetensors").exists():
-            with new_folder(folder) as new:
-                warm_up().save(new)
-    return folder
+    own = own_lessons(task)
+    name = "embedded" if own is None else f"embedded-{own.name}"
+    return cached(f"{name}-{fingerprint(own)}", lambda folder: warm_up(task=own).save(folder))
 
 
-def untrained(seed: int = 0, hidden: int = 32, layers: int = 1) -> LlamaPolicy:
+def own_lessons(task: Task | None) -> Task | None:
+    """The task, if it has a teacher and is none of those that the one policy knows."""
+    return None if task is None or task.name in TASKS or task.demonstrate is None else task
+
+
+def untrained(seed: int = 0, hidden: int = 32, layers: int = 1, task: Task | None = None) -> LlamaPolicy:
     """A policy of this kind with random weights, for tests: on the CPU, in float32."""
+    words = tokenizer(own_lessons(task))
     small = {
         "hidden_size": hidden,
         "num_hidden_layers": layers,
         "intermediate_size": 2 * hidden,
         "head_dim": hidden // 4,
     }
-    model = Llama(_config(tokenizer(), **small)).initialise(torch.Generator().manual_seed(seed))
-    return LlamaPolicy(model, tokenizer(), torch.device("cpu"), torch.float32)
+    model = Llama(_config(words, **small)).initialise(torch.Generator().manual_seed(seed))
+    return LlamaPolicy(model, words, torch.device("cpu"), torch.float32)
 
 
-def cache() -> Path:
-    """$REWARDLAB_CACHE, or rewardlab in the user's cache folder."""
-    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(os.environ.get("REWARDLAB_CACHE") or Path(home) / "rewardlab")
-
-
-def fingerprint() -> str:
-    """Changes whenever the policy would come out different: with this file and with the tasks it is warmed up on."""
+def fingerprint(task: Task | None = None) -> str:
+    """Changes whenever the policy would come out different: with this file, and with the tasks it is warmed up on."""
     here = Path(__file__).parent
-    sources = [here / "embedded.py", here / "kit" / "sources.py", *(here / "tasks" / f"{t}.py" for t in TASKS)]
-    return hashlib.blake2b(b"".join(f.read_bytes() for f in sources), digest_size=6).hexdigest()
+    names = TASKS if task is None else (task.name,)
+    sources = [here / "embedded.py", here / "kit" / "sources.py", *(here / "tasks" / f"{t}.py" for t in names)]
+    told = b"" if task is None else repr((task.lessons, task.source)).encode()
+    return hashlib.blake2b(b"".join(f.read_bytes() for f in sources) + told, digest_size=6).hexdigest()
 
 
 # ---- tokenizer -------------------------------------------------------------------------------------------------------
 
 
-@functools.cache
-def tokenizer() -> Any:
+def tokenizer(task: Task | None = None) -> Any:
+    """The tokenizer of the policy for a task."""
+    found = _TOKENIZERS.get(fingerprint(task))
+    if found is None:
+        found = _TOKENIZERS[fingerprint(task)] = _tokenizer(_lessons(task))
+    return found
+
+
+_TOKENIZERS: dict[str, Any] = {}
+
+
+def _tokenizer(lessons: Sequence[Lessons]) -> Any:
     """Byte-level BPE learned from the tasks' own text; digits and signs are always single tokens."""
     from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import PreTrainedTokenizerFast
@@ -106,19 +114,19 @@ def tokenizer() -> Any:
         vocab_size=VOCABULARY, special_tokens=["<|im_end|>", "<|im_start|>", "<|pad|>"], show_progress=False,
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
     )  # fmt: skip
-    core.train_from_iterator(_corpus(400), trainer)
+    core.train_from_iterator(_corpus(lessons, 400), trainer)
     fast = PreTrainedTokenizerFast(tokenizer_object=core, eos_token="<|im_end|>", pad_token="<|pad|>", model_max_length=CONTEXT)
     fast.chat_template = TEMPLATE
     return fast
 
 
-def _corpus(n: int) -> Iterator[str]:
+def _corpus(taught: Sequence[Lessons], n: int) -> Iterator[str]:
     yield from ["system\n", "user\n", "assistant\n"] * 50
-    for name in TASKS:
-        lessons = Lessons(index.task(name))
+    for lessons in taught:
         for i in range(n):
             problem = lessons[i]
-            yield f"{problem.question}\n{problem.meta['solution']}"
+            solution = problem.meta["solution"]
+            yield "\n".join([problem.question, *([solution] if isinstance(solution, str) else solution)])
 
 
 # ---- warm-up ---------------------------------------------------------------------------------------------------------
@@ -147,18 +155,22 @@ class Mixture:
         return self.sources[i % len(self.sources)][i]
 
 
-def warm_up(steps: int = STEPS, config: dict[str, Any] | None = None) -> LlamaPolicy:
+def _lessons(task: Task | None) -> tuple[Lessons, ...]:
+    return tuple(Lessons(index.task(t)) for t in TASKS) if task is None else (Lessons(task),)
+
+
+def warm_up(steps: int | None = None, config: dict[str, Any] | None = None, task: Task | None = None) -> LlamaPolicy:
     """Supervised learning of the careless solutions, on the CPU."""
-    words = tokenizer()
+    steps = steps or (STEPS if task is None else task.lessons)
+    words, taught = tokenizer(task), _lessons(task)
     model = Llama(_config(words, **(config or {}))).initialise(torch.Generator().manual_seed(SEED))
     where = device_of("cpu")
     policy = LlamaPolicy(model, words, where, dtype_of("auto", where))
     recipe = index.build("sft", {"lr": LR, "problems": ROWS}).but(warmup=20, lr_end=0.05, measure=None)
-    by_task = {t: Lessons(index.task(t)) for t in TASKS}
-    lessons = Mixture(tuple(by_task[t] for t in MIXTURE))
+    lessons = Mixture(tuple(taught[i] for i in MIXTURE) if task is None else taught)
     run = Run(policy, steps=steps, seed=SEED)
     ops = Ops(recipe, run, Task("lessons", lessons, (), "final_number"), Settings())
-    with Bar("making the embedded policy (once)", steps) as bar:
+    with Bar(f"making the small policy for {task.name if task else 'arithmetic and countdown'} (once)", steps) as bar:
         while run.step < steps:
             standard_loop(recipe, run, ops)
             run.step += 1
@@ -168,12 +180,3 @@ def warm_up(steps: int = STEPS, config: dict[str, Any] | None = None) -> LlamaPo
 
 def _config(words: Any, **changes: Any) -> dict[str, Any]:
     return CONFIG | {"eos_token_id": words.eos_token_id, "pad_token_id": words.pad_token_id} | changes
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """One process at a time."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with open(path, "w") as f:
-        fcntl.flock(f, fcntl.LOCK_EX)
-        yield

@@ -2,32 +2,42 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 from pathlib import Path
 from typing import Any
 
-from .core import Learner, RewardlabError, unknown
+from .core import Learner, RewardlabError, Task, unknown
 
 Policy = Any
 """Any object with the calls of `core.Policy`."""
 
-NAMES = ("embedded", "untrained")
+NAMES = ("embedded", "flow", "actor", "vision", "untrained")
+"""embedded, and what is found in `small`."""
+
+OWN = {"rewardlab_denoiser": ("denoiser", "Denoiser"), "rewardlab_actor": ("actor", "Actor"), "llava": ("vision", "VisionPolicy")}
+"""Model types of checkpoints that neither text policy reads: the module in `policies`, and its class."""
 
 
-def load_policy(name: str, device: str = "auto", dtype: str = "auto", lora_rank: int | None = None) -> Policy:
+def load_policy(
+    name: str, device: str = "auto", dtype: str = "auto", lora_rank: int | None = None, task: Task | None = None
+) -> Policy:
     """A policy by name.
 
-    embedded: the small warmed-up one.  untrained: a tiny one with random weights.  A folder: a Hugging Face checkpoint, or
-    a run (its best model).  hf:FOLDER: through transformers, whatever the architecture.
+    embedded: the small warmed-up one for the task.  flow, actor, vision: those of tasks that are not text.  untrained: a tiny
+    one with random weights, of the kind that the task is played with.  A folder: a Hugging Face checkpoint, or a run (its best
+    model).  hf:FOLDER: through transformers, whatever the architecture.
     """
-    if name == "embedded":
-        from .embedded import embedded
+    kind = task.model if name == "untrained" and task else name
+    if kind in ("embedded", "untrained"):
+        from .embedded import embedded, untrained
 
-        policy = embedded(device, dtype)
-    elif name == "untrained":
-        from .embedded import untrained
-
-        policy = untrained()
+        policy = embedded(device, dtype, task) if name == "embedded" else untrained(task=task)
+    elif kind in NAMES:
+        small = importlib.import_module(f".small.{kind}", __package__)
+        if task is None:
+            raise RewardlabError(f"the model {name!r} is made for a task: name one with --task")
+        policy = small.untrained(task) if name == "untrained" else small.warmed(task)
     else:
         policy = _from_folder(name, device, dtype, lora_rank)
     if lora_rank and not name.startswith("hf:"):
@@ -45,6 +55,10 @@ def lasting(name: str) -> str:
 
 def _from_folder(name: str, device: str, dtype: str, lora_rank: int | None) -> Policy:
     folder = checkpoint_of(Path(name.removeprefix("hf:")), name)
+    kind = json.loads((folder / "config.json").read_text()).get("model_type")
+    if kind in OWN:
+        module, made = OWN[kind]
+        return getattr(importlib.import_module(f".policies.{module}", __package__), made).load(folder, device)
     if name.startswith("hf:"):
         from .policies.hf import HFPolicy
 

@@ -17,7 +17,7 @@ def flags(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> dict[str, Any]:
     from rewardlab import api
 
-    result = api.demo(args.out)
+    result = demo(args.out)
     return {**result.summary, "report": str(result.out / "report.html")}
 
 

@@ -20,8 +20,8 @@ def task_flags(parser: argparse.ArgumentParser, group: Any = None) -> None:
 
 
 def model_flags(parser: argparse.ArgumentParser) -> None:
-    text = "embedded (default), a checkpoint folder, a run, or hf:FOLDER for any causal LM of transformers"
-    parser.add_argument("--model", default="embedded", help=text)
+    text = "a checkpoint folder, a run, or hf:FOLDER for any causal LM of transformers (default: the task's own small policy)"
+    parser.add_argument("--model", help=text)
     device_flag(parser)
     parser.add_argument("--max-new", type=count, metavar="N", help="longest reply in tokens (default: the task's)")
     seed_flag(parser)

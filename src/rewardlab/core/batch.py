@@ -13,13 +13,14 @@ from .errors import RewardlabError
 
 @dataclass
 class Events:
-    """Rewards of one term: `reward` (B, T), and where one was `given` (B, T)."""
+    """Rewards of one term, unweighted: `reward` (B, T), and where one was `given` (B, T); `weight`: its share in the sum."""
 
     reward: Tensor
     given: Tensor
+    weight: float = 1.0
 
     def __getitem__(self, index: Any) -> Events:
-        return Events(self.reward[index], self.given[index])
+        return Events(self.reward[index], self.given[index], self.weight)
 
 
 @dataclass
@@ -54,7 +55,7 @@ class Batch:
     them (NaN for recorded text, unless a part needs them); reward: the sum of all rewards at their positions, given: where
     one fell; parts: the same per named term, unweighted; group (B,): 0 .. G-1, ascending; credit: what the credit chain
     made of it; rows: (trajectory, score).
-    Further columns (ref, value, weights) live in `columns` and read as attributes.
+    Further columns (ref, value, weights, and MODEL.OUTPUT by that name) live in `columns`; plain names read as attributes.
     """
 
     ids: Tensor
@@ -111,7 +112,7 @@ class Batch:
             reward=cut(self.reward),
             given=cut(self.given),
             group=torch.unique_consecutive(self.group[rows], return_inverse=True)[1],
-            parts={k: Events(cut(e.reward), cut(e.given)) for k, e in self.parts.items()},
+            parts={k: Events(cut(e.reward), cut(e.given), e.weight) for k, e in self.parts.items()},
             credit=None if self.credit is None else cut(self.credit),
             rows=[self.rows[i] for i in rows.tolist()] if self.rows else [],
             columns={k: cut(v) for k, v in self.columns.items()},

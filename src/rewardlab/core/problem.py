@@ -9,19 +9,25 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
 
+import numpy as np
+
 
 @dataclass(frozen=True)
 class Message:
     """Something a policy reads.
 
-    `reward` pays the turn that the message answers (environments use it); `to` names the policy it is meant for.
+    data: an observation that is no text, as an array, for policies that read arrays.  reward: pays the turn that the message
+    answers (environments use it).  to: names the policy it is meant for.  last: nothing is decided after it, so it need not
+    be read; it only pays.
     """
 
     role: str
-    text: str
+    text: str = ""
     images: tuple[Any, ...] = ()
+    data: Any = None
     reward: float | None = None
     to: str | None = None
+    last: bool = False
 
 
 @dataclass(frozen=True)
@@ -35,8 +41,10 @@ class Problem:
     @cached_property
     def key(self) -> str:
         """A stable name for the prompt, for memories kept per problem."""
-        text = "\x1f".join(f"{m.role}\x1e{m.text}" for m in self.prompt)
-        return hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
+        digest = hashlib.blake2b("\x1f".join(f"{m.role}\x1e{m.text}" for m in self.prompt).encode(), digest_size=12)
+        for seen in (x for m in self.prompt for x in (*m.images, m.data) if x is not None):
+            digest.update(np.ascontiguousarray(seen).tobytes())
+        return digest.hexdigest()
 
     @property
     def question(self) -> str:
@@ -61,8 +69,9 @@ class Task:
     """Problems to train on, problems never trained on, and the name of the verifier that judges both.
 
     `verifier` names a part in `rewardlab.rewards`. For our own tasks, `demonstrate(problem, rng)` writes a worked solution
-    as a careless teacher would (the embedded policy is warmed up on such text), and `pass_rate` is what that policy scores.
-    `source` says how to load the task again.
+    as a careless teacher would: a reply, or replies and what is answered to them by turns. The small policy that comes with
+    rewardlab is warmed up on `lessons` batches of such text, and `pass_rate` is what it scores then. `model` names the policy
+    that the task is played with where no other is given. `source` says how to load the task again.
     """
 
     name: str
@@ -72,6 +81,8 @@ class Task:
     max_new: int = 128
     about: str = ""
     pass_rate: float | None = None
-    demonstrate: Callable[[Problem, random.Random], str] | None = None
+    demonstrate: Callable[[Problem, random.Random], Any] | None = None
+    lessons: int = 600
+    model: str = "embedded"
     columns: tuple[str, ...] = ("prompt", "answer")
     source: Mapping[str, Any] | None = None

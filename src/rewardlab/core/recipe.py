@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Self
 
 from .component import Part, decorator, load
@@ -31,6 +31,25 @@ class Measure(Part):
     slot = "measure"
 
 
+class Study(Part):
+    """(run) -> {name: number}: an analysis that trains no policy. `run` has a seed and random streams, and no policy."""
+
+    slot = "study"
+
+
+class Environment(Part):
+    """What answers back: (state, turn) -> (message, state), and `start(problem, seed)` -> (message or None, state).
+
+    The decorated function is one step; the trait `start` begins an episode, with the same hyperparameters. State is plain
+    data: it is copied to branch and saved to resume. A message of None ends the episode, and so does one that is `last`.
+    """
+
+    slot = "environment"
+
+    def start(self, problem: Any, seed: int) -> tuple[Any, Any]:
+        return self.traits["start"](problem, seed, **self.settings)
+
+
 class Loop(Part):
     """(recipe, run, ops) -> None: one resumable iteration, for methods that are not rollout-reward-credit-update."""
 
@@ -41,6 +60,8 @@ rollout = decorator(Rollout)
 select = decorator(Select)
 measure = decorator(Measure)
 loop = decorator(Loop)
+study = decorator(Study)
+environment = decorator(Environment)
 
 
 @dataclass(frozen=True)
@@ -106,6 +127,7 @@ class Recipe:
     measure: Measure | None = None
     also: tuple[Learner, ...] = ()
     loop: Loop | None = None
+    study: Study | None = None
     update: Update = Update()
     name: str = ""
 
@@ -158,8 +180,12 @@ class Recipe:
 class Claim:
     """What a method promises, as its paper says it, fixed before it is run.
 
-    measure: name of the number compared; direction: "higher" or "lower"; margin: the least effect that counts, in units of
-    the measure; versus: the baseline method; budget: tokens generated and scored by all models, or None for the task's.
+    versus: the baseline method or stack, which may be the method itself under other settings.  measure: name of the number
+    compared; direction: "higher" or "lower"; margin: the least effect that counts, in units of the measure.  budget: tokens
+    that all models together may generate and score, on each side.  against: where there is no baseline, the other number of
+    the same run ("before.pass@1"); None: the number itself counts, against 0.  model: None is the task's own.  settings,
+    versus_settings: of method and baseline on this world.  by: a Measure for both sides; None: the method's own.  problems:
+    held-out ones.
     """
 
     says: str
@@ -169,6 +195,12 @@ class Claim:
     direction: str
     margin: float
     budget: int | None = None
+    against: str | None = None
+    model: str | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    versus_settings: Mapping[str, Any] = field(default_factory=dict)
+    by: Measure | None = None
+    problems: int = 200
 
 
 def stack(methods: Sequence[tuple[str, Callable[..., Recipe], dict[str, Any]]]) -> Recipe:

@@ -11,16 +11,35 @@ import numpy as np
 import torch
 
 from .batch import Batch, Outputs
+from .errors import RewardlabError
 from .problem import Message
 from .trajectory import Sampling, Trajectory
 
 
+@dataclass
+class Spent:
+    """Tokens (or other decisions) that a model has generated, and has scored without learning from them."""
+
+    generated: int = 0
+    scored: int = 0
+
+    def take(self) -> int:
+        """The sum of both, which starts again from 0."""
+        total = self.generated + self.scored
+        self.generated = self.scored = 0
+        return total
+
+
 class Policy(Protocol):
-    """A model that decides. Text, latents and motor commands go through the same five calls."""
+    """A model that decides. Text, latents and motor commands go through the same five calls.
+
+    `extend` and `score` count what they compute in `spent`, by which methods are compared on one budget.
+    """
 
     name: str
     device: torch.device
     context: int
+    spent: Spent
 
     def read(self, trajectories: Sequence[Trajectory], messages: Sequence[Sequence[Message]]) -> list[Trajectory]:
         """Append messages through the chat template. Earlier turns are never tokenised again."""
@@ -44,7 +63,7 @@ class Run:
 
     `rng(purpose)` gives the random stream of a purpose (data, rollout, environment, eval) at this step. Streams are keyed by
     (seed, purpose, step), so no generator state needs to be saved, and using one never moves another. `verify` is the
-    task's own verifier, as a reward.
+    task's own verifier, as a reward. `budget`: tokens generated and scored by all models at which the run ends.
     """
 
     policy: Any
@@ -52,6 +71,7 @@ class Run:
     models: dict[str, Any] = field(default_factory=dict)
     step: int = 0
     steps: int = 1
+    budget: int | None = None
     seed: int = 0
     max_new: int = 128
     verify: Any = None
@@ -62,8 +82,29 @@ class Run:
 
     @property
     def progress(self) -> float:
-        """How much of the run is done, 0 to 1."""
-        return min(1.0, self.step / max(1, self.steps))
+        """How much of the run is done, 0 to 1: of its steps, or of its budget, whichever is further."""
+        return min(1.0, max(self.step / max(1, self.steps), self.tokens / self.budget if self.budget else 0.0))
+
+    @property
+    def tokens(self) -> int:
+        """What all models together have generated and scored in training, up to the last step."""
+        return self.memory.get("engine.tokens", 0)
+
+    @property
+    def over(self) -> bool:
+        """Whether all steps are done, or the budget is spent."""
+        return self.step >= self.steps or (self.budget is not None and self.tokens >= self.budget)
+
+    def model(self, name: str) -> Any:
+        """A model of the run by name: "policy", "reference", or a learner's."""
+        found = {"policy": self.policy, "reference": self.reference, **self.models}.get(name)
+        if found is None:
+            raise RewardlabError(f"the run has no model named {name!r}; it has: policy, {', '.join(self.models) or 'and no other'}")
+        return found
+
+    def take_spent(self) -> int:
+        """Tokens generated and scored by all models since this was last asked."""
+        return sum(m.spent.take() for m in (self.policy, self.reference, *self.models.values()) if m is not None)
 
     def rng(self, purpose: str) -> torch.Generator:
         if self._streams_step != self.step:

@@ -57,6 +57,12 @@ class Reward(Part):
         raw = _lift(self.function, self.settings, self.traits.get("over", "trajectory"), groups, run)
         return [[_as_score(x, self.name, self.traits.get("steps", False)) for x in row] for row in raw]
 
+    def differentiable(self, x: Any, problem: Any) -> Any:
+        """(n,) rewards of decisions x (n, *shape) as a function torch can differentiate; not every reward has one."""
+        if "differentiable" not in self.traits:
+            raise RewardlabError(f"{self} has no gradient: it judges what is given and cannot say which way is better")
+        return self.traits["differentiable"](x, problem, **self.settings)
+
     def named(self, name: str) -> Reward:
         return Named(self, name)
 
@@ -92,7 +98,7 @@ class _Combined(Expression, Reward):
         return [[self.combine([c[g][i] for c in columns]) for i in range(len(group))] for g, group in enumerate(groups)]
 
     def combine(self, scores: list[Score]) -> Score:
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} says nowhere how scores are joined")
 
 
 class Sum(_Combined):
@@ -102,6 +108,9 @@ class Sum(_Combined):
         values = [s.value for s in scores]
         total = None if any(v is None for v in values) else math.fsum(v for v in values if v is not None)
         return Score(total, _merge_steps(s.steps for s in scores), _merge_parts(scores), _why(scores))
+
+    def differentiable(self, x: Any, problem: Any) -> Any:
+        return sum(part.differentiable(x, problem) for part in self._of)
 
 
 class Product(_Combined):
@@ -139,6 +148,9 @@ class Scaled(_Combined):
         parts = {k: replace(t, weight=by * t.weight) for k, t in score.parts.items()}
         return Score(value, tuple((t, by * r) for t, r in score.steps), parts, score.why)
 
+    def differentiable(self, x: Any, problem: Any) -> Any:
+        return self._of[0] * self._of[1].differentiable(x, problem)
+
 
 class Named(_Combined):
     """A reward whose term carries another name; several terms under it get the name as a prefix."""
@@ -152,6 +164,9 @@ class Named(_Combined):
         name, parts = self._of[1], scores[0].parts
         renamed = {name if len(parts) == 1 else f"{name}.{k}": t for k, t in parts.items()}
         return replace(scores[0], parts=renamed)
+
+    def differentiable(self, x: Any, problem: Any) -> Any:
+        return self._of[0].differentiable(x, problem)
 
 
 def _merge_parts(scores: list[Score]) -> dict[str, Term]:
@@ -218,4 +233,5 @@ reward = decorator(Reward)
 over="trajectory" (default): f(trajectory[, run], *, ...) -> float | None | Score
 over="group": f(group[, run], *, ...) -> one of these per trajectory;  over="groups": f(groups[, run], *, ...) -> a list of lists
 steps=True: each is a list of (token position, reward) instead of one number
+differentiable=g: g(x, problem, *, ...) -> the same reward of decisions x (n, *shape) as a tensor (n,), with gradient
 """

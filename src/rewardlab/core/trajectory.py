@@ -20,6 +20,7 @@ class Turn:
     logprobs: (n,) of the raw policy, None where it never drew them.
     sampled: (n,) of the distribution really drawn from, after temperature, top-k and top-p.
     step: the training step whose weights wrote it, -1 for recorded text.
+    reward: what the environment paid, with this message, for the decisions before it.
     """
 
     author: str | None
@@ -29,11 +30,12 @@ class Turn:
     text: str = ""
     images: tuple = ()
     step: int = -1
+    reward: float | None = None
 
     def cut(self, n: int, text: str = "") -> Turn:
         """The first n decisions."""
         logprobs, sampled = (None if x is None else x[:n] for x in (self.logprobs, self.sampled))
-        return Turn(self.author, self.ids[:n], logprobs, sampled, text, self.images, self.step)
+        return replace(self, ids=self.ids[:n], logprobs=logprobs, sampled=sampled, text=text)
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,6 +104,16 @@ class Trajectory:
         """The last reply, empty if there is none."""
         replies = self.replies
         return replies[-1] if replies else ""
+
+    @property
+    def paid(self) -> list[tuple[int, float]]:
+        """(position, reward) of what the environment paid, each on the position before the message that paid it."""
+        found, position = [], 0
+        for turn in self.turns:
+            if turn.reward is not None and position:
+                found.append((position - 1, turn.reward))
+            position += len(turn.ids)
+        return found
 
     def plus(self, turn: Turn, stop: str | None = None) -> Trajectory:
         return replace(self, turns=(*self.turns, turn), stop=stop)

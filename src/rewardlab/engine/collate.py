@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -43,7 +44,7 @@ def collate(groups: list[Group], scores: Scores | None, device: torch.device, au
 def _term(name: str, scores: Sequence[Score], mask: np.ndarray, device: torch.device) -> Events:
     terms = [s.parts.get(name) for s in scores]
     reward, given = _events([(t.value, t.steps) if t else (None, ()) for t in terms], mask)
-    return Events(_on(reward, device), _on(given, device))
+    return Events(_on(reward, device), _on(given, device), next(t.weight for t in terms if t))
 
 
 def _events(rewards: Sequence[tuple[float | None, Sequence[tuple[int, float]]]], mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -68,33 +69,49 @@ def _on(x: np.ndarray, device: torch.device) -> Tensor:
     return torch.from_numpy(x).to(device)
 
 
-def add_columns(batch: Batch, needs: Sequence[str], run: Run, micro_tokens: int) -> Batch:
-    """Compute, without gradient, the columns that parts asked for: ref, value, old (where it was not recorded).
+SHORT = {"ref": "reference.logprobs", "value": "critic.value"}
+OUTPUTS = ("logprobs", "entropy", "value", "hidden")
+
+
+def add_columns(batch: Batch, needs: Sequence[str], run: Run, micro_tokens: int, per_token: Sequence[Any] = ()) -> Batch:
+    """Compute, without gradient, the columns that parts asked for, as the models are before the update.
+
+    "MODEL.OUTPUT" is what a model of the run says: "reference.entropy", "critic.value", "policy.NAME" with a NAME that one of
+    `per_token` computes inside the chunked head. ref, value: short for reference.logprobs and critic.value. old: the log-probs
+    under the weights that wrote the tokens, computed where they were not recorded.
 
     Of recorded text `old` stays NaN unless it is asked for: a part that reads it without saying so is found out.
     """
     batch.old = torch.where(batch.mask, batch.old, 0.0)
     unrecorded = bool(batch.old.isnan().any())
     for need in needs:
-        if need == "ref":
-            batch.columns["ref"] = _forward(run.reference, batch, "logprobs", micro_tokens)
-        elif need == "value":
-            if "critic" not in run.models:
-                raise RewardlabError("a part needs values, but the recipe has no learner named 'critic'")
-            batch.columns["value"] = _forward(run.models["critic"], batch, "value", micro_tokens)
-        elif need == "old" and unrecorded:
-            batch.old = torch.where(batch.old.isnan(), _forward(run.policy, batch, "logprobs", micro_tokens), batch.old)
-        elif need != "old" and need not in batch.columns:
-            raise RewardlabError(f"no column {need!r}: the engine computes ref, value and old; other columns come from the rollout")
+        model, _, output = SHORT.get(need, need).rpartition(".")
+        if need == "old":
+            if unrecorded:
+                old = _forward(run.policy, batch, "logprobs", micro_tokens, ())
+                batch.old = torch.where(batch.old.isnan(), old, batch.old)
+        elif model:
+            batch.columns[need] = _forward(run.model(model), batch, output, micro_tokens, per_token)
+        elif need not in batch.columns:
+            raise RewardlabError(f"no column {need!r}: the engine computes old, ref, value and MODEL.OUTPUT")
     return batch
 
 
 @torch.no_grad()
-def _forward(model, batch: Batch, want: str, micro_tokens: int) -> Tensor:
-    found = torch.zeros(batch.mask.shape, device=batch.ids.device)
+def _forward(model: Any, batch: Batch, output: str, micro_tokens: int, per_token: Sequence[Any]) -> Tensor:
+    """(B, T) or (B, T, d): one output of a model, computed in parts."""
+    model.spent.scored += int(batch.length.sum())
+    wants, extra = ((output,), ()) if output in OUTPUTS else ((), per_token)
+    found: Tensor | None = None
     for rows in micro_batches(batch, micro_tokens, "row"):
-        part = getattr(model.evaluate(batch[rows], (want,)), want)
+        tensors = model.evaluate(batch[rows], wants, extra).tensors()
+        part = tensors.get(output, tensors.get(f"extra.{output}"))
+        if part is None:
+            raise RewardlabError(f"the model {model.name!r} says no {output!r}; an objective may compute it by per_token")
+        if found is None:
+            found = part.new_zeros((*batch.mask.shape, *part.shape[2:]))
         found[rows, : part.shape[1]] = part
+    assert found is not None
     return found
 
 

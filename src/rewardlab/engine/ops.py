@@ -36,6 +36,8 @@ class Settings:
     eval_problems: held-out problems per evaluation.  micro_tokens: real tokens per forward and backward pass.
     max_missing: share of rollouts without a verdict at which the run stops.
     patience: steps after which a reward that never varied stops the run; 0 never.
+    budget: tokens generated and scored by all models at which training ends before its steps do.
+    start: position in the training data to begin at.
     """
 
     steps: int = 100
@@ -47,6 +49,8 @@ class Settings:
     micro_tokens: int = 16384
     max_missing: float = 0.5
     patience: int = 30
+    budget: int | None = None
+    start: int = 0
 
 
 class Ops:
@@ -54,7 +58,7 @@ class Ops:
 
     def __init__(self, recipe: Recipe, run: Run, task: Task, settings: Settings):
         self.recipe, self.run, self.task, self.settings = recipe, run, task, settings
-        self.position = 0
+        self.position = settings.start
         self.seconds: dict[str, float] = {}
         self.latest: tuple[list[Group], Scores, Batch] | None = None
         self.learnings: dict[str, Learning] = {}
@@ -103,8 +107,10 @@ class Ops:
         recipe = recipe or self.recipe
         with self.timed("train"):
             batch = collating.collate(groups, scores, self.run.policy.device, author)
-            needs = dict.fromkeys((*self.recipe.needs, *recipe.needs))
-            collating.add_columns(batch, list(needs), self.run, self.settings.micro_tokens)
+            # learners that take the policy's batch find their columns in it
+            needs = dict.fromkeys(self.recipe.needs if recipe is self.recipe else recipe.needs)
+            per_token = recipe.objective.per_token if recipe.objective else ()
+            collating.add_columns(batch, list(needs), self.run, self.settings.micro_tokens, per_token)
             batch.credit = self.credit(batch, recipe)
         if recipe is self.recipe:
             self.latest = (groups, scores or [], batch)
@@ -135,8 +141,11 @@ class Ops:
         problems = self.task.test[: self.settings.eval_problems] if problems is None else problems
         if self.recipe.measure is None or not problems:
             return {}
+        spent = self.run.take_spent()
         with self.timed("evaluate"):
             found = self.recipe.measure(problems, self.run.aside())
+        self.run.take_spent()  # what only looks on is not on the method's budget
+        self.run.policy.spent.generated += spent
         first = next(iter(found))
         if not math.isfinite(found[first]):
             raise NotFinite(

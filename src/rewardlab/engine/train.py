@@ -20,7 +20,7 @@ from .record import Recorder, disk_errors
 def train(
     recipe: Recipe, run: Run, task: Task, settings: Settings, folder: Path, about: dict[str, Any], resume: bool = False
 ) -> dict[str, Any]:
-    """Train until `run.step == run.steps`; returns the summary, which is also written to the run folder.
+    """Train until `run.over`; returns the summary, which is also written to the run folder.
 
     about: what the summary says first (method, model, task).  resume: go on from the newest checkpoint in `folder`.
     """
@@ -31,10 +31,11 @@ def train(
     with Bar("training", run.steps, done=run.step) as bar, _interrupts() as interrupted:
         if not resume:
             evaluations = _begin(ops, recorder)
-        while run.step < run.steps and not interrupted():
+        while not run.over and not interrupted():
             run.metrics, ops.seconds, begun = {}, {}, time.perf_counter()
             step_of(recipe, run, ops)
             run.step += 1
+            run.memory["engine.tokens"] = run.tokens + run.take_spent()
             if _due(run, settings.eval_every) and (found := _evaluate(ops, recorder)):
                 evaluations[run.step] = found
                 run.metrics |= {f"eval/{k}": v for k, v in found.items()}
@@ -42,13 +43,13 @@ def train(
             if _due(run, settings.checkpoint_every) or interrupted():
                 _checkpoint(ops, folder)
             bar.advance(_shown(run.metrics, evaluations))
-    if run.step < run.steps:
+    if not run.over:
         raise KeyboardInterrupt
     return _finish(ops, recorder, evaluations, about | {"seconds": {"train": round(time.perf_counter() - started, 2)}})
 
 
 def _due(run: Run, every: int) -> bool:
-    return run.step == run.steps or (every > 0 and run.step % every == 0)
+    return run.over or (every > 0 and run.step % every == 0)
 
 
 def _evaluate(ops: Ops, recorder: Recorder) -> dict[str, float]:
@@ -69,14 +70,14 @@ def _record(ops: Ops, recorder: Recorder, seconds: float) -> None:
     if ops.latest is not None:
         groups, scores, batch = ops.latest
         truth = truth_of(groups, scores, run) if scores else []
+        run.take_spent()
         known = [v for row in truth for v in row if v is not None]
         if known:
             run.log("truth", sum(known) / len(known))
         run.log("length", float(batch.mask.sum() / len(batch)))
-        run.memory["engine.tokens"] = run.memory.get("engine.tokens", 0) + int(batch.length.sum())
-        run.log("tokens", run.memory["engine.tokens"])
         if _due(run, ops.settings.record_every) or run.step == 1:
             recorder.rollouts(run, groups, scores, batch, truth)
+    run.log("tokens", run.tokens)
     for phase, spent in (*ops.seconds.items(), ("step", seconds)):
         run.log(f"seconds/{phase}", spent)
     recorder.line(run.step, run.metrics)
@@ -125,7 +126,7 @@ def _finish(ops: Ops, recorder: Recorder, evaluations: dict[int, dict[str, float
     from .report import write_report
 
     recorder.model(_main_model(ops), "model")
-    summary["steps"] = ops.run.steps
+    summary |= {"steps": ops.run.step, "tokens": ops.run.tokens}
     if evaluations:
         first, last = evaluations[min(evaluations)], evaluations[max(evaluations)]
         summary |= {"before": _headline(first), "after": _headline(last), "best": _best(evaluations)}

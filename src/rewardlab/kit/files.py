@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -72,3 +73,21 @@ def _sync(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def cache() -> Path:
+    """$REWARDLAB_CACHE, or rewardlab in the user's cache folder."""
+    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(os.environ.get("REWARDLAB_CACHE") or Path(home) / "rewardlab")
+
+
+def cached(name: str, make: Callable[[Path], None]) -> Path:
+    """The folder of this name in the cache; `make(folder)` fills it the first time, in one process at a time."""
+    folder = cache() / name
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with open(cache() / f".{name}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not folder.exists():
+            with new_folder(folder) as new:
+                make(new)
+    return folder

@@ -60,15 +60,15 @@ def cut(text: str, name: str) -> list[str]:
     return [text[a:b].strip() for a, b in pairwise(ends)] or [""]
 
 
-def mark(trajectory: Trajectory, name: str, pieces_of: Callable[[np.ndarray], list[str]]) -> Trajectory:
-    """The trajectory with `steps` set: token positions at which the steps of its policy's replies end.
+def mark(trajectory: Trajectory, name: str, pieces_of: Callable[[np.ndarray], list[str]], of: str = "policy") -> Trajectory:
+    """The trajectory with `steps` set: token positions at which the steps of one author's replies end.
 
     pieces_of(ids) gives the text of each token. A reply written over several turns is split as one.
     """
     split, steps, position = splitter(name), [], 0
     for author, turns in groupby(trajectory.turns, key=lambda turn: turn.author):
         ids = np.concatenate([turn.ids for turn in turns])
-        if author == "policy" and len(ids):
+        if author == of and len(ids):
             steps += [position + i for i in split(pieces_of(ids))]
         position += len(ids)
     return replace(trajectory, steps=tuple(steps))

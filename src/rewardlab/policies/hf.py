@@ -114,6 +114,7 @@ class HFPolicy(TextPolicy):
                 part = sorted(order[start : start + ROWS])
                 drawing.rows = np.array(part)
                 self._generate([trajectories[i].ids for i in part], drawing)
+        self.spent.generated += int(drawing.count.sum())
         texts = self.decode_all([drawing.ids[i, :n] for i, n in enumerate(drawing.count)])
         return [drawing.result(i, t, text) for i, (t, text) in enumerate(zip(trajectories, texts, strict=True))]
 
@@ -141,6 +142,7 @@ class HFPolicy(TextPolicy):
 
     def score(self, trajectories: Sequence[Trajectory]) -> list[np.ndarray]:
         """Log-prob of every position, (len,); 0 for the first, of which no model speaks."""
+        self.spent.scored += sum(map(len, trajectories))
         found: list[np.ndarray] = [np.zeros(0, np.float32)] * len(trajectories)
         with torch.no_grad():
             for part in by_tokens([len(t) for t in trajectories], SCORE_TOKENS):

@@ -84,10 +84,13 @@ class LlamaPolicy(TextPolicy):
         """Draw one reply for each trajectory, prompts that are equal being computed once."""
         if self.model.value_head is not None:
             raise RewardlabError(f"the model {self.name!r} has a value head and cannot generate")
-        return generate(self, trajectories, sampling, rng)
+        done = generate(self, trajectories, sampling, rng)
+        self.spent.generated += sum(map(len, done)) - sum(map(len, trajectories))
+        return done
 
     def score(self, trajectories: Sequence[Trajectory]) -> list[np.ndarray]:
         """Log-prob of every position, (len,); 0 for the first, of which no model speaks."""
+        self.spent.scored += sum(map(len, trajectories))
         found: list[np.ndarray] = [np.zeros(0, np.float32)] * len(trajectories)
         with torch.no_grad():
             for part in by_tokens([len(t) for t in trajectories], SCORE_TOKENS):

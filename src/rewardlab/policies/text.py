@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..core import Message, Policy, RewardlabError, Trajectory, Turn
+from ..core import Message, Policy, RewardlabError, Spent, Trajectory, Turn
 
 
 class TextPolicy:
@@ -26,6 +26,7 @@ class TextPolicy:
         self.ends = frozenset(_end_ids(tokenizer))
         if not self.ends:
             raise RewardlabError("the tokenizer names no end-of-sequence token; set eos_token in tokenizer_config.json")
+        self.spent = Spent()
         self._between: dict[tuple[Message, ...], list[int]] = {}
 
     # ---- text to tokens ----------------------------------------------------------------------------------------------
@@ -33,7 +34,7 @@ class TextPolicy:
     def read(self, trajectories: Sequence[Trajectory], messages: Sequence[Sequence[Message]]) -> list[Trajectory]:
         """Append messages through the chat template. Earlier turns are never tokenised again."""
         return [
-            t.plus(Turn(None, self._ids_of(t, tuple(new)), text="\n".join(m.text for m in new)))
+            t.plus(Turn(None, self._ids_of(t, tuple(new)), text="\n".join(m.text for m in new), reward=pay_of(new)))
             for t, new in zip(trajectories, messages, strict=True)
         ]
 
@@ -100,6 +101,12 @@ class TextPolicy:
                 f"a prompt of {len(trajectory)} tokens and {max_new} new ones exceed the model's context of {self.context}: "
                 f"{trajectory.problem.question[:80]!r}; shorten it, or lower --max-new"
             )
+
+
+def pay_of(messages: Sequence[Message]) -> float | None:
+    """What messages pay for the decisions before them; None if nothing, which is not 0."""
+    paid = [m.reward for m in messages if m.reward is not None]
+    return sum(paid) if paid else None
 
 
 def _end_ids(tokenizer: Any) -> list[int]:

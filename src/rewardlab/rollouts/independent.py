@@ -19,5 +19,5 @@ def independent(
     sampling = Sampling(run.max_new, temperature, top_p, top_k, tuple(stop))
     done = run.policy.extend(rows, sampling, run.rng("rollout"))
     if steps:
-        done = [mark(t, steps, run.policy.pieces) for t in done]
+        done = [mark(t, steps, run.policy.pieces, run.policy.name) for t in done]
     return [done[i : i + n] for i in range(0, len(done), n)]

@@ -1,0 +1,84 @@
+"""Run the claim of a method against its baseline, in pairs on one budget, and append the result to results/NAME.json.
+
+rewardlab reproduce dr_grpo
+rewardlab reproduce dr_grpo --seeds 3 --dev
+rewardlab reproduce --all
+
+A claim holds when at least 5 pairs were run, the 95% t interval of their effects lies above 0, and the mean effect reaches the
+margin that was fixed beforehand. It does not hold when the interval lies below the margin. Anything else is too noisy to say.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from typing import Any
+
+from . import flags as shared
+
+HELP = "run a method's claim against its baseline, and record the verdict"
+
+
+def flags(parser: argparse.ArgumentParser) -> None:
+    which = parser.add_mutually_exclusive_group(required=True)
+    which.add_argument("method", nargs="?", metavar="METHOD", help="a method with a claim")
+    which.add_argument("--all", action="store_true", help="every claim that was not run since its method's file last changed")
+    parser.add_argument("--seeds", type=shared.count, default=5, metavar="N", help="pairs of runs (default 5, the least for a verdict)")
+    parser.add_argument("--dev", action="store_true", help="seeds from 0 instead of 100, and no record: for trying things out")
+    parser.add_argument("--jobs", type=shared.count, metavar="N", help="runs at a time (default: as many as there are cores)")
+
+
+def run(args: argparse.Namespace) -> dict[str, Any] | list[dict[str, Any]]:
+    from rewardlab.proof import reproduce
+
+    first = 0 if args.dev else reproduce.DEVELOPMENT
+    seeds = range(first, first + args.seeds)
+    if args.all:
+        return reproduce.reproduce_all(seeds, jobs=args.jobs)
+    return reproduce.reproduce(args.method, seeds, jobs=args.jobs)
+
+
+def show(document: dict[str, Any] | list[dict[str, Any]]) -> None:
+    from .tables import heading, lines, table
+
+    if isinstance(document, list):
+        columns = ("name", "measure", "effect", "95% interval", "margin", "verdict")
+        table(columns, [_row(record) for record in document])
+        return
+    claim = document["claim"]
+    heading(f"{document['name']}: {claim['says']}")
+    lines(_compared(claim))
+    table(("seed", "method", *(["baseline"] if document["baseline"] else []), "effect"), _pairs(document))
+    interval = " to ".join(_signed(bound) for bound in document["ci95"])
+    lines(f"effect {_signed(document['effect'])}, 95% interval {interval}, margin {claim['margin']:g}: {document['verdict']}")
+    spent = ", ".join(f"{side} {tokens:,}" for side, tokens in document["spent"].items())
+    lines(f"{document['seconds']:.0f} s" + (f"; tokens spent per run: {spent}" if spent else ""))
+
+
+def exit_code(document: dict[str, Any] | list[dict[str, Any]]) -> int:
+    """0 whatever the verdict; 1 where a run failed, so that there is none."""
+    records = document if isinstance(document, list) else [document]
+    return 1 if any(record["verdict"] in ("incomplete", "not run") for record in records) else 0
+
+
+def _compared(claim: Mapping[str, Any]) -> str:
+    against = f"against {claim['versus'] or claim['against'] or '0'}"
+    return f"{claim['measure']}, to be {claim['direction']}, {against}, on {claim['task']}"
+
+
+def _pairs(document: Mapping[str, Any]) -> list[list[Any]]:
+    """One row for each seed: the number on both sides, and what it says for the claim."""
+    sides = [document[side] for side in ("method", "baseline") if document[side]]
+    numbers = [[run.get(document["measure"], run.get("error")) for run in side] for side in sides]
+    return [list(row) for row in zip(document["seeds"], *numbers, map(_signed, document["effects"]), strict=True)]
+
+
+def _row(record: Mapping[str, Any]) -> list[Any]:
+    if "effect" not in record:
+        return [record["name"], record["measure"], "", "", "", f"{record['verdict']}: {record['error']}"]
+    interval = " to ".join(_signed(bound) for bound in record["ci95"])
+    return [record["name"], record["measure"], _signed(record["effect"]), interval, record["claim"]["margin"], record["verdict"]]
+
+
+def _signed(value: float | None) -> str:
+    return "?" if value is None else f"{value:+.4g}"

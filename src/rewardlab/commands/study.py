@@ -1,0 +1,31 @@
+"""Run a study: an analysis that trains no policy, and print its table.
+
+rewardlab study starc --seed 3
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from typing import Any
+
+from . import flags as shared
+
+HELP = "run a study, which trains no policy, and print its table"
+
+
+def flags(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("study", metavar="NAME", help="a method of kind study")
+    shared.seed_flag(parser)
+
+
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    from rewardlab.proof import runs
+
+    return {"study": args.study, "seed": args.seed, "numbers": runs.study(args.study, args.seed)}
+
+
+def show(document: Mapping[str, Any]) -> None:
+    from .tables import table
+
+    table(("number", "value"), document["numbers"].items())

@@ -1,0 +1,33 @@
+"""Credit of each reward term on its own, added up by the weights that the reward gives them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from ..core import Batch, Credit, RewardlabError, Run, credit, unknown
+
+
+def credit_of(name: str, chain: Credit, batch: Batch, run: Run) -> Tensor:
+    """(B, T) what a chain makes of one term alone, unweighted."""
+    events = batch.parts[name]
+    return chain(events.reward, replace(batch, reward=events.reward, given=events.given, parts={name: events}), run)
+
+
+@credit
+def each_term(a: Tensor, batch: Batch, run: Run, *, chain: Credit) -> Tensor:
+    """Every term through the same chain, with statistics of its own:  A = sum_k w_k chain(r_k)."""
+    if not batch.parts:
+        raise RewardlabError("each_term needs a reward with named terms")
+    return torch.stack([e.weight * credit_of(name, chain, batch, run) for name, e in batch.parts.items()]).sum(0)
+
+
+@credit
+def by_term(a: Tensor, batch: Batch, run: Run, *, chains: dict[str, Credit]) -> Tensor:
+    """Each named term through a chain of its own:  A = sum_k w_k chain_k(r_k). Terms without a chain give no credit."""
+    for name in chains:
+        if name not in batch.parts:
+            raise unknown("reward term", name, batch.parts)
+    return torch.stack([batch.parts[name].weight * credit_of(name, chain, batch, run) for name, chain in chains.items()]).sum(0)

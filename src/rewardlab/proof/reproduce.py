@@ -1,0 +1,172 @@
+"""Run a method and its baseline in pairs, on one budget, and say whether the claim holds."""
+
+from __future__ import annotations
+
+import math
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from .. import api, index
+from ..core import Claim, RewardlabError
+from ..kit.progress import Bar, console
+from ..models import load_policy
+from . import results
+from .runs import Done, Job, as_plain, kind_of, number, run
+from .verdict import verdict
+from .workers import Failed, run_all
+
+SEEDS = range(100, 105)
+DEVELOPMENT = 100  # seeds below this are for development, and leave no record
+INCOMPLETE = "incomplete"
+
+Record = dict[str, Any]
+Outcomes = list[Done | Failed]
+
+
+def reproduce(
+    name: str, seeds: Sequence[int] = SEEDS, *, claim: Claim | None = None, jobs: int | None = None, into: Path | None = None
+) -> Record:
+    """Run a claim and append what came of it to results/NAME.json; returns what was appended, with the method's name.
+
+    seeds: one pair of runs each; those below 100 are for development and leave no record.  claim: instead of the method's own.
+    jobs: processes at a time.  into: folder of the record.
+    Raises RewardlabError for a method without claim, and for a claim about a number that is not measured.
+    """
+    name, claim = index.spell(name), claim or claim_of(name)
+    recorded = _recorded(seeds)
+    began, when = time.monotonic(), datetime.now(UTC).isoformat(timespec="seconds")
+    method, baseline = run_pairs(name, claim, seeds, jobs)
+    sides = {"method": [_as_record(x) for x in method], "baseline": [_as_record(x) for x in baseline]}
+    record = {
+        "when": when, "seeds": list(seeds), "claim": results.as_record(claim), **sides, "measure": claim.measure,
+        **judge(name, claim, method, baseline), "budget": claim.budget, "spent": _spent(method, baseline),
+        "versions": api.versions(), "code": results.code(name, claim.versus),
+        "seconds": round(time.monotonic() - began, 1), "machine": results.machine(),
+    }  # fmt: skip
+    if recorded:
+        results.append(name, record["claim"], record, into or results.folder())
+    return {"name": name, **record}
+
+
+def reproduce_all(seeds: Sequence[int] = SEEDS, *, jobs: int | None = None, into: Path | None = None) -> list[Record]:
+    """Reproduce every claim whose newest run is not of its method's file as it is now; one row for each method with a claim."""
+    into = into or results.folder()
+    claims = {name: claim for name in sorted(index.methods()) if (claim := getattr(index.module_of(name), "claim", None))}
+    rows = []
+    for i, (name, claim) in enumerate(claims.items(), 1):
+        if _recorded(seeds) and results.fresh(name, claim, into):
+            last = results.read(name, into)
+            assert last is not None
+            rows.append({"name": name, **last["runs"][-1]})
+            continue
+        console.print(f"{i}/{len(claims)} {name}: {claim.says}", highlight=False, markup=False)
+        try:
+            rows.append(reproduce(name, seeds, jobs=jobs, into=into))
+        except RewardlabError as e:
+            rows.append({"name": name, "measure": claim.measure, "verdict": "not run", "error": str(e)})
+    return rows
+
+
+def claim_of(name: str) -> Claim:
+    """What a method promises; raises RewardlabError where it promises nothing."""
+    claim = getattr(index.module_of(name), "claim", None)
+    if claim is None:
+        raise RewardlabError(f"{name} makes no claim: there is nothing to reproduce")
+    return claim
+
+
+def run_pairs(name: str, claim: Claim, seeds: Sequence[int], jobs: int | None = None) -> tuple[Outcomes, Outcomes]:
+    """What method and baseline (empty, if the claim has none) came to, seed by seed."""
+    sides = [(name, claim.settings)] + ([(claim.versus, claim.versus_settings)] if claim.versus else [])
+    _make_ready(claim, [method for method, _ in sides])
+    with tempfile.TemporaryDirectory(prefix="rewardlab-") as folder:
+        asked = [
+            Job(
+                method, claim.task, seed, f"{folder}/{side}-{seed}", as_plain(settings), claim.model, claim.problems,
+                claim.by.to_json() if claim.by else None, budget=claim.budget,
+            )
+            for seed in seeds for side, (method, settings) in enumerate(sides)
+        ]  # fmt: skip
+        found = dict(_watch(f"reproducing {name}", asked, jobs, [claim.measure, *filter(None, [claim.against])]))
+    ordered = [found[i] for i in range(len(asked))]
+    return ordered[:: len(sides)], ordered[1::2] if claim.versus else []
+
+
+def judge(name: str, claim: Claim, method: Outcomes, baseline: Outcomes) -> Record:
+    """effects (None where a run of the pair failed), their mean with its interval, and the verdict."""
+    sign = 1.0 if claim.direction == "higher" else -1.0
+    others = baseline if claim.versus else method
+    effects = [_effect(name, claim, mine, other, sign) for mine, other in zip(method, others, strict=True)]
+    known = [e for e in effects if e is not None]
+    found = verdict(known, claim.margin)
+    whole = len(known) == len(effects)
+    return {
+        "effects": effects,
+        "effect": _finite(found.effect),
+        "ci95": [_finite(found.low), _finite(found.high)],
+        "verdict": found.verdict if whole else INCOMPLETE,
+    }
+
+
+def _effect(name: str, claim: Claim, mine: Done | Failed, other: Done | Failed, sign: float) -> float | None:
+    if isinstance(mine, Failed) or isinstance(other, Failed):
+        return None
+    reached = number(mine.numbers, claim.measure, name)
+    if claim.versus:
+        return sign * (reached - number(other.numbers, claim.measure, claim.versus))
+    return sign * (reached - (number(mine.numbers, claim.against, name) if claim.against else 0.0))
+
+
+def _watch(what: str, asked: list[Job], jobs: int | None, measures: list[str]) -> Iterator[tuple[int, Done | Failed]]:
+    """Run jobs under a progress bar; tell of a failure at once, and stop at a number that is not measured."""
+    with Bar(what, len(asked)) as bar, closing(run_all(run, asked, jobs)) as outcomes:
+        for i, outcome in outcomes:
+            job = asked[i]
+            if isinstance(outcome, Failed):
+                console.print(f"{job.method}, seed {job.seed}, failed: {outcome.error}", style="red", markup=False, highlight=False)
+            else:
+                for measure in measures:
+                    number(outcome.numbers, measure, job.method)
+            bar.advance(f"{job.method}, seed {job.seed}")
+            yield i, outcome
+
+
+def _make_ready(claim: Claim, methods: list[str]) -> None:
+    """Make what the workers load from the cache, once."""
+    if any(kind_of(index.build(name)) != "study" for name in methods):
+        task = index.task(claim.task)
+        load_policy(claim.model or task.model, task=task)
+
+
+def _recorded(seeds: Sequence[int]) -> bool:
+    """Whether runs on these seeds belong to the record."""
+    if not seeds:
+        raise RewardlabError("there are no seeds to run on")
+    low, high = min(seeds), max(seeds)
+    if low < DEVELOPMENT <= high:
+        raise RewardlabError(f"seeds {low} to {high} mix development (below {DEVELOPMENT}) with reproduction; take one or the other")
+    return low >= DEVELOPMENT
+
+
+def _as_record(outcome: Done | Failed) -> Record:
+    if isinstance(outcome, Failed):
+        return {"error": outcome.error}
+    return {**{k: _finite(v) for k, v in outcome.numbers.items()}, "seconds": outcome.seconds}
+
+
+def _spent(method: Outcomes, baseline: Outcomes) -> Record:
+    """Tokens that each side spent per run, on average."""
+    tokens = {
+        side: [x.numbers["tokens"] for x in runs if isinstance(x, Done) and "tokens" in x.numbers]
+        for side, runs in (("method", method), ("baseline", baseline))
+    }
+    return {side: round(sum(t) / len(t)) for side, t in tokens.items() if t}
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

@@ -1,0 +1,134 @@
+"""One run of one method, as a number can be read off it: what workers do, whatever the method is."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from .. import api, index
+from ..core import Recipe, RewardlabError, Run, load
+from ..engine.record import read_metrics
+
+APART = 10_000  # positions in the training data between the starts of neighbouring seeds
+LAST = 0.25  # share of the steps that a number `train.X` is the mean of
+BESIDES = ("n", "ci95")
+
+Numbers = dict[str, float]
+
+
+@dataclass(frozen=True)
+class Job:
+    """A method to run on a world: plain data, so that another process can do it.
+
+    by: a Measure as JSON, None for the method's own.  steps, budget: where training ends; folder: where it may write, and
+    leaves nothing.  eval_every: steps between the points of the learning curve; 0: only before and after.
+    """
+
+    method: str
+    task: str
+    seed: int
+    folder: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    model: str | None = None
+    problems: int = 200
+    by: Mapping[str, Any] | None = None
+    steps: int | None = None
+    budget: int | None = None
+    eval_every: int = 0
+
+
+@dataclass(frozen=True)
+class Done:
+    """numbers: what the run came to.  curve: tokens spent and the numbers measured then.  seconds: of the wall clock."""
+
+    numbers: Numbers
+    curve: list[tuple[int, Numbers]]
+    seconds: float
+
+
+def run(job: Job) -> Done:
+    """Do a job: train and measure, answer, or run a study, whichever its method is for."""
+    began = time.monotonic()
+    recipe = index.build(job.method, job.settings)
+    if job.by is not None:
+        recipe = recipe.but(measure=load(job.by))
+    way = {"study": _studied, "answer": _answered, "train": _trained}[kind_of(recipe)]
+    numbers, curve = way(recipe, job)
+    return Done(numbers, curve, round(time.monotonic() - began, 2))
+
+
+def kind_of(recipe: Recipe) -> str:
+    """study, answer or train: what there is to do with a recipe."""
+    if recipe.study is not None:
+        return "study"
+    learns = recipe.objective is not None or recipe.also or recipe.loop is not None
+    return "answer" if recipe.select is not None and not learns else "train"
+
+
+def number(numbers: Numbers, name: str, method: str) -> float:
+    """A number of a run by name; raises RewardlabError, naming those there are."""
+    if name not in numbers:
+        raise RewardlabError(f"{method} measures no {name!r} here; it has: {', '.join(numbers)}")
+    return numbers[name]
+
+
+def study(name: str, seed: int = 0) -> Numbers:
+    """The table of a study. Raises RewardlabError for a method that is none."""
+    recipe = index.build(name)
+    if recipe.study is None:
+        raise RewardlabError(f"{name} is no study; run it with: rewardlab {kind_of(recipe)} {name}")
+    return {k: float(v) for k, v in recipe.study(Run(policy=None, seed=seed)).items()}
+
+
+def _studied(recipe: Recipe, job: Job) -> tuple[Numbers, list[tuple[int, Numbers]]]:
+    assert recipe.study is not None
+    return {k: float(v) for k, v in recipe.study(Run(policy=None, seed=job.seed)).items()}, []
+
+
+def _answered(recipe: Recipe, job: Job) -> tuple[Numbers, list[tuple[int, Numbers]]]:
+    found = api.answer(recipe, job.model, job.task, problems=job.problems, seed=job.seed)
+    measured = {k: v["value"] for k, v in found.items() if isinstance(v, Mapping) and "value" in v}
+    return {**measured, "tokens": found["tokens"]}, [(found["tokens"], measured)]
+
+
+def _trained(recipe: Recipe, job: Job) -> tuple[Numbers, list[tuple[int, Numbers]]]:
+    folder = Path(job.folder)
+    try:
+        summary = api.train(
+            recipe, job.model, job.task, steps=job.steps, budget=job.budget, seed=job.seed, start=job.seed * APART, out=folder,
+            eval_every=job.eval_every, eval_problems=job.problems, checkpoint_every=0,
+        ).summary  # fmt: skip
+        lines = read_metrics(folder)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    before, after = (dict(_plain(summary.get(side, {}))) for side in ("before", "after"))
+    numbers = {**after, **{f"before.{k}": v for k, v in before.items()}, **_in_training(lines)}
+    curve = [(int(line.get("tokens", 0)), measured) for line in lines if (measured := _measured(line))]
+    return {**numbers, "tokens": summary["tokens"], "steps": summary["steps"]}, curve
+
+
+def _in_training(lines: list[dict[str, Any]]) -> Numbers:
+    """`train.X`: the mean of what training logged as X over the last quarter of its steps."""
+    logged = [line for line in lines if line["step"] > 0]
+    late = logged[-max(1, round(len(logged) * LAST)) :] if logged else []
+    names = dict.fromkeys(k for line in late for k in line if k != "step" and not k.startswith(("eval/", "seconds/")))
+    values = {name: [line[name] for line in late if line.get(name) is not None] for name in names}
+    return {f"train.{name}": sum(v) / len(v) for name, v in values.items() if v}
+
+
+def _measured(line: dict[str, Any]) -> Numbers:
+    return {k.removeprefix("eval/"): v for k, v in line.items() if k.startswith("eval/") and v is not None}
+
+
+def _plain(summary: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
+    return ((k, float(v)) for k, v in summary.items() if k not in BESIDES and isinstance(v, int | float))
+
+
+def as_plain(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings as JSON holds them: tuples as lists."""
+    return json.loads(json.dumps(dict(settings)))

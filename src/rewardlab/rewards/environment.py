@@ -1,0 +1,11 @@
+"""What the environment pays."""
+
+from __future__ import annotations
+
+from rewardlab.core import Trajectory, reward
+
+
+@reward(steps=True)
+def paid(trajectory: Trajectory) -> list[tuple[int, float]]:
+    """Every reward that a message of the environment carried, on the last decision before it."""
+    return trajectory.paid

@@ -1,0 +1,68 @@
+"""Episodes: the policy decides, the environment answers, until one of them ends it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..core import Environment, Group, Message, Problem, Run, Sampling, Trajectory, Turn, rollout, seed_of
+from ..kit.splitters import mark
+
+
+@rollout
+def interactive(
+    problems: list[Problem], run: Run, *, env: Environment, n: int = 8, turns: int = 4, temperature: float = 1.0,
+    stop: tuple[str, ...] = (), steps: str | None = None,
+) -> list[Group]:  # fmt: skip
+    """n episodes of each problem, of at most `turns` decisions of the policy.
+
+    Every problem's episodes differ by their draws and by the environment's own seed. An episode ends when the environment
+    has nothing more to say, after `turns` turns ("turns"), or where the next reply would not fit the context ("context").
+    """
+    rows = [(p, i) for p in problems for i in range(n)]
+    begun = [env.start(p, seed_of(run.seed, "environment", run.step, p.key, i)) for p, i in rows]
+    opening = [p.prompt if message is None else (*p.prompt, message) for (p, _), (message, _) in zip(rows, begun, strict=True)]
+    episodes = run.policy.read([Trajectory(p, path=(i,)) for p, i in rows], opening)
+    states = [state for _, state in begun]
+    sampling, rng = Sampling(run.max_new, temperature, stop=tuple(stop)), run.rng("rollout")
+    live = list(range(len(rows)))
+    for turn in range(turns):
+        live = [i for i in live if _fits(episodes, i, run)]
+        for i, t in zip(live, run.policy.extend([episodes[i] for i in live], sampling, rng), strict=True):
+            episodes[i] = t
+        live = _answer(env, episodes, states, live, run, last=turn == turns - 1)
+    if steps:
+        episodes = [mark(t, steps, run.policy.pieces, run.policy.name) for t in episodes]
+    return [episodes[i : i + n] for i in range(0, len(episodes), n)]
+
+
+def _fits(episodes: list[Trajectory], i: int, run: Run) -> bool:
+    fits = len(episodes[i]) + run.max_new <= run.policy.context or len(episodes[i].turns) == 1
+    if not fits:
+        episodes[i] = replace(episodes[i], stop="context")
+    return fits
+
+
+def _answer(env: Environment, episodes: list[Trajectory], states: list[Any], live: list[int], run: Run, last: bool) -> list[int]:
+    """Let the environment answer the rows in `live`; returns those that go on."""
+    going, said = [], []
+    for i in live:
+        message, states[i] = env(states[i], episodes[i].turns[-1])
+        if message is None or message.last or last:
+            episodes[i] = _closed(episodes[i], message, "turns" if message is not None and not message.last else "end")
+        else:
+            going.append(i)
+            said.append((message,))
+    for i, t in zip(going, run.policy.read([episodes[i] for i in going], said), strict=True):
+        episodes[i] = t
+    return going
+
+
+def _closed(episode: Trajectory, message: Message | None, stop: str) -> Trajectory:
+    """The episode with its last pay; what the last message says is kept as text, for it will not be read."""
+    if message is None:
+        return replace(episode, stop=stop)
+    nothing = np.zeros((0, *episode.ids.shape[1:]), episode.ids.dtype)
+    return episode.plus(Turn(None, nothing, text=message.text, reward=message.reward), stop)
