@@ -1,12 +1,13 @@
 """rewardlab from Python: build a recipe, change a part, train, look."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import rewardlab
-from rewardlab import Problem, RewardlabError, Task, Trajectory, ask, build, reward
+from rewardlab import Problem, RewardlabError, Task, Trajectory, ask, build, reward, train
 from rewardlab.embedded import untrained
 from rewardlab.engine.record import read_metrics
 from rewardlab.rewards.length import length_penalty
@@ -159,3 +160,27 @@ def test_everything_named_is_there():
     assert isinstance(ask("?"), Problem)
     with pytest.raises(AttributeError, match="no attribute 'trian'"):
         _ = rewardlab.trian
+
+
+def test_a_budget_ends_training_and_counts_all_that_models_read_and_write(policy, tmp_path):
+    recipe = build("grpo", {"n": 2, "problems": 2, "beta": 0.1})
+    given = {"max_new": 8, "eval_problems": 2, "eval_every": 0}
+    one = train(recipe, policy.copy("policy"), own_task(), steps=1, out=tmp_path / "one", **given)
+    batch_lines = (tmp_path / "one" / "metrics.jsonl").read_text().splitlines()
+    spent = json.loads(batch_lines[-1])["tokens"]
+    # drawn by the policy, read by it to learn, and read by the reference: evaluations cost nothing
+    assert one.summary["tokens"] == spent > 0
+    two = train(recipe, policy.copy("policy"), own_task(), steps=99, budget=int(1.5 * spent), out=tmp_path / "two", **given)
+    assert two.summary["steps"] == 2
+    assert two.run.progress == 1.0
+    assert two.run.over
+    assert "after" in two.summary  # measured at its end, wherever that was
+
+
+def test_training_may_begin_anywhere_in_the_data(policy, tmp_path):
+    seen = []
+
+    source = type("Source", (), {"__getitem__": lambda self, i: (seen.append(i), own_task().train[0])[1]})()
+    train(build("grpo", {"n": 2, "problems": 2}), policy.copy("policy"), replace(own_task(), train=source), steps=1, start=40, max_new=4,
+          out=tmp_path / "run", eval_problems=2)  # fmt: skip
+    assert seen == [40, 41]

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from rewardlab.core import Batch, Outputs, RewardlabError, Run, Score, Term, Trajectory, Turn, ask
+from rewardlab.core import Batch, Outputs, Reward, RewardlabError, Run, Score, Term, Trajectory, Turn, ask
+from rewardlab.core.score import Sum
 from rewardlab.embedded import untrained
 from rewardlab.engine.collate import add_columns, collate
 
@@ -191,3 +192,47 @@ def test_outputs_become_tables_and_back():
     again = Outputs.of(out.tensors())
     assert again.logprobs is out.logprobs
     assert set(again.extra) == {"x"}
+
+
+def uniform_logprob(logits, ids):
+    """What a guess at random would be worth to the policy."""
+    return {"uniform": logits.log_softmax(-1).mean(-1)}
+
+
+@pytest.mark.parametrize("micro_tokens", [1, 10**9])
+def test_columns_come_from_any_model_and_from_inside_the_head(policy, micro_tokens):
+    judge = untrained(seed=3)
+    judge.name = "judge"
+    rows = recorded(policy, "1+1=2", "2", "one and one is two\n2")
+    batch = collate([rows], None, CPU)
+    run = Run(policy, models={"judge": judge})
+    add_columns(batch, ["judge.entropy", "judge.hidden", "policy.uniform"], run, micro_tokens, (uniform_logprob,))
+    with torch.no_grad():
+        out = judge.evaluate(batch, ("entropy", "hidden"))
+        own = policy.evaluate(batch, (), (uniform_logprob,)).extra["uniform"]
+    assert torch.allclose(batch.columns["judge.entropy"], out.entropy, atol=1e-5)
+    assert batch.columns["judge.hidden"].shape == (*batch.mask.shape, judge.model.shape.hidden)
+    assert torch.allclose(batch.columns["judge.hidden"][batch.mask], out.hidden[batch.mask], atol=1e-5)
+    assert torch.allclose(batch.columns["policy.uniform"], own, atol=1e-5)
+    assert judge.spent.scored == 2 * int(batch.length.sum())
+    with pytest.raises(RewardlabError, match="says no 'surprise'"):
+        add_columns(batch, ["judge.surprise"], run, 99)
+
+
+def test_a_term_keeps_the_weight_it_has_in_the_sum(policy):
+    terms = {"right": Term(1.0), "short": Term(0.5, weight=0.1)}
+    batch = collate([[row("rd")]], [[Score(1.05, parts=terms)]], CPU)
+    assert {k: e.weight for k, e in batch.parts.items()} == {"right": 1.0, "short": 0.1}
+
+
+def test_an_outcome_of_0_is_an_event_beside_step_rewards_and_nothing_is_none():
+    stepwise, wrong = Score(0.0, ((2, 0.5),)), Score(0.0)
+    both = Sum(part_giving(stepwise), part_giving(wrong)).combine([stepwise, wrong])
+    assert collate([[row("rddd")]], [[stepwise]], CPU).given.tolist() == [[False, False, True, False]]
+    batch = collate([[row("rddd")]], [[both]], CPU)
+    assert batch.given.tolist() == [[False, False, True, True]]
+    assert batch.reward.tolist() == [[0.0, 0.0, 0.5, 0.0]]
+
+
+def part_giving(score: Score) -> Reward:
+    return Reward(lambda trajectory: score)

@@ -7,7 +7,7 @@ import inspect
 import json
 import math
 from collections.abc import Iterator
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import cache
 from pathlib import Path
 
@@ -15,11 +15,12 @@ import pytest
 import torch
 
 from rewardlab import index
-from rewardlab.api import answer, train
-from rewardlab.core import Claim, Part, Recipe, Task, reward
+from rewardlab.api import _start, answer, train
+from rewardlab.core import Claim, Part, Recipe, Run, Task, reward
 from rewardlab.core.component import hyperparameters
 from rewardlab.describe import YEAR, read_docstring
-from rewardlab.embedded import untrained
+from rewardlab.engine.ops import Settings
+from rewardlab.models import load_policy
 
 METHODS = sorted(index.methods())
 CLAIM = [f.name for f in fields(Claim)]
@@ -30,11 +31,6 @@ SMALL = {"problems": 4, "minibatches": 1}
 def share_of_letters(trajectory):
     """What replies of an untrained policy differ in."""
     return sum(c.isalpha() for c in trajectory.reply) / max(1, len(trajectory.reply))
-
-
-@pytest.fixture(scope="module")
-def policy():
-    return untrained()
 
 
 @pytest.fixture(params=METHODS)
@@ -49,15 +45,31 @@ def parts_of(recipe: Recipe) -> Iterator[Part]:
         yield from parts_of(learner.recipe)
 
 
-def task_for(recipe: Recipe) -> Task:
-    """One that has the columns the recipe learns from."""
-    columns = {str(field) for part in parts_of(recipe) for field in part.settings.get("fields", ())}
-    return small_task("preferences" if columns & {"chosen", "rejected"} else "arithmetic")
+def small_recipe(name: str) -> Recipe:
+    """The method with four problems a step; second models that come warmed up come untrained."""
+    recipe = index.build(name, SMALL)
+    also = tuple(replace(x, init=x.init.replace("embedded:", "untrained:")) for x in recipe.also)
+    return recipe.but(also=also)
 
 
 @cache
-def small_task(name: str) -> Task:
-    return index.task(name, test_size=8)
+def world(name: str) -> tuple[Task, object]:
+    """The task of the method's claim, and a tiny policy with random weights of the kind it is played with."""
+    claim = index.module_of(name).claim
+    task = index.task(claim.task if claim else "arithmetic")
+    task = replace(task, test=task.test[:8])
+    return task, micro_policy(task)
+
+
+_POLICIES: dict[str, object] = {}
+
+
+def micro_policy(task: Task):
+    """One policy for every task of the same text."""
+    key = f"{task.model} {task.source}"
+    if key not in _POLICIES:
+        _POLICIES[key] = load_policy("untrained", task=task)
+    return _POLICIES[key]
 
 
 # ---- what is written -------------------------------------------------------------------------------------------------
@@ -125,41 +137,53 @@ def learns(recipe: Recipe) -> bool:
     return recipe.objective is not None or bool(recipe.also) or recipe.loop is not None
 
 
-def test_it_trains_finite_steps_that_a_seed_repeats(name, policy, tmp_path):
-    recipe = index.build(name, SMALL)
+def test_it_trains_finite_steps_that_a_seed_repeats(name, tmp_path):
+    recipe, (task, policy) = small_recipe(name), world(name)
     if not learns(recipe):
-        pytest.skip("selects answers and trains nothing")
-    if recipe.reward is not None:
+        pytest.skip("trains nothing")
+    if recipe.reward is not None and task.model == "embedded":
         recipe = recipe.but(reward=recipe.reward + share_of_letters())
-    first, before, after = two_steps(recipe, policy, tmp_path / "first")
-    assert all(math.isfinite(v) for line in first for v in line.values())
+    first, before, after = two_steps(recipe, task, policy, tmp_path / "first")
+    assert all(math.isfinite(v) for line in first for v in line.values() if v is not None)
     assert any("loss" in key for key in first[-1])
     assert any(not torch.equal(before[k], after[k]) for k in before)
-    second, _, again = two_steps(recipe, policy, tmp_path / "second")
+    second, _, again = two_steps(recipe, task, policy, tmp_path / "second")
     assert second == first
     assert all(torch.equal(after[k], again[k]) for k in after)
 
 
-def two_steps(recipe: Recipe, policy, out: Path) -> tuple[list[dict], dict, dict]:
+def two_steps(recipe: Recipe, task: Task, policy, out: Path) -> tuple[list[dict], dict, dict]:
     """The lines of metrics without times, and the weights of every model before and after."""
     model = policy.copy("policy")
-    done = train(recipe, model, task_for(recipe), steps=2, out=out, max_new=8, eval_every=0, eval_problems=4)
+    done = train(recipe, model, task, steps=2, out=out, max_new=8, eval_every=0, eval_problems=4)
     lines = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
     timeless = [{k: v for k, v in line.items() if "seconds" not in k} for line in lines]
     assert [line["step"] for line in timeless] == [0, 1, 2]
     models = {"policy": done.run.policy, **done.run.models}
     after = {f"{n}.{k}": v.clone() for n, m in models.items() for k, v in m.state().items()}
-    before = {f"{n}.{k}": v for n in models for k, v in policy.state().items()}
-    return timeless, {k: v for k, v in before.items() if k in after}, after
+    start = _start(recipe, policy.copy("policy"), task, Settings(), 8)
+    before = {f"{n}.{k}": v for n, m in {"policy": start.policy, **start.models}.items() for k, v in m.state().items()}
+    return timeless, before, after
 
 
-def test_what_selects_answers(name, policy):
+def test_what_is_studied_is_finite_and_a_seed_repeats_it(name):
     recipe = index.build(name)
+    if recipe.study is None:
+        pytest.skip("no study")
+    first, second = (recipe.study(Run(None, seed=3)) for _ in range(2))
+    assert first == second
+    assert first
+    assert all(math.isfinite(v) for v in first.values())
+
+
+def test_what_selects_answers(name):
+    recipe, (task, policy) = index.build(name), world(name)
     if recipe.select is None:
-        pytest.skip("trains a policy and selects nothing")
-    found = [answer(recipe, policy, task_for(recipe), problems=3, max_new=8) for _ in range(2)]
+        pytest.skip("selects nothing")
+    found = [answer(recipe, policy, task, problems=3, max_new=8) for _ in range(2)]
     assert found[0] == found[1]
     assert found[0]["n"] == 3
     assert 0.0 <= found[0]["accuracy"]["value"] <= 1.0
-    one = answer(recipe, policy, prompt="2+3=?", max_new=8)
-    assert isinstance(one["answer"], str)
+    if task.model == "embedded":
+        one = answer(recipe, policy, prompt="2+3=?", max_new=8)
+        assert isinstance(one["answer"], str)

@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from . import index
-from .core import Problem, Recipe, RewardlabError, Run, Score, Task, Trajectory, Turn, ask
+from .core import Problem, Recipe, RewardlabError, Run, Score, Task, Trajectory, ask
+from .engine import distributed
 from .engine.ops import Settings
 from .engine.report import write_report
 from .engine.train import train as run_training
@@ -62,7 +63,8 @@ def train(
         checkpoint_every=checkpoint_every, record_every=eval_every, micro_tokens=micro_tokens or Settings.micro_tokens,
         budget=budget, start=start,
     )  # fmt: skip
-    folder = _new_run_folder(out, f"{method}-{task.name}-s{seed}")
+    distributed.begin()
+    folder = distributed.shared(_new_run_folder(out, f"{method}-{task.name}-s{seed}") if distributed.first() else None)
     try:
         policy = load_policy(model, device, dtype, lora_rank, task) if isinstance(model, str) else model
         run = _start(recipe, policy, task, given, max_new)
@@ -73,7 +75,8 @@ def train(
             "params": sum(p.numel() for p in policy.parameters()), "formula": str(recipe), "recipe": recipe.to_json(),
             "source": task.source and dict(task.source), "settings": asdict(given), "versions": versions(),
         }  # fmt: skip
-        write_json(folder / "config.json", config)
+        if distributed.first():
+            write_json(folder / "config.json", config)
     finally:
         # a run that could not begin leaves no folder behind
         with contextlib.suppress(OSError):
@@ -86,6 +89,7 @@ def resume(out: Path | str, task: Task | None = None, model: Policy | None = Non
 
     task, model: only for runs that were begun in Python with objects that have no name to load them by again.
     """
+    distributed.begin()
     folder = Path(out)
     config = _config(folder)
     if (folder / "summary.json").exists():
@@ -161,16 +165,16 @@ def answer(
     groups = recipe.rollout(asked, run)
     scores = recipe.reward(groups, run) if recipe.reward else [[Score(None)] * len(g) for g in groups]
     chosen = [recipe.select(g, s, run) for g, s in zip(groups, scores, strict=True)]
+    tokens = run.take_spent()
     about = {
         "method": recipe.name,
         "model": model if isinstance(model, str) else policy.name,
         "replies": len(groups[0]),
     }
     if prompt is not None:
-        return {**about, "prompt": prompt, "answer": chosen[0]}
-    verdicts = run.verify([[_replied(p, text)] for p, text in zip(asked, chosen, strict=True)], run)
+        return {**about, "prompt": prompt, "answer": chosen[0].reply}
+    verdicts = run.verify([[t] for t in chosen], run)
     single = [sum(s.value or 0.0 for s in row) / len(row) for row in run.verify(groups, run)]
-    tokens = sum(int(t.mask.sum()) for g in groups for t in g)
     right = [float(row[0].value or 0.0) for row in verdicts]
     return {
         **about,
@@ -270,12 +274,6 @@ def versions() -> dict[str, str]:
 def _rows_per_problem(recipe: Recipe) -> int:
     settings = recipe.rollout.settings if recipe.rollout else {}
     return int(settings.get("n", len(settings.get("fields", (1,)))))
-
-
-def _replied(problem: Problem, text: str) -> Trajectory:
-    import numpy as np
-
-    return Trajectory(problem, (Turn("policy", np.zeros(0, np.int64), text=text),), "end")
 
 
 def _measured(values: Sequence[float]) -> dict[str, Any]:

@@ -17,7 +17,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
-COMMANDS = ("demo", "train", "eval", "answer", "study", "reproduce", "compare", "list", "show", "export", "report", "bench")
+COMMANDS = (
+    *("demo", "train", "eval", "answer", "study", "reproduce", "compare", "parity"),
+    *("list", "show", "export", "report", "bench"),
+)
 OVERVIEW = """rewardlab: learning from rewards, as recipes of small parts.
 
   rewardlab demo                                       a policy that learns, from start to report, in minutes
@@ -72,7 +75,9 @@ def run(argv: list[str]) -> int:
     # what libraries print belongs to the progress, not to the document
     with contextlib.redirect_stdout(sys.stderr) if args.json else contextlib.nullcontext():
         document = command.run(args)
-    if args.json:
+    if os.environ.get("RANK", "0") != "0" and "WORLD_SIZE" in os.environ:
+        pass  # one of several processes that train together: the first one speaks
+    elif args.json:
         print(as_json(document))
     else:
         command.show(document)

@@ -89,6 +89,12 @@ def learner_model(learner: Learner, policy: Policy) -> Policy:
         return policy.copy(learner.name)
     if learner.init == "value-head":
         return policy.copy(learner.name, value_head=True)
-    found = load_policy(learner.init, str(policy.device))
+    kind, _, task = learner.init.partition(":")
+    if kind in NAMES:
+        from . import index
+
+        found = load_policy(kind, str(policy.device), task=index.task(task))
+    else:
+        found = load_policy(learner.init, str(policy.device))
     found.name = learner.name
     return found

@@ -14,13 +14,13 @@ from .score import Reward
 
 
 class Rollout(Part):
-    """(problems, run) -> groups of trajectories."""
+    """(problems, run) -> groups of trajectories. The trait `whole` says that it remembers, or looks across problems."""
 
     slot = "rollout"
 
 
 class Select(Part):
-    """(group, scores, run) -> the answer, as text."""
+    """(group, scores, run) -> the trajectory that is the answer: one of the group, or one made of it."""
 
     slot = "select"
 
@@ -88,9 +88,9 @@ class Update:
 class Learner:
     """A second model that learns beside the policy: a critic, a reward model, an opponent.
 
-    init: "copy:policy", "value-head" (the policy's trunk with a scalar head) or the path of a checkpoint.
-    problems(groups, scores, run) makes tasks of its own; without it, it learns from the policy's batch with its own
-    credit and objective.  every: steps between its updates.
+    init: "copy:policy", "value-head" (the policy's trunk with a scalar head), the path of a checkpoint, or "embedded:TASK" (the
+    small policy that the task is played with).  problems(groups, scores, run) makes tasks of its own; without it, it learns from
+    the policy's batch with its own credit and objective.  every: steps between its updates; 0 never, which freezes it.
     """
 
     name: str
@@ -222,16 +222,20 @@ def stack(methods: Sequence[tuple[str, Callable[..., Recipe], dict[str, Any]]]) 
 
 
 def _replaced_slots(before: Recipe, after: Recipe) -> list[str]:
-    """Slots whose new part does not contain the old one."""
+    """Slots whose new part does not contain the old one, and learners that are gone or others."""
     old, new = before.parts(), after.parts()
     gone = [s for s, part in old.items() if s in new and new[s] != part and not _keeps(new[s], part)]
-    return gone + [s for s in old if s not in new]
+    learners = {learner.name: learner for learner in after.also}
+    lost = [f"learner {x.name}" for x in before.also if learners.get(x.name) != x]
+    return gone + [s for s in old if s not in new] + lost
 
 
 def _settled_slots(before: Recipe, after: Recipe) -> list[str]:
     """Slots that were extended, or filled for the first time."""
     old, new = before.parts(), after.parts()
-    return [s for s, part in new.items() if s not in old or (part != old[s] and _keeps(part, old[s]))]
+    kept = {learner.name for learner in before.also}
+    added = [f"learner {x.name}" for x in after.also if x.name not in kept]
+    return [s for s, part in new.items() if s not in old or (part != old[s] and _keeps(part, old[s]))] + added
 
 
 def _keeps(new: Part, old: Part) -> bool:

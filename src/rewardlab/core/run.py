@@ -18,7 +18,7 @@ from .trajectory import Sampling, Trajectory
 
 @dataclass
 class Spent:
-    """Tokens (or other decisions) that a model has generated, and has scored without learning from them."""
+    """Tokens (or other decisions) that a model has generated, and has scored: to judge them, or to learn from them."""
 
     generated: int = 0
     scored: int = 0

@@ -33,12 +33,22 @@ class Term:
 
 @dataclass(frozen=True)
 class Score:
-    """What a trajectory earned: `value` on its last decision, `steps` at their token positions, `parts` by name."""
+    """What a trajectory earned: `value` on its last decision, `steps` at their token positions, `parts` by name.
+
+    outcome: whether the value is a reward of its own, so that an outcome of 0 counts as an event; beside step rewards alone a
+    value of 0 is none. None: it is one, unless it is 0 beside steps.
+    """
 
     value: float | None
     steps: tuple[tuple[int, float], ...] = ()
     parts: dict[str, Term] = field(default_factory=dict)
     why: str = ""
+    outcome: bool | None = None
+
+    @property
+    def ends(self) -> bool:
+        """Whether there is a reward on the last decision as such."""
+        return self.value is not None and (self.outcome if self.outcome is not None else self.value != 0 or not self.steps)
 
     @property
     def total(self) -> float | None:
@@ -107,7 +117,8 @@ class Sum(_Combined):
     def combine(self, scores: list[Score]) -> Score:
         values = [s.value for s in scores]
         total = None if any(v is None for v in values) else math.fsum(v for v in values if v is not None)
-        return Score(total, _merge_steps(s.steps for s in scores), _merge_parts(scores), _why(scores))
+        ends = any(s.ends for s in scores)
+        return Score(total, _merge_steps(s.steps for s in scores), _merge_parts(scores), _why(scores), ends)
 
     def differentiable(self, x: Any, problem: Any) -> Any:
         return sum(part.differentiable(x, problem) for part in self._of)
@@ -136,7 +147,7 @@ class Gate(_Combined):
     def combine(self, scores: list[Score]) -> Score:
         gate, paid = scores
         chosen = gate if gate.value is None or gate.value <= 0 else paid
-        return Score(chosen.value, chosen.steps, _merge_parts(scores), _why(scores))
+        return replace(chosen, parts=_merge_parts(scores), why=_why(scores))
 
 
 class Scaled(_Combined):
@@ -146,7 +157,7 @@ class Scaled(_Combined):
         by, score = self._of[0], scores[0]
         value = None if score.value is None else by * score.value
         parts = {k: replace(t, weight=by * t.weight) for k, t in score.parts.items()}
-        return Score(value, tuple((t, by * r) for t, r in score.steps), parts, score.why)
+        return Score(value, tuple((t, by * r) for t, r in score.steps), parts, score.why, score.outcome)
 
     def differentiable(self, x: Any, problem: Any) -> Any:
         return self._of[0] * self._of[1].differentiable(x, problem)
@@ -204,7 +215,7 @@ def _lift(function: Callable, settings: dict, over: str, groups: list[Group], ru
 
 def _as_score(x: Any, name: str, stepwise: bool) -> Score:
     if isinstance(x, Score):
-        return x if x.parts else replace(x, parts={name: Term(x.value, x.steps)})
+        return x if x.parts else replace(x, parts={name: Term(x.value if x.ends else None, x.steps)})
     if stepwise:
         steps = tuple((int(t), float(r)) for t, r in x)
         return Score(0.0, steps, {name: Term(None, steps)})

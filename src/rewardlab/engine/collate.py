@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from ..core import Batch, Events, Group, RewardlabError, Run, Score, Scores
+from .distributed import mine, total, world
 
 
 def collate(groups: list[Group], scores: Scores | None, device: torch.device, author: str = "policy") -> Batch:
@@ -25,7 +26,7 @@ def collate(groups: list[Group], scores: Scores | None, device: torch.device, au
     mask, old = np.zeros(shape, bool), np.full(shape, np.nan, np.float32)
     for i, t in enumerate(rows):
         ids[i, : length[i]], mask[i, : length[i]], old[i, : length[i]] = t.ids, t.mask_of(author), t.column("logprobs")
-    reward, given = _events([(s.value, () if s.value is None else s.steps) for s in flat], mask)
+    reward, given = _events([(s.value if s.ends else None, () if s.value is None else s.steps) for s in flat], mask)
     names = dict.fromkeys(name for s in flat for name in s.parts)
     parts = {name: _term(name, flat, mask, device) for name in names}
     return Batch(
@@ -48,16 +49,13 @@ def _term(name: str, scores: Sequence[Score], mask: np.ndarray, device: torch.de
 
 
 def _events(rewards: Sequence[tuple[float | None, Sequence[tuple[int, float]]]], mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Rewards at their positions. A value falls on the last decision; rewards that meet on one position add up.
-
-    A value of 0 beside step rewards is no event of its own.
-    """
+    """Rewards at their positions. A value falls on the last decision; rewards that meet on one position add up."""
     reward, given = np.zeros(mask.shape, np.float32), np.zeros(mask.shape, bool)
     for i, (value, steps) in enumerate(rewards):
         decided = np.flatnonzero(mask[i])
         if not len(decided):
             continue
-        events = [(int(decided[-1]), value)] if value is not None and (value != 0 or not steps) else []
+        events = [(int(decided[-1]), value)] if value is not None else []
         for position, r in (*events, *steps):
             at = decided[max(0, int(np.searchsorted(decided, position, side="right")) - 1)]
             reward[i, at] += r
@@ -97,26 +95,39 @@ def add_columns(batch: Batch, needs: Sequence[str], run: Run, micro_tokens: int,
     return batch
 
 
-@torch.no_grad()
 def _forward(model: Any, batch: Batch, output: str, micro_tokens: int, per_token: Sequence[Any]) -> Tensor:
-    """(B, T) or (B, T, d): one output of a model, computed in parts."""
-    model.spent.scored += int(batch.length.sum())
+    """(B, T) or (B, T, d): one output of a model."""
+    model.spent.scored += int(batch.length.sum()) // world()
     wants, extra = ((output,), ()) if output in OUTPUTS else ((), per_token)
-    found: Tensor | None = None
-    for rows in micro_batches(batch, micro_tokens, "row"):
-        tensors = model.evaluate(batch[rows], wants, extra).tensors()
-        part = tensors.get(output, tensors.get(f"extra.{output}"))
-        if part is None:
-            raise RewardlabError(f"the model {model.name!r} says no {output!r}; an objective may compute it by per_token")
-        if found is None:
-            found = part.new_zeros((*batch.mask.shape, *part.shape[2:]))
-        found[rows, : part.shape[1]] = part
-    assert found is not None
+    tables = outputs_of(model, batch, micro_batches(batch, micro_tokens, "row"), wants, extra)
+    found = tables.get(output, tables.get(f"extra.{output}"))
+    if found is None:
+        raise RewardlabError(f"the model {model.name!r} says no {output!r}; an objective may compute it by per_token")
     return found
 
 
+@torch.no_grad()
+def outputs_of(
+    model: Any, batch: Batch, parts: Sequence[Tensor], wants: Sequence[str], per_token: Sequence[Any]
+) -> dict[str, Tensor]:
+    """What a model says of the whole batch, (B, T, ...) by name, from a pass without gradient over its parts."""
+    share = mine(list(parts))
+    tables: dict[str, Tensor] = {}
+    for rows in share or parts[:1]:
+        for name, part in model.evaluate(batch[rows], wants, per_token).tensors().items():
+            if name not in tables:
+                tables[name] = part.new_zeros((*batch.mask.shape, *part.shape[2:]))
+            # a process without a share only learns what tables there are
+            tables[name][rows, : part.shape[1]] = part if share else 0.0
+    return {name: total(table) for name, table in tables.items()}
+
+
 def micro_batches(batch: Batch, tokens: int, unit: str) -> list[Tensor]:
-    """Row indices in parts of at most `tokens` real tokens; rows of like length go together; a unit is never split."""
+    """Row indices in parts of at most `tokens` real tokens; rows of like length go together; a unit is never split.
+
+    Where several processes train together, parts are small enough that each gets one.
+    """
+    tokens = min(tokens, -(-int(batch.length.sum()) // world()))
     blocks = [[i] for i in range(len(batch))]
     if unit == "group":
         owner = batch.group.tolist()

@@ -23,8 +23,10 @@ from ..core import (
     Scores,
     Task,
     check_finite,
+    seed_of,
 )  # fmt: skip
 from . import collate as collating
+from .distributed import first, rank, shared, spread
 from .update import Learning, new_optimiser, update
 
 
@@ -87,8 +89,13 @@ class Ops:
             raise RewardlabError(f"{self.recipe.name or 'the recipe'} has no rollout; it cannot be trained")
         run = self.run if name == "policy" else replace(self.run, policy=self.run.models[name])
         run.policy.step = self.run.step
+        if rank():
+            run = replace(run.aside(), seed=seed_of(run.seed, "process", rank()))
         with self.timed("generate"):
-            return part(problems, run)
+            # what remembers, or looks across problems, cannot be shared out
+            if part.traits.get("whole"):
+                return shared(part(problems, run) if first() else None)
+            return spread(lambda share: part(share, run), problems)
 
     def score(self, groups: list[Group], recipe: Recipe | None = None) -> Scores | None:
         """Scores of every trajectory, checked; None if the recipe has no reward."""
@@ -96,7 +103,7 @@ class Ops:
         if part is None:
             return None
         with self.timed("reward"):
-            scores = part(groups, self.run)
+            scores = shared(part(groups, self.run) if first() else None)
             check_finite(groups, scores, str(part))
             if recipe is None or recipe is self.recipe:
                 self._watch(groups, scores)
@@ -146,10 +153,10 @@ class Ops:
             found = self.recipe.measure(problems, self.run.aside())
         self.run.take_spent()  # what only looks on is not on the method's budget
         self.run.policy.spent.generated += spent
-        first = next(iter(found))
-        if not math.isfinite(found[first]):
+        leading = next(iter(found))
+        if not math.isfinite(found[leading]):
             raise NotFinite(
-                f"{self.recipe.measure} gave {first} = {found[first]} at step {self.run.step}: that finds no best policy"
+                f"{self.recipe.measure} gave {leading} = {found[leading]} at step {self.run.step}: that finds no best policy"
             )
         return {name: value for name, value in found.items() if math.isfinite(value)}
 
@@ -201,5 +208,5 @@ def standard_loop(recipe: Recipe, run: Run, ops: Any) -> None:
     if recipe.objective is not None:
         ops.update(batch)
     for learner in recipe.also:
-        if run.step % learner.every == 0:
+        if learner.every and run.step % learner.every == 0:
             ops.learn(learner, batch, groups, scores)

@@ -13,6 +13,7 @@ from typing import Any
 from ..core import Recipe, Run, Task
 from ..kit.progress import Bar
 from . import checkpoint
+from .distributed import first, gathered, shared
 from .ops import Ops, Settings, standard_loop, truth_of
 from .record import Recorder, disk_errors
 
@@ -28,14 +29,14 @@ def train(
     step_of = recipe.loop or standard_loop
     evaluations = _resume(ops, recorder) if resume else {}
     started = time.perf_counter()
-    with Bar("training", run.steps, done=run.step) as bar, _interrupts() as interrupted:
+    with Bar("training", run.steps, done=run.step, hidden=not first()) as bar, _interrupts() as interrupted:
         if not resume:
             evaluations = _begin(ops, recorder)
-        while not run.over and not interrupted():
+        while not run.over and not any(gathered(interrupted())):
             run.metrics, ops.seconds, begun = {}, {}, time.perf_counter()
             step_of(recipe, run, ops)
             run.step += 1
-            run.memory["engine.tokens"] = run.tokens + run.take_spent()
+            run.memory["engine.tokens"] = run.tokens + sum(gathered(run.take_spent()))
             if _due(run, settings.eval_every) and (found := _evaluate(ops, recorder)):
                 evaluations[run.step] = found
                 run.metrics |= {f"eval/{k}": v for k, v in found.items()}
@@ -54,8 +55,8 @@ def _due(run: Run, every: int) -> bool:
 
 def _evaluate(ops: Ops, recorder: Recorder) -> dict[str, float]:
     """Measure on held-out problems; the first number named decides which model is kept as the best."""
-    found = ops.evaluate()
-    if found:
+    found = shared(ops.evaluate() if first() else {})
+    if found and first():
         recorder.keep_best(next(iter(found.values())), _main_model(ops))
     return found
 
@@ -67,6 +68,8 @@ def _main_model(ops: Ops) -> Any:
 
 def _record(ops: Ops, recorder: Recorder, seconds: float) -> None:
     run = ops.run
+    if not first():
+        return
     if ops.latest is not None:
         groups, scores, batch = ops.latest
         truth = truth_of(groups, scores, run) if scores else []
@@ -85,6 +88,8 @@ def _record(ops: Ops, recorder: Recorder, seconds: float) -> None:
 
 def _checkpoint(ops: Ops, folder: Path) -> None:
     where = folder / "checkpoints"
+    if not first():
+        return
     with disk_errors(where):
         if ops.run.step == 0 and ops.run.reference is not None:
             checkpoint.save_reference(where, ops.run.reference)
@@ -93,9 +98,11 @@ def _checkpoint(ops: Ops, folder: Path) -> None:
 
 def _begin(ops: Ops, recorder: Recorder) -> dict[int, dict[str, float]]:
     """Measure and save what the run starts from. A run that was killed before its first checkpoint begins anew."""
-    recorder.rewind(-1)
+    if first():
+        recorder.rewind(-1)
     found = _evaluate(ops, recorder)
-    recorder.line(0, {f"eval/{k}": v for k, v in found.items()})
+    if first():
+        recorder.line(0, {f"eval/{k}": v for k, v in found.items()})
     _checkpoint(ops, recorder.folder)
     return {0: found} if found else {}
 
@@ -106,6 +113,8 @@ def _resume(ops: Ops, recorder: Recorder) -> dict[int, dict[str, float]]:
     ops.position = checkpoint.load(where, ops.run, ops.learnings)
     if ops.run.reference is not None:
         checkpoint.load_reference(where, ops.run.reference)
+    if not first():
+        return {}
     evaluations = {}
     for line in recorder.rewind(ops.run.step):
         found = {k.removeprefix("eval/"): v for k, v in line.items() if k.startswith("eval/")}
@@ -125,11 +134,13 @@ def _shown(metrics: dict[str, float], evaluations: dict[int, dict[str, float]]) 
 def _finish(ops: Ops, recorder: Recorder, evaluations: dict[int, dict[str, float]], summary: dict[str, Any]) -> dict[str, Any]:
     from .report import write_report
 
-    recorder.model(_main_model(ops), "model")
     summary |= {"steps": ops.run.step, "tokens": ops.run.tokens}
     if evaluations:
-        first, last = evaluations[min(evaluations)], evaluations[max(evaluations)]
-        summary |= {"before": _headline(first), "after": _headline(last), "best": _best(evaluations)}
+        begun, ended = evaluations[min(evaluations)], evaluations[max(evaluations)]
+        summary |= {"before": _headline(begun), "after": _headline(ended), "best": _best(evaluations)}
+    if not first():
+        return summary
+    recorder.model(_main_model(ops), "model")
     recorder.summary(summary)
     with disk_errors(recorder.folder / "report.html"):
         write_report(recorder.folder)

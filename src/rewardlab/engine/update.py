@@ -12,7 +12,8 @@ import torch
 from torch import Tensor
 
 from ..core import Batch, NotFinite, Objective, Outputs, Recipe, Run, Update, weigh
-from .collate import micro_batches, mini_batches
+from .collate import micro_batches, mini_batches, outputs_of
+from .distributed import gathered, mine, sum_gradients, world
 
 
 @dataclass
@@ -48,10 +49,12 @@ def update(learning: Learning, batch: Batch, recipe: Recipe, run: Run, micro_tok
     for group in learning.optimiser.param_groups:
         group["lr"] = rate
     for _ in range(how.epochs):
+        learning.model.spent.scored += int(batch.length.sum()) // world()
         for rows in mini_batches(batch, how.minibatches, run.rng("minibatches")):
             mini = batch if len(rows) == len(batch) else batch[rows]
             learning.optimiser.zero_grad(set_to_none=True)
             stats = backward(learning.model, mini, recipe, run, micro_tokens)
+            sum_gradients(learning.model.parameters())
             norm = float(torch.nn.utils.clip_grad_norm_(learning.model.parameters(), how.clip_norm))
             if not math.isfinite(norm):
                 raise NotFinite(f"the gradient of {recipe.objective} is not finite at step {run.step + 1}; lower --lr")
@@ -71,7 +74,7 @@ def backward(model: Any, batch: Batch, recipe: Recipe, run: Run, micro_tokens: i
     unit = "group" if "group" in objective.units else "row"
     parts = micro_batches(batch, micro_tokens, unit)
     upstream, stats = _whole_batch_gradient(model, batch, parts, recipe, run) if whole else ({}, _Stats())
-    for rows in parts:
+    for rows in mine(parts):
         micro = batch[rows]
         out = model.evaluate(micro, objective.wants, objective.per_token)
         if whole:
@@ -83,7 +86,7 @@ def backward(model: Any, batch: Batch, recipe: Recipe, run: Run, micro_tokens: i
         _check_losses(losses, objective, out, micro, run)
         sum(losses.values(), torch.zeros((), device=batch.ids.device)).backward()
         stats.add(losses, out, micro)
-    return stats.means()
+    return stats.of_all().means() if not whole else stats.means()
 
 
 def _whole_batch_gradient(
@@ -92,13 +95,7 @@ def _whole_batch_gradient(
     """The gradient of the loss with respect to what the model says of every row, from a pass without gradient."""
     objective = recipe.objective
     assert objective is not None
-    tables: dict[str, Tensor] = {}
-    with torch.no_grad():
-        for rows in parts:
-            for name, part in model.evaluate(batch[rows], objective.wants, objective.per_token).tensors().items():
-                if name not in tables:
-                    tables[name] = part.new_zeros((*batch.mask.shape, *part.shape[2:]))
-                tables[name][rows, : part.shape[1]] = part
+    tables = outputs_of(model, batch, parts, objective.wants, objective.per_token)
     leaves = {k: v.requires_grad_() for k, v in tables.items()}
     out = Outputs.of(leaves)
     losses = objective.losses(out, batch, run)
@@ -168,6 +165,19 @@ class _Stats:
                 self.sums["ratio_far"] += float(((new - old).abs() > math.log(1.2)).sum())
             if "ref" in batch.columns:
                 self.sums["kl"] += float(_k3(batch.ref[mask] - new).sum())
+
+    def of_all(self) -> _Stats:
+        """The sums over all processes."""
+        if world() == 1:
+            return self
+        merged = _Stats()
+        for losses, sums, tokens in gathered((dict(self.losses), dict(self.sums), self.tokens)):
+            for name, value in losses.items():
+                merged.losses[name] += value
+            for name, value in sums.items():
+                merged.sums[name] += value
+            merged.tokens += tokens
+        return merged
 
     def means(self) -> dict[str, float]:
         losses = {f"loss/{k}": v for k, v in self.losses.items()} if len(self.losses) > 1 else {}

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..core import Problem, Run, Sampling, Trajectory, measure
+from ..kit.extraction import final_answer
 
 
 def pass_at(k: int, n: int, right: int) -> float:
@@ -18,7 +19,7 @@ def pass_at(k: int, n: int, right: int) -> float:
 
 
 def mean_interval(values: Sequence[float]) -> tuple[float, float]:
-    """95% interval of a mean of numbers in [0, 1]: Wilson's where all are 0 or 1, else normal; within [0, 1]."""
+    """95% interval of a mean: Wilson's where all numbers are 0 or 1, else normal; within [0, 1] where they all are."""
     x = np.asarray(values, float)
     n, mean, z = len(x), float(np.mean(x)), 1.959964
     if n == 0:
@@ -27,16 +28,26 @@ def mean_interval(values: Sequence[float]) -> tuple[float, float]:
         centre, spread = mean + z * z / (2 * n), z * math.sqrt(mean * (1 - mean) / n + z * z / (4 * n * n))
         return (centre - spread) / (1 + z * z / n), (centre + spread) / (1 + z * z / n)
     half = z * float(np.std(x, ddof=1)) / math.sqrt(n) if n > 1 else 1.0
+    if x.min() < 0 or x.max() > 1:
+        return mean - half, mean + half
     return max(0.0, mean - half), min(1.0, mean + half)
 
 
 def count_right(problems: Sequence[Problem], run: Run, n: int, temperature: float) -> list[list[bool]]:
     """Draw n replies to each problem and judge them with the task's verifier. No verdict counts as not right."""
+    return [[right for _, right in row] for row in draw_and_judge(problems, run, n, temperature)]
+
+
+def draw_and_judge(problems: Sequence[Problem], run: Run, n: int, temperature: float) -> list[list[tuple[str, bool]]]:
+    """n replies to each problem, and whether the task's verifier finds them right."""
     asked = run.policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
     rows = [t for t in asked for _ in range(n)]
     done = run.policy.extend(rows, Sampling(run.max_new, temperature), run.rng("eval"))
     groups = [done[i : i + n] for i in range(0, len(done), n)]
-    return [[s.value is not None and s.value >= 1.0 for s in row] for row in run.verify(groups, run)]
+    return [
+        [(t.reply, s.value is not None and s.value >= 1.0) for t, s in zip(group, scores, strict=True)]
+        for group, scores in zip(groups, run.verify(groups, run), strict=True)
+    ]
 
 
 @measure
@@ -45,3 +56,17 @@ def accuracy(problems: Sequence[Problem], run: Run, *, temperature: float = 1.0)
     right = [float(row[0]) for row in count_right(problems, run, 1, temperature)]
     low, high = mean_interval(right)
     return {"pass@1": float(np.mean(right)), "ci95_low": low, "ci95_high": high, "n": float(len(right))}
+
+
+@measure
+def coverage(problems: Sequence[Problem], run: Run, *, n: int = 16, k: int = 8, temperature: float = 1.0) -> dict[str, float]:
+    """pass@k from n draws, with its 95% interval over problems; pass@1 of them; `distinct`: different right answers per problem."""
+    drawn = draw_and_judge(problems, run, n, temperature)
+    right = [sum(ok for _, ok in row) for row in drawn]
+    solved = [pass_at(k, n, count) for count in right]
+    low, high = mean_interval(solved)
+    answers = [{final_answer(text) for text, ok in row if ok} for row in drawn]
+    return {
+        f"pass@{k}": float(np.mean(solved)), "ci95_low": low, "ci95_high": high, "n": float(len(problems)),
+        "pass@1": float(np.mean(right)) / n, "distinct": float(np.mean([len(found) for found in answers])),
+    }  # fmt: skip

@@ -14,12 +14,12 @@ console = Console(stderr=True)
 class Bar:
     """A progress bar; on a terminal it moves, elsewhere a line appears now and then."""
 
-    def __init__(self, what: str, total: int, done: int = 0, every: float = 10.0):
-        self.what, self.total, self.done, self.every = what, total, done, every
+    def __init__(self, what: str, total: int, done: int = 0, every: float = 10.0, hidden: bool = False):
+        self.what, self.total, self.done, self.every, self.hidden = what, total, done, every, hidden
         self.said = time.monotonic()
         self.bar = Progress(
             TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn(),
-            TextColumn("[dim]{task.fields[note]}"), console=console, disable=not console.is_terminal,
+            TextColumn("[dim]{task.fields[note]}"), console=console, disable=hidden or not console.is_terminal,
         )  # fmt: skip
 
     def __enter__(self) -> Self:
@@ -33,6 +33,6 @@ class Bar:
     def advance(self, note: str = "", n: int = 1) -> None:
         self.done += n
         self.bar.update(self.row, advance=n, note=note)
-        if not console.is_terminal and (time.monotonic() - self.said > self.every or self.done == self.total):
+        if not self.hidden and not console.is_terminal and (time.monotonic() - self.said > self.every or self.done == self.total):
             self.said = time.monotonic()
             console.print(f"{self.what} {self.done}/{self.total}  {note}", highlight=False)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 
-from ..core import Group, Run, Score, select
+from ..core import Group, Run, Score, Trajectory, select
 from ..kit.extraction import final_answer, number
 
 
 @select
-def majority(group: Group, scores: list[Score], run: Run) -> str:
+def majority(group: Group, scores: list[Score], run: Run) -> Trajectory:
     """A reply that gives the most frequent answer (Wang et al. 2023, arXiv:2203.11171); the first of equals.
 
     Numbers are compared by value. Replies without an answer do not vote.
@@ -17,9 +17,9 @@ def majority(group: Group, scores: list[Score], run: Run) -> str:
     answers = [_answer(t.reply) for t in group]
     votes = Counter(a for a in answers if a is not None)
     if not votes:
-        return group[0].reply
+        return group[0]
     winner = votes.most_common(1)[0][0]
-    return group[answers.index(winner)].reply
+    return group[answers.index(winner)]
 
 
 def _answer(reply: str) -> object:
