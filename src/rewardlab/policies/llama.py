@@ -8,7 +8,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -19,7 +18,7 @@ from .attention import causal_attention
 from .decode import generate
 from .head import per_token_losses, token_logprobs
 from .llama_model import Llama, load_llama, save_llama
-from .packing import SCORE_TOKENS, by_tokens, pad, scatter, unflatten
+from .packing import scatter, unflatten
 from .text import TextPolicy
 
 
@@ -86,25 +85,11 @@ class LlamaPolicy(TextPolicy):
             raise RewardlabError(f"the model {self.name!r} has a value head and cannot generate")
         return generate(self, trajectories, sampling, rng)
 
-    def score(self, trajectories: Sequence[Trajectory]) -> list[np.ndarray]:
-        """Log-prob of every position, (len,); 0 for the first, of which no model speaks."""
-        found: list[np.ndarray] = [np.zeros(0, np.float32)] * len(trajectories)
-        with torch.no_grad():
-            for part in by_tokens([len(t) for t in trajectories], SCORE_TOKENS):
-                ids, length = pad([trajectories[i].ids for i in part], self.device)
-                mask = torch.arange(ids.shape[1], device=self.device) < length[:, None]
-                out = self._forward(ids, length, mask, ("logprobs",), ())
-                assert out.logprobs is not None
-                table = out.logprobs.cpu().numpy()
-                for row, i in enumerate(part):
-                    found[i] = table[row, : len(trajectories[i])]
-        return found
-
     def evaluate(self, batch: Batch, wants: Sequence[str] = ("logprobs",), per_token: Sequence[Any] = ()) -> Outputs:
         """Log-probs and entropies where `batch.mask`, values and hidden states everywhere; (B, T), with gradient."""
         return self._forward(batch.ids, batch.length, batch.mask, wants, per_token)
 
-    def _forward(self, ids: Tensor, length: Tensor, mask: Tensor, wants: Sequence[str], per_token: Sequence[Any]) -> Outputs:
+    def _forward(self, ids: Tensor, length: Tensor, mask: Tensor, wants: Sequence[str], per_token: Sequence[Any] = ()) -> Outputs:
         w = self.weights()
         rows, width = ids.shape
         real = (torch.arange(width, device=ids.device) < length[:, None]).view(-1)
@@ -148,6 +133,7 @@ class _Causal:
         self.rows, self.width, self.where = rows, width, where
 
     def __call__(self, layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        a = causal_attention(*(unflatten(x, self.where, self.rows, self.width) for x in (q, k, v)))
+        q, k, v = (unflatten(x, self.where, self.rows, self.width) for x in (q, k, v))
+        a = causal_attention(q, k, v)
         a = a.reshape(self.rows * self.width, *a.shape[2:])
         return a if self.where is None else a[self.where]
