@@ -40,7 +40,7 @@ class Layout:
         return place if self.flat is None else self.flat[place]
 
     def attend(self, layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        a = causal_attention(*(self.table(x) for x in (q, k, v)))
+        a = causal_attention(self.table(q), self.table(k), self.table(v))
         a = a.reshape(self.rows * self.width, *a.shape[2:])
         return a if self.where is None else a.index_select(0, self.where)
 
@@ -84,10 +84,10 @@ class SharedLayout(Layout):
 
     def attend(self, layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         n = len(self.prompt_places)
-        prompt = [scatter(x[:n], self.prompt_places, self.prompts, self.prompt_width) for x in (q, k, v)]
-        reply = [scatter(x[n:], self.reply_places, self.rows, self.reply_width) for x in (q, k, v)]
-        keys, values = (torch.cat((p.index_select(0, self.owner), r), 1) for p, r in zip(prompt[1:], reply[1:], strict=True))
-        of_prompts, of_replies = causal_attention(*prompt), attention(reply[0], keys, values, self.seen)
+        pq, pk, pv = (scatter(x[:n], self.prompt_places, self.prompts, self.prompt_width) for x in (q, k, v))
+        rq, rk, rv = (scatter(x[n:], self.reply_places, self.rows, self.reply_width) for x in (q, k, v))
+        keys, values = (torch.cat((p.index_select(0, self.owner), r), 1) for p, r in ((pk, rk), (pv, rv)))
+        of_prompts, of_replies = causal_attention(pq, pk, pv), attention(rq, keys, values, self.seen)
         return torch.cat(
             (
                 of_prompts.flatten(0, 1).index_select(0, self.prompt_places),
