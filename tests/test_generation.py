@@ -10,9 +10,9 @@ from transformers.generation import TemperatureLogitsWarper, TopKLogitsWarper, T
 
 from rewardlab.core import Message, RewardlabError, Sampling, Trajectory, ask
 from rewardlab.policies import decode
-from rewardlab.policies.decode import StopMarks
 from rewardlab.policies.llama import LlamaPolicy
 from rewardlab.policies.llama_model import Llama
+from rewardlab.policies.replies import StopMarks
 from rewardlab.policies.sampler import draw
 
 CPU = torch.device("cpu")
@@ -188,6 +188,7 @@ def test_prompts_prefilled_in_several_parts_are_as_in_one(policy, monkeypatch):
 def test_gaps_are_closed_when_rows_end_and_none_wait(restless, monkeypatch):
     rows = prompts(restless, [f"{q} {i}" for i, q in enumerate(QUESTIONS * 3)])
     sizes = []
+    monkeypatch.setattr(decode, "ROWS_MULTIPLE", 2)
     compact = decode._Decoder._compact
     monkeypatch.setattr(decode._Decoder, "_compact", lambda self, kept: (compact(self, kept), sizes.append(len(self.slots))))
     found = greedy(restless, rows)
@@ -195,6 +196,76 @@ def test_gaps_are_closed_when_rows_end_and_none_wait(restless, monkeypatch):
     assert sizes == sorted(sizes, reverse=True)
     monkeypatch.setattr(decode._Decoder, "_compact", lambda self, kept: None)
     assert drawn(greedy(restless, rows)) == drawn(found)
+
+
+@pytest.fixture
+def two_threads():
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize("sampling", [{}, {"temperature": 0.7, "top_p": 0.9}, {"temperature": 0.0}])
+def test_rows_drawn_by_several_workers_are_those_of_one(restless, sampling, two_threads, monkeypatch):
+    rows = prompts(restless, [f"{q} {i}" for i, q in enumerate(QUESTIONS * 6)])
+    assert decode.workers(restless, len(rows), Sampling()) == 2
+    found = [extend(restless, rows, max_new=24, **sampling) for _ in range(3)]
+    assert torch.get_num_threads() == 2
+    monkeypatch.setattr(decode, "WORKER_BYTES", 0)
+    assert decode.workers(restless, len(rows), Sampling()) == 1
+    alone = extend(restless, rows, max_new=24, **sampling)
+    for other in found:
+        assert drawn(other) == drawn(alone)
+        assert [t.stop for t in other] == [t.stop for t in alone]
+        for t, first in zip(other, found[0], strict=True):
+            assert np.array_equal(t.turns[-1].logprobs, first.turns[-1].logprobs)
+
+
+def test_what_ends_a_worker_ends_the_call(restless, two_threads):
+    def broken(text):
+        raise ValueError("the predicate broke")
+
+    with pytest.raises(ValueError, match="the predicate broke"):
+        extend(restless, prompts(restless, QUESTIONS * 6), max_new=200 // 4, stop_when=broken)
+    assert torch.get_num_threads() == 2
+
+
+def test_enough_rows_are_counted_by_one_worker(policy, two_threads):
+    """With several it would depend on their speed which rows come first."""
+    assert decode.workers(policy, 100, Sampling(enough=3)) == 1
+    assert decode.workers(policy, 8, Sampling()) == 1
+
+
+def test_weights_that_changed_in_place_are_those_drawn_from(policy):
+    extend(policy, prompts(policy), max_new=4)
+    with torch.no_grad():
+        for p in policy.parameters():
+            p.data.mul_(0.9)
+    rows = extend(policy, prompts(policy), max_new=12)
+    for t, scored in zip(rows, policy.score(rows), strict=True):
+        np.testing.assert_allclose(t.turns[-1].logprobs, scored[-12:], atol=1e-4)
+
+
+def test_a_row_draws_the_same_whatever_is_drawn_beside_it(restless):
+    """Chance is dealt per row beforehand, in order."""
+    rows = prompts(restless, [f"{q} {i}" for i, q in enumerate(QUESTIONS * 3)])
+    whole = drawn(extend(restless, rows, max_new=20))
+    assert drawn(extend(restless, rows[:5], max_new=20)) == whole[:5]
+
+
+@pytest.mark.parametrize(
+    "family", [{"model_type": "qwen2"}, {"model_type": "qwen3"}, {"num_key_value_heads": 4}, {"num_key_value_heads": 1}]
+)
+def test_norms_biases_and_heads_of_all_families_are_drawn_with_as_they_are_scored(words, family):
+    generator, model = torch.Generator().manual_seed(0), Llama(SMALL | family)
+    with torch.no_grad():
+        for p in model.parameters():
+            p.copy_(torch.randn(p.shape, generator=generator) * 0.3 + (p.dim() == 1))
+    policy = LlamaPolicy(model, words, CPU, torch.float32)
+    rows = extend(policy, prompts(policy), max_new=20)
+    for t, scored in zip(rows, policy.score(rows), strict=True):
+        np.testing.assert_allclose(t.turns[-1].logprobs, scored[-len(t.turns[-1].ids) :], atol=1e-4)
 
 
 @pytest.fixture
@@ -311,6 +382,10 @@ def test_a_model_with_a_value_head_draws_nothing(policy):
 # ---- the sampler -----------------------------------------------------------------------------------------------------
 
 
+def chance(n, seed=0):
+    return torch.rand(n, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
 def impossible(logits, *ranges):
     for start, stop in ranges:
         logits[start:stop] = -torch.inf
@@ -326,7 +401,7 @@ def test_frequencies_of_draws_match_the_softmax(vocab, warped):
         impossible(logits, (0, 1), (128, 256), (290, 300))
     sampling = Sampling(temperature=0.5, top_k=40) if warped else Sampling()
     n = 40_000
-    ids, raw, sampled = draw(logits.repeat(n, 1), sampling, torch.Generator().manual_seed(4))
+    ids, raw, sampled = draw(logits.repeat(n, 1), sampling, chance(n, 4))
     target = logits.double()
     if warped:
         target = (2 * target).masked_fill(target < target.topk(min(40, vocab)).values[-1], -torch.inf)
@@ -346,18 +421,17 @@ def test_a_certain_token_is_always_drawn():
     for certain in (0, 127, 128, 299):
         logits = torch.full((500, 300), -torch.inf)
         logits[:, certain] = -3.0
-        ids, raw, _ = draw(logits, Sampling(), torch.Generator().manual_seed(0))
+        ids, raw, _ = draw(logits, Sampling(), chance(500))
         assert (ids == certain).all()
         assert raw.abs().max() < 1e-6
 
 
 @pytest.mark.parametrize("uniform", [0.0, 1.0 - 2.0**-53])
-def test_the_outermost_numbers_draw_the_outermost_possible_tokens(uniform, monkeypatch):
+def test_the_outermost_numbers_draw_the_outermost_possible_tokens(uniform):
     """Sums in blocks and sums of blocks differ by rounding, most where probabilities are of very different size."""
     logits = 8 * torch.randn(2000, 300, generator=torch.Generator().manual_seed(0))
     logits[:, :3] = logits[:, 250:] = -torch.inf
-    monkeypatch.setattr(torch, "rand", lambda shape, **how: torch.full(shape, uniform, dtype=how["dtype"]))
-    ids, raw, _ = draw(logits, Sampling(), torch.Generator())
+    ids, raw, _ = draw(logits, Sampling(), torch.full((2000,), uniform, dtype=torch.float64))
     assert raw.isfinite().all()
     if uniform == 0.0:
         assert (ids == 3).all()
@@ -367,7 +441,7 @@ def test_the_outermost_numbers_draw_the_outermost_possible_tokens(uniform, monke
 
 def test_the_smallest_nucleus_is_the_likeliest_token():
     logits = torch.randn(200, 300, generator=torch.Generator().manual_seed(0))
-    ids, _, sampled = draw(logits.clone(), Sampling(top_p=1e-6), torch.Generator().manual_seed(0))
+    ids, _, sampled = draw(logits.clone(), Sampling(top_p=1e-6), chance(200))
     assert torch.equal(ids, logits.argmax(1))
     assert sampled.abs().max() < 1e-6
 

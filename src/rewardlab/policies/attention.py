@@ -1,4 +1,4 @@
-"""Causal attention over whole texts."""
+"""Attention over whole texts."""
 
 from __future__ import annotations
 
@@ -11,27 +11,38 @@ from torch import Tensor
 SQUARE_ELEMENTS = 1 << 25
 
 
-def causal_attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    """q (B, T, Hq, d), k and v (B, T, Hkv, d) -> (B, T, Hq, d); query heads share key heads by groups.
+def causal_attention(q: Tensor, k: Tensor, v: Tensor, scale: float | None = None) -> Tensor:
+    """q (B, T, Hq, d), k and v (B, T, Hkv, d) -> (B, T, Hq, d); query heads share key heads by groups; scale: 1/sqrt(d).
 
     On CPUs the plain product of matrices is several times faster than PyTorch's fused kernel (its backward pass above all),
     as long as the square of scores is small; long texts take the fused kernel.
     """
     rows, width, heads, _ = q.shape
     if q.device.type == "cpu" and rows * heads * width * width <= SQUARE_ELEMENTS:
-        return _plain(q, k, v)
+        return _plain(q, k, v, scale, _future(width, q.dtype))
     q, k, v = (x.transpose(1, 2) for x in (q, k, v))
-    return F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=q.shape[1] != k.shape[1]).transpose(1, 2)
+    return F.scaled_dot_product_attention(q, k, v, is_causal=True, scale=scale, enable_gqa=q.shape[1] != k.shape[1]).transpose(1, 2)
 
 
-def _plain(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+def attention(q: Tensor, k: Tensor, v: Tensor, seen: Tensor) -> Tensor:
+    """The same with q (B, R, Hq, d), k and v (B, S, Hkv, d) and `seen` (B, R, S): which keys a query may see, one at least."""
+    if q.device.type == "cpu" and seen.numel() * q.shape[2] <= SQUARE_ELEMENTS:
+        later = torch.zeros(seen.shape, dtype=q.dtype, device=q.device).masked_fill_(~seen, -torch.inf)
+        return _plain(q, k, v, None, later[:, None, None])
+    q, k, v = (x.transpose(1, 2) for x in (q, k, v))
+    gqa = q.shape[1] != k.shape[1]
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=seen[:, None], enable_gqa=gqa).transpose(1, 2)
+
+
+def _plain(q: Tensor, k: Tensor, v: Tensor, scale: float | None, later: Tensor) -> Tensor:
+    """later: 0 for what may be seen, else -inf, in a form that spreads to (B, Hkv, Hq / Hkv, R, S)."""
     rows, width, heads, d = q.shape
-    kv = k.shape[2]
+    span, kv = k.shape[1:3]
     per = heads // kv
-    q = (q * d**-0.5).view(rows, width, kv, per, d).permute(0, 2, 3, 1, 4).reshape(rows * kv, per * width, d)
-    k, v = (x.transpose(1, 2).reshape(rows * kv, width, d) for x in (k, v))
-    scores = torch.bmm(q, k.transpose(1, 2)).view(rows * kv, per, width, width) + _future(width, q.dtype)
-    out = torch.bmm(scores.softmax(-1).view(rows * kv, per * width, width), v)
+    q = (q * (d**-0.5 if scale is None else scale)).view(rows, width, kv, per, d).permute(0, 2, 3, 1, 4)
+    k, v = (x.transpose(1, 2).reshape(rows * kv, span, d) for x in (k, v))
+    scores = torch.bmm(q.reshape(rows * kv, per * width, d), k.transpose(1, 2)).view(rows, kv, per, width, span)
+    out = torch.bmm((scores + later).softmax(-1).view(rows * kv, per * width, span), v)
     return out.view(rows, kv, per, width, d).permute(0, 3, 1, 2, 4).reshape(rows, width, heads, d)
 
 

@@ -1,11 +1,12 @@
 """Generation for the lean policy: a static cache, equal prompts computed once, finished rows replaced by waiting ones.
 
-All bookkeeping per row is numpy, vectorised over rows; Python runs once per decoding step, never once per token and row.
+On CPUs small models are drawn by one worker per core, each with rows of its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -14,16 +15,26 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..core import Sampling, Trajectory, Turn
+from ..core import Sampling, Trajectory
 from .attention import causal_attention
+from .decode_step import fold, next_logits, step_layers
+from .replies import Replies
 from .sampler import draw
+from .scripting import scripted
 
 if TYPE_CHECKING:
     from .llama import LlamaPolicy
-    from .text import TextPolicy
 
 MAX_ROWS = {"cpu": 256, "cuda": 1024}
 PREFILL_TOKENS = 8192
+ROWS_MULTIPLE = 8
+"""The batch shrinks to multiples of this: every new shape costs a CPU's matrix library some fractions of a millisecond."""
+SPAN_MULTIPLE = 16
+"""The cache grows by so many positions: its matrices must be contiguous, and again shapes should be few."""
+WORKER_BYTES = 64 << 20
+"""Up to this size of the weights each core draws rows of its own: cores then never wait for each other, which for a small model
+they would do most of the time. A large one is read from memory by every worker, and is better read once by all cores."""
+WORKER_ROWS = 16
 
 
 @torch.no_grad()
@@ -33,53 +44,65 @@ def generate(policy: LlamaPolicy, trajectories: Sequence[Trajectory], sampling: 
         return []
     for t in trajectories:
         policy.check_fits(t, sampling.max_new)
+    replies = Replies(policy, len(trajectories), sampling, rng, policy.model.shape.vocab)
     with torch.inference_mode():
-        work = _Decoder(policy, [t.ids for t in trajectories], sampling, rng)
-        work.run()
-    texts = policy.decode_all([work.ids[i, : work.count[i]] for i in range(len(trajectories))])
-    return [work.result(i, t, texts[i]) for i, t in enumerate(trajectories)]
+        weights, prompts = fold(policy.model, policy.dtype), [t.ids for t in trajectories]
+        shares = np.array_split(np.arange(len(prompts)), workers(policy, len(prompts), sampling))
+        if len(shares) == 1:
+            _Decoder(policy, weights, prompts, replies, shares[0]).run()
+        else:
+            _side_by_side([_Decoder(policy, weights, prompts, replies, share) for share in shares])
+    return replies.added_to(trajectories)
+
+
+def workers(policy: LlamaPolicy, rows: int, sampling: Sampling) -> int:
+    """How many threads draw, each with rows of its own."""
+    # which rows are the first to be enough must not depend on how fast a thread runs
+    if policy.device.type != "cpu" or sampling.enough:
+        return 1
+    size = sum(p.numel() for p in policy.parameters()) * torch.empty(0, dtype=policy.dtype).element_size()
+    return max(1, min(torch.get_num_threads(), rows // WORKER_ROWS)) if size <= WORKER_BYTES else 1
+
+
+def _side_by_side(decoders: list[_Decoder]) -> None:
+    """Run each in a thread of its own, whose operations use one core."""
+    threads = torch.get_num_threads()
+
+    def run(decoder: _Decoder) -> None:
+        torch.set_num_threads(1)
+        with torch.inference_mode():
+            decoder.run()
+
+    try:
+        with ThreadPoolExecutor(len(decoders)) as pool:
+            list(pool.map(run, decoders))
+    finally:
+        torch.set_num_threads(threads)  # PyTorch also keeps the number for threads that are started later
 
 
 class _Decoder:
-    """The state of one call: what each row has drawn, and the slots in which rows are running.
+    """Draws the replies to some rows; the slots in which they are running.
 
-    ids, raw, sampled: (rows, max_new), what was drawn; count (rows,): how much of it.
-    slots: the row that runs in each slot, -1 for none; position: (slots,) of the token fed next.
+    waiting: rows without a slot; slots: the row that runs in each slot, -1 for none; position: (slots,) of the token fed next.
+    cache: of each layer (2, slots, Hkv, span, d), keys and values; mask: (slots, span), 0 for what a row may see, else -inf.
     """
 
-    def __init__(self, policy: LlamaPolicy, prompts: list[np.ndarray], sampling: Sampling, rng: torch.Generator):
-        self.policy, self.prompts, self.sampling, self.rng = policy, prompts, sampling, rng
-        rows, n = len(prompts), sampling.max_new
-        self.ids = np.zeros((rows, n), np.int64)
-        self.raw, self.sampled = np.zeros((rows, n), np.float32), np.zeros((rows, n), np.float32)
-        self.count = np.zeros(rows, np.int64)
-        self.stops: list[str | None] = [None] * rows
-        self.finished = 0
-        self.waiting = list(range(rows))
-        s = policy.model.shape
-        size = min(rows, MAX_ROWS.get(policy.device.type, 256))
-        span = max(len(p) for p in prompts) + n
-        # zeros, not empty: what lies beyond a row's position is weighted by 0, and 0 times a stray NaN is a NaN
-        make = partial(torch.zeros, dtype=policy.dtype, device=policy.device)
-        self.keys = make((s.layers, size, s.kv_heads, s.head_dim, span))
-        self.values = make((s.layers, size, s.kv_heads, span, s.head_dim))
+    def __init__(self, policy: LlamaPolicy, weights, prompts: list[np.ndarray], replies: Replies, rows: np.ndarray):
+        self.policy, self.weights, self.prompts, self.replies = policy, weights, prompts, replies
+        self.waiting, self.total, self.finished = rows.tolist(), len(rows), 0
+        size, shape = min(len(rows), MAX_ROWS.get(policy.device.type, 256)), policy.model.shape
         self.slots = np.full(size, -1)
-        self.position = np.zeros(size, np.int64)
-        self.last = np.zeros(size, np.int64)
-        self.stop_at = StopMarks(policy, sampling, s.vocab)
-        self.weights = policy.weights()
+        self.position, self.last = np.zeros(size, np.int64), np.zeros(size, np.int64)
+        zeros = partial(torch.zeros, dtype=policy.dtype, device=policy.device)
+        self.cache = [zeros(2, size, shape.kv_heads, 0, shape.head_dim) for _ in range(shape.layers)]
+        self.mask = zeros(size, 0)
+        self.layers, self.next_logits = step_layers(weights), scripted(next_logits, policy.device.type)
 
     def run(self) -> None:
-        enough = self.sampling.enough or len(self.prompts)
+        enough = self.replies.sampling.enough or self.total
         while self.finished < enough and (self.waiting or (self.slots >= 0).any()):
             self._admit()
             self._step()
-
-    def result(self, row: int, trajectory: Trajectory, text: str) -> Trajectory:
-        n = self.count[row]
-        ids, raw, sampled = (x[row, :n].copy() for x in (self.ids, self.raw, self.sampled))
-        turn = Turn(self.policy.name, ids, raw, sampled, text, step=self.policy.step)
-        return trajectory.plus(turn, self.stops[row])
 
     # ---- rows in and out ---------------------------------------------------------------------------------------------
 
@@ -88,8 +111,10 @@ class _Decoder:
         free = np.flatnonzero(self.slots < 0)
         size = len(self.slots)
         if not self.waiting:
-            if len(free) > size // 4:
-                self._compact(np.flatnonzero(self.slots >= 0))
+            live = np.flatnonzero(self.slots >= 0)
+            room = -(-len(live) // ROWS_MULTIPLE) * ROWS_MULTIPLE
+            if room <= size * 3 // 4:
+                self._compact(np.sort(np.concatenate((live, free[: room - len(live)]))))
             return
         if len(free) < min(size, len(self.waiting), max(1, size // 8)):
             return
@@ -101,9 +126,19 @@ class _Decoder:
         self._prefill(used)
 
     def _compact(self, kept: np.ndarray) -> None:
-        index = torch.from_numpy(kept).to(self.keys.device)
-        self.keys, self.values = self.keys[:, index], self.values[:, index]
+        index = torch.from_numpy(kept).to(self.mask.device)
+        for i, table in enumerate(self.cache):
+            self.cache[i] = table[:, index]
+        self.mask = self.mask[index]
         self.slots, self.position, self.last = self.slots[kept], self.position[kept], self.last[kept]
+
+    def _grow(self, span: int) -> None:
+        """Make room for `span` positions. Zeros, not junk: what is not to be seen is weighted by 0, and 0 times a NaN is a NaN."""
+        more = -(-span // SPAN_MULTIPLE) * SPAN_MULTIPLE - self.mask.shape[1]
+        if more > 0:
+            for i, table in enumerate(self.cache):
+                self.cache[i] = F.pad(table, (0, 0, 0, more))
+            self.mask = F.pad(self.mask, (0, more), value=-torch.inf)
 
     def _prefill(self, used: np.ndarray) -> None:
         """Compute each different prompt once, all but its last token, into the cache of every slot that has it.
@@ -114,6 +149,9 @@ class _Decoder:
         for slot in used:
             same.setdefault(self.prompts[self.slots[slot]].tobytes(), []).append(int(slot))
         groups = sorted(same.values(), key=lambda g: len(self.prompts[self.slots[g[0]]]))
+        self._grow(int(self.position[used].max()) + 1)
+        seen = torch.arange(self.mask.shape[1]) < torch.from_numpy(self.position[used])[:, None]
+        self.mask[torch.from_numpy(used)] = torch.where(seen, 0.0, -torch.inf).to(self.mask)
         while groups:
             width = len(self.prompts[self.slots[groups[-1][0]]]) - 1
             n = max(1, PREFILL_TOKENS // max(1, width))
@@ -132,9 +170,8 @@ class _Decoder:
 
         def attend(layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
             q, k, v = (x.view(len(part), width, *x.shape[1:]) for x in (q, k, v))
-            self.keys[layer, target, :, :, :width] = k.permute(0, 2, 3, 1)[source]
-            self.values[layer, target, :, :width] = v.transpose(1, 2)[source]
-            return causal_attention(q, k, v).flatten(0, 1)
+            self.cache[layer][:, target, :, :width] = torch.stack((k, v)).transpose(2, 3)[:, source]
+            return causal_attention(q, k, v, scale=1.0).flatten(0, 1)
 
         positions = torch.arange(width, device=device).repeat(len(part))
         self.policy.model.trunk(self.weights, torch.from_numpy(table).to(device).view(-1), positions, attend)
@@ -142,70 +179,20 @@ class _Decoder:
     # ---- one token for every slot ------------------------------------------------------------------------------------
 
     def _step(self) -> None:
-        device, shape = self.policy.device, self.policy.model.shape
-        span = int(self.position[self.slots >= 0].max()) + 1
-        position = torch.from_numpy(np.minimum(self.position, span - 1)).to(device)
-        late = torch.arange(span, device=device) > position[:, None]
-        mask = torch.zeros(late.shape, dtype=self.policy.dtype, device=device).masked_fill_(late, -torch.inf)[:, None, None]
-        index = torch.arange(len(self.slots), device=device)
-        per_kv, scale = shape.heads // shape.kv_heads, shape.head_dim**-0.5
-
-        def attend(layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-            keys, values = self.keys[layer], self.values[layer]
-            keys[index, :, :, position] = k
-            values[index, :, position] = v
-            q = (q * scale).reshape(-1, shape.kv_heads, per_kv, shape.head_dim)
-            weight = torch.matmul(q, keys[..., :span]).add_(mask).softmax(-1)
-            return torch.matmul(weight, values[:, :, :span]).view(-1, shape.heads, shape.head_dim)
-
-        last = torch.from_numpy(self.last).to(device)
-        hidden = self.policy.model.trunk(self.weights, last, position, attend)
-        logits = F.linear(hidden, self.weights.head).float()
-        drawn = draw(logits, self.sampling, self.rng)
+        self._grow(int(self.position.max()) + 1)
+        device, w, shape = self.policy.device, self.weights, self.policy.model.shape
+        last, position = torch.from_numpy(self.last).to(device), torch.from_numpy(self.position).to(device)
+        logits = self.next_logits(
+            last, position, self.mask, self.cache, w.embed, (w.cos, w.sin), self.layers, w.head, shape.heads, shape.eps
+        )
+        drawn = draw(logits, self.replies.sampling, self.replies.uniform(self.slots))
         self._record(*(x.cpu().numpy() for x in drawn))
 
     def _record(self, ids: np.ndarray, raw: np.ndarray, sampled: np.ndarray) -> None:
         live = np.flatnonzero(self.slots >= 0)
-        rows = self.slots[live]
-        at = self.count[rows]
-        self.ids[rows, at], self.raw[rows, at], self.sampled[rows, at] = ids[live], raw[live], sampled[live]
-        self.count[rows] += 1
         self.last[live] = ids[live]
         self.position[live] += 1
-        for i in np.flatnonzero(self.stop_at.may_end[ids[live]] | (at + 1 >= self.sampling.max_new)):
-            row = rows[i]
-            stop = self.stop_at.why(self.ids[row, : self.count[row]])
-            if stop is None and self.count[row] >= self.sampling.max_new:
-                stop = "length"
-            if stop is not None:
-                self.stops[row] = stop
-                self.slots[live[i]] = -1
-                self.finished += 1
-
-
-class StopMarks:
-    """Which tokens may end a reply, so that text is looked at only where one was drawn."""
-
-    def __init__(self, policy: TextPolicy, sampling: Sampling, vocab: int):
-        self.policy, self.sampling = policy, sampling
-        # a tokenizer may know more tokens than the model can draw
-        self.may_end = np.zeros(max(vocab, len(policy.tokenizer)), bool)
-        self.may_end[list(policy.ends)] = True
-        closing = {s[-1] for s in sampling.stop} | ({"\n"} if sampling.stop_when else set())
-        if not all(c.isascii() for c in closing):
-            closing.add("\ufffd")  # how a token reads that holds only some bytes of a character
-        if closing:
-            for i, piece in enumerate(policy.all_pieces()):
-                self.may_end[i] |= any(c in piece for c in closing)
-
-    def why(self, ids: np.ndarray) -> str | None:
-        if int(ids[-1]) in self.policy.ends:
-            return "end"
-        if not self.sampling.stop and not self.sampling.stop_when:
-            return None
-        text = self.policy.decode(ids)
-        if any(s in text for s in self.sampling.stop):
-            return "stop"
-        if self.sampling.stop_when and self.sampling.stop_when(text):
-            return "predicate"
-        return None
+        ended = live[self.replies.record(self.slots[live], ids[live], raw[live], sampled[live])]
+        # an empty slot goes on at position 0, where it reads and writes nothing that matters
+        self.slots[ended], self.last[ended], self.position[ended] = -1, 0, 0
+        self.finished += len(ended)

@@ -16,12 +16,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ..core import Batch, Outputs, RewardlabError, Sampling, Trajectory, Turn
+from ..core import Batch, Outputs, RewardlabError, Sampling, Trajectory
 from ..kit.machine import device_of, dtype_of, keep_freed_memory
-from .decode import StopMarks
 from .head import per_token_losses, token_logprobs
 from .hf_model import adapted, check_head, classifier, context_of, load_model, vocabulary
-from .packing import SCORE_TOKENS, by_tokens, pad
+from .replies import Replies
 from .sampler import draw
 from .text import TextPolicy
 
@@ -107,16 +106,16 @@ class HFPolicy(TextPolicy):
             return []
         for t in trajectories:
             self.check_fits(t, sampling.max_new)
-        drawing = _Drawing(self, len(trajectories), sampling, rng)
+        vocab = self.model.config.get_text_config().vocab_size
+        drawing = _Drawing(Replies(self, len(trajectories), sampling, rng, vocab))
         order = sorted(range(len(trajectories)), key=lambda i: len(trajectories[i]))
         for start in range(0, len(order), ROWS):
             if not drawing.enough:
                 part = sorted(order[start : start + ROWS])
                 drawing.rows = np.array(part)
                 self._generate([trajectories[i].ids for i in part], drawing)
-        self.spent.generated += int(drawing.count.sum())
-        texts = self.decode_all([drawing.ids[i, :n] for i, n in enumerate(drawing.count)])
-        return [drawing.result(i, t, text) for i, (t, text) in enumerate(zip(trajectories, texts, strict=True))]
+        self.spent.generated += int(drawing.replies.count.sum())
+        return drawing.replies.added_to(trajectories)
 
     def _generate(self, prompts: list[np.ndarray], drawing: _Drawing) -> None:
         from transformers import GenerationConfig, LogitsProcessorList, StoppingCriteriaList
@@ -128,7 +127,7 @@ class HFPolicy(TextPolicy):
         model, kept = self.model, self.model.generation_config
         # the checkpoint's own penalties and limits would change what is drawn behind the log-probs' back
         model.generation_config = GenerationConfig()
-        how = GenerationConfig(do_sample=False, max_new_tokens=drawing.sampling.max_new, pad_token_id=0)
+        how = GenerationConfig(do_sample=False, max_new_tokens=drawing.replies.sampling.max_new, pad_token_id=0)
         try:
             with torch.no_grad(), self._autocast():
                 model.generate(
@@ -140,27 +139,12 @@ class HFPolicy(TextPolicy):
 
     # ---- log-probs ---------------------------------------------------------------------------------------------------
 
-    def score(self, trajectories: Sequence[Trajectory]) -> list[np.ndarray]:
-        """Log-prob of every position, (len,); 0 for the first, of which no model speaks."""
-        self.spent.scored += sum(map(len, trajectories))
-        found: list[np.ndarray] = [np.zeros(0, np.float32)] * len(trajectories)
-        with torch.no_grad():
-            for part in by_tokens([len(t) for t in trajectories], SCORE_TOKENS):
-                ids, length = pad([trajectories[i].ids for i in part], self.device)
-                real = torch.arange(ids.shape[1], device=self.device) < length[:, None]
-                out = self._forward(ids, real, real, ("logprobs",), ())
-                assert out.logprobs is not None
-                table = out.logprobs.cpu().numpy()
-                for row, i in enumerate(part):
-                    found[i] = table[row, : len(trajectories[i])]
-        return found
-
     def evaluate(self, batch: Batch, wants: Sequence[str] = ("logprobs",), per_token: Sequence[Any] = ()) -> Outputs:
         """Log-probs and entropies where `batch.mask`, values and hidden states everywhere; (B, T), with gradient."""
-        real = torch.arange(batch.width, device=batch.ids.device) < batch.length[:, None]
-        return self._forward(batch.ids, real, batch.mask, wants, per_token)
+        return self._forward(batch.ids, batch.length, batch.mask, wants, per_token)
 
-    def _forward(self, ids: Tensor, real: Tensor, mask: Tensor, wants: Sequence[str], per_token: Sequence[Any]) -> Outputs:
+    def _forward(self, ids: Tensor, length: Tensor, mask: Tensor, wants: Sequence[str], per_token: Sequence[Any] = ()) -> Outputs:
+        real = torch.arange(ids.shape[1], device=ids.device) < length[:, None]
         hidden = self._hidden(ids)
         out = Outputs()
         if "value" in wants:
@@ -202,44 +186,23 @@ class HFPolicy(TextPolicy):
 class _Drawing:
     """Draws the tokens of `generate` itself, so that the log-probs kept are those of the very draw.
 
-    As a processor of logits it leaves one token possible, the drawn one. ids, raw, sampled: (all rows, max_new);
-    rows: those in the present call of `generate`.
+    As a processor of logits it leaves one token possible, the drawn one. rows: those in the present call of `generate`.
     """
 
-    def __init__(self, policy: HFPolicy, total: int, sampling: Sampling, rng: torch.Generator):
-        self.policy, self.sampling, self.rng = policy, sampling, rng
-        shape = (total, sampling.max_new)
-        self.ids, self.raw, self.sampled = np.zeros(shape, np.int64), np.zeros(shape, np.float32), np.zeros(shape, np.float32)
-        self.count = np.zeros(total, np.int64)
-        self.stops: list[str | None] = [None] * total
-        self.open = np.ones(total, bool)
-        self.rows = np.arange(total)
-        self.marks = StopMarks(policy, sampling, policy.model.config.get_text_config().vocab_size)
+    def __init__(self, replies: Replies):
+        self.replies, self.rows = replies, np.zeros(0, np.int64)
+        self.open = np.ones(len(replies.count), bool)
 
     @property
     def enough(self) -> bool:
-        return int((~self.open).sum()) >= (self.sampling.enough or len(self.open))
+        return int((~self.open).sum()) >= (self.replies.sampling.enough or len(self.open))
 
     def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
-        ids, raw, sampled = draw(scores.clone(), self.sampling, self.rng)
-        self._record(ids.cpu().numpy(), raw.cpu().numpy(), sampled.cpu().numpy())
-        return torch.full_like(scores, -torch.inf).scatter_(1, ids[:, None], 0.0)
+        drawn = draw(scores.clone(), self.replies.sampling, self.replies.uniform(self.rows))
+        live = np.flatnonzero(self.open[self.rows])
+        ended = self.replies.record(self.rows[live], *(x.cpu().numpy()[live] for x in drawn))
+        self.open[self.rows[live[ended]]] = False
+        return torch.full_like(scores, -torch.inf).scatter_(1, drawn[0][:, None], 0.0)
 
     def over(self, input_ids: Tensor, scores: Any, **rest: Any) -> Tensor:
         return torch.from_numpy(~self.open[self.rows] | self.enough).to(input_ids.device)
-
-    def _record(self, ids: np.ndarray, raw: np.ndarray, sampled: np.ndarray) -> None:
-        live = np.flatnonzero(self.open[self.rows])
-        rows = self.rows[live]
-        at = self.count[rows]
-        self.ids[rows, at], self.raw[rows, at], self.sampled[rows, at] = ids[live], raw[live], sampled[live]
-        self.count[rows] += 1
-        last = at + 1 >= self.sampling.max_new
-        for i in np.flatnonzero(self.marks.may_end[ids[live]] | last):
-            row = rows[i]
-            self.stops[row] = self.marks.why(self.ids[row, : self.count[row]]) or ("length" if last[i] else None)
-            self.open[row] = self.stops[row] is None
-
-    def result(self, row: int, trajectory: Trajectory, text: str) -> Trajectory:
-        ids, raw, sampled = (x[row, : self.count[row]].copy() for x in (self.ids, self.raw, self.sampled))
-        return trajectory.plus(Turn(self.policy.name, ids, raw, sampled, text, step=self.policy.step), self.stops[row])

@@ -8,18 +8,17 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from ..core import Batch, Outputs, RewardlabError, Sampling, Trajectory
 from ..kit.machine import device_of, dtype_of, keep_freed_memory
-from .attention import causal_attention
 from .decode import generate
 from .head import per_token_losses, token_logprobs
+from .layout import Layout, layout
 from .llama_model import Llama, load_llama, save_llama
-from .packing import SCORE_TOKENS, by_tokens, pad, scatter, unflatten
+from .packing import scatter
 from .text import TextPolicy
 
 
@@ -88,69 +87,35 @@ class LlamaPolicy(TextPolicy):
         self.spent.generated += sum(map(len, done)) - sum(map(len, trajectories))
         return done
 
-    def score(self, trajectories: Sequence[Trajectory]) -> list[np.ndarray]:
-        """Log-prob of every position, (len,); 0 for the first, of which no model speaks."""
-        self.spent.scored += sum(map(len, trajectories))
-        found: list[np.ndarray] = [np.zeros(0, np.float32)] * len(trajectories)
-        with torch.no_grad():
-            for part in by_tokens([len(t) for t in trajectories], SCORE_TOKENS):
-                ids, length = pad([trajectories[i].ids for i in part], self.device)
-                mask = torch.arange(ids.shape[1], device=self.device) < length[:, None]
-                out = self._forward(ids, length, mask, ("logprobs",), ())
-                assert out.logprobs is not None
-                table = out.logprobs.cpu().numpy()
-                for row, i in enumerate(part):
-                    found[i] = table[row, : len(trajectories[i])]
-        return found
-
     def evaluate(self, batch: Batch, wants: Sequence[str] = ("logprobs",), per_token: Sequence[Any] = ()) -> Outputs:
         """Log-probs and entropies where `batch.mask`, values and hidden states everywhere; (B, T), with gradient."""
         return self._forward(batch.ids, batch.length, batch.mask, wants, per_token)
 
-    def _forward(self, ids: Tensor, length: Tensor, mask: Tensor, wants: Sequence[str], per_token: Sequence[Any]) -> Outputs:
+    def _forward(self, ids: Tensor, length: Tensor, mask: Tensor, wants: Sequence[str], per_token: Sequence[Any] = ()) -> Outputs:
         w = self.weights()
-        rows, width = ids.shape
-        real = (torch.arange(width, device=ids.device) < length[:, None]).view(-1)
-        where = None if bool(real.all()) else real.nonzero().squeeze(1)
-        positions = torch.arange(width, device=ids.device).repeat(rows)
-        flat = ids.reshape(-1)
-        if where is not None:
-            flat, positions = flat[where], positions[where]
-        hidden = self.model.trunk(w, flat, positions, _Causal(rows, width, where))
+        tokens = layout(ids, length, mask)
+        hidden = self.model.trunk(w, tokens.ids, tokens.positions, tokens.attend)
         out = Outputs()
         if "value" in wants:
             if self.model.value_head is None:
                 raise RewardlabError(f"the model {self.name!r} has no value head")
-            out.value = unflatten(F.linear(hidden, w.value_head).squeeze(-1).float(), where, rows, width)
+            out.value = tokens.table(F.linear(hidden, w.value_head).squeeze(-1).float())
         if "hidden" in wants:
-            out.hidden = unflatten(hidden.float(), where, rows, width)
+            out.hidden = tokens.table(hidden.float())
         if "logprobs" in wants or "entropy" in wants or per_token:
-            self._head(out, w, hidden, flat, mask, where, per_token)
+            self._head(out, w, hidden, tokens, ids, mask, per_token)
         return out
 
-    def _head(self, out: Outputs, w, hidden: Tensor, flat: Tensor, mask: Tensor, where: Tensor | None, per_token) -> None:
+    def _head(self, out: Outputs, w, hidden: Tensor, tokens: Layout, ids: Tensor, mask: Tensor, per_token) -> None:
         """Fill in what the vocabulary head says, at decided positions only."""
         rows, width = mask.shape
         decided = mask.clone()
         decided[:, 0] = False
-        target = (decided.view(-1) if where is None else decided.view(-1)[where]).nonzero().squeeze(1)
-        place = target if where is None else where[target]
-        h, ids = hidden[target - 1], flat[target]
-        logprobs, entropy = token_logprobs(h, w.head, ids)
+        place = decided.view(-1).nonzero().squeeze(1)
+        h, chosen = hidden.index_select(0, tokens.flat_of(place - 1)), ids.reshape(-1)[place]
+        logprobs, entropy = token_logprobs(h, w.head, chosen)
         out.logprobs = scatter(logprobs, place, rows, width)
         out.entropy = scatter(entropy, place, rows, width)
         if per_token:
-            extra = per_token_losses(h, w.head, ids, per_token)
+            extra = per_token_losses(h, w.head, chosen, per_token)
             out.extra = {k: scatter(v, place, rows, width) for k, v in extra.items()}
-
-
-class _Causal:
-    """Attention of whole texts: flat tokens are laid out in rows for attention alone, and flattened again."""
-
-    def __init__(self, rows: int, width: int, where: Tensor | None):
-        self.rows, self.width, self.where = rows, width, where
-
-    def __call__(self, layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        a = causal_attention(*(unflatten(x, self.where, self.rows, self.width) for x in (q, k, v)))
-        a = a.reshape(self.rows * self.width, *a.shape[2:])
-        return a if self.where is None else a[self.where]

@@ -147,9 +147,28 @@ class Llama(nn.Module):
             a = attend(i, qk[:, : s.heads], qk[:, s.heads :], v)
             x = x + F.linear(a.reshape(-1, s.heads * s.head_dim), layer.out)
             h = F.rms_norm(x, (s.hidden,), layer.mlp_norm, s.eps)
-            gate, up = F.linear(h, layer.gate_up).chunk(2, -1)
-            x = x + F.linear(F.silu(gate) * up, layer.down)
+            x = x + GatedMlp.apply(h, layer.gate_up, layer.down)
         return F.rms_norm(x, (s.hidden,), w.norm, s.eps)
+
+
+class GatedMlp(torch.autograd.Function):
+    """(n, hidden) -> (n, hidden): down (silu(gate h) * up h). Keeps gate h and up h; their product is made again going back."""
+
+    @staticmethod
+    def forward(ctx, h: Tensor, gate_up: Tensor, down: Tensor) -> Tensor:
+        both = F.linear(h, gate_up)
+        ctx.save_for_backward(h, gate_up, down, both)
+        gate, up = both.chunk(2, -1)
+        return F.linear(F.silu(gate).mul_(up), down)
+
+    @staticmethod
+    def backward(ctx, g: Tensor) -> tuple[Tensor, Tensor | None, Tensor | None]:  # type: ignore[override]
+        h, gate_up, down, both = ctx.saved_tensors
+        gate, up = both.chunk(2, -1)
+        silu, g_product = F.silu(gate), g @ down
+        g_down = g.T @ (silu * up) if ctx.needs_input_grad[2] else None
+        g_both = torch.cat((torch.ops.aten.silu_backward(g_product * up, gate), g_product * silu), -1)
+        return g_both @ gate_up, g_both.T @ h if ctx.needs_input_grad[1] else None, g_down
 
 
 def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:

@@ -6,14 +6,16 @@ import torch
 from torch import Tensor
 
 from ..core import Sampling
+from .scripting import scripted
 
-BLOCK = 128
 
+def draw(logits: Tensor, sampling: Sampling, uniform: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """(ids, raw log-probs, sampled log-probs), each (n,), from float32 logits (n, V). Overwrites `logits`.
 
-def draw(logits: Tensor, sampling: Sampling, rng: torch.Generator) -> tuple[Tensor, Tensor, Tensor]:
-    """(ids, raw log-probs, sampled log-probs), each (n,), from float32 logits (n, V). Overwrites `logits`."""
+    uniform: (n,) float64 in [0, 1), what chance says for each row.
+    """
     if sampling.raw:
-        ids, logp = _inverse_cdf(logits, rng)
+        ids, logp = scripted(inverse_cdf, logits.device.type)(logits, uniform)
         return ids, logp, logp
     if sampling.temperature == 0:
         ids = logits.argmax(1)
@@ -21,7 +23,7 @@ def draw(logits: Tensor, sampling: Sampling, rng: torch.Generator) -> tuple[Tens
         return ids, raw, torch.zeros_like(raw)
     normaliser = logits.logsumexp(1)
     warped = warp(logits.clone(), sampling)
-    ids, sampled = _inverse_cdf(warped, rng)
+    ids, sampled = scripted(inverse_cdf, logits.device.type)(warped, uniform)
     return ids, logits.gather(1, ids[:, None]).squeeze(1) - normaliser, sampled
 
 
@@ -39,26 +41,26 @@ def warp(logits: Tensor, sampling: Sampling) -> Tensor:
     return logits
 
 
-def _inverse_cdf(logits: Tensor, rng: torch.Generator) -> tuple[Tensor, Tensor]:
-    """One uniform per row through the inverse CDF, found block by block.
+def inverse_cdf(logits: Tensor, uniform: Tensor, size: int = 128) -> tuple[Tensor, Tensor]:
+    """(ids, log-probs): one uniform per row through the inverse CDF, found block by block of `size` entries.
 
     torch.multinomial draws a number per vocabulary entry; at 49k entries that costs more than a small model's layers.
     """
     top = logits.amax(1, keepdim=True)
     p = (logits - top).exp_()
     n, vocab = p.shape
-    if vocab % BLOCK:
-        p = torch.nn.functional.pad(p, (0, BLOCK - vocab % BLOCK))
-    blocks = p.view(n, -1, BLOCK)
+    if vocab % size:
+        p = torch.nn.functional.pad(p, (0, size - vocab % size))
+    blocks = p.view(n, -1, size)
     ends = blocks.sum(2, dtype=torch.float64).cumsum(1)
     total = ends[:, -1:]
-    u = torch.rand((n, 1), generator=rng, dtype=torch.float64, device=rng.device).to(logits.device) * total
+    u = uniform.to(logits.device)[:, None] * total
     block = torch.searchsorted(ends, u, right=True).clamp_(max=ends.shape[1] - 1)
     before = torch.where(block > 0, ends.gather(1, (block - 1).clamp(min=0)), 0.0)
-    inside = blocks.gather(1, block[:, :, None].expand(-1, -1, BLOCK)).squeeze(1)
+    inside = blocks.gather(1, block[:, :, None].expand(-1, -1, size)).squeeze(1)
     steps = inside.double().cumsum(1)
     within = torch.searchsorted(steps, (u - before).clamp(min=0), right=True)
-    last = BLOCK - 1 - (inside > 0).flip(1).int().argmax(1, keepdim=True)
-    ids = block * BLOCK + torch.minimum(within, last)
+    last = size - 1 - (inside > 0).flip(1).int().argmax(1, keepdim=True)
+    ids = block * size + torch.minimum(within, last)
     logp = (p.gather(1, ids).double() / total).log()
     return ids.squeeze(1), logp.squeeze(1).float()

@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
-from ..core import Message, Policy, RewardlabError, Spent, Trajectory, Turn
+from ..core import Message, Outputs, Policy, RewardlabError, Spent, Trajectory, Turn
+from .packing import SCORE_TOKENS, by_tokens, pad
 
 
 class TextPolicy:
-    """Base of the text policies. Subclasses add `extend` and `evaluate`."""
+    """Base of the text policies. Subclasses add `extend`, `evaluate` and `_forward`."""
 
     name = "policy"
     step = 0
@@ -74,6 +76,25 @@ class TextPolicy:
 
     def _encode(self, text: str) -> list[int]:
         return self.tokenizer(text, add_special_tokens=not self.tokenizer.chat_template)["input_ids"]
+
+    # ---- log-probs ---------------------------------------------------------------------------------------------------
+
+    @torch.no_grad()
+    def score(self, trajectories: Sequence[Trajectory]) -> list[np.ndarray]:
+        """Log-prob of every position, (len,); 0 for the first, of which no model speaks."""
+        self.spent.scored += sum(map(len, trajectories))
+        found: list[np.ndarray] = [np.zeros(0, np.float32)] * len(trajectories)
+        for part in by_tokens([len(t) for t in trajectories], SCORE_TOKENS):
+            ids, length = pad([trajectories[i].ids for i in part], self.device)
+            real = torch.arange(ids.shape[1], device=self.device) < length[:, None]
+            table = self._forward(ids, length, real, ("logprobs",)).logprobs.cpu().numpy()
+            for row, i in enumerate(part):
+                found[i] = table[row, : len(trajectories[i])]
+        return found
+
+    def _forward(self, ids: Tensor, length: Tensor, mask: Tensor, wants: Sequence[str], per_token: Sequence[Any] = ()) -> Outputs:
+        """What the model says of rows of ids (B, T): log-probs and entropies where `mask`, values and hidden states everywhere."""
+        raise NotImplementedError
 
     # ---- tokens to text ----------------------------------------------------------------------------------------------
 
