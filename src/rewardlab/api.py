@@ -30,6 +30,8 @@ from .kit.files import new_folder, sweep, write_json
 from .kit.sources import Shuffled
 from .models import Policy, lasting, learner_model, load_policy
 
+ENDLESS = 10**6
+
 
 @dataclass(frozen=True)
 class Result:
@@ -43,15 +45,14 @@ class Result:
 def train(
     recipe: Recipe | str, model: str | Policy | None = None, task: Task | str = "arithmetic", *,
     steps: int | None = None, budget: int | None = None, start: int = 0, seed: int = 0, out: Path | str | None = None,
-    device: str = "auto", dtype: str = "auto",
-    max_new: int | None = None, eval_every: int = 10, eval_problems: int = 200, checkpoint_every: int = 10,
-    micro_tokens: int | None = None, lora_rank: int | None = None, method: str | None = None,
+    device: str = "auto", dtype: str = "auto", max_new: int | None = None, eval_every: int = 10, eval_problems: int = 200,
+    checkpoint_every: int = 10, micro_tokens: int | None = None, lora_rank: int | None = None, method: str | None = None,
     settings: Mapping[str, Any] | None = None,
 ) -> Result:  # fmt: skip
     """Train a policy by a recipe (or a method's name) and write everything into a run folder.
 
-    model: None is the small policy that the task is played with.  budget: tokens generated and scored by all models at which
-    training ends before `steps`.  start: position in the training data to begin at.
+    model: None is the small policy that the task is played with.  steps: 100, or as many as the budget allows.  budget: tokens
+    generated and scored by all models at which training ends.  start: position in the training data to begin at.
     """
     recipe, task = _recipe(recipe, settings), _task(task)
     model = task.model if model is None else model
@@ -59,7 +60,7 @@ def train(
         raise RewardlabError(f"{recipe.name} is a study and trains no policy; run it with: rewardlab study {recipe.name}")
     method = method or recipe.name or "recipe"
     given = Settings(
-        steps=steps or Settings.steps, seed=seed, eval_every=eval_every, eval_problems=eval_problems,
+        steps=steps or (ENDLESS if budget else Settings.steps), seed=seed, eval_every=eval_every, eval_problems=eval_problems,
         checkpoint_every=checkpoint_every, record_every=eval_every, micro_tokens=micro_tokens or Settings.micro_tokens,
         budget=budget, start=start,
     )  # fmt: skip
@@ -69,11 +70,8 @@ def train(
         policy = load_policy(model, device, dtype, lora_rank, task) if isinstance(model, str) else model
         run = _start(recipe, policy, task, given, max_new)
         config = {
-            "name": folder.name, "method": method, "task": task.name,
-            "model": lasting(model) if isinstance(model, str) else "given", "device": device, "dtype": dtype,
-            "lora_rank": lora_rank, "seed": seed, "steps": given.steps, "max_new": run.max_new,
-            "params": sum(p.numel() for p in policy.parameters()), "formula": str(recipe), "recipe": recipe.to_json(),
-            "source": task.source and dict(task.source), "settings": asdict(given), "versions": versions(),
+            "name": folder.name, "method": method, "model": lasting(model) if isinstance(model, str) else "given",
+            "device": device, "dtype": dtype, "lora_rank": lora_rank, **_config_of(recipe, run, task, given),
         }  # fmt: skip
         if distributed.first():
             write_json(folder / "config.json", config)
@@ -201,6 +199,14 @@ def export(run: Path | str, out: Path | str, last: bool = False) -> dict[str, An
 
 
 # ---- within ----------------------------------------------------------------------------------------------------------
+
+
+def _config_of(recipe: Recipe, run: Run, task: Task, given: Settings) -> dict[str, Any]:
+    return {
+        "task": task.name, "seed": given.seed, "steps": given.steps, "max_new": run.max_new,
+        "params": sum(p.numel() for p in run.policy.parameters()), "formula": str(recipe), "recipe": recipe.to_json(),
+        "source": task.source and dict(task.source), "settings": asdict(given), "versions": versions(),
+    }  # fmt: skip
 
 
 def _recipe(recipe: Recipe | str, settings: Mapping[str, Any] | None = None) -> Recipe:
