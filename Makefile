@@ -6,7 +6,7 @@ RUN := $(VENV)/bin/python
 TORCH ?= torch==2.13.0
 export TOKENIZERS_PARALLELISM = false
 
-.PHONY: demo test setup bench lint index clean
+.PHONY: demo test setup bench lint index docs clean
 
 # What a user needs. The CPU build of PyTorch is enough; set TORCH=torch to take your platform's own build.
 $(VENV)/.installed: pyproject.toml
@@ -28,6 +28,7 @@ setup: $(VENV)/.developer
 
 test: setup lint
 	$(RUN) -m rewardlab.index --check
+	$(RUN) -m rewardlab.proof.methods_doc --check
 	$(RUN) -m pytest -n 2
 
 lint: setup
@@ -37,6 +38,9 @@ lint: setup
 
 index: setup
 	$(RUN) -m rewardlab.index --write
+
+docs: setup
+	$(RUN) -m rewardlab.proof.methods_doc --write
 
 bench: setup
 	$(VENV)/bin/rewardlab bench

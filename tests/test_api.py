@@ -180,7 +180,11 @@ def test_a_budget_ends_training_and_counts_all_that_models_read_and_write(policy
 def test_training_may_begin_anywhere_in_the_data(policy, tmp_path):
     seen = []
 
-    source = type("Source", (), {"__getitem__": lambda self, i: (seen.append(i), own_task().train[0])[1]})()
-    train(build("grpo", {"n": 2, "problems": 2}), policy.copy("policy"), replace(own_task(), train=source), steps=1, start=40, max_new=4,
-          out=tmp_path / "run", eval_problems=2)  # fmt: skip
+    class Source:
+        def __getitem__(self, position):
+            seen.append(position)
+            return own_task().train[0]
+
+    recipe, given = build("grpo", {"n": 2, "problems": 2}), {"max_new": 4, "eval_problems": 2, "out": tmp_path / "run"}
+    train(recipe, policy.copy("policy"), replace(own_task(), train=Source()), steps=1, start=40, **given)
     assert seen == [40, 41]

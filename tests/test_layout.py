@@ -15,7 +15,7 @@ MAY_IMPORT = {
     "kit": {"core", "kit"},
     **{part: {"core", "kit", part} for part in PARTS},
     "engine": {"core", "kit", "engine"},
-    "engines": {"core", "kit", "engines"},
+    "engines": {"core", "kit", "engine", "engines", "policies", "models"},
     "methods": {"core", "kit", "methods.baselines", *PARTS},
 }
 LIMITS = {"method file": 120, "module": 300, "function": 40}

@@ -65,7 +65,7 @@ def train(
         budget=budget, start=start,
     )  # fmt: skip
     distributed.begin()
-    folder = distributed.shared(_new_run_folder(out, f"{method}-{task.name}-s{seed}") if distributed.first() else None)
+    folder = distributed.shared(lambda: _new_run_folder(out, f"{method}-{task.name}-s{seed}"))
     try:
         policy = load_policy(model, device, dtype, lora_rank, task) if isinstance(model, str) else model
         run = _start(recipe, policy, task, given, max_new)

@@ -4,8 +4,8 @@ rewardlab reproduce dr_grpo
 rewardlab reproduce dr_grpo --seeds 3 --dev
 rewardlab reproduce --all
 
-A claim holds when at least 5 pairs were run, the 95% t interval of their effects lies above 0, and the mean effect reaches the
-margin that was fixed beforehand. It does not hold when the interval lies below the margin. Anything else is too noisy to say.
+A claim holds when the 95% t interval of the paired effects lies above 0, and their mean reaches the margin that was fixed
+beforehand. It does not hold when the interval lies below the margin. Anything else is too noisy to say, as are fewer than 5 pairs.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def flags(parser: argparse.ArgumentParser) -> None:
     which = parser.add_mutually_exclusive_group(required=True)
     which.add_argument("method", nargs="?", metavar="METHOD", help="a method with a claim")
     which.add_argument("--all", action="store_true", help="every claim that was not run since its method's file last changed")
-    parser.add_argument("--seeds", type=shared.count, default=5, metavar="N", help="pairs of runs (default 5, the least for a verdict)")
+    parser.add_argument("--seeds", type=shared.count, default=5, metavar="N", help="pairs (default 5, the least for a verdict)")
     parser.add_argument("--dev", action="store_true", help="seeds from 0 instead of 100, and no record: for trying things out")
     parser.add_argument("--jobs", type=shared.count, metavar="N", help="runs at a time (default: as many as there are cores)")
 

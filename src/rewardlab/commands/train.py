@@ -3,6 +3,7 @@
   rewardlab train grpo --task arithmetic --steps 40 --n 8 --lr 1e-4
   rewardlab train grpo --task mine.jsonl --prompt-column question --answer-column answer --reward mine.py:score
   rewardlab train --resume runs/mine
+  rewardlab train grpo --task arithmetic --engine trl --model hf:FOLDER --trl per_device_train_batch_size=8
 
 Methods stack (grpo+a+b). Their settings are flags: `rewardlab show METHOD` lists them.
 """
@@ -10,7 +11,9 @@ Methods stack (grpo+a+b). Their settings are flags: `rewardlab show METHOD` list
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import functools
+import json
 import operator
 from collections.abc import Mapping
 from pathlib import Path
@@ -39,6 +42,10 @@ def flags(parser: argparse.ArgumentParser) -> None:
     text = "FILE.py:function or the name of a reward, in place of the method's own; several are summed"
     parser.add_argument("--reward", action="append", default=[], metavar="REWARD", help=text)
     parser.add_argument("--dry-run", action="store_true", help="only say what it needs: columns, tokens, memory")
+    other = parser.add_argument_group("another engine")
+    other.add_argument("--engine", choices=("embedded", "trl"), default="embedded", help="what trains (default: embedded)")
+    text = "a field of TRL's GRPOConfig that the recipe does not decide, such as bf16=true"
+    other.add_argument("--trl", action="append", default=[], metavar="FIELD=VALUE", help=text)
     often = parser.add_argument_group("how often, how much")
     often.add_argument("--eval-every", type=count, default=10, metavar="N", help="steps between evaluations")
     often.add_argument("--eval-problems", type=count, default=200, metavar="N", help="held-out problems per evaluation")
@@ -52,9 +59,16 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     asked = {} if args.resume else request(args)
 
     from rewardlab import api
+    from rewardlab.core import RewardlabError
 
     if args.dry_run:
         return api.plan(**asked)
+    if args.resume:
+        refuse_foreign(args.resume)
+    if args.engine == "trl":
+        return through_trl(args, **asked)
+    if args.trl:
+        raise RewardlabError("--trl sets up TRL; give --engine trl too")
     result = api.resume(args.resume) if args.resume else api.train(**asked)
     return {"out": str(result.out), **result.summary}
 
@@ -71,6 +85,46 @@ def show(document: Mapping[str, Any]) -> None:
     memory = {"memory": f"{document['memory_bytes'] / 2**30:.2f} GiB"} if "memory_bytes" in document else {}
     rest = {k: v for k, v in document.items() if k not in ("formula", "memory_bytes")}
     facts({k.replace("_", " "): v for k, v in (rest | memory).items()})
+
+
+def through_trl(args: argparse.Namespace, recipe: Any, task: Any, **asked: Any) -> dict[str, Any]:
+    """Train by the TRL engine, into a run folder like any other."""
+    from rewardlab import api, index
+    from rewardlab.core import RewardlabError
+    from rewardlab.engine.ops import Settings
+    from rewardlab.engines import trl
+
+    method = args.method.replace("/", "-")
+    out = args.out or Path("runs") / f"{method}-{task.name}-trl-s{args.seed}"
+    if (out / "config.json").exists():
+        raise RewardlabError(f"{out} already holds a run; choose another --out")
+    model = args.model or task.model
+    given = Settings(
+        steps=args.steps or Settings.steps, seed=args.seed, eval_every=args.eval_every, eval_problems=args.eval_problems,
+        record_every=args.eval_every, micro_tokens=args.micro_tokens or Settings.micro_tokens,
+    )  # fmt: skip
+    about = {
+        "name": out.name, "method": args.method, "task": task.name, "model": model, "seed": args.seed, "steps": given.steps,
+        "formula": str(recipe), "recipe": recipe.to_json(), "source": task.source and dict(task.source),
+        "settings": dataclasses.asdict(given), "versions": api.versions() | trl.versions(),
+    }  # fmt: skip
+    fields = dict(word.split("=", 1) if "=" in word else (word, "true") for word in args.trl)
+    fields = {name: index.parse_value(value) for name, value in fields.items()}
+    if args.device == "cpu":
+        fields["use_cpu"] = True
+    if args.dtype != "auto":
+        fields["bf16"] = args.dtype == "bfloat16"
+    how = {"max_new": args.max_new, "lora_rank": args.lora_rank, "verify": index.part("rewards", task.verifier)}
+    return {"out": str(out), **trl.train(recipe, model, task, given, out, about, **how, **fields)}
+
+
+def refuse_foreign(folder: Path) -> None:
+    """A run that another engine began cannot be gone on with here."""
+    from rewardlab.core import RewardlabError
+
+    config = folder / "config.json"
+    if config.is_file() and json.loads(config.read_text()).get("engine", "embedded") != "embedded":
+        raise RewardlabError(f"{folder} was trained through TRL and cannot be resumed; begin anew from {folder / 'model'}")
 
 
 def refuse_besides_resume(args: argparse.Namespace) -> None:

@@ -62,3 +62,26 @@ def whiten(a: Tensor, batch: Batch, run: Run, *, eps: float = 1e-8) -> Tensor:
     if chosen.numel() < 2:
         return a
     return torch.where(where, (a - chosen.mean()) / (chosen.var() + eps).sqrt(), 0.0)
+
+
+@credit
+def whiten_events(a: Tensor, batch: Batch, run: Run, *, eps: float = 1e-8) -> Tensor:
+    """Zero mean and unit variance over the events of the whole batch: every reply counts once, however long it is."""
+    chosen = a[batch.given]
+    if chosen.numel() < 2:
+        return a
+    return torch.where(batch.given, (a - chosen.mean()) / (chosen.var() + eps).sqrt(), 0.0)
+
+
+@credit
+def less_mean_of_others(a: Tensor, batch: Batch, run: Run) -> Tensor:
+    """Subtract from every event what the mean event of the group's other rows is, each row counting once.
+
+    `leave_one_out` counts every event once instead, so that rows of many steps weigh more. A row with no others keeps no credit.
+    """
+    count = batch.given.sum(1)
+    mean = torch.where(batch.given, a, 0.0).sum(1) / count.clamp(min=1)
+    rows = (count > 0).float()
+    others = group_sums(rows[:, None], batch)[batch.group] - rows
+    baseline = (group_sums(mean[:, None], batch)[batch.group] - mean) / others.clamp(min=1)
+    return torch.where(batch.given & (others > 0)[:, None], a - baseline[:, None], 0.0)

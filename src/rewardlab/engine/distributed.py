@@ -67,11 +67,11 @@ def gathered(value: T) -> list[T]:
     return found
 
 
-def shared(value: T) -> T:
-    """The first process's value."""
+def shared(make: Callable[[], T]) -> T:
+    """What the first process makes, given to all."""
     if world() == 1:
-        return value
-    box = [value]
+        return make()
+    box: list[Any] = [make() if first() else None]
     dist.broadcast_object_list(box)
     return box[0]
 

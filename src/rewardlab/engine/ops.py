@@ -26,7 +26,7 @@ from ..core import (
     seed_of,
 )  # fmt: skip
 from . import collate as collating
-from .distributed import first, rank, shared, spread
+from .distributed import rank, shared, spread
 from .update import Learning, new_optimiser, update
 
 
@@ -94,7 +94,7 @@ class Ops:
         with self.timed("generate"):
             # what remembers, or looks across problems, cannot be shared out
             if part.traits.get("whole"):
-                return shared(part(problems, run) if first() else None)
+                return shared(lambda: part(problems, run))
             return spread(lambda share: part(share, run), problems)
 
     def score(self, groups: list[Group], recipe: Recipe | None = None) -> Scores | None:
@@ -103,7 +103,7 @@ class Ops:
         if part is None:
             return None
         with self.timed("reward"):
-            scores = shared(part(groups, self.run) if first() else None)
+            scores = shared(lambda: part(groups, self.run))
             check_finite(groups, scores, str(part))
             if recipe is None or recipe is self.recipe:
                 self._watch(groups, scores)

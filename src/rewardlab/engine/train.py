@@ -55,7 +55,7 @@ def _due(run: Run, every: int) -> bool:
 
 def _evaluate(ops: Ops, recorder: Recorder) -> dict[str, float]:
     """Measure on held-out problems; the first number named decides which model is kept as the best."""
-    found = shared(ops.evaluate() if first() else {})
+    found = shared(ops.evaluate)
     if found and first():
         recorder.keep_best(next(iter(found.values())), _main_model(ops))
     return found

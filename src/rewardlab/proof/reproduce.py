@@ -17,12 +17,11 @@ from ..kit.progress import Bar, console
 from ..models import load_policy
 from . import results
 from .runs import Done, Job, as_plain, kind_of, number, run
-from .verdict import verdict
+from .verdict import INCOMPLETE, verdict
 from .workers import Failed, run_all
 
 SEEDS = range(100, 105)
 DEVELOPMENT = 100  # seeds below this are for development, and leave no record
-INCOMPLETE = "incomplete"
 
 Record = dict[str, Any]
 Outcomes = list[Done | Failed]
@@ -98,10 +97,11 @@ def run_pairs(name: str, claim: Claim, seeds: Sequence[int], jobs: int | None = 
 
 
 def judge(name: str, claim: Claim, method: Outcomes, baseline: Outcomes) -> Record:
-    """effects (None where a run of the pair failed), their mean with its interval, and the verdict."""
+    """effects (None where a run of the pair failed or measured no finite number), their mean with its interval, the verdict."""
     sign = 1.0 if claim.direction == "higher" else -1.0
     others = baseline if claim.versus else method
-    effects = [_effect(name, claim, mine, other, sign) for mine, other in zip(method, others, strict=True)]
+    effects = [_effect(name, claim, mine, other) for mine, other in zip(method, others, strict=True)]
+    effects = [None if e is None or not math.isfinite(e) else sign * e for e in effects]
     known = [e for e in effects if e is not None]
     found = verdict(known, claim.margin)
     whole = len(known) == len(effects)
@@ -113,27 +113,37 @@ def judge(name: str, claim: Claim, method: Outcomes, baseline: Outcomes) -> Reco
     }
 
 
-def _effect(name: str, claim: Claim, mine: Done | Failed, other: Done | Failed, sign: float) -> float | None:
+def _effect(name: str, claim: Claim, mine: Done | Failed, other: Done | Failed) -> float | None:
+    """What the number of a run exceeds the other's by, None where a run failed."""
     if isinstance(mine, Failed) or isinstance(other, Failed):
         return None
     reached = number(mine.numbers, claim.measure, name)
     if claim.versus:
-        return sign * (reached - number(other.numbers, claim.measure, claim.versus))
-    return sign * (reached - (number(mine.numbers, claim.against, name) if claim.against else 0.0))
+        return reached - number(other.numbers, claim.measure, claim.versus)
+    return reached - (number(mine.numbers, claim.against, name) if claim.against else 0.0)
 
 
 def _watch(what: str, asked: list[Job], jobs: int | None, measures: list[str]) -> Iterator[tuple[int, Done | Failed]]:
-    """Run jobs under a progress bar; tell of a failure at once, and stop at a number that is not measured."""
+    """Run jobs under a progress bar, and tell of a failure at once."""
     with Bar(what, len(asked)) as bar, closing(run_all(run, asked, jobs)) as outcomes:
         for i, outcome in outcomes:
             job = asked[i]
             if isinstance(outcome, Failed):
                 console.print(f"{job.method}, seed {job.seed}, failed: {outcome.error}", style="red", markup=False, highlight=False)
             else:
-                for measure in measures:
-                    number(outcome.numbers, measure, job.method)
+                _look_at(job, outcome, measures)
             bar.advance(f"{job.method}, seed {job.seed}")
             yield i, outcome
+
+
+def _look_at(job: Job, outcome: Done, measures: list[str]) -> None:
+    """Stop at a number that is not measured; tell of a budget that the run's steps did not use up."""
+    for measure in measures:
+        number(outcome.numbers, measure, job.method)
+    spent, steps = (int(outcome.numbers.get(name, 0)) for name in ("tokens", "steps"))
+    if steps and job.budget and spent < job.budget:
+        told = f"{job.method}, seed {job.seed}, ended after {steps} steps with {spent:,} of {job.budget:,} tokens spent"
+        console.print(told, markup=False, highlight=False)
 
 
 def _make_ready(claim: Claim, methods: list[str]) -> None:
@@ -149,7 +159,7 @@ def _recorded(seeds: Sequence[int]) -> bool:
         raise RewardlabError("there are no seeds to run on")
     low, high = min(seeds), max(seeds)
     if low < DEVELOPMENT <= high:
-        raise RewardlabError(f"seeds {low} to {high} mix development (below {DEVELOPMENT}) with reproduction; take one or the other")
+        raise RewardlabError(f"seeds {low} to {high} mix those for development, below {DEVELOPMENT}, with those for reproduction")
     return low >= DEVELOPMENT
 
 
@@ -169,4 +179,4 @@ def _spent(method: Outcomes, baseline: Outcomes) -> Record:
 
 
 def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
+    return float(f"{value:.7g}") if math.isfinite(value) else None

@@ -16,6 +16,8 @@ from typing import Any
 from .. import catalogue, index
 from ..core import Claim, Part, RewardlabError
 from ..kit.files import write_json
+from .verdict import INCOMPLETE
+from .workers import cores
 
 Record = dict[str, Any]
 
@@ -73,11 +75,11 @@ def fresh(name: str, claim: Claim, where: Path) -> bool:
         return False
     last = record["runs"][-1]
     same = last["claim"] == as_record(claim) and last["code"]["method"] == catalogue.hash_of(index.file_of(name))
-    return same and last["verdict"] != "incomplete"
+    return same and last["verdict"] != INCOMPLETE
 
 
 def machine() -> Record:
-    return {"system": platform.system(), "processor": _processor(), "cores": len(os.sched_getaffinity(0))}
+    return {"system": platform.system(), "processor": _processor(), "cores": cores()}
 
 
 def _processor() -> str:

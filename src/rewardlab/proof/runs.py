@@ -17,6 +17,7 @@ from ..engine.record import read_metrics
 APART = 10_000  # positions in the training data between the starts of neighbouring seeds
 LAST = 0.25  # share of the steps that a number `train.X` is the mean of
 BESIDES = ("n", "ci95")
+COUNTERS = ("step", "tokens")
 
 Numbers = dict[str, float]
 
@@ -116,7 +117,7 @@ def _in_training(lines: list[dict[str, Any]]) -> Numbers:
     """`train.X`: the mean of what training logged as X over the last quarter of its steps."""
     logged = [line for line in lines if line["step"] > 0]
     late = logged[-max(1, round(len(logged) * LAST)) :] if logged else []
-    names = dict.fromkeys(k for line in late for k in line if k != "step" and not k.startswith(("eval/", "seconds/")))
+    names = dict.fromkeys(k for line in late for k in line if k not in COUNTERS and not k.startswith(("eval/", "seconds/")))
     values = {name: [line[name] for line in late if line.get(name) is not None] for name in names}
     return {f"train.{name}": sum(v) / len(v) for name, v in values.items() if v}
 

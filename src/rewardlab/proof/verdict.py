@@ -13,6 +13,7 @@ PAIRS = 5
 ROUNDING = 1e-12  # a margin met exactly must not fail, and a zero not succeed, by the last bit of a difference
 
 HOLDS, FAILS, NOISY = "holds", "does not hold", "too noisy"
+INCOMPLETE = "incomplete"  # a run failed, so that there is no verdict
 
 
 @dataclass(frozen=True)
@@ -28,12 +29,16 @@ class Verdict:
 def verdict(effects: Sequence[float], margin: float) -> Verdict:
     """Judge paired effects, positive where they speak for the claim, by the least effect that counts.
 
-    holds: at least 5 pairs, the interval lies above 0, and the mean reaches the margin;  does not hold: the interval lies
-    below the margin;  too noisy: anything else.
+    holds: the interval lies above 0, and the mean reaches the margin;  does not hold: the interval lies below the margin;
+    too noisy: anything else, and always with fewer than 5 pairs.
+
+    Of claims without any effect at most 2.5% hold, as long as effects scatter evenly to both sides. Where one side's runs
+    mostly agree and now and then collapse, five pairs can miss the collapse, and the share is higher.
     """
     values = np.asarray(effects, float)
     mean, low, high = (float(x) for x in interval(values))
-    word = HOLDS if bool(holds(values, margin)) else FAILS if high < margin - ROUNDING else NOISY
+    missed = len(values) >= PAIRS and high < margin - ROUNDING
+    word = HOLDS if bool(holds(values, margin)) else FAILS if missed else NOISY
     return Verdict(mean, low, high, word)
 
 

@@ -6,8 +6,9 @@ import contextlib
 import multiprocessing
 import os
 import signal
+import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
@@ -23,16 +24,18 @@ class Failed:
     error: str
 
 
-def run_all(work: Callable[[Any], Any], jobs: Sequence[Any], processes: int | None = None) -> Iterator[tuple[int, Any]]:
+def run_all(
+    work: Callable[[Any], Any], jobs: Sequence[Any], processes: int | None = None
+) -> Generator[tuple[int, Any], None, None]:
     """Do all jobs, and yield (position, result or Failed) as each ends.
 
     work: a function at the top of a module.  processes: how many at a time; None: as many as this process has cores.
-    Closing the iterator ends the processes.
+    Closing the generator ends the processes.
     """
     left = deque(enumerate(jobs))
     crew: dict[Connection, tuple[BaseProcess, int]] = {}
     try:
-        for _ in range(min(processes or len(os.sched_getaffinity(0)), len(jobs))):
+        for _ in range(min(processes or cores(), len(jobs))):
             _hand_out(crew, left, *_hire(work))
         while crew:
             for pipe in wait(list(crew)):
@@ -50,11 +53,16 @@ def run_all(work: Callable[[Any], Any], jobs: Sequence[Any], processes: int | No
             process.join()
 
 
+def cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def _hire(work: Callable[[Any], Any]) -> tuple[Connection, BaseProcess]:
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
-    process = context.Process(target=_serve, args=(theirs, work), daemon=True)
-    with _one_thread():
+    process = context.Process(target=_serve, args=(theirs, work))
+    with _one_thread(), _deaf():
         process.start()
     theirs.close()
     return ours, process
@@ -89,13 +97,24 @@ def _one_thread() -> Iterator[None]:
             os.environ.pop(name, None) if value is None else os.environ.update({name: value})
 
 
+@contextlib.contextmanager
+def _deaf() -> Iterator[None]:
+    """Processes started within do not hear Ctrl-C, which reaches all of a terminal's: this one answers it, by ending them."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def _serve(pipe: Connection, work: Callable[[Any], Any]) -> None:
     import torch
 
     from ..kit import progress
 
-    # Ctrl-C reaches every process of a terminal: the parent answers it, by ending this one
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     torch.set_num_threads(1)
     progress.console.quiet = True
     # the parent's stdout is a document

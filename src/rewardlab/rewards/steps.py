@@ -12,8 +12,8 @@ _EQUATION = re.compile(r"(-?[0-9]{1,9})([-+*/])(-?[0-9]{1,9})=(-?[0-9]{1,9})")
 
 
 @reward(steps=True)
-def correct_steps(trajectory: Trajectory, *, splitter: str = "newline") -> list[tuple[int, float]] | Score:
-    """1 at the end of each right step, 0 at the others, for problems whose meta["steps"] are equations "7+5=12".
+def correct_steps(trajectory: Trajectory, *, splitter: str = "newline", wrong: float = 0.0) -> list[tuple[int, float]] | Score:
+    """1 at the end of each right step, `wrong` at the others, for problems whose meta["steps"] are equations "7+5=12".
 
     A step is right if it is the next gold step (after the last of them, the answer), or a true equation that only says
     again what is known. No verdict where the problem has no steps, or where reply and token positions do not line up.
@@ -27,19 +27,19 @@ def correct_steps(trajectory: Trajectory, *, splitter: str = "newline") -> list[
     lines = [line for reply in trajectory.replies for line in cut(reply, splitter)]
     if len(lines) != len(trajectory.steps):
         return Score(None, why=f"{len(lines)} steps in the text, {len(trajectory.steps)} in the tokens: is it one splitter?")
-    rewards = _judge(lines, [*gold, f"Answer: {trajectory.problem.answer}"])
-    return list(zip(trajectory.steps, rewards, strict=True))
+    right = _judge(lines, [*gold, f"Answer: {trajectory.problem.answer}"])
+    return [(at, 1.0 if is_right else wrong) for at, is_right in zip(trajectory.steps, right, strict=True)]
 
 
-def _judge(lines: list[str], gold: list[str]) -> list[float]:
+def _judge(lines: list[str], gold: list[str]) -> list[bool]:
     ahead = [line.replace(" ", "") for line in gold]
-    known, rewards = _given(ahead), []
+    known, right = _given(ahead), []
     for line in (line.replace(" ", "") for line in lines):
         advances = bool(ahead) and line == ahead[0]
-        rewards.append(float(advances or _redundant(line, known)))
+        right.append(advances or _redundant(line, known))
         if advances and (match := _EQUATION.fullmatch(ahead.pop(0))):
             known.add(int(match[4]))
-    return rewards
+    return right
 
 
 def _given(gold: list[str]) -> set[int]:

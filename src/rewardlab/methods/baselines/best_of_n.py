@@ -21,6 +21,6 @@ def best_of_n(base: Recipe | None = None, *, n: int = 8, temperature: float = 1.
 
 claim = Claim(
     says="the best of n by score is right more often than a single draw",
-    versus=None, task="arithmetic", measure="accuracy", direction="higher", margin=0.05,
+    versus=None, task="arithmetic", measure="accuracy", direction="higher", margin=0.05, against="pass@1",
 )  # fmt: skip
 baseline = None

@@ -26,6 +26,7 @@ def bradley_terry(base: Recipe | None = None, *, reward_lr: float = 1e-3, proble
 
 claim = Claim(
     says="a reward model trained on pairs prefers the right reply of held-out pairs",
-    versus=None, task="preferences", measure="pair_accuracy", direction="higher", margin=0.2,
+    versus=None, task="preferences", measure="pair_accuracy", direction="higher", margin=0.2, budget=300_000,
+    against="before.pair_accuracy",
 )  # fmt: skip
 baseline = None

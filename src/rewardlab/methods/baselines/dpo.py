@@ -19,5 +19,5 @@ def dpo(base: Recipe | None = None, *, beta: float = 0.1, lr: float = 1e-4, prob
 
 claim = Claim(
     says="learning from pairs beats imitating the chosen replies alone, on the same pairs",
-    versus="sft", task="preferences", measure="pass@1", direction="higher", margin=0.0,
+    versus="sft", task="preferences", measure="pass@1", direction="higher", margin=0.0, budget=300_000,
 )  # fmt: skip

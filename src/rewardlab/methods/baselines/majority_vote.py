@@ -19,6 +19,6 @@ def majority_vote(base: Recipe | None = None, *, n: int = 8, temperature: float 
 
 claim = Claim(
     says="the majority answer is right more often than a single draw",
-    versus=None, task="arithmetic", measure="accuracy", direction="higher", margin=0.05,
+    versus=None, task="arithmetic", measure="accuracy", direction="higher", margin=0.05, against="pass@1",
 )  # fmt: skip
 baseline = None

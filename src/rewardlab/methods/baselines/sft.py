@@ -21,6 +21,7 @@ def sft(base: Recipe | None = None, *, field: str = "solution", lr: float = 1e-3
 
 claim = Claim(
     says="imitating right solutions raises pass@1 of a policy warmed up on careless ones",
-    versus=None, task="arithmetic", measure="pass@1", direction="higher", margin=0.1,
+    versus=None, task="arithmetic", measure="pass@1", direction="higher", margin=0.1, budget=300_000,
+    against="before.pass@1",
 )  # fmt: skip
 baseline = None

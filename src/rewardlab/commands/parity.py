@@ -1,0 +1,62 @@
+"""Compare one method on two engines: the embedded one and another, on one model and the same recorded replies.
+
+  rewardlab parity grpo --engine trl
+  torchrun --nproc-per-node 2 -m rewardlab parity grpo --engine trl --json
+
+Exit code 0: advantages, loss and gradient are equal to 1e-5. 1: they differ. 3: the engine cannot carry the method.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from . import flags as shared
+
+HELP = "compare a method's advantages, loss and gradient on two engines"
+SETTINGS = True
+CODES = {"equal": 0, "differs": 1, "cannot carry": 3}
+
+
+def flags(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("method", metavar="METHOD", help="a method, or several stacked: grpo+a+b")
+    parser.add_argument("--engine", choices=("trl",), default="trl", help="the engine compared with the embedded one")
+    shared.task_flags(parser)
+
+
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    from rewardlab import index
+    from rewardlab.engine import distributed
+    from rewardlab.engines import parity
+    from rewardlab.models import load_policy
+
+    distributed.begin()
+    recipe, _ = shared.load_recipe(args)
+    task = shared.load_task(args) if args.task else index.task(claimed(args.method))
+    with contextlib.redirect_stdout(sys.stderr):
+        return parity.compare(recipe, task, load_policy("untrained", task=task), index.part("rewards", task.verifier))
+
+
+def claimed(method: str) -> str:
+    """The task that the last of the stacked methods makes its claim on."""
+    from rewardlab import index
+
+    return index.module_of(method.split("+")[-1]).claim.task
+
+
+def show(document: Mapping[str, Any]) -> None:
+    from .tables import facts, heading, table
+
+    heading(f"{document['method']} on {document['engine']}: {document['verdict']}")
+    if document["why"]:
+        facts({"why": document["why"]})
+    if document["differences"]:
+        rows = [[name, f"{off:.1e}", f"{document['largest'][name]:.3g}"] for name, off in document["differences"].items()]
+        table(("", "largest difference", "largest number"), rows)
+
+
+def exit_code(document: Mapping[str, Any]) -> int:
+    return CODES[document["verdict"]]

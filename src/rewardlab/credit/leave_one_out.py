@@ -1,0 +1,54 @@
+"""Leave-one-out credit for episodes of several turns, and turns that are left out of the loss."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from ..core import Batch, Run, credit
+from .turns import over_turns, turn_of, turn_sums, turn_to_go
+
+
+def turn_counts(batch: Batch) -> Tensor:
+    """(B, N) True where a row has a turn of that number and a verdict."""
+    turns = turn_of(batch.mask).where(batch.mask, -1).amax(1, keepdim=True) + 1
+    number = torch.arange(int(turns.max()) if turns.numel() else 0, device=turns.device)
+    return (number < turns) & batch.given.any(1, keepdim=True)
+
+
+@credit
+def turn_leave_one_out(a: Tensor, batch: Batch, run: Run, *, gamma: float = 1.0) -> Tensor:
+    """The return of a turn against the mean return of the same turn in the group's other rows that have it:
+
+    A_it = G_it - 1/(N_t - 1) sum_{j != i} G_jt,   G_t = r_t + gamma G_{t+1}
+
+    A turn that no other row has keeps its return: a baseline of 0 is unbiased too.
+    Liu et al. 2026, arXiv:2602.05885
+    """
+    has = turn_counts(batch)
+    length = turn_sums(torch.ones_like(a), batch.mask).clamp(min=1)
+    returns = torch.where(has, turn_sums(turn_to_go(gamma=gamma)(a, batch, run), batch.mask) / length, 0.0)
+
+    def others(x: Tensor) -> Tensor:
+        return x.new_zeros(batch.groups, x.shape[1]).index_add(0, batch.group, x)[batch.group] - x
+
+    baseline = others(returns) / others(has.float()).clamp(min=1)
+    return over_turns(torch.where(has, returns - baseline, 0.0), batch.mask)
+
+
+@credit(needs=("policy.logprobs",))
+def keep_matched_turns(a: Tensor, batch: Batch, run: Run, *, low: float = 0.999, high: float = 1.001, veto: float = 1e-4) -> Tensor:
+    """No credit for turns whose tokens were drawn with other probabilities than the trained model gives them.
+
+    A turn is kept if the geometric mean of pi / pi_rollout over its tokens lies within [low, high], and none is below `veto`.
+    """
+    drawn = torch.zeros_like(batch.columns["policy.logprobs"])
+    for i, (row, _) in enumerate(batch.rows):
+        drawn[i, : len(row)] = torch.from_numpy(row.column("sampled")).to(drawn.device)
+    off = torch.where(batch.mask & ~drawn.isnan(), batch.columns["policy.logprobs"] - drawn, 0.0)
+    mean = (turn_sums(off, batch.mask) / turn_sums(torch.ones_like(off), batch.mask).clamp(min=1)).exp()
+    vetoed = turn_sums((off.exp() < veto).float(), batch.mask) > 0
+    kept = (mean >= low) & (mean <= high) & ~vetoed
+    if run is not None:
+        run.log("mismatched", 1 - float(kept[turn_counts(batch)].float().mean()))
+    return a * over_turns(kept.to(a.dtype), batch.mask)

@@ -1,0 +1,253 @@
+"""One recipe, one model, the same recorded replies, two engines: are advantages, loss and gradient the same numbers?
+
+Only what is random is recorded: the replies, the log-probs they were drawn with, one verdict that is missing, and rewards beside
+the recipe's own, so that they vary and some fall on steps. All else runs for real in both engines: rollout, reward, credit,
+objective, weighting, the update of second models. Weights of policy, reference and second models differ, so that ratios, KL
+and learned rewards are at work.
+"""
+
+from __future__ import annotations
+
+import random
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors.torch import load_file
+from torch import Tensor
+
+from ..core import Recipe, Reward, RewardlabError, Rollout, Run, Sampling, Score, Scores, Task, Term, Trajectory, reward, seed_of
+from ..engine.distributed import total
+from ..engine.ops import Ops, Settings
+from ..engine.update import backward
+from ..models import learner_model
+from ..policies.hf import HFPolicy
+from . import trl
+
+CLOSE = 1e-5
+PROBLEMS = 4
+ROWS = 4
+BONUS = (0.0, 0.3, 0.1, 0.5)
+
+
+@dataclass(frozen=True)
+class Found:
+    """What an engine made of the recorded replies. gradients: by model and by the weight's name in its checkpoint."""
+
+    advantages: Tensor
+    loss: float
+    gradients: dict[str, Tensor]
+
+
+def compare(recipe: Recipe, task: Task, start: Any, verify: Reward | None) -> dict[str, Any]:
+    """Advantages, loss and gradient of one step by the embedded engine and through TRL, with the largest differences.
+
+    start: a small untrained policy. verdict: "equal" (all within 1e-5, relative to the largest number where that exceeds 1),
+    "differs", or "cannot carry" with the reason.
+    """
+    about = {"method": recipe.name, "engine": "trl"}
+    why = trl.cannot_carry(recipe) or trl.not_text(start)
+    if why:
+        return {**about, "verdict": "cannot carry", "why": why, "differences": {}, "largest": {}}
+    trl.require()
+    recipe = small(recipe)
+    with tempfile.TemporaryDirectory() as folder:
+        ours = by_embedded(recipe, task, models(recipe, task, start, verify))
+        theirs = through_trl(recipe, task, models(recipe, task, start, verify), start, Path(folder))
+    if not largest(ours)["gradient"]:
+        raise RewardlabError(f"{recipe.name} has no gradient on the recorded replies to {task.name}: compare it on another --task")
+    differences = difference(ours, theirs)
+    worst = max(differences, key=lambda name: differences[name])
+    equal = differences[worst] <= CLOSE
+    why = "" if equal else f"the {worst} differ by {differences[worst]:.2g}, more than {CLOSE:g}"
+    return {
+        **about, "verdict": "equal" if equal else "differs", "why": why, "differences": differences, "largest": largest(ours),
+    }  # fmt: skip
+
+
+def difference(ours: Found, theirs: Found) -> dict[str, float]:
+    """The largest differences, relative to the largest number where that exceeds 1."""
+    if ours.advantages.shape != theirs.advantages.shape:
+        raise RewardlabError(f"batches of other shapes: {tuple(ours.advantages.shape)}, {tuple(theirs.advantages.shape)}")
+    shared = ours.gradients.keys() & theirs.gradients.keys()
+    # a tied vocabulary head has its gradient in the embedding's
+    if unmatched := {name for name in ours.gradients.keys() ^ theirs.gradients.keys() if "lm_head" not in name}:
+        raise RewardlabError(f"weights that only one engine has: {', '.join(sorted(unmatched))}")
+    found = {
+        "advantages": float((ours.advantages - theirs.advantages).abs().max()),
+        "loss": abs(ours.loss - theirs.loss),
+        "gradient": max(float((ours.gradients[k] - theirs.gradients[k]).abs().max()) for k in shared),
+    }
+    return {name: off / max(1.0, largest(ours)[name]) for name, off in found.items()}
+
+
+def largest(found: Found) -> dict[str, float]:
+    """How large the numbers compared are: a difference of nothing from nothing proves nothing."""
+    gradient = max(float(g.abs().max()) for g in found.gradients.values())
+    return {"advantages": float(found.advantages.abs().max()), "loss": abs(found.loss), "gradient": gradient}
+
+
+# ---- what both engines are given -------------------------------------------------------------------------------------
+
+
+def small(recipe: Recipe) -> Recipe:
+    """A step of a few rows and one optimiser step, with the recorded rewards."""
+    rollout = recipe.rollout
+    if rollout is not None and isinstance(n := rollout.settings.get("n"), int) and n > ROWS:
+        rollout = Rollout(rollout.function, rollout.given | {"n": ROWS}, **rollout.traits)
+    once = {"epochs": 1, "minibatches": 1, "clip_norm": 0.0}
+    also = tuple(replace(learner, recipe=learner.recipe.but(**once | {"clip_norm": 1e9})) for learner in recipe.also)
+    judged = None if recipe.reward is None else recorded(of=recipe.reward)
+    return recipe.but(rollout=rollout, reward=judged, also=also, problems=PROBLEMS, **once)
+
+
+@reward(over="groups")
+def recorded(groups: list[list[Trajectory]], run: Run, *, of: Reward) -> Scores:
+    """The scores of `of` and a little more, other for each row; every second row earns on its way, one verdict is missing."""
+    scores = [list(row) for row in of(groups, run)]
+    parts = {name: Term(None, (), term.weight) for name, term in scores[0][0].parts.items()}
+    scores[0][0] = Score(None, (), parts, "recorded as missing")
+    for trajectories, row in zip(groups, scores, strict=True):
+        for i, (t, score) in enumerate(zip(trajectories, row, strict=True)):
+            decided = np.flatnonzero(t.mask)
+            if score.value is not None and len(decided):
+                on_its_way = ((int(decided[len(decided) // 2]), 0.25),) if i % 2 else ()
+                row[i] = replace(score, value=score.value + BONUS[i % len(BONUS)], steps=(*score.steps, *on_its_way))
+    return scores
+
+
+def models(recipe: Recipe, task: Task, start: Any, verify: Reward | None) -> Run:
+    """A run whose models all have weights of their own, and whose policy replays recorded replies."""
+    run = Run(pushed(start, "policy"), reference=start.copy("reference"), seed=1, max_new=task.max_new, verify=verify)
+    for learner in recipe.also:
+        init = learner.init.replace("embedded:", "untrained:")
+        run.models[learner.name] = pushed(learner_model(replace(learner, init=init), start), learner.name)
+    replaying(run, task, start)
+    return run
+
+
+def pushed(policy: Any, name: str, by: float = 0.03) -> Any:
+    """A copy whose weights are a little elsewhere; a value head, which starts at nothing, says something."""
+    other, generator = policy.copy(name), torch.Generator().manual_seed(seed_of(name))
+    with torch.no_grad():
+        for p in other.parameters():
+            p += by * (p.abs().mean() + 0.1 * (p == 0).all()) * torch.randn(p.shape, generator=generator)
+    return other
+
+
+def replaying(run: Run, task: Task, wrote: Any) -> None:
+    """Let all models reply with what is recorded: the policy as the task's teacher does, drawn by the weights of `wrote`."""
+    run.policy.extend = partial(replay, run.policy, wrote, task)
+    for model in run.models.values():
+        model.extend = partial(replay, model, None, None)
+
+
+def replay(
+    policy: Any, wrote: Any, task: Task | None, rows: Sequence[Trajectory], sampling: Sampling, rng: torch.Generator
+) -> list[Trajectory]:
+    """One recorded reply for each row: what it is depends on the row alone, not on who asks when."""
+    seen: Counter[Any] = Counter()
+    done = []
+    for t in rows:
+        key = (t.problem.key, t.path, len(t.turns))
+        seen[key] += 1
+        seed = seed_of(*key, seen[key])
+        written = policy.write([t], [reply_to(task, t, random.Random(seed))])[0]
+        logprobs = None if wrote is None else wrote.score([written])[0][len(t) :]
+        drawn = replace(written.turns[-1], logprobs=logprobs, sampled=logprobs, step=policy.step)
+        fits = len(drawn.ids) <= sampling.max_new
+        done.append(t.plus(drawn if fits else drawn.cut(sampling.max_new), "end" if fits else "length"))
+    return done
+
+
+def reply_to(task: Task | None, t: Trajectory, rng: random.Random) -> str:
+    """What the task's careless teacher says, right or wrong; without one, an answer that may be right."""
+    said = task.demonstrate(t.problem, rng) if task and task.demonstrate else None
+    if isinstance(said, str):
+        return said
+    if said:
+        return str(said[min(2 * (len(t.turns) // 2), len(said) - 1)])
+    answer = t.problem.answer if rng.random() < 0.5 else rng.randint(0, 99)
+    return f"{'well, ' * rng.randint(0, 6)}\nAnswer: {answer}"
+
+
+# ---- the two engines -------------------------------------------------------------------------------------------------
+
+
+def by_embedded(recipe: Recipe, task: Task, run: Run) -> Found:
+    ops = Ops(recipe, run, task, Settings())
+    groups = ops.rollout(ops.problems())
+    scores = ops.score(groups)
+    batch = ops.collate(groups, scores)
+    stats = backward(run.policy, batch, recipe, run, ops.settings.micro_tokens)
+    for p in run.policy.parameters():
+        p.grad = total(p.grad)
+    for learner in recipe.also:
+        ops.learn(learner, batch, groups, scores)
+    named = {"policy": run.policy, **run.models}
+    return Found(batch.credit, stats["loss"], {f"{m}.{k}": g for m, p in named.items() for k, g in gradients(p).items()})
+
+
+def through_trl(recipe: Recipe, task: Task, run: Run, start: Any, folder: Path) -> Found:
+    """One step of TRL's own training loop, in several micro-batches, on the same weights as checkpoints of transformers."""
+    from .trl.settings import config_of
+    from .trl.training import RecipeTrainer, policy_of
+
+    config = config_of(
+        recipe, run, output_dir=str(folder), use_cpu=True, per_device_train_batch_size=2, gradient_checkpointing=False,
+        disable_tqdm=True,
+    )  # fmt: skip
+    for name, model in {"policy": run.policy, "reference": run.reference, **run.models}.items():
+        model.save(folder / name)
+    run.policy, run.reference = policy_of(folder / "policy", config), loaded(folder, "reference")
+    run.models = {name: loaded(folder, name) for name in run.models}
+    replaying(run, task, start)
+    found: dict[str, Tensor] = {}
+    trainer = RecipeTrainer(Ops(recipe, run, task, Settings()), config)
+    trainer.add_callback(listener(lambda: found.update(named_gradients(run.policy))))
+    trainer.train()
+    assert trainer.ops.latest is not None
+    both = {"policy": found, **{name: named_gradients(model) for name, model in run.models.items()}}
+    return Found(
+        trainer.ops.latest[2].credit, run.metrics["loss"], {f"{m}.{k}": g for m, grads in both.items() for k, g in grads.items()}
+    )
+
+
+def loaded(folder: Path, name: str) -> HFPolicy:
+    model = HFPolicy.load(folder / name, "cpu", "float32")
+    model.name = name
+    return model
+
+
+def listener(act: Callable[[], None]) -> Any:
+    """Acts when a gradient is whole, before the optimiser takes it."""
+    from transformers import TrainerCallback
+
+    class Listener(TrainerCallback):
+        def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, **rest: Any) -> None:
+            act()
+
+    return Listener()
+
+
+def gradients(policy: Any) -> dict[str, Tensor]:
+    """A lean policy's gradients under the names that its weights have in a checkpoint."""
+    carrier = policy.copy(policy.name)
+    with torch.no_grad():
+        for mine, p in zip(carrier.parameters(), policy.parameters(), strict=True):
+            mine.copy_(torch.zeros_like(p) if p.grad is None else p.grad)
+    with tempfile.TemporaryDirectory() as folder:
+        carrier.save(folder)
+        return load_file(Path(folder) / "model.safetensors")
+
+
+def named_gradients(policy: Any) -> dict[str, Tensor]:
+    """The gradients of a model of transformers, under the same names."""
+    named = dict(policy.model.named_parameters()) | ({} if policy.value_head is None else {"score.weight": policy.value_head})
+    return {k: torch.zeros_like(p) if p.grad is None else p.grad.detach().clone() for k, p in named.items()}

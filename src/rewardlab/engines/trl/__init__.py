@@ -1,0 +1,72 @@
+"""rewardlab on TRL: a recipe as a GRPOTrainer.
+
+    from rewardlab.engines import trl
+    trl.trainer(build("grpo"), "Qwen/folder", problems, verify=verifier, steps=100, per_device_train_batch_size=8).train()
+
+TRL keeps what it is good at: the weights, processes and adapters (accelerate), generation, the optimiser and its schedule,
+gradient accumulation, logging, checkpoints, callbacks. The recipe keeps what makes it what it is: rollout, reward, credit,
+objective, weighting and second models run in our own code, so they are the same mathematics as in the embedded engine.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Sequence
+from importlib import metadata
+from typing import Any
+
+from ...core import Problem, Recipe, RewardlabError, Task
+
+PACKAGES = ("trl", "accelerate", "datasets")
+
+
+def trainer(recipe: Recipe, model: Any, problems: Task | Sequence[Problem], **settings: Any) -> Any:
+    """A trainer of TRL that runs `recipe`; see `training.make` for the settings. Call its `train()`."""
+    require()
+    from .training import make
+
+    return make(recipe, model, problems, **settings)
+
+
+def train(*args: Any, **settings: Any) -> Any:
+    """Train through TRL and write a run folder; see `folder.train`."""
+    require()
+    from .folder import train as into_folder
+
+    return into_folder(*args, **settings)
+
+
+def versions() -> dict[str, str]:
+    """What a result depends on besides rewardlab."""
+    require()
+    return {name: metadata.version(name) for name in PACKAGES}
+
+
+def cannot_carry(recipe: Recipe) -> str:
+    """Why TRL cannot run this recipe; empty if it can."""
+    if recipe.loop is not None:
+        return f"its training loop is its own ({recipe.loop.name}), and TRL's trainer is one too"
+    if recipe.objective is None:
+        return "its policy does not learn (it has no objective), and TRL's trainer trains the policy"
+    if recipe.rollout is None:
+        return "it has no rollout to learn from"
+    return ""
+
+
+def not_text(policy: Any) -> str:
+    """Why TRL cannot train this policy of ours; empty if it can."""
+    from ...policies.hf import HFPolicy
+    from ...policies.llama import LlamaPolicy
+
+    return "" if type(policy) in (HFPolicy, LlamaPolicy) else f"its policy ({type(policy).__name__}) is no causal language model"
+
+
+def refuse(recipe: Recipe, why: str) -> RewardlabError:
+    return RewardlabError(f"TRL cannot carry {recipe.name or 'this recipe'}: {why}; use the embedded engine (--engine embedded)")
+
+
+def require() -> None:
+    """Say how to install what is missing."""
+    missing = [name for name in PACKAGES if importlib.util.find_spec(name) is None]
+    if missing:
+        raise RewardlabError(f"the TRL engine needs {', '.join(missing)}: pip install 'rewardlab[trl]'")

@@ -1,0 +1,93 @@
+"""Training through TRL into a run folder like any other: config.json, metrics.jsonl, rollouts, best/, model/, report.html."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from transformers.trainer_callback import PrinterCallback, ProgressCallback, TrainerCallback
+
+from ...core import Recipe, Reward, Task
+from ...engine.distributed import first, gathered
+from ...engine.ops import Ops, Settings
+from ...engine.record import Recorder
+from ...engine.train import _due, _evaluate, _finish, _record
+from ...kit.files import write_json
+from ...kit.progress import Bar
+from ...models import NAMES, checkpoint_of, load_policy
+from ...policies.hf import HFPolicy
+from . import not_text, refuse
+from .training import make
+
+
+def train(
+    recipe: Recipe, model: str, task: Task, settings: Settings, folder: Path, about: dict[str, Any], *,
+    verify: Reward | None = None, max_new: int | None = None, lora_rank: int | None = None, **fields: Any,
+) -> dict[str, Any]:  # fmt: skip
+    """Train `recipe` through TRL; returns the summary, which is also written to the folder.
+
+    about: what config.json and the summary say of the run.  fields: of GRPOConfig. TRL writes its own checkpoints to
+    `folder`/trl if it is asked to (save_strategy); such a run cannot be resumed as one of the embedded engine.
+    """
+    with tempfile.TemporaryDirectory() as place:
+        trainer = make(
+            recipe, loaded(recipe, model, task, Path(place)), task, verify=verify, settings=settings, steps=settings.steps,
+            seed=settings.seed, max_new=max_new or task.max_new, lora_rank=lora_rank, output_dir=str(folder / "trl"), **fields,
+        )  # fmt: skip
+    for printing in (PrinterCallback, ProgressCallback):
+        trainer.remove_callback(printing)
+    if first():
+        write_json(folder / "config.json", about | {"engine": "trl", "grpo_config": fields})
+    books = _Books(trainer.ops, Recorder(folder))
+    trainer.add_callback(books)
+    with books.bar:
+        trainer.train()
+    kept = ("method", "model", "task", "seed")
+    summary = {k: about[k] for k in kept if k in about} | {"engine": "trl", "seconds": {"train": books.seconds()}}
+    return _finish(trainer.ops, books.recorder, books.evaluations, summary)
+
+
+def loaded(recipe: Recipe, model: str, task: Task, place: Path) -> str | HFPolicy:
+    """A checkpoint folder that transformers can read; a model of ours is written as one."""
+    if model not in NAMES:
+        return str(checkpoint_of(Path(model.removeprefix("hf:")), model))
+    policy = load_policy(model, "cpu", "float32", task=task)
+    if why := not_text(policy):
+        raise refuse(recipe, why)
+    policy.save(place)
+    return HFPolicy.load(place, "cpu", "float32")
+
+
+class _Books(TrainerCallback):
+    """What is written after each step, and before the first."""
+
+    def __init__(self, ops: Ops, recorder: Recorder):
+        self.ops, self.recorder, self.begun = ops, recorder, time.perf_counter()
+        self.bar = Bar("training through TRL", ops.run.steps, hidden=not first())
+        if first():
+            recorder.rewind(-1)
+        found = _evaluate(ops, recorder)
+        if first():
+            recorder.line(0, {f"eval/{k}": v for k, v in found.items()})
+        self.evaluations = {0: found} if found else {}
+        self.since = time.perf_counter()
+
+    def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, float] | None = None, **rest: Any) -> None:
+        """TRL logs once a step of ours, when that is closed, and once more at the end."""
+        if not logs or "grad_norm" not in logs:
+            return
+        ops, run = self.ops, self.ops.run
+        run.log("grad_norm", logs["grad_norm"])
+        run.log("lr", logs["learning_rate"])
+        run.memory["engine.tokens"] = run.tokens + sum(gathered(run.take_spent()))
+        if _due(run, ops.settings.eval_every) and (found := _evaluate(ops, self.recorder)):
+            self.evaluations[run.step] = found
+            run.metrics |= {f"eval/{k}": v for k, v in found.items()}
+        _record(ops, self.recorder, time.perf_counter() - self.since)
+        self.since = time.perf_counter()
+        self.bar.advance(f"reward {run.metrics.get('reward', 0.0):.3f}")
+
+    def seconds(self) -> float:
+        return round(time.perf_counter() - self.begun, 2)

@@ -1,0 +1,78 @@
+"""What a recipe means in TRL's own settings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from trl import GRPOConfig
+
+from ...core import Recipe, RewardlabError, Run
+
+DECIDED = frozenset((
+    *("num_generations", "num_iterations", "steps_per_generation", "generation_batch_size", "max_steps", "num_train_epochs"),
+    *("temperature", "top_p", "top_k", "min_p", "repetition_penalty", "max_completion_length", "generation_kwargs"),
+    *("beta", "loss_type", "epsilon", "epsilon_high", "delta", "scale_rewards", "reward_weights", "importance_sampling_level"),
+    *("multi_objective_aggregation", "top_entropy_quantile", "mask_truncated_completions", "off_policy_mask_threshold"),
+    *("entropy_coef", "use_adaptive_entropy", "sync_ref_model", "use_bias_correction_kl", "shuffle_dataset", "seed"),
+    *("learning_rate", "adam_beta1", "adam_beta2", "weight_decay", "max_grad_norm", "lr_scheduler_type", "lr_scheduler_kwargs"),
+    *("warmup_steps", "warmup_ratio", "logging_strategy", "logging_steps"),
+))  # fmt: skip
+"""Fields of GRPOConfig that say what the recipe says (TRL's own value would be without effect, or change the method), and how
+often to log: once a step."""
+
+
+def config_of(recipe: Recipe, run: Run, **fields: Any) -> GRPOConfig:
+    """A GRPOConfig for `recipe`. fields: any field of GRPOConfig that the recipe does not decide."""
+    if decided := sorted(DECIDED & fields.keys()):
+        raise RewardlabError(f"the recipe decides {', '.join(decided)}; change it there (rewardlab show), not in GRPOConfig")
+    how, n = recipe.update, rows_per_problem(recipe)
+    on_cpu = bool(fields.get("use_cpu")) or not torch.cuda.is_available()
+    ours = {
+        "max_steps": run.steps * how.epochs * how.minibatches, "num_iterations": how.epochs, "learning_rate": how.lr,
+        "adam_beta1": how.beta1, "adam_beta2": how.beta2, "weight_decay": how.weight_decay, "max_grad_norm": how.clip_norm,
+        "max_completion_length": run.max_new, "seed": run.seed, "beta": 0.0, "shuffle_dataset": False,
+        "disable_dropout": True, "save_strategy": "no", "report_to": "none", "logging_steps": how.epochs * how.minibatches,
+        "remove_unused_columns": False, "ddp_find_unused_parameters": False, "bf16": not on_cpu, "use_cpu": on_cpu,
+        **drawing(recipe),
+    }  # fmt: skip
+    rows = fields.pop("per_device_train_batch_size", None)
+    # TRL refuses a single reply per problem, for its own advantages would be nothing; ours need no group
+    config = GRPOConfig(**ours | fields | {"num_generations": 2, "per_device_train_batch_size": 2})
+    config.num_generations, config.generation_batch_size = n, how.problems * n
+    _accumulate(config, how.minibatches, rows, "gradient_accumulation_steps" in fields)
+    return config
+
+
+def drawing(recipe: Recipe) -> dict[str, Any]:
+    """How replies are drawn. TRL's `temperature` stays 1: it would also divide the logits that the loss is computed from."""
+    said = recipe.rollout.settings if recipe.rollout else {}
+    kwargs = {"temperature": float(said.get("temperature", 1.0))}
+    return {
+        "temperature": 1.0, "top_p": said.get("top_p", 1.0), "top_k": said.get("top_k", 0),
+        "generation_kwargs": kwargs if kwargs["temperature"] not in (0.0, 1.0) else None,
+    }  # fmt: skip
+
+
+def rows_per_problem(recipe: Recipe) -> int:
+    """Rows that the rollout makes of a problem, as far as it says so."""
+    said = recipe.rollout.settings if recipe.rollout else {}
+    return int(said.get("n", len(said.get("fields", (1,)))))
+
+
+def _accumulate(config: GRPOConfig, minibatches: int, rows: int | None, told: bool) -> None:
+    """Cut the rows of an optimiser step into equal micro-batches for every process."""
+    share, left = divmod(config.generation_batch_size, config.world_size * minibatches)
+    if told:
+        rows = share // config.gradient_accumulation_steps
+    elif rows is None:
+        rows = next((k for k in range(min(8, share), 0, -1) if share % k == 0), 0)
+    if left or not rows or share % rows:
+        raise RewardlabError(
+            f"{config.generation_batch_size} rows a step cannot be dealt evenly to {config.world_size} process(es), "
+            f"{minibatches} minibatch(es) and micro-batches of {rows or 'so few'} rows; change problems, n, minibatches or "
+            "per_device_train_batch_size"
+        )
+    config.per_device_train_batch_size = rows
+    config.gradient_accumulation_steps = share // rows
+    config.steps_per_generation = minibatches * config.gradient_accumulation_steps

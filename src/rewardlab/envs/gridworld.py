@@ -1,0 +1,42 @@
+"""A grid with a goal that pays 1 and ends the episode, and a trap that pays nothing.
+
+    problem.meta: size, start, goal, trap; places are [row, column].    actions: 0 up, 1 down, 2 left, 3 right
+
+What is observed: where the agent is, and how far goal and trap are from it, in units of the grid's size. A step off the grid
+leaves the agent where it is.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from rewardlab.core import Message, Problem, Turn, environment
+
+MOVES = ((-1, 0), (1, 0), (0, -1), (0, 1))
+OBSERVED = 6
+
+State = dict[str, Any]
+
+
+def observe(state: State) -> np.ndarray:
+    """(6,) agent, goal - agent, trap - agent."""
+    at, goal, trap = (np.array(state[k], np.float32) for k in ("at", "goal", "trap"))
+    return np.concatenate((at, goal - at, trap - at)) / state["size"]
+
+
+def start(problem: Problem, seed: int) -> tuple[Message, State]:
+    state = {k: problem.meta[k] for k in ("size", "goal", "trap")} | {"at": list(problem.meta["start"])}
+    return Message("environment", data=observe(state)), state
+
+
+@environment(start=start)
+def gridworld(state: State, turn: Turn) -> tuple[Message, State]:
+    """One move. Every move is paid, the one that reaches the goal 1, all others 0."""
+    down, right = MOVES[int(turn.ids[-1, 0])]
+    row, column = (min(max(x + step, 0), state["size"] - 1) for x, step in zip(state["at"], (down, right), strict=True))
+    state = state | {"at": [row, column]}
+    if state["at"] == list(state["goal"]):
+        return Message("environment", text="goal", reward=1.0, last=True), state
+    return Message("environment", data=observe(state), reward=0.0), state

@@ -1,0 +1,29 @@
+"""How much of a reward a policy earns, term by term."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..core import Problem, Reward, Run, Sampling, Score, Trajectory, measure
+from .passk import mean_interval
+
+
+@measure
+def earned(problems: Sequence[Problem], run: Run, *, reward: Reward, temperature: float = 1.0) -> dict[str, float]:
+    """`all`: share of single draws that earn at least 1 in every term at once; and the mean of each term by its name.
+
+    A term without a verdict is not earned.
+    """
+    asked = run.policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
+    drawn = run.policy.extend(asked, Sampling(run.max_new, temperature), run.rng("eval"))
+    terms = [_values(row[0]) for row in reward([[t] for t in drawn], run)]
+    whole = [float(all(v >= 1.0 for v in values.values())) for values in terms]
+    low, high = mean_interval(whole)
+    means = {name: float(np.mean([values[name] for values in terms])) for name in terms[0]}
+    return {"all": float(np.mean(whole)), "ci95_low": low, "ci95_high": high, "n": float(len(whole)), **means}
+
+
+def _values(score: Score) -> dict[str, float]:
+    return {name: (term.value or 0.0) + sum(r for _, r in term.steps) for name, term in score.parts.items()}

@@ -1,0 +1,25 @@
+"""How often a policy is right at the end of an episode."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..core import Problem, RewardlabError, Rollout, Run, measure
+from .passk import mean_interval
+
+
+@measure
+def episode_accuracy(problems: Sequence[Problem], run: Run, *, rollout: Rollout) -> dict[str, float]:
+    """pass@1 by the task's verifier of what `rollout` brings about, one episode of each problem or more.
+
+    Besides: the mean number of turns. No verdict counts as not right.
+    """
+    if run.verify is None:
+        raise RewardlabError("episode_accuracy asks the task's verifier, and this run has none: name a task")
+    groups = rollout(list(problems), run)
+    right = [float(np.mean([s.value is not None and s.value >= 1.0 for s in row])) for row in run.verify(groups, run)]
+    low, high = mean_interval(right)
+    turns = float(np.mean([len(t.ends) for group in groups for t in group]))
+    return {"pass@1": float(np.mean(right)), "ci95_low": low, "ci95_high": high, "n": float(len(right)), "turns": turns}

@@ -1,0 +1,1 @@
+"""Rewards that act on the world: gridworlds, motor commands."""

@@ -1,0 +1,114 @@
+"""BARFI: learn how far to trust a second reward, and how far to look ahead, by what they do for the first reward alone.
+
+    inner:  theta(phi) = argmax E sum_t log pi(a_t|s_t) G_t(phi),   r = phi_1 r_primary + phi_2 r_aux + phi_3, discount gamma_phi
+    outer:  phi = argmax J_primary(theta(phi)) - cost gamma_phi,    dJ/dphi = A^T (damping I - H)^-1 dJ/dtheta
+    A = E sum_t grad log pi(a_t|s_t) dG_t/dphi^T,   H = E sum_t grad^2 log pi(a_t|s_t) G_t(phi),   phi = (1, 1, 0) at first
+
+Gupta et al. 2023, arXiv:2310.19007, by the implicit gradient. The linear system is solved by conjugate gradients rather than by a
+Neumann series. (inferred): two inner updates between outer ones, which use an inner one's episodes; steps of fixed length in phi;
+returns whitened for the inner update, and centred in A and dJ/dtheta, which only takes variance out. `outer_lr=0` keeps the naive
+sum, phi = (1, 1, 0): the baseline.
+"""
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ...core import Batch, Claim, Recipe, Run, Update, credit, loop
+from ...credit.group import judged, whiten
+from ...credit.value import next_decision, over_decisions
+from ...envs.gridworld import gridworld
+from ...evals.returns import episode_return
+from ...kit.implicit import conjugate_gradients, flat_gradient, hessian_product
+from ...objectives.ratio import policy_gradient
+from ...objectives.regularise import negative_entropy
+from ...rewards.control import guidance
+from ...rewards.environment import paid
+from ...rollouts.interactive import interactive
+
+MEMORY = "barfi.alignment"
+
+
+def alignment(run: Run, gamma: float) -> Tensor:
+    """(4,) phi_1, phi_2, phi_3, and the logit of gamma_phi; the naive sum at first."""
+    return run.memory.setdefault(MEMORY, torch.tensor([1.0, 1.0, 0.0, math.log(gamma / (1 - gamma))]))
+
+
+def returns(batch: Batch, phi: Tensor) -> tuple[Tensor, list[Tensor]]:
+    """G(phi) (B, T), and its derivatives by each of the four, in closed form: dG_t/dgamma = G_t+1 + gamma dG_t+1/dgamma."""
+    gamma = float(phi[3].sigmoid())
+    terms = (batch.parts["primary"].reward, batch.parts["auxiliary"].reward, batch.mask.float())
+    ahead = [over_decisions(r, batch.mask, gamma) for r in terms]
+    g = sum((w * x for w, x in zip(phi[:3], ahead, strict=True)), torch.zeros_like(ahead[0]))
+    by_gamma = over_decisions(next_decision(g, batch.mask), batch.mask, gamma)
+    return g, [*ahead, by_gamma * gamma * (1 - gamma)]
+
+
+@credit
+def aligned_return(a: Tensor, batch: Batch, run: Run, *, gamma: float) -> Tensor:
+    """G(phi): what follows a decision by the reward and the discount as they are learnt so far."""
+    return returns(batch, alignment(run, gamma))[0]
+
+
+def outer_gradient(batch: Batch, run: Run, *, gamma: float, damping: float, iterations: int) -> Tensor:
+    """(4,) dJ/dphi by implicit differentiation, all expectations taken over this batch. Every product with H counts as a pass."""
+    run.policy.spent.scored += (1 + iterations) * int(batch.length.sum())
+    g, by_phi = returns(batch, alignment(run, gamma))
+    primary = over_decisions(batch.parts["primary"].reward, batch.mask, gamma)
+    parameters, logprobs = run.policy.parameters(), run.policy.evaluate(batch).logprobs
+
+    def mean(weight: Tensor) -> Tensor:
+        return (logprobs * weight)[batch.mask].mean()
+
+    wanted = flat_gradient(mean(_centred(primary, batch)), parameters)
+    direction = conjugate_gradients(hessian_product(-mean(g), parameters, damping), wanted, iterations)
+    return torch.stack([direction @ flat_gradient(mean(_centred(d, batch)), parameters) for d in by_phi])
+
+
+def _centred(x: Tensor, batch: Batch) -> Tensor:
+    return x - x[judged(batch)].mean()
+
+
+@loop
+def bilevel(
+    recipe: Recipe, run: Run, ops: Any, *, gamma: float, outer_lr: float, every: int, cost: float, damping: float, iterations: int
+) -> None:
+    """One inner step on new episodes; every so often, before it, an outer one on the same."""
+    groups = ops.rollout(ops.problems())
+    batch = ops.collate(groups, ops.score(groups))
+    phi = alignment(run, gamma)
+    if outer_lr and run.step % every == 0:
+        slope = outer_gradient(batch, run, gamma=gamma, damping=damping, iterations=iterations)
+        slope[3] -= cost * phi[3].sigmoid() * (1 - phi[3].sigmoid())
+        run.memory[MEMORY] = phi + outer_lr * slope / slope.norm().clamp(min=1e-12)
+    ops.update(batch)
+    for name, value in zip(("primary", "auxiliary", "constant", "discount"), (*phi[:3], phi[3].sigmoid()), strict=True):
+        run.log(f"phi/{name}", float(value))
+
+
+def barfi(
+    base: Recipe | None = None, *, aux: str = "trap", outer_lr: float = 0.1, every: int = 2, gamma: float = 0.95,
+    cost: float = 0.01, damping: float = 1.0, iterations: int = 5, turns: int = 20, entropy: float = 0.01,
+) -> Recipe:  # fmt: skip
+    """aux: where the second reward leads, "goal" or "trap".  outer_lr: length of a step of phi; 0 keeps the naive sum.
+    every: inner steps per outer one.  gamma: of J_primary, and the first gamma_phi.  damping: of the inner problem.
+    iterations: of conjugate gradients.
+    """
+    play = interactive(env=gridworld(), n=1, turns=turns)
+    base = base or Recipe(name="barfi", measure=episode_return(play=play), update=Update(problems=64, lr=3e-3))
+    return base.but(
+        rollout=play,
+        reward=paid().named("primary") + guidance(toward=aux).named("auxiliary"),
+        credit=aligned_return(gamma=gamma) >> whiten(),
+        objective=policy_gradient() + entropy * negative_entropy() if entropy else policy_gradient(),
+        loop=bilevel(gamma=gamma, outer_lr=outer_lr, every=every, cost=cost, damping=damping, iterations=iterations),
+    )
+
+
+claim = Claim(
+    says="a second reward that leads astray is unlearnt, where its naive sum with the first fails",
+    versus="barfi", task="gridworld", measure="return", direction="higher", margin=0.2, budget=400_000,
+    versus_settings={"outer_lr": 0.0},
+)  # fmt: skip

@@ -1,0 +1,74 @@
+"""Inverse preference learning: for a fixed policy, Q tells the reward; so preferences can teach Q, and no reward model is learnt.
+
+    r_Q(s, a) = Q(s, a) - gamma V(s')
+    critic: -log sigmoid(sum r_Q(preferred) - sum r_Q(other)) + coefficient mean r_Q^2 + expectile(Q - V; tau)
+    policy: -exp(greed (Q(s, a) - V(s))) log pi(a|s),   greed = 1 / beta
+
+Hejna and Sadigh 2023, arXiv:2305.15363, in the form on top of implicit Q-learning. Of the released code, settings and the cap on
+weights are followed; its two Q networks, its slow copy of Q as the target of V and the clipping of V are left out. `greed=0` weighs
+all recorded actions alike: behaviour cloning.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+from ...core import Batch, Claim, Learner, Problem, Recipe, Rollout, Run, Update, measure
+from ...envs.pointmass import pointmass
+from ...evals.returns import episode_return
+from ...objectives.offline import advantage_weighted, expectile_value, implied_preference, implied_reward, implied_reward_square
+from ...rollouts.interactive import interactive
+from ...rollouts.segments import segments
+
+
+@measure
+def return_and_agreement(problems: Sequence[Problem], run: Run, *, play: Rollout, gamma: float) -> dict[str, float]:
+    """What the policy earns, and on held-out segments: the correlation of r_Q with what was paid, and how often the preferred
+    segment has the larger sum of r_Q.
+    """
+    found = episode_return(play=play)(problems, run)
+    rows = [t for group in segments()(list(problems), run) for t in group]
+    batch = _together([t.ids for t in rows], [t.mask for t in rows])
+    with torch.no_grad():
+        implied = implied_reward(run.models["critic"].evaluate(batch, ("value",)).value, batch, gamma)
+    paid = torch.tensor([r for t in rows for _, r in t.paid])
+    sums = implied.sum(1)
+    correlation = torch.corrcoef(torch.stack((implied[batch.mask], paid)))[0, 1].nan_to_num()
+    return found | {"correlation": float(correlation), "pair_accuracy": float((sums[::2] > sums[1::2]).float().mean())}
+
+
+def _together(ids: Sequence[np.ndarray], masks: Sequence[np.ndarray]) -> Batch:
+    """Segments of one length as a batch."""
+    mask, nothing = torch.from_numpy(np.stack(masks)), torch.zeros(len(ids), len(ids[0]))
+    length = torch.full((len(ids),), len(ids[0]))
+    return Batch(torch.from_numpy(np.stack(ids)), mask, length, nothing, nothing, mask, torch.arange(len(ids)) // 2)
+
+
+def ipl(
+    base: Recipe | None = None, *, greed: float = 3.0, gamma: float = 0.99, tau: float = 0.7, coefficient: float = 0.5,
+    critic_lr: float = 3e-3, passes: int = 4, turns: int = 40,
+) -> Recipe:  # fmt: skip
+    """greed: how sharply better actions are preferred; 0 is behaviour cloning.  tau: expectile of V.  coefficient: of r_Q^2.
+    passes: over the segments of a step, of policy and critic.  turns: of the episodes that are measured.
+    """
+    play = interactive(env=pointmass(), n=1, turns=turns, temperature=0.0)
+    base = base or Recipe(name="ipl", update=Update(problems=32, lr=1e-3))
+    critic = Recipe(
+        objective=implied_preference(gamma=gamma) + coefficient * implied_reward_square(gamma=gamma) + expectile_value(tau=tau),
+        update=Update(lr=critic_lr, epochs=passes),
+    )
+    return base.but(
+        rollout=segments(),
+        objective=advantage_weighted(greed=greed),
+        epochs=passes,
+        measure=return_and_agreement(play=play, gamma=gamma),
+        also=(*base.also, Learner("critic", "value-head", critic)),
+    )
+
+
+claim = Claim(
+    says="a policy learnt from preferences by way of Q alone earns more than a clone of the recorded behaviour",
+    versus="ipl", task="pointmass", measure="return", direction="higher", margin=1.0, budget=1_500_000,
+    versus_settings={"greed": 0.0},
+)  # fmt: skip

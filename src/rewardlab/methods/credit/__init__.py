@@ -1,0 +1,1 @@
+"""Who gets the credit: advantages and their baselines."""

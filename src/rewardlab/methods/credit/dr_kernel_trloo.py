@@ -1,0 +1,62 @@
+"""Dr. Kernel: each turn against the same turn of the other episodes, and no pay for work that the library does.
+
+    A_it = G_it - 1/(N_t - 1) sum_{j != i} G_jt,    G_t = sum_{k >= t} gamma^{k-t} r_k,    over the N_t episodes with a turn t
+    r = min(speedup, 3) + share * (operations of one's own / all operations),    0 if the program is wrong
+
+Liu et al. 2026, arXiv:2602.05885. GRPO's mean holds the row's own return, which shrinks the gradient by (N_t - 1) / N_t, and so by
+another factor at every turn. As in the released scripts: a turn is left out where the geometric mean of pi / pi_rollout leaves
+0.999 .. 1.001 or a token's ratio falls below 1e-4 (mismatch rejection), and a right program stays with probability
+clip((own share - least) / 0.1, 0, 1) (profiling-based rejection). Turns left out get no credit but count in the mean over tokens
+(inferred). gamma is not stated there (inferred).
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from ...core import Batch, Claim, Recipe, Run, credit
+from ...credit.leave_one_out import keep_matched_turns, turn_leave_one_out
+from ...credit.turns import over_turns, turn_sums
+from ...envs.kernels import kernels
+from ...evals.episodes import episode_accuracy
+from ...objectives.ratio import clipped_ratio
+from ...objectives.weighting import token_mean
+from ...rewards.kernels import speedup, work_share
+from ...rollouts.interactive import interactive
+from ..baselines.rloo import rloo
+
+
+@credit
+def keep_own_work(a: Tensor, batch: Batch, run: Run, *, least: float = 0.3, width: float = 0.1) -> Tensor:
+    """Right turns keep their credit with probability clip((own share - least) / width, 0, 1), wrong ones always."""
+    right, own = (turn_sums(batch.parts[name].reward, batch.mask) for name in ("speedup", "work_share"))
+    chance = torch.where(right > 0, ((own - least) / width).clamp(0, 1), 1.0)
+    kept = torch.rand(chance.shape, generator=run.rng("keep")).to(chance.device) < chance
+    return a * over_turns(kept.to(a.dtype), batch.mask)
+
+
+def dr_kernel_trloo(
+    base: Recipe | None = None, *, n: int = 8, turns: int = 3, share: float = 0.5, least: float = 0.3, gamma: float = 1.0,
+    tolerance: float = 0.001, eps: float = 0.2, eps_high: float = 0.28,
+) -> Recipe:  # fmt: skip
+    """share: weight of the work share.  least: own share below which a right program is not learned from; 0 keeps all.
+    tolerance: how far the mean ratio of a turn may be from 1; replies so short that rounding does not average out need more.
+    """
+    base = base or rloo(n=n)
+    kept = turn_leave_one_out(gamma=gamma) >> keep_matched_turns(low=1 - tolerance, high=1 + tolerance)
+    return base.but(
+        rollout=interactive(env=kernels(), n=n, turns=turns),
+        reward=speedup() + share * work_share(),
+        credit=kept >> keep_own_work(least=least) if least else kept,
+        objective=clipped_ratio(eps=eps, eps_high=eps_high),
+        weighting=token_mean(),
+        measure=episode_accuracy(rollout=interactive(env=kernels(), n=1, turns=turns)),
+    )
+
+
+claim = Claim(
+    says="paying for one's own work, and not learning from lazy turns, gives more programs that are much faster",
+    versus="dr_kernel_trloo", task="kernels", measure="pass@1", direction="higher", margin=0.02, budget=250_000,
+    settings={"tolerance": 0.05}, versus_settings={"tolerance": 0.05, "share": 0.0, "least": 0.0},
+)  # fmt: skip

@@ -1,0 +1,42 @@
+"""GDPO: with several rewards, normalise each one within the group before adding them, not their sum.
+
+    A_k = (r_k - mean_group r_k) / (std_group r_k + eps);    A = sum_k w_k A_k, whitened over the replies of the batch
+
+GRPO normalises the sum, in which (right, badly formed) and (wrong, well formed) are one and the same number; so are their
+advantages, and what told them apart is lost.
+
+Liu et al. 2026, arXiv:2601.05242. Mean and deviation of the last step are over replies, as the paper writes; its released code
+takes them over tokens, where long replies count more. Conditioning an easy reward on a hard one, the paper's other proposal, is a
+gate in the reward: `correct() >> format_ok(...)`. `decoupled=False` leaves GRPO on the sum of the same rewards.
+"""
+
+from ...core import Claim, Recipe
+from ...credit.group import center, scale_by_std, whiten_events
+from ...credit.terms import each_term
+from ...credit.value import to_go
+from ...evals.earned import earned
+from ...methods.baselines.grpo import grpo
+from ...rewards.format import format_ok
+from ...rewards.task import correct
+
+ADD_FIRST = r"\d+\+.+"
+
+
+def gdpo(base: Recipe | None = None, *, form: str = ADD_FIRST, weight: float = 1.0, decoupled: bool = True) -> Recipe:
+    """form: a regular expression that replies should match, the second reward.  weight: of that reward.
+
+    A base brings rewards of its own, and `form` is added to them.
+    """
+    base = base or grpo()
+    together = (base.reward or correct()) + weight * format_ok(pattern=form)
+    if not decoupled:
+        return base.but(reward=together)
+    return base.but(reward=together, credit=each_term(chain=center() >> scale_by_std()) >> whiten_events() >> to_go())
+
+
+claim = Claim(
+    says="more replies are both right and of the wanted form than with GRPO on the sum, on one budget",
+    versus="gdpo", task="countdown", measure="all", direction="higher", margin=0.02, budget=400_000,
+    versus_settings={"decoupled": False}, by=earned(reward=correct() + format_ok(pattern=ADD_FIRST)),
+)  # fmt: skip
+baseline = "grpo"

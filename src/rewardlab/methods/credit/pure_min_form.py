@@ -1,0 +1,62 @@
+"""PURE: a reply is worth its worst step, so steps that only pay add nothing; the sum of steps invites padding with them.
+
+    r*_i = r_i exp(-r_i / T) / sum_j exp(-r_j / T);     A_t = sum_{i >= t} (r*_i - b) + (o - mean of the others' o)
+
+r_i in [-1, 1] are step rewards, o is the verified outcome, known for a share of the problems only. As T -> 0 the return is min r
+up to the worst step and 0 after it. The baseline b is the mean over the group's other replies of their mean r* per step.
+
+Cheng et al. 2025, arXiv:2504.15275. T, the baseline by steps and the whitening are those of the released code. Its step rewards
+come from a trained model; here every step is checked, and a true line that only says again what is known is paid too: what
+padding lives on. `minimum=False` leaves the sum form, `share=0` process rewards alone.
+"""
+
+import torch
+from torch import Tensor
+
+from ...core import Batch, Claim, Recipe, Run, credit
+from ...credit.group import leave_one_out, less_mean_of_others, whiten
+from ...credit.terms import by_term
+from ...credit.value import to_go
+from ...methods.baselines.grpo import grpo
+from ...rewards.steps import correct_steps
+from ...rewards.task import correct
+from ...rollouts.independent import independent
+
+
+@credit
+def soft_minimum(a: Tensor, batch: Batch, run: Run, *, temperature: float = 0.1) -> Tensor:
+    """Share each event's reward by softmin over its row, so that the row's sum is about its least reward."""
+    weight = (-a / temperature).masked_fill(~batch.given, -torch.inf).softmax(1)
+    return torch.where(batch.given, weight * a, 0.0)
+
+
+@credit
+def of_known_problems(a: Tensor, batch: Batch, run: Run, *, share: float = 0.1) -> Tensor:
+    """Credit for a fixed share of the problems, as if the others had no gold answer."""
+    # the end of the key: its beginning decides which problems are held out
+    place = [int(trajectory.problem.key[-13:], 16) / 16**13 for trajectory, _ in batch.rows]
+    known = torch.tensor(place, dtype=torch.float64, device=a.device) < share
+    return torch.where(known[:, None], a, 0.0)
+
+
+def pure_min_form(
+    base: Recipe | None = None, *, n: int = 8, temperature: float = 0.1, share: float = 0.1, minimum: bool = True
+) -> Recipe:
+    """temperature: of the softmin.  share: of the problems whose outcome is verified."""
+    base = base or grpo(n=n)
+    steps = less_mean_of_others() >> to_go()
+    outcome = of_known_problems(share=share) >> leave_one_out() >> to_go()
+    chains = {"correct_steps": soft_minimum(temperature=temperature) >> steps if minimum else steps, "correct": outcome}
+    return base.but(
+        rollout=independent(n=n, steps="newline"),
+        reward=correct_steps(wrong=-1.0) + correct(),
+        credit=by_term(chains=chains) >> whiten(),
+    )
+
+
+claim = Claim(
+    says="with step rewards that also pay padding, the minimum learns to be right where the sum learns to pad",
+    versus="pure_min_form", task="arithmetic:redundant=0.3", measure="pass@1", direction="higher", margin=0.05, budget=400_000,
+    versus_settings={"minimum": False},
+)  # fmt: skip
+baseline = "grpo"

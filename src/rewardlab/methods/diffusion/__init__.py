@@ -1,0 +1,1 @@
+"""Policies that denoise: flows and diffusion models."""

@@ -1,0 +1,45 @@
+"""TempFlow-GRPO: branch a flow at one step, so that the step earns its own credit, and weigh it by the noise it could use.
+
+    x_T -ODE-> x_k -SDE-> x_(k+1)^i -ODE-> x_0^i            a group of i = 1 .. n for each step k
+    A_i^k = (R(x_0^i) - mean) / (std + eps)
+    loss = -mean_(k, i) w_k min(ratio_k A_i^k, clip(ratio_k, 1 - eps, 1 + eps) A_i^k),    w_k = Norm(sigma_k sqrt(dt))
+
+He et al. 2025, arXiv:2508.04324. Norm divides by the mean over steps (inferred). The weight is put on the credit, in which
+the clipped loss is linear, since there the policy's noise schedule is at hand. Without `branching` and `noise_weight` this is
+Flow-GRPO (Liu et al. 2025, arXiv:2505.05470): every step of every row is drawn, and the final reward falls on all alike.
+"""
+
+from torch import Tensor
+
+from ...core import Batch, Claim, Recipe, RewardlabError, Run, credit
+from ...evals.rewards import mean_reward
+from ...rollouts.branching import branching as branched
+from ...rollouts.independent import independent
+from ..baselines.grpo import grpo
+
+
+@credit
+def by_noise_level(a: Tensor, batch: Batch, run: Run) -> Tensor:
+    """Credit times the noise level of its step, sigma_t sqrt(dt), over the mean of all steps."""
+    if not hasattr(run.policy, "noise_at"):
+        raise RewardlabError("by_noise_level weighs denoising steps, and this policy takes none; play a task such as flows")
+    levels = run.policy.noise_at(run.policy.context)
+    return a * (levels / levels[levels > 0].mean())[: batch.width]
+
+
+def tempflow_grpo(
+    base: Recipe | None = None, *, n: int = 8, points: int = 10, branching: bool = True, noise_weight: bool = True
+) -> Recipe:
+    """n: rows of a group.  points: steps of a path at which it branches."""
+    base = base or grpo().but(measure=mean_reward(temperature=0.0))
+    return base.but(
+        rollout=branched(n=n, points=points) if branching else independent(n=n),
+        credit=base.credit >> by_noise_level() if noise_weight else base.credit,
+    )
+
+
+claim = Claim(
+    says="credit for single steps, weighed by their noise, earns more reward than uniform credit on the same budget of decisions",
+    versus="tempflow_grpo", task="flows", measure="reward", direction="higher", margin=0.03, budget=75_000,
+    settings={"points": 1, "lr": 1e-3}, versus_settings={"branching": False, "noise_weight": False, "lr": 1e-3},
+)  # fmt: skip

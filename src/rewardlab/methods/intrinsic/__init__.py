@@ -1,0 +1,1 @@
+"""Rewards that come from the policy itself."""

@@ -1,0 +1,39 @@
+"""IGPO: every turn of a search earns how much likelier it made the gold answer; only the last one the outcome.
+
+    p_t = exp(mean_j log pi(a*_j | history up to the answer to turn t)),   r_t = p_t - p_{t-1} (t < T),   r_T = outcome
+    A_t = sum_{k >= t} gamma^{k-t} (r_k - mean(r)) / std(r),   mean and std over all turns of the group
+
+Wang et al. 2025, arXiv:2510.14967. The loss is GRPO's, every decision of a turn getting the turn's advantage. The paper's outcome
+is the F1 of the answer's words with a penalty for a wrong format; here it is the task's verifier. The probability is the current
+policy's and carries no gradient. `gain=0` leaves GRPO with its outcome alone, in the same environment.
+"""
+
+from ...core import Claim, Recipe
+from ...credit.group import center, scale_by_std
+from ...credit.turns import turn_to_go
+from ...envs.search import search
+from ...evals.episodes import episode_accuracy
+from ...rewards.information import information_gain
+from ...rewards.task import correct
+from ...rollouts.interactive import interactive
+from ..baselines.grpo import grpo
+
+
+def igpo(
+    base: Recipe | None = None, *, n: int = 8, turns: int = 5, gain: float = 1.0, gamma: float = 1.0, eps: float = 0.2
+) -> Recipe:
+    """turns: at most so many in an episode.  gain: weight of the information gain beside the outcome.  gamma: per turn."""
+    base = base or grpo(n=n, eps=eps)
+    episodes = interactive(env=search(), n=n, turns=turns)
+    return base.but(
+        rollout=episodes,
+        reward=correct() + gain * information_gain() if gain else correct(),
+        credit=center() >> scale_by_std() >> turn_to_go(gamma=gamma),
+        measure=episode_accuracy(rollout=interactive(env=search(), n=1, turns=turns)),
+    )
+
+
+claim = Claim(
+    says="rewarding what each search finds out beats the outcome alone, on one budget of tokens that counts what the reward reads",
+    versus="igpo", task="facts", measure="pass@1", direction="higher", margin=0.02, budget=160_000, versus_settings={"gain": 0.0},
+)  # fmt: skip

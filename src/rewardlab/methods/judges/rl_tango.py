@@ -1,0 +1,119 @@
+"""RL Tango: a generator and a verifier that judges its steps in words, both learning by GRPO, by turns.
+
+    generator: A = (1 - a) A_outcome + a A_step,   a = a_0 (a_min / a_0)^progress
+               A_step from the verifier's verdicts, +-1/K per step, normalised over the steps of a group, summed to go
+    verifier:  r = 1[final verdict is right] + 0.8 [every step judged];   A weighted by 1 / sqrt(count of its class)
+
+The verifier is told only whether answers were right; how to judge steps it finds out. It learns at every third step, from the
+generator's present solutions. Class counts are moving averages, as in the released code, whose a_0 = 0.1 (for GRPO) is taken too.
+The paper's verifier starts untaught and learns alone for 40 steps; this one, being small, starts from careless judgements
+(task `verdicts`).
+
+Zha et al. 2025, arXiv:2505.15034
+"""
+
+from functools import cache
+
+import torch
+from torch import Tensor
+
+from ...core import Batch, Claim, Credit, Group, Learner, Part, Problem, Recipe, Run, Sampling, Scores, Trajectory, credit, measure
+from ...core.component import decorator
+from ...credit.group import center, scale_by_std
+from ...credit.terms import credit_of
+from ...credit.value import to_go
+from ...evals.passk import accuracy
+from ...kit.splitters import cut
+from ...kit.verdicts import WORDS, begun, read, step_f1, to_judge
+from ...rewards.verdicts import every_step_judged, final_verdict, step_verdicts
+from ...rollouts.independent import independent
+from ...rollouts.room import with_room
+from ...tasks.verdicts import verdicts
+from ..baselines.grpo import grpo
+
+problems_from = decorator(Part)
+ROOM = 96
+"""Tokens of a judgement."""
+
+
+@problems_from
+def solutions(groups: list[Group], scores: Scores, run: Run, *, each: int = 2) -> list[Problem]:
+    """`each` of every problem's solutions, to be judged; those that got no verdict, or are too long, are left out."""
+    found = []
+    for group, row in zip(groups, scores, strict=True):
+        for t, score in list(zip(group, row, strict=True))[:each]:
+            right = score.parts["correct"].value
+            if right is not None:
+                found.append(to_judge(t.problem.question, cut(t.reply, "newline"), right >= 1))
+    return [p for p, row in zip(found, begun(run.model("verifier"), found, ROOM), strict=True) if row]
+
+
+@credit
+def fading_steps(
+    a: Tensor, batch: Batch, run: Run, *, chain: Credit, start: float = 0.1, end: float = 1e-3, steps: str = "step_verdicts"
+) -> Tensor:
+    """(1 - a) A of all other terms + a A of the term `steps`, each through `chain`; a falls from start to end exponentially."""
+    share = start * (end / start) ** run.progress
+    others = [e.weight * credit_of(name, chain, batch, run) for name, e in batch.parts.items() if name != steps]
+    run.log("step_share", share)
+    return (1 - share) * torch.stack(others).sum(0) + share * credit_of(steps, chain, batch, run)
+
+
+@credit
+def balance_verdicts(a: Tensor, batch: Batch, run: Run, *, decay: float = 0.8) -> Tensor:
+    """Scale the credit of solutions that are right, and of those that are wrong, by 1 / sqrt(how many there are); mean 1."""
+    right = torch.tensor([t.problem.answer == WORDS[True] for t, _ in batch.rows], device=a.device)
+    now = [float(right.sum()), float((~right).sum())]
+    before = run.memory.get("rl_tango.counts", now)
+    counts = [decay * b + (1 - decay) * n for b, n in zip(before, now, strict=True)]
+    run.memory["rl_tango.counts"] = counts
+    weight = torch.where(right, counts[0] ** -0.5 if counts[0] else 0.0, counts[1] ** -0.5 if counts[1] else 0.0)
+    return a * (weight * len(right) / weight.sum())[:, None]
+
+
+@cache
+def _judged(count: int) -> tuple[Problem, ...]:
+    return tuple(verdicts(test_size=count).test)
+
+
+@measure
+def both(problems: list[Problem], run: Run) -> dict[str, float]:
+    """pass@1 of the generator; of the verifier, on as many held-out solutions that never change: verdict, the share of right
+    final verdicts, and `step_f1`, how well it finds the first wrong step."""
+    asked, verifier = _judged(len(problems)), run.model("verifier")
+    rows = verifier.read([Trajectory(p) for p in asked], [p.prompt for p in asked])
+    said = [read(t.reply) for t in verifier.extend(rows, Sampling(ROOM), run.rng("eval"))]
+    final = sum(j.final is not None and WORDS[j.final] == p.answer for p, j in zip(asked, said, strict=True)) / len(asked)
+    found = step_f1([p.meta["verdicts"] for p in asked], [j.steps for j in said])
+    return accuracy()(problems, run) | {"verdict": final, "step_f1": found}
+
+
+def rl_tango(
+    base: Recipe | None = None, *, start: float = 0.1, end: float = 1e-3, every: int = 3, each: int = 2, n_verdicts: int = 5,
+    well_formed: float = 0.8, decay: float = 0.8, verifier_lr: float = 3e-4, n: int = 8,
+) -> Recipe:  # fmt: skip
+    """start, end: share of step credit.  every: steps between the verifier's.  each, n_verdicts: solutions per problem that it
+    learns from, and judgements of each.  well_formed: reward for a whole judgement.  n: replies per problem."""
+    base = base or grpo(n=n)
+    chain = center() >> scale_by_std() >> to_go()
+    learning = grpo().but(
+        rollout=with_room(rollout=independent(n=n_verdicts), max_new=ROOM),
+        reward=final_verdict() + well_formed * every_step_judged(),
+        credit=chain >> balance_verdicts(decay=decay),
+        measure=None,
+        lr=verifier_lr,
+    )
+    return base.but(
+        rollout=independent(n=n, steps="newline"),
+        reward=base.reward + step_verdicts(max_new=ROOM),
+        credit=fading_steps(chain=chain, start=start, end=end),
+        measure=both(),
+        also=(*base.also, Learner("verifier", "embedded:verdicts", learning, solutions(each=each), every)),
+    )
+
+
+claim = Claim(
+    says="a verifier rewarded for final verdicts alone gets better at finding the first wrong step",
+    versus=None, task="arithmetic", measure="step_f1", direction="higher", margin=0.05, budget=1_000_000, against="before.step_f1",
+)  # fmt: skip
+baseline = "grpo"

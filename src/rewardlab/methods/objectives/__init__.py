@@ -1,0 +1,1 @@
+"""What is optimised: losses that change how credit becomes an update."""

@@ -1,0 +1,1 @@
+"""Learning from each step, not only from the answer."""

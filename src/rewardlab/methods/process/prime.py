@@ -1,0 +1,67 @@
+"""PRIME: a second language model, taught by outcomes alone, tells what every token was worth.
+
+    r_t = beta log(prm(y_t) / ref(y_t));     prm loss = -[o log sigmoid(sum_t r_t) + (1 - o) log(1 - sigmoid(sum_t r_t))]
+    A_t = (o_i - mean of o_j) + sum_{s >= t} gamma^{s-t} (r_s - mean of r_j),   both means over the other replies j of the group
+
+o is the outcome, r_j a reply's mean token reward. The process reward model starts as a copy of the policy and learns on every
+batch the policy draws, after it has been used there. Problems that are solved too rarely or too often are left out.
+
+Cui et al. 2025, arXiv:2502.01456. The baseline of token rewards is the paper's; its released code subtracts the group's mean, this
+row included, times n / (n - 1). Whitening is the code's. `online=False` freezes the process reward model at the reference, so that
+its rewards are 0: what is left is leave-one-out credit for outcomes alone, in the same loss and on the same problems.
+"""
+
+from dataclasses import replace
+
+import torch.nn.functional as F
+from torch import Tensor
+
+from ...core import Batch, Claim, Learner, Outputs, Recipe, RewardlabError, Run, Update, credit, objective
+from ...credit.group import leave_one_out, less_mean_of_others, whiten
+from ...credit.value import to_go
+from ...methods.baselines.grpo import grpo
+from ...objectives.pairs import row_sum
+from ...rollouts.filtered import solved_between
+from ...rollouts.independent import independent
+
+
+@credit(needs=("prm.logprobs", "ref"))
+def plus_implicit_rewards(
+    a: Tensor, batch: Batch, run: Run, *, beta: float = 0.05, gamma: float = 1.0, weight: float = 1.0
+) -> Tensor:
+    """Add what follows each token in the process reward model's eyes; every token is an event of its own."""
+    tokens = replace(batch, given=batch.mask, reward=beta * (batch.columns["prm.logprobs"] - batch.ref))
+    return a + weight * (less_mean_of_others() >> to_go(gamma=gamma))(tokens.reward, tokens, run)
+
+
+@objective(unit="row", needs=("ref",))
+def outcome_cross_entropy(out: Outputs, batch: Batch, run: Run, *, beta: float = 0.05, term: str = "correct") -> Tensor:
+    """The sum of a reply's token rewards as the log-odds that it is right."""
+    if term not in batch.parts:
+        raise RewardlabError(f"the process reward model learns from the reward term {term!r}, which this reward has not")
+    told = batch.parts[term]
+    right = (told.reward.sum(1) > 0).float()
+    loss = F.binary_cross_entropy_with_logits(beta * row_sum(out.logprobs - batch.ref, batch), right, reduction="none")
+    return loss.where(told.given.any(1), 0.0)
+
+
+def prime(
+    base: Recipe | None = None, *, n: int = 8, beta: float = 0.05, gamma: float = 1.0, weight: float = 1.0, prm_lr: float = 3e-4,
+    low: float = 0.2, high: float = 0.8, online: bool = True,
+) -> Recipe:  # fmt: skip
+    """weight: of process rewards beside the outcome.  low, high: shares of right replies between which a problem is kept."""
+    base = base or grpo(n=n)
+    prm = Recipe(objective=outcome_cross_entropy(beta=beta), update=Update(lr=prm_lr))
+    return base.but(
+        rollout=solved_between(of=independent(n=n), low=low, high=high),
+        credit=leave_one_out() >> to_go() >> plus_implicit_rewards(beta=beta, gamma=gamma, weight=weight) >> whiten(),
+        also=(*base.also, Learner("prm", "copy:policy", prm, every=1 if online else 0)),
+    )
+
+
+claim = Claim(
+    says="process rewards learned online from outcomes raise pass@1 over the outcomes alone, on the same tokens",
+    versus="prime", task="arithmetic", measure="pass@1", direction="higher", margin=0.05, budget=500_000,
+    versus_settings={"online": False},
+)  # fmt: skip
+baseline = "rloo"

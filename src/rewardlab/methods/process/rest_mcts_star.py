@@ -1,0 +1,50 @@
+"""ReST-MCTS*: a search tree tells how good each step was; the value model learns that, and guides the next search.
+
+    v_k = max(v_{k-1} + w_k, 0),  w_k = (1 - v_{k-1}) / (m_k + 1) * (1 - 2 r_k),  v_0 = 0
+    r_k = 0 if a right answer was found below step k, else 1;  m_k = least steps from there to a right answer
+    value model: (V(step k) - v_k)^2;   policy: likelihood of right traces that the value model thinks most of
+
+Every step of a tree counts once, however many answers lie below it. A training step is one round of self-training: search with the
+present models, then learn from the trees. The m_k of wrong steps is that of the released code. Learning goes on from the round
+before; the paper's rounds are fewer and larger (raise `problems` and `minibatches`).
+
+Zhang et al. 2024, arXiv:2406.03816
+"""
+
+from ...core import Claim, Learner, Recipe, Update
+from ...credit.tree import step_quality
+from ...evals.search import search_accuracy
+from ...objectives.ratio import imitate
+from ...objectives.tree import best_right_once, each_step_end_once, value_here_error
+from ...rewards.task import correct
+from ...rollouts.tree import tree_search
+
+
+def rest_mcts_star(
+    base: Recipe | None = None, *, iterations: int = 12, branch: int = 3, explore: float = 0.4, ahead: int = 2,
+    blend: float = 0.5, temperature: float = 1.0, keep: int = 2, value_lr: float = 1e-3, value_epochs: int = 4,
+    value_minibatches: int = 4,
+) -> Recipe:  # fmt: skip
+    """iterations, branch, explore, ahead, blend: of the search (`tree_search`).  keep: traces per problem to imitate."""
+    base = base or Recipe(name="rest_mcts_star", reward=correct(), update=Update(lr=1e-4))
+    search = tree_search(iterations=iterations, branch=branch, explore=explore, ahead=ahead, blend=blend, temperature=temperature)
+    learning = Recipe(
+        credit=step_quality(),
+        objective=value_here_error(),
+        weighting=each_step_end_once(),
+        update=Update(lr=value_lr, epochs=value_epochs, minibatches=value_minibatches),
+    )
+    return base.but(
+        rollout=search,
+        objective=imitate(),
+        weighting=best_right_once(keep=keep),
+        measure=search_accuracy(search=search, temperature=temperature),
+        also=(*base.also, Learner("value", "value-head", learning)),
+    )
+
+
+claim = Claim(
+    says="for as many tokens, the search finds more right answers than the best of n whole replies by the same value model",
+    versus=None, task="arithmetic", measure="search", direction="higher", margin=0.02, budget=600_000, against="best_of_n",
+)  # fmt: skip
+baseline = None

@@ -1,0 +1,1 @@
+"""What is sampled, and when."""

@@ -1,0 +1,72 @@
+"""Absolute Zero: one policy makes up its own tasks and solves them; a proposal pays by how learnable it is. No data.
+
+    r_propose = 0 if all n solutions of the task are right or none is, else 1 - their share;   r_solve = 1[right]
+    wrong or without a value: -1/2;  unreadable: -1
+    A = (r - mean) / std over the rows of one kind (deduction, abduction, induction) and role (propose, solve): six baselines
+
+Programs are of a small total language, so running one once shows that a task is valid and deterministic. The n solutions that
+measure a proposal also train the solver (the paper draws others for it). The paper starts from a pretrained model; the small one
+of the task `triplets` has seen careless solutions and random proposals. Problems of the task are never read in training.
+
+Zhao et al. 2025, arXiv:2505.03335
+"""
+
+import torch
+from torch import Tensor
+
+from ...core import Batch, Claim, Problem, Recipe, Run, credit, measure
+from ...evals.passk import count_right, mean_interval
+from ...kit.triplets import KINDS
+from ...objectives.weighting import token_mean
+from ...rewards.triplets import solved_or_learnable
+from ...rollouts.self_play import self_play
+from ..baselines.grpo import grpo
+
+
+@credit
+def by_kind_and_role(a: Tensor, batch: Batch, run: Run, *, proposer: float = 1.0, eps: float = 1e-4) -> Tensor:
+    """Every decision gets its row's reward, normalised over the rows of its tag; `proposer` scales that of proposals.
+
+    Rows without a verdict get none. A tag that is alone has nothing to be compared with.
+    """
+    tags = [t.tag for t, _ in batch.rows]
+    total, judged, found = a.sum(1), batch.given.any(1), torch.zeros(len(a), device=a.device)
+    for tag in dict.fromkeys(tags):
+        rows = torch.tensor([t == tag for t in tags], device=a.device) & judged
+        if int(rows.sum()) > 1:
+            scale = proposer if tag.startswith("propose") else 1.0
+            found[rows] = scale * (total[rows] - total[rows].mean()) / (total[rows].std() + eps)
+    return torch.where(batch.mask, found[:, None], 0.0)
+
+
+@measure
+def solved(problems: list[Problem], run: Run) -> dict[str, float]:
+    """pass@1 of held-out tasks that nobody proposed, with its 95% interval, and by kind."""
+    right = [float(row[0]) for row in count_right(problems, run, 1, 1.0)]
+    low, high = mean_interval(right)
+    kinds = [p.meta.get("kind") for p in problems]
+    of = {k: [r for r, kind in zip(right, kinds, strict=True) if kind == k] for k in KINDS}
+    whole = {"pass@1": sum(right) / len(right), "ci95_low": low, "ci95_high": high, "n": float(len(right))}
+    return whole | {k: sum(v) / len(v) for k, v in of.items() if v}
+
+
+def absolute_zero(
+    base: Recipe | None = None, *, n: int = 8, past: int = 2, proposer: float = 1.0, temperature: float = 1.0
+) -> Recipe:
+    """n: solutions of each task.  past: tasks that a proposer is shown.  proposer: weight of its credit; 0 leaves it as it is."""
+    base = base or grpo()
+    return base.but(
+        rollout=self_play(n=n, past=past, temperature=temperature),
+        reward=solved_or_learnable(),
+        credit=by_kind_and_role(proposer=proposer),
+        weighting=token_mean(),
+        measure=solved(),
+    )
+
+
+claim = Claim(
+    says="a proposer that learns to pose learnable tasks teaches the solver more than one that does not learn",
+    versus="absolute_zero", task="triplets", measure="pass@1", direction="higher", margin=0.01, budget=600_000,
+    versus_settings={"proposer": 0.0},
+)  # fmt: skip
+baseline = "grpo"

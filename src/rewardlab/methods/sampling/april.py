@@ -1,0 +1,29 @@
+"""APRIL: more replies under way than a step needs; it ends when enough are whole, and the rest go on in the next.
+
+    under way: (1 + spare) N groups;   a step ends when N are whole;   the prefixes of the others are kept with the log-probs of
+    the weights that wrote them, so that the importance ratio of the loss holds for every token:  ratio_t = pi / pi_old(t)
+
+Zhou et al. 2025, arXiv:2509.18521. Stacks on any method that draws independent replies and corrects by the ratio (GRPO, DAPO,
+GSPO ...). The paper launches all (1 + spare) N at the first step; here it launches N and returns (1 - spare) N of them, which
+leaves as many under way ever after.
+"""
+
+from ...core import Claim, Recipe
+from ...rollouts.partial import partial
+from ..baselines.grpo import grpo
+
+kind = "infrastructure"
+
+
+def april(base: Recipe | None = None, *, spare: float = 0.5) -> Recipe:
+    """spare: groups under way beyond those a step needs, as a share of them; 0 waits for the longest reply."""
+    base = base or grpo()
+    drawn = base.rollout.settings if base.rollout else {}
+    return base.but(rollout=partial(n=drawn.get("n", 8), temperature=drawn.get("temperature", 1.0), spare=spare))
+
+
+claim = Claim(
+    says="fewer slots stand idle behind the longest replies",
+    versus="april", task="euclid", measure="train.busy", direction="higher", margin=0.1, budget=120_000,
+    versus_settings={"spare": 0.0},
+)  # fmt: skip

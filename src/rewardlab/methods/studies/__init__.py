@@ -1,0 +1,1 @@
+"""Analyses: how far rewards, and measures of them, can be trusted."""

@@ -1,0 +1,45 @@
+r"""VLM-R1: what a picture shows can be checked exactly, so a vision-language model learns from it as R1 does from mathematics.
+
+    R_acc = IoU(box, gold)                                             where one object is referred to
+    R_acc = min(1, n_gold / n_pred) * mAP(boxes, gold)                 where all objects are to be detected (odLength)
+    R = R_acc + R_format;   GRPO with a KL to the starting policy
+
+Shen et al. 2025, arXiv:2504.07615. Without the factor `od_length`, boxes that are written after the last hit cost nothing, and the
+policy learns to write ever more of them. R_format asks for the answer between its tags; the think tags of the paper are left
+out, for the small policy does not think.
+"""
+
+from ...core import Claim, Group, Recipe, Run, Score, Scores, reward
+from ...evals.rewards import mean_reward
+from ...objectives.regularise import kl_to_reference
+from ...rewards.boxes import average_precision, first_box_iou, no_more_boxes
+from ...rewards.format import format_ok
+from ..baselines.grpo import grpo
+
+FORMAT = r"<answer>(\[\d+,\d+,\d+,\d+\])+</answer>"
+
+
+@reward(over="groups")
+def seen(groups: list[Group], run: Run, *, od_length: bool = True) -> Scores:
+    """IoU where the problem refers to one object, average precision where it asks for all (`meta["kind"]`)."""
+    detection = average_precision() * no_more_boxes() if od_length else average_precision()
+    judges = {"refer": first_box_iou(), "detect": detection}
+    judged = [judges[group[0].problem.meta["kind"]]([group], run)[0] for group in groups]
+    return [[Score(s.value, why=s.why) for s in row] for row in judged]
+
+
+def vlm_r1(base: Recipe | None = None, *, beta: float = 0.04, od_length: bool = True) -> Recipe:
+    """beta: weight of the KL.  od_length: whether boxes too many cost."""
+    base = base or grpo().but(measure=mean_reward())
+    assert base.objective is not None
+    return base.but(
+        reward=seen(od_length=od_length) + format_ok(pattern=FORMAT),
+        objective=base.objective + beta * kl_to_reference(),
+    )
+
+
+claim = Claim(
+    says="the price on boxes too many keeps detection exact, where mAP alone is gamed by writing more",
+    versus="vlm_r1", task="scenes:refer=0", measure="reward", direction="higher", margin=0.03, budget=600_000,
+    versus_settings={"od_length": False},
+)  # fmt: skip

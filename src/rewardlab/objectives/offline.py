@@ -1,0 +1,51 @@
+"""Objectives for recorded decisions and a critic that knows V and Q (`policies.actor`).
+
+A critic's value of a decision's own position is Q, of the position before it V, of the position after it V of what came next.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from ..core import Batch, Outputs, Run, objective
+from .pairs import margin, row_sum
+
+
+def implied_reward(value: Tensor, batch: Batch, gamma: float) -> Tensor:
+    """(B, T) r_Q = Q(s, a) - gamma V(s') at decisions, V held fixed; V is 0 where nothing was observed any more."""
+    position = torch.arange(batch.width, device=value.device)
+    following = value.roll(-1, 1).masked_fill(position >= batch.length[:, None] - 1, 0.0)
+    return torch.where(batch.mask, value - gamma * following.detach(), 0.0)
+
+
+@objective(unit="group", wants=("value",))
+def implied_preference(out: Outputs, batch: Batch, run: Run, *, gamma: float = 0.99) -> Tensor:
+    """-log sigmoid(sum r_Q(preferred) - sum r_Q(other)): Bradley-Terry over the rewards that Q implies."""
+    return -F.logsigmoid(margin(row_sum(implied_reward(out.value, batch, gamma), batch), batch))
+
+
+@objective(unit="token", wants=("value",))
+def implied_reward_square(out: Outputs, batch: Batch, run: Run, *, gamma: float = 0.99) -> Tensor:
+    """r_Q^2, which settles what preferences leave open."""
+    return implied_reward(out.value, batch, gamma).square()
+
+
+@objective(unit="token", wants=("value",))
+def expectile_value(out: Outputs, batch: Batch, run: Run, *, tau: float = 0.7) -> Tensor:
+    """|tau - 1(u < 0)| u^2 with u = Q(s, a) - V(s), Q held fixed: V leans to the better of the recorded actions.
+
+    Kostrikov et al. 2022, arXiv:2110.06169
+    """
+    error = out.value.detach() - out.value.roll(1, 1)
+    return (tau - (error < 0).float()).abs() * error.square()
+
+
+@objective(unit="token", needs=("value",))
+def advantage_weighted(out: Outputs, batch: Batch, run: Run, *, greed: float = 3.0, most: float = 100.0) -> Tensor:
+    """-min(exp(greed (Q - V)), most) log pi; greed = 0 is plain imitation.  Peng et al. 2019, arXiv:1910.00177"""
+    advantage = batch.value - batch.value.roll(1, 1)
+    return -(greed * advantage).clamp(max=math.log(most)).exp() * out.logprobs

@@ -1,0 +1,49 @@
+"""Learning from search trees, whose rows share their first steps: every step counts once."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from ..core import Batch, Outputs, Run, objective, weighting
+from ..kit.tree import shares, spans
+
+
+@objective(unit="token", wants=("value",))
+def value_here_error(out: Outputs, batch: Batch, run: Run) -> Tensor:
+    """(V - credit)^2, where V is of the text up to and including the position."""
+    return (out.value - batch.credit).square()
+
+
+@weighting
+def each_step_end_once(batch: Batch, *, right: float = 0.5) -> Tensor:
+    """Ends of steps alone, in trees with a right leaf; the mean over different steps."""
+    good = batch.reward.sum(1) > right
+    solved = torch.zeros(batch.groups, dtype=torch.bool, device=good.device).index_put((batch.group[good],), torch.tensor(True))
+    weight = _shares(batch, solved[batch.group])
+    ends = torch.zeros_like(batch.mask)
+    for i, (row, _) in enumerate(batch.rows):
+        ends[i, [end - 1 for _, _, end in spans(row)]] = True
+    return _normalised(weight * ends)
+
+
+@weighting(needs=("value.value",))
+def best_right_once(batch: Batch, *, keep: int = 2, right: float = 0.5) -> Tensor:
+    """The `keep` right rows of each tree that the model "value" thinks most of; the mean over their different tokens."""
+    last = batch.columns["value.value"].gather(1, (batch.length - 1)[:, None]).squeeze(1)
+    last = torch.where(batch.reward.sum(1) > right, last, -torch.inf)
+    order = torch.argsort(last, descending=True, stable=True)
+    order = order[torch.argsort(batch.group[order], stable=True)]
+    rank = torch.empty_like(order)
+    rank[order] = torch.arange(len(order), device=order.device) - batch.heads[batch.group[order]]
+    return _normalised(_shares(batch, (rank < keep) & (last > -torch.inf)))
+
+
+def _shares(batch: Batch, kept: Tensor) -> Tensor:
+    rows = [t for t, _ in batch.rows]
+    table = shares(rows, batch.group.tolist(), kept.tolist(), batch.width)
+    return torch.from_numpy(table).to(batch.mask.device) * batch.mask
+
+
+def _normalised(weight: Tensor) -> Tensor:
+    return weight / weight.sum().clamp(min=1e-8)

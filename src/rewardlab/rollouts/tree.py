@@ -1,0 +1,121 @@
+"""Search trees of reasoning steps, guided by a model that values partial solutions.
+
+The trees of all problems grow together, one expansion each per round, so every round is one call of the policy. Rows of a group
+are the finished leaves of one tree; their `path` says which steps they share.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ..core import Group, Problem, Run, Sampling, Trajectory, rollout
+from ..kit.values import last_values, values
+
+
+@dataclass
+class Node:
+    """A partial solution: its text so far, what it is thought worth, and how often the search came by."""
+
+    row: Trajectory
+    parent: Node | None = None
+    value: float = 0.0
+    visits: int = 0
+    children: list[Node] = field(default_factory=list)
+
+    @property
+    def ended(self) -> bool:
+        return self.row.stop is not None
+
+    def leaves(self) -> Iterator[Node]:
+        if not self.children:
+            yield self
+        for child in self.children:
+            yield from child.leaves()
+
+
+@rollout
+def tree_search(
+    problems: list[Problem], run: Run, *, value: str = "value", iterations: int = 12, branch: int = 3, explore: float = 0.4,
+    ahead: int = 2, blend: float = 0.5, temperature: float = 1.0, step_tokens: int = 24,
+) -> list[Group]:  # fmt: skip
+    """Monte-Carlo tree search over steps (lines), guided by the value head of the model `value`.
+
+    Each iteration walks down by value + explore sqrt(2 ln N / n), draws `branch` next steps there (equal ones are one child),
+    looks `ahead` steps beyond the best of them, without keeping these, and mixes the best value seen into its own by `blend`;
+    then every node on the way becomes the mean of its children by visits. A tree in which nothing has ended has its best
+    leaf written to the end. step_tokens: at most so many in a step. Zhang et al. 2024, arXiv:2406.03816, algorithm 2.
+    """
+    asked = run.policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
+    roots = [Node(t) for t in asked]
+    judge, size = run.model(value), min(step_tokens, run.max_new)
+    line = Sampling(size, temperature, stop=("\n",))
+    look = Sampling(size * ahead, temperature, stop_when=lambda text: text.count("\n") >= ahead)
+    for _ in range(iterations):
+        chosen = [descend(root, explore) for root in roots]
+        grown = [node for node in chosen if not node.ended]
+        expand(grown, branch, line, judge, run)
+        if ahead:
+            look_ahead([max(node.children, key=lambda c: c.value) for node in grown], look, blend, judge, run)
+        for node in chosen:
+            back_up(node)
+    return [_finished(root, run, temperature) for root in roots]
+
+
+def descend(node: Node, explore: float) -> Node:
+    """The leaf that the search looks at next; children never visited come first, by their value."""
+    while node.children:
+        among = math.log(max(1, node.visits))
+        node = max(
+            node.children, key=lambda c: (c.visits == 0, c.value + (explore * math.sqrt(2 * among / c.visits) if c.visits else 0))
+        )
+    return node
+
+
+def expand(nodes: list[Node], branch: int, line: Sampling, judge: Any, run: Run) -> None:
+    """Give each node its children: different next steps, with their values."""
+    drawn = run.policy.extend([node.row for node in nodes for _ in range(branch)], line, run.rng("rollout"))
+    for i, node in enumerate(nodes):
+        different = {(t.turns[-1].text, t.stop): t for t in drawn[i * branch : (i + 1) * branch]}
+        node.children = [Node(_child(t, k, line, run), node) for k, t in enumerate(different.values())]
+    made = [child for node in nodes for child in node.children]
+    for child, v in zip(made, last_values(judge, [child.row for child in made]), strict=True):
+        child.value = v
+
+
+def _child(row: Trajectory, number: int, line: Sampling, run: Run) -> Trajectory:
+    """A step that ended its line leaves the row open, if there is room for another."""
+    room = len(row) + line.max_new <= run.policy.context and row.mask.sum() < run.max_new
+    return replace(row, path=(*row.path, number), stop=None if row.stop == "stop" and room else row.stop)
+
+
+def look_ahead(nodes: list[Node], look: Sampling, blend: float, judge: Any, run: Run) -> None:
+    """Mix into each node's value the best one on a way that goes on from it."""
+    nodes = [n for n in nodes if not n.ended and len(n.row) + look.max_new <= run.policy.context]
+    beyond = run.policy.extend([n.row for n in nodes], look, run.rng("rollout"))
+    for node, row, v in zip(nodes, beyond, values(judge, beyond), strict=True):
+        new = run.policy.pieces(row.ids[len(node.row) :])
+        lines = [at for at, piece in enumerate(new, len(node.row)) if "\n" in piece]
+        node.value = (1 - blend) * node.value + blend * max(float(v[at]) for at in (*lines, len(row) - 1))
+
+
+def back_up(node: Node | None) -> None:
+    """One visit more on the way to the root; values become the mean of the children's, by their visits."""
+    while node is not None:
+        node.visits += 1
+        came = sum(c.visits for c in node.children)
+        if came:
+            node.value = sum(c.visits * c.value for c in node.children) / came
+        node = node.parent
+
+
+def _finished(root: Node, run: Run, temperature: float) -> Group:
+    ended = [leaf.row for leaf in root.leaves() if leaf.ended]
+    if ended:
+        return ended
+    best = max(root.leaves(), key=lambda leaf: leaf.value)
+    room = min(run.max_new, run.policy.context - len(best.row))
+    (row,) = run.policy.extend([best.row], Sampling(room, temperature), run.rng("rollout"))
+    return [replace(row, path=(*row.path, 0))]

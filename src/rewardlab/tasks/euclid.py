@@ -1,0 +1,71 @@
+"""Greatest common divisors by subtraction: some take two steps and some take thirty, which nobody can tell beforehand.
+
+    Greatest common divisor of 21 and 6?    21-6=15
+                                            15-6=9
+                                            9-6=3
+                                            6-3=3
+                                            Answer: 3
+
+The number of steps is the sum of the partial quotients of a/b, whose distribution falls only as 1/k^2 (Khinchin 1935): the lengths
+of replies have a long tail.
+"""
+
+from __future__ import annotations
+
+import random
+from functools import partial
+
+from rewardlab.core import Problem, RewardlabError, Task, ask
+from rewardlab.kit.sources import Generated, test_set
+
+
+def euclid(*, largest: int = 60, longest: int = 24, test_size: int = 200, error: float = 0.06) -> Task:
+    """Numbers up to `largest` whose divisor is found in at most `longest` steps.
+
+    error: how often, per step, the teacher of `demonstrate` writes a difference that is off by one.
+    """
+    if not 4 <= largest <= 999 or not 2 <= longest <= 100:
+        raise RewardlabError(
+            f"euclid: largest must be between 4 and 999 and longest between 2 and 100, not {largest} and {longest}"
+        )
+    if not 0 <= error <= 1:
+        raise RewardlabError(f"euclid: error is a probability between 0 and 1, not {error}")
+    draw, key = partial(_draw, largest=largest, longest=longest), ("euclid", largest, longest)
+    return Task(
+        name="euclid",
+        train=Generated(draw, key),
+        test=test_set(draw, key, test_size),
+        verifier="final_number",
+        max_new=8 * (longest + 2),
+        about=f"greatest common divisors of numbers up to {largest} by subtraction, in 1 to {longest} steps",
+        demonstrate=partial(_demonstrate, error=error, longest=longest),
+        columns=("prompt", "answer", "steps", "solution"),
+    )
+
+
+def _draw(rng: random.Random, *, largest: int, longest: int) -> Problem:
+    while True:
+        a, b = rng.randint(2, largest), rng.randint(2, largest)
+        steps, divisor = _subtract(a, b, longest)
+        if steps and divisor:
+            text = "\n".join([*steps, f"Answer: {divisor}"])
+            return ask(f"Greatest common divisor of {a} and {b}?", divisor, steps=steps, solution=text, a=a, b=b)
+
+
+def _subtract(a: int, b: int, longest: int, slip: random.Random | None = None, error: float = 0.0) -> tuple[list[str], int]:
+    """The lines from a and b to where both are equal, and that number; 0 where `longest` lines do not get there."""
+    steps: list[str] = []
+    while a != b and len(steps) < longest:
+        high, low = max(a, b), min(a, b)
+        rest = high - low
+        if slip is not None and slip.random() < error:
+            rest = max(1, rest + slip.choice((-1, 1)))
+        steps.append(f"{high}-{low}={rest}")
+        a, b = rest, low
+    return steps, a if a == b else 0
+
+
+def _demonstrate(problem: Problem, rng: random.Random, *, error: float, longest: int) -> str:
+    """The gold steps, or steps with slips, each carried on from."""
+    steps, divisor = _subtract(problem.meta["a"], problem.meta["b"], longest, rng, error)
+    return "\n".join([*steps, f"Answer: {divisor or 1}"])

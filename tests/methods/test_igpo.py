@@ -1,0 +1,110 @@
+"""IGPO's rewards and credit against numbers worked out by hand."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from rewardlab import index
+from rewardlab.core import Run, Score, Spent, Term, Trajectory, Turn, ask
+from rewardlab.embedded import untrained
+from rewardlab.engine.collate import collate
+from rewardlab.rewards.information import belief, information_gain
+from rewardlab.rewards.task import correct
+from rewardlab.tasks.facts import facts
+
+
+class Knows:
+    """Says of the gold answer, spelt in letters, what a table says after so many tokens of history."""
+
+    def __init__(self, table):
+        self.table, self.scored = table, 0
+
+    def write(self, trajectories, replies):
+        ids = [np.array([*map(ord, text), 0], np.int64) for text in replies]
+        return [t.plus(Turn("policy", i, text=x), "end") for t, i, x in zip(trajectories, ids, replies, strict=True)]
+
+    def score(self, trajectories):
+        self.scored += len(trajectories)
+        found = []
+        for t in trajectories:
+            history = len(t) - len(t.turns[-1].ids)
+            row = np.full(len(t), -9.0, np.float32)  # of the history, the prompt and the end: must not count
+            gold = slice(len(t) - 1 - len(" ab"), len(t) - 1)
+            row[gold] = self.table[history]
+            found.append(row)
+        return found
+
+
+def turn(author, n, start=0):
+    return Turn(author, np.arange(start, start + n, dtype=np.int64))
+
+
+def episode(second=5):
+    """Prompt of 3, decisions 3-4, answered 5-8, decisions 9-10, answered 11, decision 12."""
+    problem = ask("q", "ab")
+    parts = [turn(None, 3), turn("policy", 2), turn(None, 4), turn("policy", 2, second), turn(None, 1), turn("policy", 1)]
+    return Trajectory(problem, tuple(parts), "end")
+
+
+def test_each_turn_but_the_last_earns_the_rise_of_the_golds_probability():
+    # three gold tokens: mean log-prob ln 0.1 before (history 3), ln 0.4 after the first answer (9), ln 0.3 after the second (12)
+    logs = {3: [math.log(0.1)] * 3, 9: [math.log(0.2), math.log(0.4), math.log(0.8)], 12: [math.log(0.3)] * 3}
+    policy = Knows(logs)
+    score = information_gain()([[episode(), episode(), episode(second=7)]], Run(policy))[0][0]
+    assert [t for t, _ in score.steps] == [4, 10]
+    assert [r for _, r in score.steps] == pytest.approx([0.4 - 0.1, 0.3 - 0.4])
+    # 9 histories, of which (3) and (9) are equal in all rows and (12) in two
+    assert policy.scored == 4
+
+
+def test_without_a_gold_answer_there_is_no_verdict():
+    lost = Trajectory(ask("q"), episode().turns, "end")
+    score = information_gain()([[lost]], Run(Knows({})))[0][0]
+    assert score.value is None
+
+
+def test_an_outcome_of_nothing_counts_in_the_statistics_and_turns_get_what_follows():
+    # one group, three rows of two turns (decisions 3-4 and 9-10 of 11 positions); outcomes 1, 0, 0; gains 0.5, -0.1, 0.1
+    rows = [Trajectory(ask("q", "ab"), episode().turns[:4], "end") for _ in range(3)]
+    gains, outcomes = (0.5, -0.1, 0.1), (1.0, 0.0, 0.0)
+    parts = [(Score(o, parts={"correct": Term(o)}), Score(0.0, ((4, g),), {"gain": Term(None, ((4, g),))}))
+             for o, g in zip(outcomes, gains, strict=True)]  # fmt: skip
+    total = (correct() + information_gain()).combine
+    batch = collate([rows], [[total(list(pair)) for pair in parts]], torch.device("cpu"))
+    # six events 0.5 -0.1 0.1 1 0 0: mean 0.25; squares of what is off 0.0625 0.1225 0.0225 0.5625 0.0625 0.0625 = 0.895; /5 = 0.179
+    std = math.sqrt(0.179) + 1e-4
+    a = index.build("igpo", {"gamma": 0.5}).credit(batch.reward, batch, None)
+    last = torch.tensor([0.75, -0.25, -0.25]) / std
+    first = torch.tensor([0.25, -0.35, -0.15]) / std + 0.5 * last
+    for place, expected in ((3, first), (4, first), (9, last), (10, last)):
+        assert torch.allclose(a[:, place], expected)
+    assert a[:, [0, 1, 2, 5, 6, 7, 8]].abs().max() == 0
+
+
+def test_belief_is_the_policys_own_probability_of_the_answer():
+    policy = untrained()
+    asked = policy.read([Trajectory(ask("Who?", "Bob"))], [ask("Who?").prompt])
+    [found] = belief(asked, policy)
+    [whole] = policy.write(asked, ["Answer: Bob"])
+    pieces = policy.pieces(whole.turns[-1].ids)
+    prompt = next(k for k in range(len(pieces)) if "".join(pieces[:k]) == "Answer:")
+    gold = slice(len(asked[0]) + prompt, len(whole) - 1)
+    assert policy.decode(whole.ids[gold]).strip() == "Bob"
+    [logprobs] = policy.score([whole])
+    assert found == pytest.approx(float(np.exp(logprobs[gold].mean())), rel=1e-5)
+
+
+def test_what_it_scores_is_counted():
+    policy = untrained()
+    policy.spent = Spent()
+    problem = facts(test_size=1).test[0]
+    asked = policy.read([Trajectory(problem)], [problem.prompt])
+    belief(asked, policy)
+    assert policy.spent.scored > len(asked[0])
+
+
+def test_without_the_gain_only_the_outcome_is_left():
+    assert "information_gain" not in str(index.build("igpo", {"gain": 0.0}))
+    assert "0.5 * information_gain()" in str(index.build("igpo", {"gain": 0.5}))

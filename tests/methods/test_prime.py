@@ -1,0 +1,85 @@
+"""PRIME: token rewards from a second model that learns from outcomes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+from rows import batch_of, outcome, row_of
+
+from rewardlab import index
+from rewardlab.api import train
+from rewardlab.core import Outputs, RewardlabError, Run, reward, rollout
+from rewardlab.embedded import untrained
+from rewardlab.methods.process.prime import outcome_cross_entropy, plus_implicit_rewards, prime
+from rewardlab.rollouts.filtered import solved_between
+
+RUN = Run(policy=None)
+
+# log prm/ref at the decided positions:  row 0: 2, -1 | row 1: 4 | row 2: 1, 1, 1;  beta 1/2: 1, -1/2 | 2 | 1/2, 1/2, 1/2
+# means of rows 1/4 | 2 | 1/2
+GROUP = [
+    ("rdd", {"correct": outcome(1.0)}),
+    ("rd", {"correct": outcome(0.0)}),
+    ("rddd", {"correct": outcome(0.0)}),
+]
+COLUMNS = {"prm.logprobs": [[0, 1, -2], [0, 3], [0, 0, 0, 0]], "ref": [[0, -1, -1], [0, -1], [0, -1, -1, -1]]}
+
+
+def test_what_follows_a_token_in_the_models_eyes_is_added_to_its_credit():
+    # less the mean of the others' means:
+    #   row 0 less (2 + 1/2)/2 = 5/4:    -1/4, -7/4               to go at gamma 1/2: -1/4 - 7/8 = -9/8, -7/4
+    #   row 1 less (1/4 + 1/2)/2 = 3/8:  13/8                     13/8
+    #   row 2 less (1/4 + 2)/2 = 9/8:    -5/8, -5/8, -5/8         -5/8 (1 + 1/2 + 1/4) = -35/32, -15/16, -5/8
+    batch = batch_of([GROUP], COLUMNS)
+    found = plus_implicit_rewards(beta=0.5, gamma=0.5, weight=2.0)(torch.where(batch.mask, 10.0, 0.0), batch, RUN)
+    expected = [[0, 10 - 9 / 4, 10 - 7 / 2, 0], [0, 10 + 13 / 4, 0, 0], [0, 10 - 35 / 16, 10 - 15 / 8, 10 - 5 / 4]]
+    assert found.tolist() == [pytest.approx(row) for row in expected]
+
+
+def test_the_model_learns_the_log_odds_of_being_right():
+    # sums of beta (log prm - log ref): 1/2 | 2 | 3/2;  right, wrong, and one that nobody judged
+    rows = [*GROUP[:2], ("rddd", {"correct": outcome(None)})]
+    batch = batch_of([rows], COLUMNS)
+    loss = outcome_cross_entropy(beta=0.5)(Outputs(logprobs=batch.columns["prm.logprobs"]), batch, RUN)
+    assert loss.tolist() == pytest.approx([math.log(1 + math.exp(-0.5)), math.log(1 + math.exp(2)), 0.0])
+
+
+def test_a_reward_without_outcomes_cannot_teach_it():
+    batch = batch_of([[("rd", {"length": outcome(1.0)})]], {"ref": [[0, 0]]})
+    with pytest.raises(RewardlabError, match="'correct'"):
+        outcome_cross_entropy()(Outputs(logprobs=torch.zeros(1, 2)), batch, RUN)
+
+
+@rollout
+def as_they_are(problems, run):
+    return problems
+
+
+@reward
+def first_length(trajectory):
+    return {2: 0.0, 3: 1.0, 4: None}[len(trajectory)]
+
+
+def group(*lengths: int):
+    return [row_of("r" + "d" * (n - 1)) for n in lengths]
+
+
+def test_only_problems_that_are_sometimes_solved_go_on():
+    # right of judged: 0/2, 1/2, 2/2, 1/1 (the other has no verdict), 1/5
+    groups = [group(2, 2), group(2, 3), group(3, 3), group(3, 4), group(2, 2, 2, 2, 3)]
+    part = solved_between(of=as_they_are())
+    assert part(groups, replace(RUN, verify=first_length())) == [groups[1], groups[4]]
+    assert part([groups[0], groups[2]], replace(RUN, verify=first_length())) == [groups[0], groups[2]]
+
+
+def test_frozen_it_stays_the_reference_and_only_outcomes_count(tmp_path):
+    recipe = prime(online=False).but(problems=2)
+    done = train(recipe, untrained(), index.task("arithmetic", test_size=4), steps=1, out=tmp_path, max_new=6, eval_problems=2)
+    prm, reference = done.run.models["prm"].state(), done.run.reference.state()
+    assert all(torch.equal(prm[k], reference[k]) for k in reference)
+    batch = batch_of([GROUP], {"prm.logprobs": COLUMNS["ref"], "ref": COLUMNS["ref"]})
+    a = torch.ones(3, 4)
+    assert torch.equal(plus_implicit_rewards()(a, batch, RUN), a)

@@ -1,0 +1,85 @@
+"""PURE: a reply is worth its worst step."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+from rows import batch_of, outcome, row_of, steps
+
+from rewardlab.core import Problem, Run, ask
+from rewardlab.credit.group import less_mean_of_others
+from rewardlab.credit.value import to_go
+from rewardlab.methods.credit.pure_min_form import of_known_problems, pure_min_form, soft_minimum
+from rewardlab.rewards.steps import correct_steps
+
+RUN = Run(policy=None)
+
+
+def test_the_softmin_shares_a_row_by_how_bad_its_steps_are():
+    # rewards 1, -1, 0 at T = 1: weights e^-1, e^1, e^0 over their sum .367879 + 2.718282 + 1 = 4.086161: .090031, .665241, .244728
+    # r*: .090031, -.665241, 0
+    batch = batch_of([[("rdddd", {"s": steps({1: 1, 2: -1, 4: 0})}), ("rd", {"s": steps({1: 0.5})})]])
+    found = soft_minimum(temperature=1.0)(batch.reward, batch, RUN)
+    assert found[0].tolist() == pytest.approx([0, 0.090031, -0.665241, 0, 0], abs=1e-6)
+    assert found[1].tolist() == pytest.approx([0, 0.5, 0, 0, 0])
+
+
+def test_cold_the_return_is_the_least_reward_up_to_the_worst_step_and_nothing_after():
+    batch = batch_of([[("rdddd", {"s": steps({1: 0.9, 2: -0.4, 4: 0.8})})]])
+    chain = soft_minimum(temperature=1e-3) >> to_go()
+    assert chain(batch.reward, batch, RUN)[0].tolist() == pytest.approx([0, -0.4, -0.4, 0, 0], abs=1e-6)
+
+
+def test_padding_with_paid_steps_raises_the_sum_and_not_the_minimum():
+    short, padded = steps({1: 1.0}), steps({1: 1.0, 2: 1.0, 3: 1.0, 4: 1.0})
+    batch = batch_of([[("rdddd", {"s": short}), ("rdddd", {"s": padded})]])
+    assert batch.reward.sum(1).tolist() == [1, 4]
+    assert soft_minimum()(batch.reward, batch, RUN).sum(1).tolist() == pytest.approx([1, 1])
+
+
+def test_a_row_without_a_verdict_stays_finite_and_without_credit():
+    batch = batch_of([[("rdd", {"s": steps({1: 1.0})}), ("rdd", {"s": outcome(None)})]])
+    assert soft_minimum()(batch.reward, batch, RUN)[1].tolist() == [0, 0, 0]
+
+
+def test_the_baseline_is_the_others_mean_step_each_reply_once():
+    # means per step: row 0 (1 + 0)/2 = 1/2, row 1 3, row 2 none.  row 0 less 3: -2, -3;  row 1 less 1/2: 5/2;  row 2: nothing
+    rows = [("rddd", {"s": steps({1: 1, 3: 0})}), ("rddd", {"s": steps({2: 3})}), ("rddd", {"s": outcome(None)})]
+    batch = batch_of([rows, [("rd", {"s": steps({1: 7})})]])
+    found = less_mean_of_others()(batch.reward, batch, RUN)
+    assert found.tolist() == [[0, -2, 0, -3], [0, 0, 2.5, 0], [0] * 4, [0] * 4]
+
+
+def test_the_outcome_counts_for_a_share_of_the_problems_alone():
+    problems = [ask(f"question {i}") for i in range(400)]
+    batch = batch_of([[("rd", {"correct": outcome(1.0)})] for _ in problems])
+    batch.rows = [(replace(t, problem=p), s) for p, (t, s) in zip(problems, batch.rows, strict=True)]
+    known = of_known_problems(share=0.25)(torch.ones(400, 2), batch, RUN)[:, 0]
+    assert float(known.sum()) == pytest.approx(100, abs=4 * math.sqrt(400 * 0.25 * 0.75))  # four standard deviations
+    assert not of_known_problems(share=0.0)(torch.ones(400, 2), batch, RUN).any()
+
+
+def test_both_terms_by_hand():
+    # step rewards 1, -1 | 1, 1 at T = .1: e^-10 / (e^-10 + e^10) is 0 to 8 digits: r* = 0, -1 | 1/2, 1/2
+    #   means per step -1/2 | 1/2;  less the other's: -1/2, -3/2 | 1, 1;  to go: -2, -2, -3/2 | 2, 2, 1
+    # outcomes 0 | 1, leave one out: -1 | 1;  together -3, -3, -5/2 | 3, 3, 2
+    # mean -.5/6 = -1/12; squares 9 + 9 + 6.25 + 9 + 9 + 4 = 46.25; variance (46.25 - 6/144) / 5 = 9.241667, std 3.040011
+    def row(first, second, right):
+        return "rddd", {"correct_steps": steps({2: first, 3: second}), "correct": outcome(right)}
+
+    batch = batch_of([[row(1, -1, 0), row(1, 1, 1)]])
+    found = pure_min_form(share=1.0).credit(batch.reward, batch, RUN)
+    by_hand = [[(x + 1 / 12) / 3.040011 for x in r] for r in ([-3, -3, -2.5], [3, 3, 2])]
+    assert found[:, 1:].tolist() == [pytest.approx(r, abs=1e-5) for r in by_hand]
+
+
+def test_wrong_steps_may_cost():
+    problem = Problem((), "12", {"steps": ["7+5=12"]})
+    trajectory = row_of("rdd")
+    turns = (trajectory.turns[0], replace(trajectory.turns[1], text="7+5=13\nAnswer: 12"))
+    said = replace(trajectory, problem=problem, turns=turns, steps=(1, 2))
+    assert correct_steps(wrong=-1.0)([[said]])[0][0].steps == ((1, -1.0), (2, -1.0))
+    assert correct_steps()([[said]])[0][0].steps == ((1, 0.0), (2, 0.0))
