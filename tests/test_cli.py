@@ -53,7 +53,7 @@ TRAIN = "train grpo --task arithmetic"
     [
         ("trian", "unknown command 'trian'; did you mean train?"),
         ("list --jsn", "unknown flag of list '--jsn'; did you mean --json?"),
-        ("list --folder baseline", "unknown folder 'baseline'; did you mean baselines?"),
+        ("list --folder baseline", "unknown folder 'baseline'; did you mean baselines"),
         ("show grop", "unknown method 'grop'; did you mean grpo"),
         ("show", "the following arguments are required: METHOD (see rewardlab show --help)"),
         ("train --task arithmetic", "which method?"),

@@ -10,11 +10,13 @@ import random
 import statistics
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import rewardlab.rewards
 import rewardlab.tasks
 from rewardlab.core import Problem, RewardlabError, Task, Trajectory, Turn, ask
+from rewardlab.kit.plain import pack
 from rewardlab.kit.sources import Shuffled
 from rewardlab.tasks.arithmetic import arithmetic
 from rewardlab.tasks.countdown import countdown
@@ -44,44 +46,61 @@ def verifier(name: str):
 
 
 def judged(task: Task, problem: Problem, reply: str) -> float | None:
-    import numpy as np
-
     ids = np.zeros(len(reply), np.int64)
     return verifier(task.verifier)([[Trajectory(problem, (Turn("policy", ids, text=reply),))]])[0][0].value
 
 
 def gold(problem: Problem) -> str:
-    return problem.meta.get("solution") or f"Answer: {problem.answer}"
+    """What the last reply of a perfect policy says."""
+    said = problem.meta.get("solution") or (problem.answer if str(problem.answer)[:1] == "<" else f"Answer: {problem.answer}")
+    return said if isinstance(said, str) else said[-1]
+
+
+def perturbed(problem: Problem) -> str:
+    """A reply of the right form that is wrong."""
+    if "boxes" in problem.meta:
+        return "<answer>[0,0,1,1]</answer>"
+    # a program may end in any way that changes nothing
+    return "Program: * 0; + 77" if gold(problem).startswith("Program") else gold(problem) + "1"
+
+
+def source(task: Task):
+    return Shuffled(task.train) if isinstance(task.train, list) else task.train
 
 
 def test_gold_gets_full_marks_and_a_perturbed_gold_none(task):
+    if task.model in ("flow", "actor"):
+        pytest.skip("its answers are no text: tests of its rewards do this")
     for problem in [*(task.train[i] for i in range(100)), *task.test[:100]]:
-        assert judged(task, problem, gold(problem)) == 1.0
-        assert judged(task, problem, gold(problem) + "1") == 0.0
+        assert judged(task, problem, gold(problem)) == 1.0, problem
+        assert judged(task, problem, perturbed(problem)) < (1.0 if task.model == "vision" else 1e-9), problem
         assert judged(task, problem, "") == 0.0
 
 
 def test_training_never_sees_a_test_problem(task):
     test = {p.key for p in task.test}
     assert len(test) >= 100
-    assert not test & {task.train[i].key for i in range(3000)}
+    assert not test & {source(task)[i].key for i in range(3000)}
 
 
 def test_a_position_always_gives_the_same_problem(task):
     again = getattr(importlib.import_module(f"rewardlab.tasks.{task.name}"), task.name)()
     for i in (7, 0, 12345, 7):
-        assert task.train[i] == again.train[i]
-    assert list(task.test) == list(again.test)
+        assert pack(source(task)[i].meta, {}) == pack(source(again)[i].meta, {})
+        assert source(task)[i].key == source(again)[i].key
+    assert [p.key for p in task.test] == [p.key for p in again.test]
     with pytest.raises(IndexError):
-        task.train[-1]
+        source(task)[-1]
 
 
 def test_a_task_says_what_it_is(task):
     assert task.about
     assert "\n" not in task.about
-    problem = task.train[0]
-    assert set(task.columns) == {"prompt", "answer", *problem.meta}
-    json.dumps(dict(problem.meta))
+    problems = [source(task)[i] for i in range(50)]
+    answered = {"answer"} if any(p.answer is not None for p in problems) else set()
+    assert set(task.columns) == {"prompt", *answered, *(key for p in problems for key in p.meta)}
+    for p in problems:
+        pack(dict(p.meta), {})
 
 
 def test_a_teacher_writes_the_same_text_for_the_same_stream(task):

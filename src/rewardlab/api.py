@@ -90,6 +90,9 @@ def resume(out: Path | str, task: Task | None = None, model: Policy | None = Non
     distributed.begin()
     folder = Path(out)
     config = _config(folder)
+    if config.get("engine", "embedded") != "embedded":
+        engine = config["engine"].upper()
+        raise RewardlabError(f"{folder} was trained through {engine} and cannot be resumed; begin anew from {folder / 'model'}")
     if (folder / "summary.json").exists():
         if not (folder / "report.html").exists():
             sweep(folder)

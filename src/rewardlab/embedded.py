@@ -59,8 +59,15 @@ def checkpoint(task: Task | None = None) -> Path:
 
 
 def own_lessons(task: Task | None) -> Task | None:
-    """The task, if it has a teacher and is none of those that the one policy knows."""
-    return None if task is None or task.name in TASKS or task.demonstrate is None else task
+    """The task, if it has a teacher and is none of those that the one policy knows, or has another teacher than they."""
+    if task is None or task.demonstrate is None:
+        return None
+    same = task.name in TASKS and _habits(task) == _habits(index.task(task.name))
+    return None if same else task
+
+
+def _habits(task: Task) -> Any:
+    return getattr(task.demonstrate, "keywords", None)
 
 
 def untrained(seed: int = 0, hidden: int = 32, layers: int = 1, task: Task | None = None) -> LlamaPolicy:

@@ -83,3 +83,13 @@ def test_wrong_steps_may_cost():
     said = replace(trajectory, problem=problem, turns=turns, steps=(1, 2))
     assert correct_steps(wrong=-1.0)([[said]])[0][0].steps == ((1, -1.0), (2, -1.0))
     assert correct_steps()([[said]])[0][0].steps == ((1, 0.0), (2, 0.0))
+
+
+def test_further_rewards_are_taken_for_outcomes():
+    # steps and outcomes are alike in both rows; a third term 2 | 0, leave one out 2 | -2; over four tokens std sqrt(16/3)
+    def row(extra):
+        return "rdd", {"correct_steps": steps({2: 1}), "correct": outcome(1), "brief": outcome(extra)}
+
+    batch = batch_of([[row(2), row(0)]])
+    found = pure_min_form(share=1.0).credit(batch.reward, batch, RUN)
+    assert found[:, 1:].tolist() == [pytest.approx([0.866025] * 2, abs=1e-5), pytest.approx([-0.866025] * 2, abs=1e-5)]

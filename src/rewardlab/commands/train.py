@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import functools
-import json
 import operator
 from collections.abc import Mapping
 from pathlib import Path
@@ -63,8 +62,6 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
     if args.dry_run:
         return api.plan(**asked)
-    if args.resume:
-        refuse_foreign(args.resume)
     if args.engine == "trl":
         return through_trl(args, **asked)
     if args.trl:
@@ -116,15 +113,6 @@ def through_trl(args: argparse.Namespace, recipe: Any, task: Any, **asked: Any) 
         fields["bf16"] = args.dtype == "bfloat16"
     how = {"max_new": args.max_new, "lora_rank": args.lora_rank, "verify": index.part("rewards", task.verifier)}
     return {"out": str(out), **trl.train(recipe, model, task, given, out, about, **how, **fields)}
-
-
-def refuse_foreign(folder: Path) -> None:
-    """A run that another engine began cannot be gone on with here."""
-    from rewardlab.core import RewardlabError
-
-    config = folder / "config.json"
-    if config.is_file() and json.loads(config.read_text()).get("engine", "embedded") != "embedded":
-        raise RewardlabError(f"{folder} was trained through TRL and cannot be resumed; begin anew from {folder / 'model'}")
 
 
 def refuse_besides_resume(args: argparse.Namespace) -> None:

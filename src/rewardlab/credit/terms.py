@@ -25,9 +25,10 @@ def each_term(a: Tensor, batch: Batch, run: Run, *, chain: Credit) -> Tensor:
 
 
 @credit
-def by_term(a: Tensor, batch: Batch, run: Run, *, chains: dict[str, Credit]) -> Tensor:
-    """Each named term through a chain of its own:  A = sum_k w_k chain_k(r_k). Terms without a chain give no credit."""
+def by_term(a: Tensor, batch: Batch, run: Run, *, chains: dict[str, Credit], others: Credit | None = None) -> Tensor:
+    """Each named term through a chain of its own:  A = sum_k w_k chain_k(r_k). Terms not named go through `others`, if given."""
     for name in chains:
         if name not in batch.parts:
             raise unknown("reward term", name, batch.parts)
-    return torch.stack([batch.parts[name].weight * credit_of(name, chain, batch, run) for name, chain in chains.items()]).sum(0)
+    every = chains | ({name: others for name in batch.parts if name not in chains} if others is not None else {})
+    return torch.stack([batch.parts[name].weight * credit_of(name, chain, batch, run) for name, chain in every.items()]).sum(0)

@@ -37,23 +37,23 @@ def train(
             step_of(recipe, run, ops)
             run.step += 1
             run.memory["engine.tokens"] = run.tokens + sum(gathered(run.take_spent()))
-            if _due(run, settings.eval_every) and (found := _evaluate(ops, recorder)):
+            if due(run, settings.eval_every) and (found := evaluate(ops, recorder)):
                 evaluations[run.step] = found
                 run.metrics |= {f"eval/{k}": v for k, v in found.items()}
-            _record(ops, recorder, time.perf_counter() - begun)
-            if _due(run, settings.checkpoint_every) or interrupted():
+            record(ops, recorder, time.perf_counter() - begun)
+            if due(run, settings.checkpoint_every) or interrupted():
                 _checkpoint(ops, folder)
             bar.advance(_shown(run.metrics, evaluations))
     if not run.over:
         raise KeyboardInterrupt
-    return _finish(ops, recorder, evaluations, about | {"seconds": {"train": round(time.perf_counter() - started, 2)}})
+    return finish(ops, recorder, evaluations, about | {"seconds": {"train": round(time.perf_counter() - started, 2)}})
 
 
-def _due(run: Run, every: int) -> bool:
+def due(run: Run, every: int) -> bool:
     return run.over or (every > 0 and run.step % every == 0)
 
 
-def _evaluate(ops: Ops, recorder: Recorder) -> dict[str, float]:
+def evaluate(ops: Ops, recorder: Recorder) -> dict[str, float]:
     """Measure on held-out problems; the first number named decides which model is kept as the best."""
     found = shared(ops.evaluate)
     if found and first():
@@ -66,7 +66,7 @@ def _main_model(ops: Ops) -> Any:
     return ops.run.policy if ops.recipe.objective is not None or not ops.recipe.also else ops.run.models[ops.recipe.also[0].name]
 
 
-def _record(ops: Ops, recorder: Recorder, seconds: float) -> None:
+def record(ops: Ops, recorder: Recorder, seconds: float) -> None:
     run = ops.run
     if not first():
         return
@@ -78,7 +78,7 @@ def _record(ops: Ops, recorder: Recorder, seconds: float) -> None:
         if known:
             run.log("truth", sum(known) / len(known))
         run.log("length", float(batch.mask.sum() / len(batch)))
-        if _due(run, ops.settings.record_every) or run.step == 1:
+        if due(run, ops.settings.record_every) or run.step == 1:
             recorder.rollouts(run, groups, scores, batch, truth)
     run.log("tokens", run.tokens)
     for phase, spent in (*ops.seconds.items(), ("step", seconds)):
@@ -100,7 +100,7 @@ def _begin(ops: Ops, recorder: Recorder) -> dict[int, dict[str, float]]:
     """Measure and save what the run starts from. A run that was killed before its first checkpoint begins anew."""
     if first():
         recorder.rewind(-1)
-    found = _evaluate(ops, recorder)
+    found = evaluate(ops, recorder)
     if first():
         recorder.line(0, {f"eval/{k}": v for k, v in found.items()})
     _checkpoint(ops, recorder.folder)
@@ -131,7 +131,7 @@ def _shown(metrics: dict[str, float], evaluations: dict[int, dict[str, float]]) 
     return "  ".join([f"{k} {metrics[k]:.3f}" for k in ("reward",) if k in metrics] + held_out)
 
 
-def _finish(ops: Ops, recorder: Recorder, evaluations: dict[int, dict[str, float]], summary: dict[str, Any]) -> dict[str, Any]:
+def finish(ops: Ops, recorder: Recorder, evaluations: dict[int, dict[str, float]], summary: dict[str, Any]) -> dict[str, Any]:
     from .report import write_report
 
     summary |= {"steps": ops.run.step, "tokens": ops.run.tokens}

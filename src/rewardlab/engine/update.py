@@ -73,7 +73,7 @@ def backward(model: Any, batch: Batch, recipe: Recipe, run: Run, micro_tokens: i
     whole = "batch" in objective.units
     unit = "group" if "group" in objective.units else "row"
     parts = micro_batches(batch, micro_tokens, unit)
-    upstream, stats = _whole_batch_gradient(model, batch, parts, recipe, run) if whole else ({}, _Stats())
+    upstream, stats = whole_batch_gradient(model, batch, parts, recipe, run) if whole else ({}, Stats())
     for rows in mine(parts):
         micro = batch[rows]
         out = model.evaluate(micro, objective.wants, objective.per_token)
@@ -83,15 +83,15 @@ def backward(model: Any, batch: Batch, recipe: Recipe, run: Run, micro_tokens: i
             torch.autograd.backward(list(tensors.values()), grads)
             continue
         losses = objective.losses(out, micro, run)
-        _check_losses(losses, objective, out, micro, run)
+        check_losses(losses, objective, out, micro, run)
         sum(losses.values(), torch.zeros((), device=batch.ids.device)).backward()
         stats.add(losses, out, micro)
     return stats.of_all().means() if not whole else stats.means()
 
 
-def _whole_batch_gradient(
+def whole_batch_gradient(
     model: Any, batch: Batch, parts: list[Tensor], recipe: Recipe, run: Run
-) -> tuple[dict[str, Tensor], _Stats]:
+) -> tuple[dict[str, Tensor], Stats]:
     """The gradient of the loss with respect to what the model says of every row, from a pass without gradient."""
     objective = recipe.objective
     assert objective is not None
@@ -99,15 +99,15 @@ def _whole_batch_gradient(
     leaves = {k: v.requires_grad_() for k, v in tables.items()}
     out = Outputs.of(leaves)
     losses = objective.losses(out, batch, run)
-    _check_losses(losses, objective, out, batch, run)
+    check_losses(losses, objective, out, batch, run)
     total = sum(losses.values(), torch.zeros((), device=batch.ids.device))
     grads = torch.autograd.grad(total, list(leaves.values()), allow_unused=True)
-    stats = _Stats()
+    stats = Stats()
     stats.add(losses, out, batch)
     return {k: g for k, g in zip(leaves, grads, strict=True) if g is not None}, stats
 
 
-def _check_losses(losses: dict[str, Tensor], objective: Objective, out: Outputs, batch: Batch, run: Run) -> None:
+def check_losses(losses: dict[str, Tensor], objective: Objective, out: Outputs, batch: Batch, run: Run) -> None:
     for name, loss in losses.items():
         if not bool(torch.isfinite(loss)):
             tables = {"credit": batch.credit, **out.tensors(), **batch.columns, **_per_unit(name, objective, out, batch, run)}
@@ -142,7 +142,7 @@ def _culprit(tables: Mapping[str, Tensor | None], batch: Batch) -> str:
     return ""
 
 
-class _Stats:
+class Stats:
     """Sums over micro-batches of what is worth watching."""
 
     def __init__(self) -> None:
@@ -166,11 +166,11 @@ class _Stats:
             if "ref" in batch.columns:
                 self.sums["kl"] += float(_k3(batch.ref[mask] - new).sum())
 
-    def of_all(self) -> _Stats:
+    def of_all(self) -> Stats:
         """The sums over all processes."""
         if world() == 1:
             return self
-        merged = _Stats()
+        merged = Stats()
         for losses, sums, tokens in gathered((dict(self.losses), dict(self.sums), self.tokens)):
             for name, value in losses.items():
                 merged.losses[name] += value

@@ -168,7 +168,9 @@ def replay(
 
 def reply_to(task: Task | None, t: Trajectory, rng: random.Random) -> str:
     """What the task's careless teacher says, right or wrong; without one, an answer that may be right."""
-    said = task.demonstrate(t.problem, rng) if task and task.demonstrate else None
+    # of problems that a method made itself the teacher knows nothing
+    known = task is not None and set(task.columns) <= {"prompt", "answer", *t.problem.meta}
+    said = task.demonstrate(t.problem, rng) if task and known and task.demonstrate else None
     if isinstance(said, str):
         return said
     if said:

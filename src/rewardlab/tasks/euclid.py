@@ -39,7 +39,7 @@ def euclid(*, largest: int = 60, longest: int = 24, test_size: int = 200, error:
         max_new=8 * (longest + 2),
         about=f"greatest common divisors of numbers up to {largest} by subtraction, in 1 to {longest} steps",
         demonstrate=partial(_demonstrate, error=error, longest=longest),
-        columns=("prompt", "answer", "steps", "solution"),
+        columns=("prompt", "answer", "a", "b", "steps", "solution"),
     )
 
 

@@ -35,6 +35,7 @@ def flows(*, modes: int = 4, care: float = 0.4, radius: float = 2.0, spread: flo
         about=f"points in {modes} modes around the origin, one of which is asked for",
         demonstrate=partial(_demonstrate, care=care),
         model="flow",
+        columns=("prompt", "answer", "modes", "spread"),
     )
 
 

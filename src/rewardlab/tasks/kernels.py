@@ -50,7 +50,7 @@ def kernels(*, inputs: int = 4, length: int = 8, test_size: int = 200, error: fl
         max_new=24,
         about="rewrite a program to do the same with fewer operations",
         demonstrate=partial(_demonstrate, error=error),
-        columns=("prompt", "answer", "library", "inputs", "outputs", "cost", "solution"),
+        columns=("prompt", "answer", "library", "inputs", "outputs", "cost", "parts", "solution"),
     )
 
 

@@ -47,6 +47,7 @@ def scenes(
         about="boxes of coloured shapes in small pictures",
         demonstrate=partial(_demonstrate, slip=slip, extra=extra, forget=forget),
         model="vision",
+        columns=("prompt", "answer", "boxes", "kind"),
     )
 
 

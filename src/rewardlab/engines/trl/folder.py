@@ -13,7 +13,7 @@ from ...core import Recipe, Reward, Task
 from ...engine.distributed import first, gathered
 from ...engine.ops import Ops, Settings
 from ...engine.record import Recorder
-from ...engine.train import _due, _evaluate, _finish, _record
+from ...engine.train import due, evaluate, finish, record
 from ...kit.files import write_json
 from ...kit.progress import Bar
 from ...models import NAMES, checkpoint_of, load_policy
@@ -46,7 +46,7 @@ def train(
         trainer.train()
     kept = ("method", "model", "task", "seed")
     summary = {k: about[k] for k in kept if k in about} | {"engine": "trl", "seconds": {"train": books.seconds()}}
-    return _finish(trainer.ops, books.recorder, books.evaluations, summary)
+    return finish(trainer.ops, books.recorder, books.evaluations, summary)
 
 
 def loaded(recipe: Recipe, model: str, task: Task, place: Path) -> str | HFPolicy:
@@ -68,7 +68,7 @@ class _Books(TrainerCallback):
         self.bar = Bar("training through TRL", ops.run.steps, hidden=not first())
         if first():
             recorder.rewind(-1)
-        found = _evaluate(ops, recorder)
+        found = evaluate(ops, recorder)
         if first():
             recorder.line(0, {f"eval/{k}": v for k, v in found.items()})
         self.evaluations = {0: found} if found else {}
@@ -82,10 +82,10 @@ class _Books(TrainerCallback):
         run.log("grad_norm", logs["grad_norm"])
         run.log("lr", logs["learning_rate"])
         run.memory["engine.tokens"] = run.tokens + sum(gathered(run.take_spent()))
-        if _due(run, ops.settings.eval_every) and (found := _evaluate(ops, self.recorder)):
+        if due(run, ops.settings.eval_every) and (found := evaluate(ops, self.recorder)):
             self.evaluations[run.step] = found
             run.metrics |= {f"eval/{k}": v for k, v in found.items()}
-        _record(ops, self.recorder, time.perf_counter() - self.since)
+        record(ops, self.recorder, time.perf_counter() - self.since)
         self.since = time.perf_counter()
         self.bar.advance(f"reward {run.metrics.get('reward', 0.0):.3f}")
 

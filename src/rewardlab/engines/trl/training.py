@@ -26,7 +26,7 @@ from ...core import Batch, Learner, Problem, Recipe, Reward, RewardlabError, Run
 from ...engine.collate import micro_batches, mini_batches
 from ...engine.distributed import gathered, mine, world
 from ...engine.ops import Ops, Settings
-from ...engine.update import _check_losses, _Stats, _whole_batch_gradient, learning_rate
+from ...engine.update import Stats, check_losses, learning_rate, whole_batch_gradient
 from ...kit.sources import Shuffled
 from ...models import learner_model
 from ...policies.hf import HFPolicy
@@ -153,7 +153,7 @@ class RecipeTrainer(GRPOTrainer):
         out = self.policy.evaluate(micro, objective.wants, objective.per_token)
         if mini.upstream is None:
             losses = objective.losses(out, micro, run)
-            _check_losses(losses, objective, out, micro, run)
+            check_losses(losses, objective, out, micro, run)
             mini.stats.add(losses, out, micro)
             return sum(losses.values(), torch.zeros((), device=micro.ids.device))
         given = [(mini.upstream[k][rows][:, : v.shape[1]] * v).sum() for k, v in out.tensors().items() if k in mini.upstream]
@@ -206,10 +206,10 @@ class _Mini:
         objective = recipe.objective
         assert objective is not None
         weigh(self.batch, objective, recipe.weighting)
-        self.stats = _Stats()
+        self.stats = Stats()
         if {"group", "batch"} & set(objective.units):
             parts = micro_batches(self.batch, micro_tokens, "row")
-            self.upstream, self.stats = _whole_batch_gradient(policy, self.batch, parts, recipe, run)
+            self.upstream, self.stats = whole_batch_gradient(policy, self.batch, parts, recipe, run)
             self.total = self.stats.means()["loss"]
 
 

@@ -45,12 +45,15 @@ def pure_min_form(
     """temperature: of the softmin.  share: of the problems whose outcome is verified."""
     base = base or grpo(n=n)
     steps = less_mean_of_others() >> to_go()
-    outcome = of_known_problems(share=share) >> leave_one_out() >> to_go()
-    chains = {"correct_steps": soft_minimum(temperature=temperature) >> steps if minimum else steps, "correct": outcome}
+    outcome = leave_one_out() >> to_go()
+    chains = {
+        "correct_steps": soft_minimum(temperature=temperature) >> steps if minimum else steps,
+        "correct": of_known_problems(share=share) >> outcome,
+    }
     return base.but(
         rollout=independent(n=n, steps="newline"),
         reward=correct_steps(wrong=-1.0) + correct(),
-        credit=by_term(chains=chains) >> whiten(),
+        credit=by_term(chains=chains, others=outcome) >> whiten(),
     )
 
 
