@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import random
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -31,6 +32,7 @@ TASKS = ("arithmetic", "countdown")
 MIXTURE = (0, 0, 0, 1)
 STEPS, ROWS, LR, SEED = 1200, 32, 3e-3, 0
 VOCABULARY, CONTEXT = 512, 512
+TOOL = re.compile(r"^from (?:rewardlab|\.)\.kit\.(\w+) import", re.MULTILINE)
 
 TEMPLATE = (
     "{% for m in messages %}<|im_start|>{{ m['role'] }}\n{{ m['content'] }}<|im_end|>\n{% endfor %}"
@@ -87,9 +89,15 @@ def fingerprint(task: Task | None = None) -> str:
     """Changes whenever the policy would come out different: with this file, and with the tasks it is warmed up on."""
     here = Path(__file__).parent
     names = TASKS if task is None else (task.name,)
-    sources = [here / "embedded.py", here / "kit" / "sources.py", *(here / "tasks" / f"{t}.py" for t in names)]
+    sources = {here / "embedded.py", *(file for t in names for file in _made_of(here / "tasks" / f"{t}.py"))}
     told = b"" if task is None else repr((task.lessons, task.source)).encode()
-    return hashlib.blake2b(b"".join(f.read_bytes() for f in sources) + told, digest_size=6).hexdigest()
+    return hashlib.blake2b(b"".join(f.read_bytes() for f in sorted(sources)) + told, digest_size=6).hexdigest()
+
+
+def _made_of(file: Path) -> set[Path]:
+    """A task's file and the tools it draws its problems with."""
+    tools = {file.parents[1] / "kit" / f"{name}.py" for name in TOOL.findall(file.read_text())}
+    return {file, *(found for tool in tools for found in _made_of(tool))}
 
 
 # ---- tokenizer -------------------------------------------------------------------------------------------------------

@@ -193,7 +193,8 @@ def _load_task(name: str, options: dict[str, Any], written: str, besides: dict[s
     require(name, function, given)
     fitted = {k: fit(function, k, v) for k, v in given.items()}
     try:
-        return replace(function(**fitted), source={"name": written, "options": besides})
+        asked = {k: v for k, v in besides.items() if v is not None}
+        return replace(function(**fitted), source={"name": written, "options": asked})
     except (TypeError, ValueError) as e:
         raise error(f"the task {name} does not take {fitted}: {e}") from e
 

@@ -33,7 +33,7 @@ class Spent:
 class Policy(Protocol):
     """A model that decides. Text, latents and motor commands go through the same five calls.
 
-    `extend` and `score` count what they compute in `spent`, by which methods are compared on one budget.
+    `extend`, `score` and `evaluate` count what they compute in `spent`, by which methods are compared on one budget.
     """
 
     name: str

@@ -97,7 +97,6 @@ def add_columns(batch: Batch, needs: Sequence[str], run: Run, micro_tokens: int,
 
 def _forward(model: Any, batch: Batch, output: str, micro_tokens: int, per_token: Sequence[Any]) -> Tensor:
     """(B, T) or (B, T, d): one output of a model."""
-    model.spent.scored += int(batch.length.sum()) // world()
     wants, extra = ((output,), ()) if output in OUTPUTS else ((), per_token)
     tables = outputs_of(model, batch, micro_batches(batch, micro_tokens, "row"), wants, extra)
     found = tables.get(output, tables.get(f"extra.{output}"))

@@ -49,7 +49,6 @@ def update(learning: Learning, batch: Batch, recipe: Recipe, run: Run, micro_tok
     for group in learning.optimiser.param_groups:
         group["lr"] = rate
     for _ in range(how.epochs):
-        learning.model.spent.scored += int(batch.length.sum()) // world()
         for rows in mini_batches(batch, how.minibatches, run.rng("minibatches")):
             mini = batch if len(rows) == len(batch) else batch[rows]
             learning.optimiser.zero_grad(set_to_none=True)

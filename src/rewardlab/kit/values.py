@@ -17,7 +17,6 @@ ROWS = 256
 @torch.no_grad()
 def values(model: Any, rows: Sequence[Trajectory]) -> list[np.ndarray]:
     """(len,) for each row: the value of the text up to and including each position."""
-    model.spent.scored += sum(map(len, rows))
     found: list[np.ndarray] = []
     for start in range(0, len(rows), ROWS):
         part = rows[start : start + ROWS]

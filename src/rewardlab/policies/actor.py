@@ -180,6 +180,7 @@ class Actor:
 
     def evaluate(self, batch: Batch, wants: Sequence[str] = ("logprobs",), per_token: Sequence[Any] = ()) -> Outputs:
         """Of a policy: log-probs and entropies at decisions. Of a critic: V at observations, Q at decisions. With gradient."""
+        self.spent.scored += int(batch.length.sum())
         if self.shape.critic:
             return Outputs(value=self.model(self._seen(batch.ids), self._taken(batch.ids), batch.mask))
         if "value" in wants:

@@ -219,6 +219,7 @@ class Denoiser:
         """Log-probs and entropies of decided steps, (B, T), with gradient."""
         if per_token or set(wants) - {"logprobs", "entropy"}:
             raise RewardlabError("a denoiser says log-probs and entropies alone; use a method that asks for nothing else")
+        self.spent.scored += int(batch.mask.sum())  # only decided steps are computed
         logprobs, entropy = self._speak(batch.ids, batch.mask)
         return Outputs(logprobs=logprobs, entropy=entropy)
 

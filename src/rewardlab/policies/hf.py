@@ -141,6 +141,7 @@ class HFPolicy(TextPolicy):
 
     def evaluate(self, batch: Batch, wants: Sequence[str] = ("logprobs",), per_token: Sequence[Any] = ()) -> Outputs:
         """Log-probs and entropies where `batch.mask`, values and hidden states everywhere; (B, T), with gradient."""
+        self.spent.scored += int(batch.length.sum())
         return self._forward(batch.ids, batch.length, batch.mask, wants, per_token)
 
     def _forward(self, ids: Tensor, length: Tensor, mask: Tensor, wants: Sequence[str], per_token: Sequence[Any] = ()) -> Outputs:

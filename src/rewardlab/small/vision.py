@@ -37,7 +37,11 @@ def _fingerprint(task: Task) -> str:
     """Changes whenever the policy would come out different."""
     here = Path(__file__).parent
     sources = [here / "vision.py", here.parent / "policies" / "vision.py", here.parent / "tasks" / f"{task.name}.py"]
-    return hashlib.blake2b(b"".join(f.read_bytes() for f in sources) + repr(task.source).encode(), digest_size=6).hexdigest()
+    source = task.source or {}
+    # an option that was not given must not make another policy
+    options = {k: v for k, v in source.get("options", {}).items() if v is not None}
+    told = repr((source.get("name"), options)).encode()
+    return hashlib.blake2b(b"".join(f.read_bytes() for f in sources) + told, digest_size=6).hexdigest()
 
 
 # ---- model -----------------------------------------------------------------------------------------------------------
