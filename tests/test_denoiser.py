@@ -109,7 +109,7 @@ def test_what_was_drawn_is_what_is_evaluated(policy):
     scored = policy.score([t for g in groups for t in g])
     assert np.allclose(np.stack(scored), out.logprobs.detach(), atol=1e-4)
     assert policy.spent.generated == 60
-    assert policy.spent.scored == 6 * 12
+    assert policy.spent.scored == 60 + 6 * 12  # decided steps are evaluated, whole rows are scored
 
 
 def test_a_hotter_draw_says_both_of_what_it_drew_from(policy):
