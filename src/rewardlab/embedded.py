@@ -9,9 +9,7 @@ a tokenizer learned from its text.
 
 from __future__ import annotations
 
-import hashlib
 import random
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,7 +17,7 @@ from typing import Any
 
 import torch
 
-from . import index
+from . import index, small
 from .core import Problem, Run, Task, seed_of
 from .engine.ops import Ops, Settings, standard_loop
 from .kit.files import cached
@@ -32,7 +30,6 @@ TASKS = ("arithmetic", "countdown")
 MIXTURE = (0, 0, 0, 1)
 STEPS, ROWS, LR, SEED = 1200, 32, 3e-3, 0
 VOCABULARY, CONTEXT = 512, 512
-TOOL = re.compile(r"^from (?:rewardlab|\.)\.kit\.(\w+) import", re.MULTILINE)
 
 TEMPLATE = (
     "{% for m in messages %}<|im_start|>{{ m['role'] }}\n{{ m['content'] }}<|im_end|>\n{% endfor %}"
@@ -86,18 +83,9 @@ def untrained(seed: int = 0, hidden: int = 32, layers: int = 1, task: Task | Non
 
 
 def fingerprint(task: Task | None = None) -> str:
-    """Changes whenever the policy would come out different: with this file, and with the tasks it is warmed up on."""
-    here = Path(__file__).parent
-    names = TASKS if task is None else (task.name,)
-    sources = {here / "embedded.py", *(file for t in names for file in _made_of(here / "tasks" / f"{t}.py"))}
-    told = b"" if task is None else repr((task.lessons, task.source)).encode()
-    return hashlib.blake2b(b"".join(f.read_bytes() for f in sorted(sources)) + told, digest_size=6).hexdigest()
-
-
-def _made_of(file: Path) -> set[Path]:
-    """A task's file and the tools it draws its problems with."""
-    tools = {file.parents[1] / "kit" / f"{name}.py" for name in TOOL.findall(file.read_text())}
-    return {file, *(found for tool in tools for found in _made_of(tool))}
+    """Changes whenever the policy would come out different."""
+    names, told = (TASKS, None) if task is None else ((task.name,), (task.lessons, task.source))
+    return small.fingerprint(names, ["embedded.py"], told)
 
 
 # ---- tokenizer -------------------------------------------------------------------------------------------------------

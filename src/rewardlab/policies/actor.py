@@ -24,6 +24,7 @@ from torch.distributions import Categorical, Independent, Normal
 
 from ..core import Batch, Message, Outputs, RewardlabError, Sampling, Spent, Trajectory, Turn
 from ..kit.machine import device_of
+from .weights import HasWeights
 
 MODEL_TYPE = "rewardlab_actor"
 
@@ -50,7 +51,7 @@ class Shape:
         return 1 if self.discrete else self.action
 
 
-class Actor:
+class Actor(HasWeights):
     """A policy over actions; with `critic`, a model of values: V of an observation at its row, Q of observation and action at the
     action's row. So the value of a position is of what has happened up to and including it, as for every other policy.
     """
@@ -84,17 +85,6 @@ class Actor:
         found = copy.copy(self)
         found.name, found.spent, found.model = name, Spent(), copy.deepcopy(self.model)
         return found
-
-    def parameters(self) -> list[nn.Parameter]:
-        return list(self.model.parameters())
-
-    def state(self) -> dict[str, Tensor]:
-        return {k: v.detach() for k, v in self.model.named_parameters()}
-
-    @torch.no_grad()
-    def load_state(self, state: dict[str, Tensor]) -> None:
-        for name, p in self.model.named_parameters():
-            p.copy_(state[name])
 
     def activation_bytes(self, tokens: int) -> int:
         return tokens * 4 * self.shape.layers * self.shape.hidden

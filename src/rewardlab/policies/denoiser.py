@@ -30,6 +30,7 @@ from torch import Tensor, nn
 
 from ..core import Batch, Message, Outputs, RewardlabError, Sampling, Spent, Trajectory, Turn
 from ..kit.machine import device_of
+from .weights import HasWeights
 
 CONFIG: dict[str, Any] = {"model_type": "rewardlab_denoiser", "size": 2, "hidden": 64, "layers": 3, "steps": 10, "noise": 0.7}
 WAVES = 4
@@ -60,7 +61,7 @@ class Velocity(nn.Module):
         return self.last(h)
 
 
-class Denoiser:
+class Denoiser(HasWeights):
     """A velocity network with its schedule: `steps` equal steps from t = 1 to 0, `noise` the a of sigma_t."""
 
     step = 0
@@ -108,17 +109,6 @@ class Denoiser:
         found = Denoiser(self.config, self.device, name)
         found.model = copy.deepcopy(self.model)
         return found
-
-    def parameters(self) -> list[nn.Parameter]:
-        return list(self.model.parameters())
-
-    def state(self) -> dict[str, Tensor]:
-        return {k: v.detach() for k, v in self.model.named_parameters()}
-
-    @torch.no_grad()
-    def load_state(self, state: dict[str, Tensor]) -> None:
-        for name, p in self.model.named_parameters():
-            p.copy_(state[name])
 
     def activation_bytes(self, tokens: int) -> int:
         """About what a forward and backward pass over so many decisions keeps in memory."""

@@ -20,9 +20,10 @@ from .layout import Layout, layout
 from .llama_model import Llama, load_llama, save_llama
 from .packing import scatter
 from .text import TextPolicy
+from .weights import HasWeights
 
 
-class LlamaPolicy(TextPolicy):
+class LlamaPolicy(HasWeights, TextPolicy):
     """A Llama-family model as a policy, a critic or a reward model (`value_head`).
 
     dtype: format of computation; weights, gradients and log-probs are float32.
@@ -57,17 +58,6 @@ class LlamaPolicy(TextPolicy):
         """Write an ordinary Hugging Face checkpoint."""
         save_llama(self.model, Path(folder))
         self.save_tokenizer(Path(folder))
-
-    def parameters(self) -> list[torch.nn.Parameter]:
-        return list(self.model.parameters())
-
-    def state(self) -> dict[str, Tensor]:
-        return {k: v.detach() for k, v in self.model.named_parameters()}
-
-    @torch.no_grad()
-    def load_state(self, state: dict[str, Tensor]) -> None:
-        for name, p in self.model.named_parameters():
-            p.copy_(state[name])
 
     def activation_bytes(self, tokens: int) -> int:
         """About what a forward and backward pass over so many tokens keeps in memory."""

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import random
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -14,29 +12,21 @@ from ..core import RewardlabError, Task, seed_of, stream
 from ..kit.files import cached
 from ..kit.progress import Bar
 from ..policies.denoiser import Denoiser
+from . import fingerprint
 
+MAKERS = ("small/flow.py", "policies/denoiser.py")
 POOL, STEPS, ROWS, LR = 40_000, 3000, 512, 5e-3
 
 
 def warmed(task: Task) -> Denoiser:
     """The denoiser for a task; the first call on a machine makes it, which takes some seconds."""
-    return Denoiser.load(cached(f"flow-{task.name}-{_fingerprint(task)}", lambda folder: _warm_up(task).save(folder)), "cpu")
+    name = f"flow-{task.name}-{fingerprint([task.name], MAKERS, task.source)}"
+    return Denoiser.load(cached(name, lambda folder: _warm_up(task).save(folder)), "cpu")
 
 
 def untrained(task: Task) -> Denoiser:
     """One with random weights, for tests."""
     return Denoiser({"hidden": 16, "layers": 2}, torch.device("cpu")).initialise(torch.Generator().manual_seed(0))
-
-
-def _fingerprint(task: Task) -> str:
-    """Changes whenever the denoiser would come out different."""
-    here = Path(__file__).parent
-    sources = [here / "flow.py", here.parent / "policies" / "denoiser.py", here.parent / "tasks" / f"{task.name}.py"]
-    source = task.source or {}
-    # an option that was not given must not make another policy
-    options = {k: v for k, v in source.get("options", {}).items() if v is not None}
-    told = repr((source.get("name"), options)).encode()
-    return hashlib.blake2b(b"".join(f.read_bytes() for f in sources) + told, digest_size=6).hexdigest()
 
 
 def _warm_up(task: Task) -> Denoiser:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import random
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -16,32 +14,23 @@ from ..engine.ops import Ops, Settings, standard_loop
 from ..kit.files import cached
 from ..kit.progress import Bar
 from ..policies.vision import VisionPolicy
+from . import fingerprint
 
 STEPS, ROWS, LR, CONTEXT = 900, 32, 3e-3, 256
 WORDS = ("<pad>", "<end>", "<image>", "<answer>", "</answer>", "[", "]", ",", " ", "\n", *map(str, range(10)))
 TEMPLATE = "{% for m in messages %}{{ m['content'] }}<end>{% endfor %}{% if add_generation_prompt %}\n{% endif %}"
+MAKERS = ("small/vision.py", "policies/vision.py")
 
 
 def warmed(task: Task) -> VisionPolicy:
     """The policy for a task; the first call on a machine makes it, which takes about a minute."""
-    name = f"vision-{task.name}-{_fingerprint(task)}"
+    name = f"vision-{task.name}-{fingerprint([task.name], MAKERS, task.source)}"
     return VisionPolicy.load(cached(name, lambda folder: _warm_up(task).save(folder)), "cpu", "float32")
 
 
 def untrained(task: Task) -> VisionPolicy:
     """One with random weights, for tests."""
     return _new(task, hidden=32, layers=1)
-
-
-def _fingerprint(task: Task) -> str:
-    """Changes whenever the policy would come out different."""
-    here = Path(__file__).parent
-    sources = [here / "vision.py", here.parent / "policies" / "vision.py", here.parent / "tasks" / f"{task.name}.py"]
-    source = task.source or {}
-    # an option that was not given must not make another policy
-    options = {k: v for k, v in source.get("options", {}).items() if v is not None}
-    told = repr((source.get("name"), options)).encode()
-    return hashlib.blake2b(b"".join(f.read_bytes() for f in sources) + told, digest_size=6).hexdigest()
 
 
 # ---- model -----------------------------------------------------------------------------------------------------------

@@ -1,0 +1,26 @@
+"""What every policy around one model of our own shares."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+
+class HasWeights:
+    """Base of policies whose weights are those of `model`."""
+
+    model: Any
+
+    def parameters(self) -> list[nn.Parameter]:
+        return list(self.model.parameters())
+
+    def state(self) -> dict[str, Tensor]:
+        """The weights by name."""
+        return {k: v.detach() for k, v in self.model.named_parameters()}
+
+    @torch.no_grad()
+    def load_state(self, state: dict[str, Tensor]) -> None:
+        for name, p in self.model.named_parameters():
+            p.copy_(state[name])
