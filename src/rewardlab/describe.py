@@ -12,6 +12,7 @@ from .compose import Parameter
 from .core import Recipe, Update
 
 YEAR = re.compile(r"\b(19|20)\d\d\b")
+BASE = re.compile(r"^    base = base or ([a-z]\w*)\(", re.MULTILINE)
 SENTENCE = re.compile(r"(?<=[\d)])\. (?=[A-Z])")
 
 
@@ -30,9 +31,17 @@ def describe(name: str, folder: str, module: ModuleType, recipe: Recipe, baselin
 
 
 def baseline_of(module: ModuleType) -> str | None:
-    """The method it is compared with: as the module states it, else as its claim does."""
-    claim = getattr(module, "claim", None)
-    return getattr(module, "baseline", claim.versus if claim else None)
+    """The method it is compared with: as the module states it, else as its claim does, else the one it builds on.
+
+    A claim may set a method against itself under other settings; that is no baseline to tell it by.
+    """
+    if hasattr(module, "baseline"):
+        return module.baseline
+    claim, own = getattr(module, "claim", None), module.__name__.rpartition(".")[2]
+    if claim and claim.versus and claim.versus != own:
+        return claim.versus
+    builds_on = BASE.search(inspect.getsource(module))
+    return builds_on[1] if builds_on else None
 
 
 def system_of(name: str) -> str:
