@@ -31,6 +31,6 @@ def grpo(base: Recipe | None = None, *, n: int = 8, temperature: float = 1.0, ep
 
 
 claim = Claim(
-    says="group-relative credit learns as well as PPO's critic on the same tokens, without a critic",
+    says="on the same tokens, group-relative credit learns more than PPO does with a critic",
     versus="ppo", task="arithmetic", measure="pass@1", direction="higher", margin=0.0, budget=240_000,
 )  # fmt: skip

@@ -42,7 +42,7 @@ def ppo(
 
 
 claim = Claim(
-    says="clipped policy gradients with a critic raise pass@1 over plain imitation of the warm-up's own text",
+    says="clipped policy gradients with a critic raise pass@1 above the policy they start from",
     versus=None, task="arithmetic", measure="pass@1", direction="higher", margin=0.05, budget=360_000,
     against="before.pass@1",
 )  # fmt: skip

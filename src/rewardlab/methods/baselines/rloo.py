@@ -30,6 +30,6 @@ def rloo(base: Recipe | None = None, *, n: int = 8, temperature: float = 1.0, be
 
 
 claim = Claim(
-    says="leave-one-out REINFORCE learns at least as well as PPO on the same tokens",
+    says="on the same tokens, leave-one-out REINFORCE learns more than PPO",
     versus="ppo", task="arithmetic", measure="pass@1", direction="higher", margin=0.0, budget=240_000,
 )  # fmt: skip
