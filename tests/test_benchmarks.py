@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from rewardlab import embedded
 from rewardlab.embedded import untrained
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
@@ -88,3 +89,10 @@ def test_training_flops_count_matrices_of_real_tokens():
     attention = 3 * 2 * 2 * 2 * 4 * (3 * 3) / 2
     expected = 6 * (layer * 3 + 8 * 10 * 2) + attention
     assert benchmark("step_embedded").training_flops(shape, [3], 2) == expected
+
+
+def test_the_embedded_policy_is_found_where_it_is_cached(tmp_path, monkeypatch):
+    monkeypatch.setenv("REWARDLAB_CACHE", str(tmp_path))
+    folder = tmp_path / f"embedded-{embedded.fingerprint()}"
+    untrained().save(folder)
+    assert benchmark("_sides").embedded_model()["folder"] == str(folder)

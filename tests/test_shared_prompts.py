@@ -12,6 +12,7 @@ from rewardlab.policies import attention, layout
 from rewardlab.policies.layout import Layout, SharedLayout, shared_prompts
 from rewardlab.policies.llama import LlamaPolicy
 from rewardlab.policies.llama_model import Llama
+from rewardlab.policies.packing import rounded
 
 CPU = torch.device("cpu")
 SMALL = {
@@ -99,3 +100,10 @@ def test_each_common_token_is_computed_once():
 def test_little_in_common_is_left_as_it_is():
     batch = collate([[text(3, 40, seed=1), text(3, 40, seed=2)]], None, CPU)
     assert type(layout.layout(batch.ids, batch.length, batch.mask)) is Layout
+
+
+def test_sizes_of_products_come_again_and_rounding_them_up_costs_little():
+    sizes = {rounded(n) for n in range(4096, 8192)}
+    assert len(sizes) == 33
+    assert all(n <= rounded(n) <= 1.04 * n for n in range(1, 20000))
+    assert [rounded(n) for n in (0, 1, 63, 64, 65, 5000)] == [0, 1, 63, 64, 66, 5120]

@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from .attention import attention, causal_attention
-from .packing import scatter, unflatten
+from .packing import rounded, scatter, unflatten
 
 LEAST_SAVED = 0.1
 """Share of the tokens that must fall away for common prompts to be computed apart: laying out keys twice costs something too."""
@@ -16,7 +16,8 @@ LEAST_SAVED = 0.1
 class Layout:
     """Which tokens of a table (B, T) are computed, in which order.
 
-    ids, positions: (n,) of the flat tokens; where: (m,) places of real tokens in the table, None if it is full;
+    ids, positions: (n,) of the flat tokens, `real` of them and a few that only make up a round number;
+    where: (m,) places of real tokens in the table, None if it is full;
     flat: (m,) the flat token of each of these places, None if each has its own.
     """
 
@@ -27,11 +28,16 @@ class Layout:
         self.where = None if bool(real.all()) else real.nonzero().squeeze(1)
         self.flat: Tensor | None = None
         positions = column.repeat(self.rows)
-        self.ids, self.positions = (x if self.where is None else x[self.where] for x in (ids.reshape(-1), positions))
+        self._compute(*(x if self.where is None else x[self.where] for x in (ids.reshape(-1), positions)))
+
+    def _compute(self, ids: Tensor, positions: Tensor) -> None:
+        self.real, self.extra = len(ids), rounded(len(ids)) - len(ids)
+        self.ids, self.positions = (F.pad(x, (0, self.extra)) for x in (ids, positions))
 
     def table(self, x: Tensor) -> Tensor:
         """Flat values (n, ...) as a table (B, T, ...), zeros on the right."""
-        return unflatten(x if self.flat is None else x.index_select(0, self.flat), self.where, self.rows, self.width)
+        x = x[: self.real] if self.flat is None else x.index_select(0, self.flat)
+        return unflatten(x, self.where, self.rows, self.width)
 
     def flat_of(self, place: Tensor) -> Tensor:
         """The flat tokens at these places of the table."""
@@ -42,7 +48,10 @@ class Layout:
     def attend(self, layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         a = causal_attention(self.table(q), self.table(k), self.table(v))
         a = a.reshape(self.rows * self.width, *a.shape[2:])
-        return a if self.where is None else a.index_select(0, self.where)
+        if self.where is None and not self.extra:
+            return a
+        where = torch.arange(len(a), device=a.device) if self.where is None else self.where
+        return a.index_select(0, F.pad(where, (0, self.extra)))
 
 
 class SharedLayout(Layout):
@@ -61,8 +70,10 @@ class SharedLayout(Layout):
         in_reply = at < length[:, None]
         self.prompt_places, self.reply_places = (x.view(-1).nonzero().squeeze(1) for x in (in_prompt, in_reply))
         at = at.clamp(max=self.width - 1)
-        self.ids = torch.cat((ids[heads, : self.prompt_width][in_prompt], ids.gather(1, at)[in_reply]))
-        self.positions = torch.cat((column[: self.prompt_width].expand_as(in_prompt)[in_prompt], at[in_reply]))
+        self._compute(
+            torch.cat((ids[heads, : self.prompt_width][in_prompt], ids.gather(1, at)[in_reply])),
+            torch.cat((column[: self.prompt_width].expand_as(in_prompt)[in_prompt], at[in_reply])),
+        )
         self.flat = self._flat_of_all(in_prompt, in_reply, shared)
         self.seen = self._seen(shared)
 
@@ -85,13 +96,13 @@ class SharedLayout(Layout):
     def attend(self, layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         n = len(self.prompt_places)
         pq, pk, pv = (scatter(x[:n], self.prompt_places, self.prompts, self.prompt_width) for x in (q, k, v))
-        rq, rk, rv = (scatter(x[n:], self.reply_places, self.rows, self.reply_width) for x in (q, k, v))
+        rq, rk, rv = (scatter(x[n : self.real], self.reply_places, self.rows, self.reply_width) for x in (q, k, v))
         keys, values = (torch.cat((p.index_select(0, self.owner), r), 1) for p, r in ((pk, rk), (pv, rv)))
         of_prompts, of_replies = causal_attention(pq, pk, pv), attention(rq, keys, values, self.seen)
         return torch.cat(
             (
                 of_prompts.flatten(0, 1).index_select(0, self.prompt_places),
-                of_replies.flatten(0, 1).index_select(0, self.reply_places),
+                of_replies.flatten(0, 1).index_select(0, F.pad(self.reply_places, (0, self.extra))),
             )
         )
 

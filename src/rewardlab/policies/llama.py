@@ -18,7 +18,7 @@ from .decode import generate
 from .head import per_token_losses, token_logprobs
 from .layout import Layout, layout
 from .llama_model import Llama, load_llama, save_llama
-from .packing import scatter
+from .packing import rounded, scatter
 from .text import TextPolicy
 from .weights import HasWeights
 
@@ -103,10 +103,12 @@ class LlamaPolicy(HasWeights, TextPolicy):
         decided = mask.clone()
         decided[:, 0] = False
         place = decided.view(-1).nonzero().squeeze(1)
-        h, chosen = hidden.index_select(0, tokens.flat_of(place - 1)), ids.reshape(-1)[place]
+        n = len(place)
+        at, chosen = (F.pad(x, (0, rounded(n) - n)) for x in (tokens.flat_of(place - 1), ids.reshape(-1)[place]))
+        h = hidden.index_select(0, at)
         logprobs, entropy = token_logprobs(h, w.head, chosen)
-        out.logprobs = scatter(logprobs, place, rows, width)
-        out.entropy = scatter(entropy, place, rows, width)
+        out.logprobs = scatter(logprobs[:n], place, rows, width)
+        out.entropy = scatter(entropy[:n], place, rows, width)
         if per_token:
             extra = per_token_losses(h, w.head, chosen, per_token)
-            out.extra = {k: scatter(v, place, rows, width) for k, v in extra.items()}
+            out.extra = {k: scatter(v[:n], place, rows, width) for k, v in extra.items()}
