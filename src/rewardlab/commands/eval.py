@@ -16,7 +16,7 @@ HELP = "measure pass@k of a model or a run on held-out problems"
 
 
 def flags(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("model", metavar="MODEL_OR_RUN", help="embedded, a checkpoint folder, a run, or hf:FOLDER")
+    parser.add_argument("model", metavar="MODEL_OR_RUN", help="embedded, smollm2, a checkpoint folder, a run, or hf:FOLDER")
     shared.task_flags(parser)
     parser.add_argument("--k", type=counts, default=(1, 8), metavar="K,K", help="tries per problem (default 1,8)")
     parser.add_argument("--problems", type=shared.count, default=200, metavar="N")

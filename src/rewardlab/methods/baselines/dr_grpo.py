@@ -1,0 +1,56 @@
+"""Dr. GRPO: no division by the standard deviation, none by a reply's own length; both favour some replies over others.
+
+    A_i = r_i - mean(r);     loss = -(1 / (N L)) sum_i sum_t min(ratio A, clip(ratio) A),   L a constant
+
+With 1/|o_i| a long wrong reply is pushed down less per token than a short one, so wrong replies grow longer; with 1/std, problems
+that are nearly always or nearly never solved weigh more than others.
+
+Liu et al. 2025, arXiv:2503.20783. L is the longest reply that may be drawn, as in the released code.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ...core import Claim, Problem, Recipe, Run, measure
+from ...credit.group import center
+from ...credit.value import to_go
+from ...evals.passk import mean_interval
+from ...objectives.weighting import constant_length
+from ...rollouts.independent import independent
+from .grpo import grpo
+
+
+@measure
+def wrong_length(problems: Sequence[Problem], run: Run, *, n: int = 4, temperature: float = 1.0) -> dict[str, float]:
+    """pass@1 of n draws, and the mean length in tokens of the wrong and of the right replies among them.
+
+    Replies without a verdict count as neither; a mean over no reply is NaN.
+    """
+    groups = independent(n=n, temperature=temperature)(list(problems), run)
+    scores = run.verify(groups, run)
+    length = np.array([t.mask.sum() for group in groups for t in group], float)
+    value = np.array([s.value for row in scores for s in row], float)  # NaN, which is neither, where there is no verdict
+    wrong, right = value < 1, value >= 1
+    low, high = mean_interval(right.reshape(len(groups), n).mean(1))
+    return {
+        "pass@1": float(right.mean()), "ci95_low": low, "ci95_high": high, "n": float(len(problems)),
+        "wrong_length": _mean(length[wrong]), "right_length": _mean(length[right]),
+    }  # fmt: skip
+
+
+def _mean(x: np.ndarray) -> float:
+    return float(x.mean()) if len(x) else float("nan")
+
+
+def dr_grpo(base: Recipe | None = None, *, length: int = 64) -> Recipe:
+    """length: the constant that every reply's loss is divided by."""
+    base = base or grpo()
+    return base.but(credit=center() >> to_go(), weighting=constant_length(length=length))
+
+
+claim = Claim(
+    says="wrong replies do not grow as long as with GRPO on the same tokens",
+    versus="grpo", task="arithmetic:redundant=0.3", measure="wrong_length", direction="lower", margin=1.0, budget=500_000,
+    settings={"length": 96}, by=wrong_length(),
+)  # fmt: skip

@@ -1,0 +1,59 @@
+"""ReMax: REINFORCE whose baseline is the reward of the greedy reply: one more reply per problem, no critic and no group.
+
+    A = r(y) - r(y_greedy),   y_greedy = argmax decoding of the policy;     loss = -mean A log pi(y)
+
+The baseline depends on the problem and not on y, so the gradient stays unbiased, and it rises as the policy does.
+
+Li et al. 2023, arXiv:2310.10505. The greedy reply costs its tokens and is not learned from. A reply counts as one action, as in the
+paper; its code divides by the tokens of the batch, which changes the scale alone. The paper's KL penalty is left out.
+`greedy=False` leaves REINFORCE without a baseline.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from ...core import Claim, Group, Problem, Recipe, Reward, Run, Sampling, Score, Scores, Trajectory, reward
+from ...credit.value import to_go
+from ...evals.passk import coverage
+from ...rewards.task import correct
+from .rloo import rloo
+
+
+def greedy_replies(problems: list[Problem], run: Run) -> list[Group]:
+    """What the policy says to each problem if it always takes the likeliest token: groups of one."""
+    asked = run.policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
+    return [[t] for t in run.policy.extend(asked, Sampling(run.max_new, temperature=0.0), run.rng("greedy"))]
+
+
+@reward(over="groups")
+def less_greedy(groups: list[Group], run: Run, *, of: Reward) -> Scores:
+    """What `of` gives a reply less what it gives the greedy reply to the same problem; terms stay as `of` says them.
+
+    No verdict on the greedy reply is none on the others. Logs `greedy`, the mean of what is subtracted. For replies of one turn.
+    """
+    scores = of(groups, run)
+    bars = [row[0] for row in of(greedy_replies([g[0].problem for g in groups], run), run)]
+    known = [bar.total for bar in bars if bar.total is not None]
+    run.log("greedy", float(np.mean(known)) if known else 0.0)
+    return [[_less(s, bar) for s in row] for row, bar in zip(scores, bars, strict=True)]
+
+
+def _less(score: Score, bar: Score) -> Score:
+    if score.value is None or bar.total is None:
+        return Score(None, (), score.parts, score.why if score.value is None else f"of the greedy reply: {bar.why}")
+    return replace(score, value=score.value - bar.total, outcome=True)
+
+
+def remax(base: Recipe | None = None, *, n: int = 1, greedy: bool = True) -> Recipe:
+    """n: sampled replies per problem, beside the greedy one.  greedy: whether its reward is subtracted."""
+    base = base or rloo(n=n).but(problems=128)
+    drawn = base.reward or correct()
+    return base.but(reward=less_greedy(of=drawn) if greedy else drawn, credit=to_go())
+
+
+claim = Claim(
+    says="with the greedy reply as a baseline more is learned than by REINFORCE without one, though it costs tokens",
+    versus="remax", task="countdown", measure="pass@1", direction="higher", margin=0.02, budget=500_000,
+    versus_settings={"greedy": False}, by=coverage(n=4, k=4),
+)  # fmt: skip

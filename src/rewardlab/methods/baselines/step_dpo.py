@@ -1,0 +1,67 @@
+"""Step-DPO: prefer the right next step to the first wrong one; nobody is blamed for what was right before, or follows after.
+
+    loss = -log sigmoid(beta [log pi/ref(s_right | x, s_1 .. s_{k-1}) - log pi/ref(s_wrong | x, s_1 .. s_{k-1})])
+
+s_1 .. s_{k-1} are the steps that both replies begin with; of each reply only step k is learned, and no end of the reply with it.
+
+Lai et al. 2024, arXiv:2406.18629. In the paper a judge finds the first wrong step, and the right one is drawn by the policy itself.
+Here a pair is cut at the first step in which its replies differ: that is the first mistake if the chosen reply takes the only right
+way, as in task `preferences` over arithmetic, and then what the policy would draw too. The line break that ends a step counts with
+it. beta is that of the released code for 72B (0.5 for 7B).
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from ...core import Claim, Group, Problem, Recipe, RewardlabError, Rollout, Run, Trajectory, Turn, rollout
+from ...kit.splitters import mark
+from .dpo import dpo
+
+
+@rollout
+def to_first_difference(problems: list[Problem], run: Run, *, of: Rollout, splitter: str = "newline") -> list[Group]:
+    """The pairs that `of` gives, cut after the first step in which they differ; the steps before it are read, not decided."""
+    return [_cut(group, run, splitter) for group in of(problems, run)]
+
+
+def _cut(group: Group, run: Run, splitter: str) -> Group:
+    if len(group) != 2:
+        raise RewardlabError(f"step preferences come in pairs, the right reply first; here are {len(group)} replies to a problem")
+    a, b = (mark(t, splitter, run.policy.pieces, run.policy.name) for t in group)
+    start, *ends = first_difference(a, b)
+    return [_one_step(t, start, end, run) for t, end in zip((a, b), ends, strict=True)]
+
+
+def first_difference(a: Trajectory, b: Trajectory) -> tuple[int, int, int]:
+    """Where the first step begins in which two marked replies to one prompt differ, and its last position in each."""
+    start, ids = int(a.mask.argmax()), (a.ids, b.ids)
+    for i, j in zip(a.steps, b.steps, strict=False):
+        if not np.array_equal(ids[0][start : i + 1], ids[1][start : j + 1]):
+            return start, i, j
+        start = i + 1
+    raise RewardlabError(f"both replies to {a.problem.question[:60]!r} are the same: there is nothing to prefer")
+
+
+def _one_step(t: Trajectory, start: int, end: int, run: Run) -> Trajectory:
+    """The reply up to `end`, of which only what begins at `start` is decided."""
+    decode = run.policy.decode
+    *before, said = t.cut(end + 1, decode).turns
+    known, step = np.split(said.ids, [len(said.ids) - (end + 1 - start)])
+    read = (Turn(None, known, text=decode(known)),) if len(known) else ()
+    return replace(t, turns=(*before, *read, Turn(said.author, step, text=decode(step))), stop="stop", steps=())
+
+
+def step_dpo(base: Recipe | None = None, *, beta: float = 0.4, splitter: str = "newline") -> Recipe:
+    """splitter: where steps end.  The data has columns `chosen` and `rejected`, whole replies that begin alike."""
+    base = base or dpo(beta=beta)
+    if base.rollout is None:
+        raise RewardlabError("step_dpo cuts the pairs of another method's rollout: stack it on one that learns from pairs")
+    return base.but(rollout=to_first_difference(of=base.rollout, splitter=splitter))
+
+
+claim = Claim(
+    says="learning the first wrong step alone raises pass@1 above DPO's on whole replies, for as many tokens",
+    versus="dpo", task="preferences", measure="pass@1", direction="higher", margin=0.02, budget=300_000,
+    versus_settings={"beta": 0.4},
+)  # fmt: skip

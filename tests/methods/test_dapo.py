@@ -1,0 +1,73 @@
+"""DAPO: asymmetric clipping, groups that tell replies apart, the mean over tokens, the price of length."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from rows import Replies, batch_of, outcome, row_of
+
+from rewardlab import index
+from rewardlab.core import Outputs, Run, ask
+from rewardlab.methods.baselines.dapo import overlong
+from rewardlab.rewards.match import final_number
+
+RUN = Run(policy=None)
+
+
+@pytest.mark.parametrize(("tokens", "paid"), [(1, 0.0), (16, 0.0), (17, -0.25), (18, -0.5), (20, -1.0), (30, -1.0)])
+def test_length_is_punished_over_the_last_fifth_of_the_room(tokens, paid):
+    # 20 tokens at most: free up to 16, then (16 - tokens) / 4; what is read is not counted
+    [[score]] = overlong(cache=0.2)([[row_of("rrrrr" + "d" * tokens)]], Run(None, max_new=20))
+    assert score.value == pytest.approx(paid)
+
+
+def test_no_cache_no_price():
+    assert overlong(cache=0.0)([[row_of("d" * 20)]], Run(None, max_new=20))[0][0].value == 0.0
+
+
+def drawn(said: list[str]) -> list[list[str]]:
+    run = Run(Replies(said), verify=final_number())
+    groups = index.build("dapo", {"n": 2}).rollout([ask(q, "2") for q in "abc"], run)
+    return [[t.reply for t in group] for group in groups]
+
+
+def test_groups_all_right_or_all_wrong_are_left_out():
+    assert drawn(["2", "2", "3", "2", "3", "4"]) == [["3", "2"]]
+
+
+def test_a_step_without_such_groups_keeps_what_there_is():
+    assert drawn(["2", "2", "3", "3", "3", "4"]) == [["2", "2"], ["3", "3"], ["3", "4"]]
+
+
+def test_one_right_reply_of_many_is_enough():
+    recipe = index.build("dapo", {"n": 32})
+    for right in (1, 31):
+        run = Run(Replies(["2"] * right + ["3"] * (32 - right) + ["2"] * 32), verify=final_number())
+        assert len(recipe.rollout([ask("a", "2"), ask("b", "2")], run)) == 1
+
+
+def test_rare_tokens_may_rise_further_than_they_may_fall():
+    # min(1.25, 1.25);  min(1.5, 1.28);  min(.5 * -1, .8 * -1) = -.8;  min(1.5 * -1, 1.28 * -1) = -1.5
+    ratios = torch.tensor([[1.25, 1.5, 0.5, 1.5]])
+    batch = batch_of([[("dddd", {})]])
+    batch.credit = torch.tensor([[1.0, 1.0, -1.0, -1.0]])
+    loss = index.build("dapo").objective(Outputs(logprobs=ratios.log()), batch, RUN)
+    assert loss[0].tolist() == pytest.approx([-1.25, -1.28, 0.8, 1.5])
+
+
+def test_tokens_of_long_replies_weigh_as_much_as_those_of_short_ones():
+    batch = batch_of([[("rd", {}), ("rddd", {})]])
+    assert index.build("dapo").weighting(batch)[batch.mask].tolist() == [0.25] * 4
+
+
+def test_the_price_of_length_counts_in_the_advantage_beside_what_is_right():
+    # 1 - 1/2 and 0: mean 1/4, deviations 1/4 and -1/4, std .353553
+    recipe = index.build("dapo")
+    rows = [
+        ("rdd", {"correct": outcome(1.0), "overlong": outcome(-0.5)}),
+        ("rd", {"correct": outcome(0.0), "overlong": outcome(0.0)}),
+    ]
+    batch = batch_of([rows])
+    credit = recipe.credit(batch.reward, batch, RUN)
+    assert credit[:, 1].tolist() == pytest.approx([0.70711, -0.70711], abs=1e-3)
+    assert "correct() + overlong()" in str(recipe)
