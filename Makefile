@@ -18,7 +18,7 @@ $(VENV)/.installed: pyproject.toml
 
 # What test, bench, lint and parity need.
 $(VENV)/.developer: $(VENV)/.installed
-	$(RUN) -m pip install --quiet --editable ".[dev,parity,lora,data]"
+	$(RUN) -m pip install --quiet --editable ".[dev,parity,lora,data,track]"
 	@touch $@
 
 demo: $(VENV)/.installed

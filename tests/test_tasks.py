@@ -25,7 +25,7 @@ from rewardlab.tasks.preferences import preferences
 from rewardlab.tasks.records import records
 
 NAMES = sorted(module.name for module in pkgutil.iter_modules(rewardlab.tasks.__path__))
-NEED_OPTIONS = {"records"}
+NEED_OPTIONS = {"records", "reasoning_gym"}
 
 
 @pytest.fixture(scope="module", params=[name for name in NAMES if name not in NEED_OPTIONS])

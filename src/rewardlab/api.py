@@ -24,6 +24,7 @@ from .core import Problem, Recipe, RewardlabError, Run, Score, Task, Trajectory,
 from .engine import distributed
 from .engine.ops import Settings
 from .engine.report import write_report
+from .engine.track import trackers, tracking
 from .engine.train import train as run_training
 from .evals.passk import accuracy, count_right, mean_interval, pass_at
 from .kit.files import new_folder, sweep, write_json
@@ -47,13 +48,15 @@ def train(
     steps: int | None = None, budget: int | None = None, start: int = 0, seed: int = 0, out: Path | str | None = None,
     device: str = "auto", dtype: str = "auto", max_new: int | None = None, eval_every: int = 10, eval_problems: int = 200,
     checkpoint_every: int = 10, micro_tokens: int | None = None, lora_rank: int | None = None, method: str | None = None,
-    settings: Mapping[str, Any] | None = None,
+    settings: Mapping[str, Any] | None = None, track: str | Sequence[str] = (),
 ) -> Result:  # fmt: skip
     """Train a policy by a recipe (or a method's name) and write everything into a run folder.
 
     model: None is the small policy that the task is played with.  steps: 100, or as many as the budget allows.  budget: tokens
     generated and scored by all models at which training ends.  start: position in the training data to begin at.
+    track: names of trackers that are sent the configuration and every line of metrics (see `engine/track.py`).
     """
+    tracked = trackers(track)
     recipe, task = _recipe(recipe, settings), _task(task)
     model = task.model if model is None else model
     if recipe.study is not None:
@@ -71,7 +74,7 @@ def train(
         run = _start(recipe, policy, task, given, max_new)
         config = {
             "name": folder.name, "method": method, "model": lasting(model) if isinstance(model, str) else "given",
-            "device": device, "dtype": dtype, "lora_rank": lora_rank, **_config_of(recipe, run, task, given),
+            "device": device, "dtype": dtype, "lora_rank": lora_rank, "track": tracked, **_config_of(recipe, run, task, given),
         }  # fmt: skip
         if distributed.first():
             write_json(folder / "config.json", config)
@@ -245,8 +248,10 @@ def _start(recipe: Recipe, policy: Policy, task: Task, given: Settings, max_new:
 def _run(recipe: Recipe, run: Run, task: Task, given: Settings, folder: Path, config: dict[str, Any], resume: bool) -> Result:
     recipe = recipe if recipe.measure else recipe.but(measure=accuracy())
     about = {k: config[k] for k in ("method", "model", "task", "seed")}
+    tracked = config.get("track", ()) if distributed.first() else ()
     try:
-        return Result(folder, run_training(recipe, run, task, given, folder, about, resume), run)
+        with tracking(tracked, folder, config, resumed=(folder / "track.json").exists()) as track:
+            return Result(folder, run_training(recipe, run, task, given, folder, about, resume, track), run)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(str(folder)) from None
 

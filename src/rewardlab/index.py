@@ -132,11 +132,15 @@ def tasks() -> list[str]:
 
 
 def task(name: str, **options: Any) -> Task:
-    """A task by name (`arithmetic`, `arithmetic:difficulty=4,redundant=0.3`), or the problems in a file or folder."""
+    """A task by name (`arithmetic`, `arithmetic:difficulty=4,redundant=0.3`), or the problems in a file or folder.
+
+    What a task cannot do without may be written alone: `reasoning_gym:chain_sum,min_terms=2`.
+    """
     plain, _, written = name.partition(":")
     known = tasks()
     if plain in known:
-        return _load_task(plain, {**parse_options(written), **options}, name, options)
+        options = {k: v for k, v in options.items() if v is not None}
+        return _load_task(plain, {**parse_options(written, _required(plain)), **options}, name, options)
     if Path(name).suffix in (".jsonl", ".parquet") or Path(name).exists():
         name = str(Path(name).resolve())
         return _load_task("records", {"path": name, **options}, name, options)
@@ -144,11 +148,13 @@ def task(name: str, **options: Any) -> Task:
     raise error(f"{problem} (or give the path of a .jsonl or .parquet file, or of a dataset folder)")
 
 
-def parse_options(text: str) -> dict[str, Any]:
-    """`difficulty=[2,4],redundant=0.3` as a dict, each value read by `parse_value`."""
+def parse_options(text: str, first: str | None = None) -> dict[str, Any]:
+    """`difficulty=[2,4],redundant=0.3` as a dict, each value read by `parse_value`; first: name of a first value without one."""
     options = {}
-    for item in filter(None, re.split(r",(?![^\[]*\])", text)):
+    for i, item in enumerate(filter(None, re.split(r",(?![^\[]*\])", text))):
         key, equals, value = item.partition("=")
+        if not equals and first and i == 0:
+            key, equals, value = first, "=", item
         if not equals:
             raise error(f"the option {item!r} has no value; write {item}=VALUE")
         options[key.strip().replace("-", "_")] = parse_value(value.strip())
@@ -184,9 +190,12 @@ def _load_task(name: str, options: dict[str, Any], written: str, besides: dict[s
     """Call tasks/NAME.py; the task remembers how it was `written`, and what was given `besides`, to be loaded again."""
     from .compose import fit, hyperparameters, require
 
-    function = getattr(importlib.import_module(f"rewardlab.tasks.{name}"), name)
+    function = _task_function(name)
     known = hyperparameters(function)
     given = {k: v for k, v in options.items() if v is not None}
+    if "options" in known and (own := {k: given.pop(k) for k in list(given) if k not in known}):
+        # what the task itself does not know is for what it makes its problems with
+        given["options"] = own
     for key in given:
         if key not in known:
             raise unknown(f"option of the task {name}", key, known)
@@ -197,6 +206,18 @@ def _load_task(name: str, options: dict[str, Any], written: str, besides: dict[s
         return replace(function(**fitted), source={"name": written, "options": asked})
     except (TypeError, ValueError) as e:
         raise error(f"the task {name} does not take {fitted}: {e}") from e
+
+
+def _task_function(name: str) -> Any:
+    return getattr(importlib.import_module(f"rewardlab.tasks.{name}"), name)
+
+
+def _required(name: str) -> str | None:
+    """The first option that a task has no default for."""
+    import inspect
+
+    options = inspect.signature(_task_function(name)).parameters.values()
+    return next((p.name for p in options if p.default is p.empty), None)
 
 
 def _functions(folder: Path, decorated: bool = False) -> list[tuple[str, Path]]:

@@ -20,7 +20,7 @@ def task_flags(parser: argparse.ArgumentParser, group: Any = None) -> None:
 
 
 def model_flags(parser: argparse.ArgumentParser) -> None:
-    text = "a checkpoint folder, a run, or hf:FOLDER for any causal LM of transformers (default: the task's own small policy)"
+    text = "smollm2, a checkpoint folder, a run, or hf:FOLDER for any of transformers (default: the task's own small policy)"
     parser.add_argument("--model", help=text)
     device_flag(parser)
     parser.add_argument("--max-new", type=count, metavar="N", help="longest reply in tokens (default: the task's)")

@@ -24,7 +24,7 @@ HELP = "train a policy by a method, or go on with a run (--resume DIR)"
 SETTINGS = True
 PASSED = (
     *("model", "steps", "seed", "out", "device", "dtype", "max_new", "method"),
-    *("eval_every", "eval_problems", "checkpoint_every", "micro_tokens", "lora_rank"),
+    *("eval_every", "eval_problems", "checkpoint_every", "micro_tokens", "lora_rank", "track"),
 )
 
 
@@ -34,12 +34,14 @@ def flags(parser: argparse.ArgumentParser) -> None:
     shared.model_flags(parser)
     count = shared.count
     parser.add_argument("--dtype", choices=("auto", "float32", "bfloat16"), default="auto")
-    parser.add_argument("--lora-rank", type=count, metavar="R", help="train adapters of this rank (with --model hf:FOLDER)")
+    parser.add_argument("--lora-rank", type=count, metavar="R", help="train adapters of this rank (--model smollm2 or hf:FOLDER)")
     parser.add_argument("--steps", type=count, metavar="N", help="training steps (default: the task's)")
     parser.add_argument("--out", type=Path, metavar="DIR", help="folder of the run")
     parser.add_argument("--resume", type=Path, metavar="DIR", help="go on with the run in this folder")
     text = "FILE.py:function or the name of a reward, in place of the method's own; several are summed"
     parser.add_argument("--reward", action="append", default=[], metavar="REWARD", help=text)
+    text = "tensorboard, wandb, mlflow or trackio: send settings and metrics there too; several, or a,b"
+    parser.add_argument("--track", action="append", default=[], metavar="NAME", help=text)
     parser.add_argument("--dry-run", action="store_true", help="only say what it needs: columns, tokens, memory")
     other = parser.add_argument_group("another engine")
     other.add_argument("--engine", choices=("embedded", "trl"), default="embedded", help="what trains (default: embedded)")
@@ -63,6 +65,8 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     if args.dry_run:
         return api.plan(**asked)
     if args.engine == "trl":
+        if args.track:
+            raise RewardlabError("--track is not for --engine trl, which tracks by itself: --trl report_to=NAME")
         return through_trl(args, **asked)
     if args.trl:
         raise RewardlabError("--trl sets up TRL; give --engine trl too")

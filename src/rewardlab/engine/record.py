@@ -12,7 +12,7 @@ from __future__ import annotations
 import errno
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -23,12 +23,15 @@ import pyarrow.parquet as pq
 from ..core import Batch, Group, RewardlabError, Run, Scores
 from ..kit.files import new_file, new_folder, sweep, write_json, write_text
 
+Line = Callable[[int, dict[str, float | None]], None]
+"""Is told each line of metrics, also those that a resumed run finds written."""
+
 
 class Recorder:
     """Writes into one run folder."""
 
-    def __init__(self, folder: Path):
-        self.folder = folder
+    def __init__(self, folder: Path, track: Line | None = None):
+        self.folder, self.track = folder, track
         self.best: float | None = None
         folder.mkdir(parents=True, exist_ok=True)
 
@@ -46,6 +49,8 @@ class Recorder:
         for file in (self.folder / "rollouts").glob("step-*.parquet"):
             if int(file.stem.split("-")[1]) > step:
                 file.unlink()
+        for line in kept:
+            self._tell(line)
         return kept
 
     def line(self, step: int, metrics: dict[str, float]) -> None:
@@ -53,6 +58,11 @@ class Recorder:
         with disk_errors(self.metrics_file), open(self.metrics_file, "a", encoding="utf-8") as f:
             f.write(json.dumps({"step": step, **clean}) + "\n")
             f.flush()
+        self._tell({"step": step, **clean})
+
+    def _tell(self, line: dict[str, Any]) -> None:
+        if self.track:
+            self.track(line["step"], {k: v for k, v in line.items() if k != "step"})
 
     def rollouts(self, run: Run, groups: list[Group], scores: Scores, batch: Batch, truth: list[list[float | None]]) -> None:
         """One parquet row per trajectory."""

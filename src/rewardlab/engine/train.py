@@ -15,17 +15,19 @@ from ..kit.progress import Bar
 from . import checkpoint
 from .distributed import first, gathered, shared
 from .ops import Ops, Settings, standard_loop, truth_of
-from .record import Recorder, disk_errors
+from .record import Line, Recorder, disk_errors
 
 
 def train(
-    recipe: Recipe, run: Run, task: Task, settings: Settings, folder: Path, about: dict[str, Any], resume: bool = False
-) -> dict[str, Any]:
+    recipe: Recipe, run: Run, task: Task, settings: Settings, folder: Path, about: dict[str, Any], resume: bool = False,
+    track: Line | None = None,
+) -> dict[str, Any]:  # fmt: skip
     """Train until `run.over`; returns the summary, which is also written to the run folder.
 
     about: what the summary says first (method, model, task).  resume: go on from the newest checkpoint in `folder`.
+    track: is told every line of metrics.
     """
-    ops, recorder = Ops(recipe, run, task, settings), Recorder(folder)
+    ops, recorder = Ops(recipe, run, task, settings), Recorder(folder, track)
     step_of = recipe.loop or standard_loop
     evaluations = _resume(ops, recorder) if resume else {}
     started = time.perf_counter()

@@ -67,7 +67,7 @@ def kind_of(recipe: Recipe) -> str:
     """study, answer or train: what there is to do with a recipe."""
     if recipe.study is not None:
         return "study"
-    learns = recipe.objective is not None or recipe.also or recipe.loop is not None
+    learns = recipe.objective is not None or recipe.loop is not None or any(learner.every for learner in recipe.also)
     return "answer" if recipe.select is not None and not learns else "train"
 
 

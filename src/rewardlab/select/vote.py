@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 from ..core import Group, Run, Score, Trajectory, select
 from ..kit.extraction import final_answer, number
@@ -14,7 +15,7 @@ def majority(group: Group, scores: list[Score], run: Run) -> Trajectory:
 
     Numbers are compared by value. Replies without an answer do not vote.
     """
-    answers = [_answer(t.reply) for t in group]
+    answers = [answer_of(t.reply) for t in group]
     votes = Counter(a for a in answers if a is not None)
     if not votes:
         return group[0]
@@ -22,7 +23,8 @@ def majority(group: Group, scores: list[Score], run: Run) -> Trajectory:
     return group[answers.index(winner)]
 
 
-def _answer(reply: str) -> object:
+def answer_of(reply: str) -> Any:
+    """The final answer, as a number where it is one; None where there is none."""
     found = final_answer(reply)
     if found is None:
         return None

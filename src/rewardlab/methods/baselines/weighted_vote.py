@@ -17,10 +17,10 @@ import numpy as np
 
 from ...core import Claim, Group, Learner, Recipe, RewardlabError, Run, Score, Scores, Trajectory, Update, reward, select
 from ...evals.passk import accuracy
-from ...kit.extraction import final_answer, number
 from ...kit.values import last_values
 from ...rewards.intrinsic import likelihood
 from ...rollouts.independent import independent
+from ...select.vote import answer_of
 
 
 @reward(over="groups")
@@ -57,13 +57,6 @@ def weighted_majority(group: Group, scores: list[Score], run: Run) -> Trajectory
         return group[0]
     winners = max(votes.values(), key=lambda cast: math.fsum(weight for weight, _ in cast))
     return max(winners, key=lambda vote: vote[0])[1]
-
-
-def answer_of(reply: str) -> Any:
-    """The final answer, as a number where it is one; None where there is none."""
-    found = final_answer(reply)
-    value = None if found is None else number(found)
-    return found.strip().lower() if found is not None and value is None else value
 
 
 def weighted_vote(base: Recipe | None = None, *, n: int = 8, temperature: float = 1.0, verifier: str = "") -> Recipe:
