@@ -21,11 +21,12 @@ import torch
 from rewardlab import api, catalogue, cli, index
 from rewardlab.commands.reproduce import show
 from rewardlab.core import Claim, RewardlabError
+from rewardlab.kit.intervals import t_quantile
 from rewardlab.proof import compare, methods_doc, results, runs
 from rewardlab.proof.page import page
 from rewardlab.proof.reproduce import claim_of, judge, reproduce, reproduce_all
 from rewardlab.proof.runs import Done, Job
-from rewardlab.proof.verdict import holds, t_quantile, verdict
+from rewardlab.proof.verdict import holds, verdict
 from rewardlab.proof.workers import Failed, run_all
 
 LADDER = '''"""Ladder: a study whose rungs are counted.

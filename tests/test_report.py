@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import hashlib
 import json
 import math
 import os
 import re
-import shutil
-import subprocess
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -21,8 +20,10 @@ import pytest
 
 from rewardlab.core import RewardlabError
 from rewardlab.engine import curves
-from rewardlab.engine.report import summarise, write_report
-from rewardlab.engine.samples import HEAD, SHOWN, TAIL, samples
+from rewardlab.engine.record import ROLLOUT
+from rewardlab.engine.report import write_comparison, write_report
+from rewardlab.engine.report_summary import summarise
+from rewardlab.engine.samples import HEAD, TAIL, samples
 
 HOSTILE = "</script><script>document.title='pwned'</script><img src=x onerror=\"document.title='pwned'\">{{plotly}}<!--"
 CONFIG = {"method": "grpo", "task": "arithmetic", "model": "embedded", "seed": 7, "steps": 40, "formula": "a >> b"}
@@ -58,6 +59,20 @@ class Page(HTMLParser):
     def data(self) -> dict[str, Any]:
         kinds = [attrs.get("type") for tag, attrs in self.tags if tag == "script"]
         return json.loads(self.scripts[kinds.index("application/json")])
+
+    @property
+    def packed(self) -> dict[str, Any]:
+        """The rollouts, opened as the page opens them."""
+        kinds = [attrs.get("type") for tag, attrs in self.tags if tag == "script"]
+        whole = gzip.decompress(base64.b64decode(self.scripts[kinds.index("text/plain")]))
+        n = int.from_bytes(whole[:4], "little")
+        found, at = json.loads(whole[4 : 4 + n]), 4 + n
+        for name, kind, length in found["arrays"]:
+            size = np.dtype(kind).itemsize
+            planes = np.frombuffer(whole, np.uint8, length * size, at).reshape(size, length)
+            found[name] = np.ascontiguousarray(planes.T).view(kind).ravel()
+            at += length * size
+        return found
 
 
 def rollout(step: int = 1, group: int = 0, row: int = 0, **changes: Any) -> dict[str, Any]:
@@ -119,7 +134,7 @@ def test_curves_hold_the_metrics_and_nothing_is_loaded_from_elsewhere(tmp_path):
         "name": "pass@1",
         "x": [0.0, 5.0],
         "y": [0.4, 0.6],
-        "smooth": None,
+        "exact": True,
         "low": [0.35, 0.55],
         "high": [0.45, 0.65],
     }
@@ -163,12 +178,12 @@ def test_hostile_text_stays_text_everywhere(tmp_path):
     text: dict[str, Any] = dict.fromkeys(("question", "answer", "reply", "stop", "why"), HOSTILE)
     record(tmp_path, 1, [rollout(**text, tokens=[HOSTILE] * 4, terms=json.dumps({HOSTILE: 1.0}))])
     page = report(tmp_path)
-    assert [tag for tag, _ in page.tags].count("script") == 3
+    assert [tag for tag, _ in page.tags].count("script") == 4
     assert "img" not in {tag for tag, _ in page.tags}
     assert not [attrs for _, attrs in page.tags if any(name.startswith("on") for name in attrs)]
     assert page.words.count(HOSTILE) >= 5
-    row = page.data["samples"][0]["groups"][0]["rows"][0]
-    assert row["tokens"] == [HOSTILE] * 4
+    (row,) = page.packed["rollouts"]
+    assert [page.packed["vocabulary"][i] for i in page.packed["ids"]] == [HOSTILE] * 4
     assert row["why"] == HOSTILE
     assert row["terms"] == {HOSTILE: 1.0}
 
@@ -196,7 +211,7 @@ def test_the_policy_of_the_page_lets_only_its_own_scripts_run(tmp_path):
 )
 def test_missing_pieces_leave_a_page(tmp_path, lines):
     page = report(make_run(tmp_path, lines))
-    assert page.data["samples"] == []
+    assert page.packed["rollouts"] == []
     assert all(panel["lines"] for panel in panels(page).values())
 
 
@@ -250,7 +265,6 @@ def test_noise_and_learning_are_not_marked():
 def test_long_curves_are_averaged_not_cut():
     x, y = curves.thin(([float(i) for i in range(6000)], [float(i) for i in range(6000)]), 1000)
     assert (len(x), x[0], y[0], y[-1]) == (1000, 2.5, 2.5, 5996.5)
-    assert curves.smoothed([1.0] * 40 + [math.nan]) == pytest.approx([1.0] * 40 + [math.nan], nan_ok=True)
 
 
 def test_samples_span_the_run_in_whole_groups(tmp_path):
@@ -258,35 +272,104 @@ def test_samples_span_the_run_in_whole_groups(tmp_path):
     for step in range(10, 101, 10):
         record(tmp_path, step, [rollout(step, g, r) for g in range(5) for r in range(6)])
     record(tmp_path, 110, [rollout()]).write_bytes(b"PAR1 broken off")
-    found = samples(tmp_path)
-    assert [s["step"] for s in found] == [10, 40, 70, 100]
-    assert all([len(g["rows"]) for g in s["groups"]] == [6, 6] and s["total"] == 30 for s in found)
-    assert found[0]["groups"][1]["question"] == "What is 1 + 1?"
-    assert found[0]["groups"][0]["mean"] == 0.5
-    assert found[0]["scale"] == 0.5
+    assert len(samples(tmp_path)) == 300
+    found = samples(tmp_path, rollouts=64).to_pylist()
+    assert [r["step"] for r in found] == [step for step in (10, 40, 70, 100) for _ in range(12)]
+    assert [r["group"] for r in found[:12]] == [0] * 6 + [1] * 6
+    assert {r["size"] for r in found} == {6}
+    assert found[6]["question"] == "What is 1 + 1?"
+
+
+def test_samples_hold_no_more_tokens_than_asked_for(tmp_path):
+    make_run(tmp_path)
+    record(tmp_path, 1, [rollout(group=g, row=r) for g in range(10) for r in range(3)])  # four tokens each
+    assert len(samples(tmp_path, tokens=60)) == 15
+    assert len(samples(tmp_path, tokens=8)) == 2
 
 
 def test_a_large_group_is_spread_from_best_to_worst(tmp_path):
     make_run(tmp_path)
     rewards = [None, *(float(r) for r in range(199))]
     record(tmp_path, 1, [rollout(row=i, reward=r) for i, r in enumerate(rewards)])
-    (group,) = samples(tmp_path)[0]["groups"]
-    shown = [row["reward"] for row in group["rows"]]
-    assert (len(shown), shown[0], shown[-1], group["size"]) == (SHOWN, 198.0, None, 200)
+    found = samples(tmp_path, rollouts=64).to_pylist()
+    assert (len(found), found[0]["reward"], found[-1]["reward"], found[0]["size"]) == (64, 198.0, None, 200)
+
+
+def test_numbers_of_tokens_travel_well(tmp_path):
+    """To a thousandth of a nat, and credit to one part in 32767 of the rollout's largest; what is missing stays missing."""
+    credit = [0.0, 0.0, 123.456, -7.0]
+    rows = [
+        rollout(row=0, credit=credit, new_logprob=[None, None, -0.35, -1.5], entropy=[None, None, 0.6931, 0.0]),
+        rollout(row=1, credit=[0.0] * 4, logprob=[None, None, None, -0.5], tokens=["What", "?", " 2", "!"]),
+    ]
+    (tmp_path / "rollouts").mkdir()
+    pq.write_table(pa.Table.from_pylist(rows, ROLLOUT), tmp_path / "rollouts" / "step-000001.parquet")
+    found = report(make_run(tmp_path)).packed
+    assert found["credit_of"] == [123.46, 0.0]
+    assert found["credit"].tolist() == [-32768, -32768, 32767, round(-7 / 123.456 * 32767), -32768, -32768, 0, 0]
+    assert found["logprob"].tolist() == [-32768, -32768, -100, -2000, -32768, -32768, -32768, -500]
+    assert found["ratio"].tolist() == [-32768, -32768, -250, 500, -32768, -32768, -32768, -32768]
+    assert found["entropy"].tolist() == [-32768, -32768, 693, 0, *[-32768] * 4]
+    assert [found["vocabulary"][i] for i in found["ids"]] == ["What", "?", " 2", ".", "What", "?", " 2", "!"]
+    assert found["mask"].tolist() == [0, 0, 1, 1] * 2
 
 
 def test_long_trajectories_keep_head_and_tail(tmp_path):
     make_run(tmp_path)
     n = HEAD + TAIL + 30
-    columns: dict[str, Any] = {
-        "tokens": [str(i) for i in range(n)],
-        "mask": [True] * n,
-        "credit": [0.1] * n,
-        "logprob": [-1.0] * n,
-    }
-    record(tmp_path, 1, [rollout(**columns)])
-    row = samples(tmp_path)[0]["groups"][0]["rows"][0]
-    assert (row["gap"], row["tokens"][HEAD], len(row["credit"])) == (30, str(HEAD + 30), HEAD + TAIL)
+    columns = {"mask": [True] * n, "credit": [0.1] * n, "logprob": [-0.001 * (i % 1000) for i in range(n)]}
+    record(tmp_path, 1, [rollout(), rollout(row=1, tokens=[str(i) for i in range(n)], **columns), rollout(row=2)])
+    found = report(tmp_path).packed
+    assert (found["length"], found["gap"]) == ([4, HEAD + TAIL, 4], [0, 30, 0])
+    words = [found["vocabulary"][i] for i in found["ids"][4:-4]]
+    assert words == [str(i) for i in (*range(HEAD), *range(HEAD + 30, n))]
+    assert found["logprob"][4 + HEAD] == -(HEAD + 30)
+
+
+def test_rollouts_of_an_older_run_open(tmp_path):
+    """Without turns, weights, log-probs after the update; with columns that are short, null, or of another type."""
+    short = {"tokens": ["a", None], "mask": [True], "logprob": [], "credit": None}
+    record(tmp_path, 1, [rollout(why=7), rollout(row=1, why=7, **short)])
+    found = report(make_run(tmp_path)).packed
+    assert "ratio" not in found
+    assert "entropy" not in found
+    assert found["length"] == [4, 2]
+    assert found["mask"].tolist() == [0, 0, 1, 1, 1, 0]
+    assert found["credit"].tolist()[4:] == [-32768, -32768]
+    assert all("turns" not in row for row in found["rollouts"])
+
+
+def test_runs_laid_over_one_another(tmp_path):
+    shares = {("a", 0): 0.5, ("a", 1): 0.6, ("b", 0): 0.7, ("b", 1): 0.9}
+    runs = []
+    for (arm, seed), share in shares.items():
+        folder = tmp_path / f"{arm}{seed}"
+        folder.mkdir()
+        config = CONFIG | {"seed": seed, "formula": f"reward    correct()\nupdate    Update(lr={arm})", "settings": {"seed": seed}}
+        runs.append(make_run(folder, [evaluation(0, 0.4), training(1), evaluation(40, share)], config))
+        truths = [share if g % 2 else 0.0 for g in range(8)]
+        record(folder, 40, [rollout(40, g, r, truth=truths[g]) for g in range(8) for r in range(2)])
+    page = Page(write_comparison(runs, tmp_path / "all.html").read_text("utf-8"))
+    lines = panels(page)["Held-out accuracy"]["lines"]
+    assert [(line["run"], line["y"][-1]) for line in lines] == list(enumerate(shares.values()))
+    assert "Time per phase" not in panels(page)
+    assert [r["name"] for r in page.data["runs"]] == ["a0", "a1", "b0", "b1"]
+    assert {g["run"] for g in page.packed["groups"]} == {0, 1, 2, 3}
+    told = "".join(page.words.split())
+    assert "Update(lr=b)" in told
+    # over seeds: differences 0.2 and 0.3, t(1) = 12.7062; over problems: 0.2 at every second of eight, t(7) = 2.3646
+    assert "b0lessa0seeds2+25.0[−38.5,+88.5]" in told
+    assert "b0lessa0problemsofstep408+10.0[+1.1,+18.9]" in told
+
+
+def test_runs_are_told_apart_by_their_folders(tmp_path):
+    for name in ("x/run", "y/run"):
+        (tmp_path / name).mkdir(parents=True)
+        make_run(tmp_path / name)
+    write_comparison([tmp_path / "x/run", tmp_path / "y/run"], tmp_path / "all.html")
+    page = Page((tmp_path / "all.html").read_text("utf-8"))
+    assert [r["name"] for r in page.data["runs"]] == ["x/run", "y/run"]
+    assert "these runs were set alike" in page.words
 
 
 def test_a_failed_write_leaves_the_old_report(tmp_path, monkeypatch):
@@ -297,28 +380,3 @@ def test_a_failed_write_leaves_the_old_report(tmp_path, monkeypatch):
         write_report(tmp_path)
     assert (tmp_path / "report.html").read_bytes() == old
     assert not list(tmp_path.glob(".report-*"))
-
-
-NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
-BROWSER = next((path for path in map(shutil.which, NAMES) if path), "")
-
-
-@pytest.mark.skipif(not BROWSER, reason="no chromium here")
-def test_in_a_browser_the_page_works_and_no_reply_runs(tmp_path):
-    run = tmp_path / "run"
-    run.mkdir()
-    make_run(run, [evaluation(0, 0.4), *(training(s, **{HOSTILE: s}) for s in range(1, 40)), evaluation(40, 0.6)])
-    text: dict[str, Any] = dict.fromkeys(("question", "answer", "why"), HOSTILE)
-    record(run, 1, [rollout(**text, tokens=["?", "?", HOSTILE, "."]), rollout(row=1, reply=HOSTILE, tokens=[])])
-    flags = "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking"
-    flags += " --disable-component-update --disable-sync --virtual-time-budget=3000"
-    where = [f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom", write_report(run).as_uri()]
-    done = subprocess.run([BROWSER, *flags.split(), *where], capture_output=True, text=True, timeout=120, check=True)
-    page = Page(done.stdout)
-    attributes = [attrs for _, attrs in page.tags]
-    assert any(attrs.get("data-ready") == "yes" for attrs in attributes)
-    assert sum((attrs.get("class") or "") == "rollout" for attrs in attributes) == 2
-    assert sum((attrs.get("class") or "").startswith("main-svg") for attrs in attributes) >= 5
-    assert "<title>grpo on arithmetic" in done.stdout
-    assert "img" not in {tag for tag, _ in page.tags}
-    assert page.words.count(HOSTILE) >= 4

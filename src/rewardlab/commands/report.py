@@ -1,6 +1,7 @@
-"""Write a run's report.html again: curves, and sample rollouts coloured by credit. It opens offline.
+"""Write the report of a run again, or one that compares several: curves, and rollouts token by token. It opens offline.
 
 rewardlab report runs/mine
+rewardlab report runs/grpo runs/rloo runs/dapo --out comparison.html
 """
 
 from __future__ import annotations
@@ -10,20 +11,26 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-HELP = "write a run's report.html again"
+HELP = "write a run's report again, or compare several runs"
 
 
 def flags(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("run", type=Path, metavar="RUN", help="folder of a run")
+    parser.add_argument("run", type=Path, nargs="+", metavar="RUN", help="folder of a run; several are compared")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="the page (default: RUN/report.html; comparison.html of several)")
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     from rewardlab.core import RewardlabError
-    from rewardlab.engine.report import write_report
+    from rewardlab.engine.report import write_comparison, write_report
 
-    if not args.run.is_dir():
-        raise RewardlabError(f"there is no run in {args.run}; give the folder that `rewardlab train` wrote")
-    return {"report": str(write_report(args.run))}
+    for folder in args.run:
+        if not folder.is_dir():
+            raise RewardlabError(f"there is no run in {folder}; give the folder that `rewardlab train` wrote")
+    if args.out and not args.out.parent.is_dir():
+        raise RewardlabError(f"there is no folder {args.out.parent} to write {args.out.name} in")
+    if len(args.run) == 1:
+        return {"report": str(write_report(args.run[0], args.out))}
+    return {"report": str(write_comparison(args.run, args.out or Path("comparison.html")))}
 
 
 def show(document: Mapping[str, Any]) -> None:

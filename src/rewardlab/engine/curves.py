@@ -1,4 +1,4 @@
-"""The curves of a run: metrics.jsonl read, smoothed, and laid out as panels of a page."""
+"""The curves of a run: metrics.jsonl read, and laid out as panels of a page."""
 
 from __future__ import annotations
 
@@ -121,6 +121,14 @@ def sections(rows: list[Row]) -> list[Row]:
     return [section for section in kept if section["panels"]]
 
 
+def clocks(rows: list[Row]) -> dict[str, list[float]]:
+    """What may stand on the x axis: the steps, and the tokens and seconds until each of them as far as they were logged."""
+    tokens = np.maximum.accumulate([_known(row.get("tokens")) for row in rows] or [0.0])
+    seconds = np.cumsum([_known(row.get("seconds/step")) for row in rows])
+    spent = {"tokens": tokens, "seconds": seconds}
+    return {"step": [row["step"] for row in rows], **{k: [float(f"{v:.7g}") for v in x] for k, x in spent.items() if x.any()}}
+
+
 def measure(rows: list[Row]) -> str:
     """The name of what was measured on held-out problems: the first that an evaluation logs."""
     named = (k for row in rows for k in row if k.startswith("eval/"))
@@ -134,7 +142,8 @@ def _accuracy(rows: list[Row]) -> Row:
     if line and all(bounds):
         line["low"], line["high"] = ([plain(b.get(x, math.nan)) for x in line["x"]] for b in bounds)
     note = f"{name} on problems that training never sees, with its 95% interval"
-    return _panel("Held-out accuracy", note, [line], percent=True)
+    share = line is not None and all(v is None or 0 <= v <= 1 for v in line["y"])
+    return _panel("Held-out accuracy" if share else f"Held-out {name}", note, [line], percent=share)
 
 
 def _proxy(rows: list[Row]) -> Row | None:
@@ -145,7 +154,7 @@ def _proxy(rows: list[Row]) -> Row | None:
     values = [v for v in proxy["y"] if v is not None]
     alike = all(-1 <= v <= 2 for v in values)
     note = "what training is paid, and what the task's own verifier says of the same rollouts"
-    panel = _panel("Proxy against truth", note, [proxy, truth], right=not alike)
+    panel = _panel("Proxy against truth", note, [proxy, truth | {"right": not alike}])
     return panel | {"spans": [[s["first"], s["last"]] for s in found], "warn": " ".join(s["text"] for s in found)}
 
 
@@ -157,7 +166,7 @@ def _time(rows: list[Row]) -> Row:
     totals = {x["name"]: sum(v for v in x["y"] if v is not None) for x in lines if x}
     whole = sum(totals.values()) or 1.0
     note = "seconds per step: " + ", ".join(f"{name} {100 * t / whole:.0f}%" for name, t in totals.items())
-    return _panel("Time per phase", note, [x and x | {"smooth": None} for x in lines], stacked=True)
+    return _panel("Time per phase", note, lines, stacked=True)
 
 
 def _missing(rows: list[Row]) -> Row | None:
@@ -184,8 +193,8 @@ def _line(rows: list[Row], name: str, label: str) -> Row | None:
     x, y = thin(points(rows, name))
     if not any(math.isfinite(v) for v in y):
         return None
-    smooth = [plain(v) for v in smoothed(y)] if len(y) >= 30 and name not in EXACT else None
-    return {"name": label, "x": [plain(v) for v in x], "y": [plain(v) for v in y], "smooth": smooth}
+    exact = name in EXACT or name.startswith("eval/")
+    return {"name": label, "x": [plain(v) for v in x], "y": [plain(v) for v in y], "exact": exact}
 
 
 def thin(curve: Points, longest: int = LONGEST) -> Points:
@@ -194,17 +203,6 @@ def thin(curve: Points, longest: int = LONGEST) -> Points:
         return curve
     x, y = (np.array_split(np.array(c), longest) for c in curve)
     return [float(p.mean()) for p in x], [_mean(p) for p in y]
-
-
-def smoothed(y: list[float]) -> list[float]:
-    """The mean under a centred bell, about a tenth of the curve wide; NaN where y is."""
-    values = np.array(y)
-    half = max(3, len(y) // 10)
-    bell = np.hanning(2 * half + 3)[1:-1]
-    known = np.isfinite(values)
-    sums = np.convolve(np.where(known, values, 0.0), bell)[half:-half]
-    weights = np.convolve(known.astype(float), bell)[half:-half]
-    return np.where(known, sums / np.maximum(weights, 1e-9), math.nan).tolist()
 
 
 def _trend(y: np.ndarray, width: int) -> np.ndarray:
@@ -244,6 +242,11 @@ def _finite(value: Any) -> float:
     """The number, or NaN for whatever is not a finite one."""
     number = float(value) if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
     return number if math.isfinite(number) else math.nan
+
+
+def _known(value: Any) -> float:
+    number = _finite(value)
+    return number if math.isfinite(number) else 0.0
 
 
 def plain(value: Any, digits: int = 7) -> float | None:

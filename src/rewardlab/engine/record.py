@@ -12,16 +12,41 @@ from __future__ import annotations
 import errno
 import json
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import torch
+from torch import Tensor
 
-from ..core import Batch, Group, RewardlabError, Run, Scores
+from ..core import Batch, Group, RewardlabError, Run, Score, Scores, Trajectory
 from ..kit.files import new_file, new_folder, sweep, write_json, write_text
+from .collate import micro_batches
+
+ROLLOUT = pa.schema(
+    {
+        **dict.fromkeys(("step", "group", "row"), pa.int64()),
+        **dict.fromkeys(("question", "answer", "reply", "stop"), pa.string()),
+        **dict.fromkeys(("reward", "truth"), pa.float64()),
+        # JSON: {term: value}, {term: share in the sum}, {term: [[token position, reward], ...]}
+        **dict.fromkeys(("terms", "weights", "step_rewards"), pa.string()),
+        **dict.fromkeys(("why", "extracted"), pa.string()),
+        "path": pa.list_(pa.int32()),
+        "turns": pa.list_(pa.struct({"author": pa.string(), "tokens": pa.int32(), "reward": pa.float64()})),
+        "tokens": pa.list_(pa.string()),
+        "mask": pa.list_(pa.bool_()),
+        # a number for each token; null where nothing was drawn
+        **dict.fromkeys(("credit", "logprob", "new_logprob", "entropy"), pa.list_(pa.float32())),
+    }
+)
+"""A row of rollouts/*.parquet. new_logprob and entropy are of the policy that the step's update left."""
+
+LOOKED_AT = 32
+"""Rollouts of a recorded step whose log-probs and entropy are computed anew: all would take a third of a training step."""
 
 Line = Callable[[int, dict[str, float | None]], None]
 """Is told each line of metrics, also those that a resumed run finds written."""
@@ -64,14 +89,17 @@ class Recorder:
         if self.track:
             self.track(line["step"], {k: v for k, v in line.items() if k != "step"})
 
-    def rollouts(self, run: Run, groups: list[Group], scores: Scores, batch: Batch, truth: list[list[float | None]]) -> None:
-        """One parquet row per trajectory."""
+    def rollouts(
+        self, run: Run, groups: list[Group], scores: Scores, batch: Batch, truth: list[list[float | None]],
+        after: Mapping[str, Tensor] | None = None,
+    ) -> None:  # fmt: skip
+        """One parquet row per trajectory.  after: what `after_update` says of the batch."""
         path = self.folder / "rollouts" / f"step-{run.step:06d}.parquet"
-        rows = list(_rows(run, groups, scores, batch, truth))
+        rows = list(_rows(run, groups, scores, batch, truth, after or {}))
         with disk_errors(path):
             path.parent.mkdir(exist_ok=True)
             with new_file(path) as new:
-                pq.write_table(pa.Table.from_pylist(rows), new, compression="zstd")
+                pq.write_table(pa.Table.from_pylist(rows, ROLLOUT), new, compression="zstd")
 
     def keep_best(self, value: float, model: Any) -> None:
         """Save the model if no evaluation was better."""
@@ -88,23 +116,61 @@ class Recorder:
             write_json(self.folder / "summary.json", data)
 
 
-def _rows(run: Run, groups: list[Group], scores: Scores, batch: Batch, truth: list[list[float | None]]) -> Iterator[dict[str, Any]]:
+@torch.no_grad()
+def after_update(model: Any, batch: Batch, micro_tokens: int) -> dict[str, Tensor]:
+    """logprobs and entropy (B, T) of the batch's first LOOKED_AT rows under the weights that its update left, NaN elsewhere."""
+    looked_at = batch[torch.arange(min(LOOKED_AT, len(batch)))]
+    tables: dict[str, Tensor] = {}
+    for rows in micro_batches(looked_at, micro_tokens, "row"):
+        for name, part in model.evaluate(looked_at[rows], ("logprobs", "entropy")).tensors().items():
+            if name in ("logprobs", "entropy"):
+                tables.setdefault(name, part.new_full(batch.mask.shape, math.nan))[rows, : part.shape[1]] = part
+    return {name: table.masked_fill(~batch.mask, math.nan) for name, table in tables.items()}
+
+
+def _rows(
+    run: Run, groups: list[Group], scores: Scores, batch: Batch, truth: list[list[float | None]], after: Mapping[str, Tensor]
+) -> Iterator[dict[str, Any]]:
+    names = {"logprobs": "new_logprob", "entropy": "entropy"}
+    seen = {names[k]: table.float().cpu().numpy() for k, table in after.items()}
     credit = batch.credit.float().cpu().numpy() if batch.credit is not None else None
     i = 0
     for g, group in enumerate(groups):
         for k, t in enumerate(group):
-            score = scores[g][k] if scores else None
             n = len(t)
             yield {
-                "step": run.step, "group": g, "row": k, "question": t.problem.question, "answer": str(t.problem.answer),
-                "reply": t.reply, "stop": t.stop or "open", "reward": score.total if score else None,
-                "truth": truth[g][k] if truth else None,
-                "terms": json.dumps({name: term.value for name, term in score.parts.items()} if score else {}),
-                "why": score.why if score else "", "tokens": run.policy.pieces(t.ids), "mask": t.mask.tolist(),
+                "step": run.step, "group": g, "row": k, "truth": truth[g][k] if truth else None,
+                **_drawn(run, t), **_earned(scores[g][k] if scores else None),
                 "credit": credit[i, :n].tolist() if credit is not None else [0.0] * n,
-                "logprob": [None if math.isnan(x) else x for x in t.column("logprobs").tolist()],
+                **{name: _numbers(table[i, :n]) for name, table in seen.items()},
             }  # fmt: skip
             i += 1
+
+
+def _drawn(run: Run, t: Trajectory) -> dict[str, Any]:
+    turns = [{"author": turn.author, "tokens": len(turn.ids), "reward": turn.reward} for turn in t.turns]
+    return {
+        "question": t.problem.question, "answer": str(t.problem.answer), "reply": t.reply, "stop": t.stop or "open",
+        "path": list(t.path), "turns": turns, "tokens": run.policy.pieces(t.ids), "mask": t.mask.tolist(),
+        "logprob": _numbers(t.column("logprobs")),
+    }  # fmt: skip
+
+
+def _earned(score: Score | None) -> dict[str, Any]:
+    if score is None:
+        return {"terms": "{}", "weights": "{}", "step_rewards": "{}", "why": "", "extracted": ""}
+    return {
+        "reward": score.total,
+        "terms": json.dumps({name: term.value for name, term in score.parts.items()}),
+        "weights": json.dumps({name: term.weight for name, term in score.parts.items()}),
+        "step_rewards": json.dumps({name: term.steps for name, term in score.parts.items() if term.steps}),
+        "why": score.why,
+        "extracted": score.extracted,
+    }
+
+
+def _numbers(column: np.ndarray) -> list[float | None]:
+    return [None if math.isnan(x) else x for x in column.tolist()]
 
 
 def read_metrics(folder: Path) -> list[dict[str, Any]]:

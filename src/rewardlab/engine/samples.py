@@ -1,105 +1,93 @@
-"""Recorded rollouts of a run, chosen and trimmed for a page."""
+"""Recorded rollouts of a run, chosen for a page."""
 
 from __future__ import annotations
 
-import json
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
 from .curves import plain
+from .record import ROLLOUT
 
-Row = dict[str, Any]
-
-SHOWN = 64  # rollouts on the page, over all steps shown
-STEPS = 4  # recorded steps on the page, the earliest and the newest among them
+ROLLOUTS = 10_000  # on the page, over all runs and steps
+TOKENS = 2_000_000  # of them, after cutting
+STEPS = 4  # recorded steps on the page at least, the earliest and the newest among them
 HEAD, TAIL = 500, 1500  # tokens kept of a longer trajectory
 
-
-def samples(run_dir: Path) -> list[Row]:
-    """Recorded rollouts of a few steps from the earliest to the newest, in whole groups as far as the page has room."""
-    recorded = [path for path in sorted((run_dir / "rollouts").glob("step-*.parquet")) if _readable(path)]
-    kept = sorted({round(i * (len(recorded) - 1) / (STEPS - 1)) for i in range(STEPS)}) if recorded else []
-    return [_sample(recorded[i], SHOWN // len(kept)) for i in kept]
+CHOSEN = ROLLOUT.append(pa.field("size", pa.int64()))
+"""A recorded rollout, and how many its group has."""
 
 
-def _readable(path: Path) -> bool:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+def samples(run_dir: Path, rollouts: int = ROLLOUTS, tokens: int = TOKENS) -> pa.Table:
+    """At most so many recorded rollouts and tokens, of steps from the earliest to the newest, in whole groups, as CHOSEN.
 
+    Columns that an older run has not recorded are null.
+    """
+    sizes = {path: _size(path) for path in sorted((run_dir / "rollouts").glob("step-*.parquet")) if path.stem[5:].isdigit()}
+    recorded = [path for path, size in sizes.items() if size]
+    if not recorded:
+        return CHOSEN.empty_table()
+    usual = sum(sizes.values()) / len(recorded)
+    steps = min(len(recorded), max(STEPS, int(rollouts / usual)))
+    kept = spread(recorded, steps)
+    return pa.concat_tables([_of_step(path, max(1, rollouts // len(kept)), tokens // len(kept)) for path in kept])
+
+
+def spread(items: Sequence[Any], n: int) -> list[Any]:
+    """n of the items, evenly, the first and the last among them."""
+    return [items[round(i * (len(items) - 1) / max(1, n - 1))] for i in range(min(n, len(items)))]
+
+
+def _size(path: Path) -> int:
+    """Rows of a file; none of one that cannot be read."""
     try:
-        return path.stem[5:].isdigit() and pq.read_metadata(path).num_rows > 0
+        return pq.read_metadata(path).num_rows
     except (OSError, pa.ArrowException):
-        return False
+        return 0
 
 
-def _sample(path: Path, room: int) -> Row:
-    import pyarrow.parquet as pq
-
-    groups: dict[Any, list[Row]] = {}
-    rows = pq.ParquetFile(path).read().to_pylist()
-    for row in rows:
-        groups.setdefault(row.get("group"), []).append(row)
-    shown: list[Row] = []
+def _of_step(path: Path, rollouts: int, tokens: int) -> pa.Table:
+    table = conform(pq.ParquetFile(path).read())
+    table = table.set_column(0, "step", pa.repeat(int(path.stem[5:]), len(table)))
+    length = [min(n or 0, HEAD + TAIL) for n in pc.list_value_length(table["tokens"]).to_pylist()]
+    reward = [plain(r) for r in table["reward"].to_pylist()]
+    groups: dict[Any, list[int]] = {}
+    for row, group in enumerate(table["group"].to_pylist()):
+        groups.setdefault(group, []).append(row)
+    kept: list[int] = []
     for group in groups.values():
-        if shown and len(group) > room:
+        cost = sum(length[row] for row in group)
+        if kept and (len(group) > rollouts or cost > tokens):
             break
-        shown.append(_group(group, room))
-        room -= len(group)
-    step = int(path.stem[5:])
-    return {"step": step, "total": len(rows), "scale": _scale(shown), "groups": shown}
+        room = min(rollouts, max(1, int(tokens * len(group) / max(1, cost))))
+        kept += group if len(group) <= room else spread(_ranked(group, reward), room)
+        rollouts, tokens = rollouts - len(group), tokens - cost
+    sizes = {row: len(group) for group in groups.values() for row in group}
+    return table.take(kept).append_column(CHOSEN.field("size"), pa.array([sizes[row] for row in kept], pa.int64()))
 
 
-def _group(rows: list[Row], room: int) -> Row:
-    """A problem and its rollouts; of a group too large for the page, some spread evenly from the best to the worst."""
-    kept = rows
-    if len(rows) > room:
-        ranked = sorted(rows, key=_worth, reverse=True)
-        kept = [ranked[round(i * (len(rows) - 1) / max(1, room - 1))] for i in range(room)]
-    paid = [r["reward"] for r in rows if plain(r.get("reward")) is not None]
-    return {
-        "question": rows[0].get("question") or "",
-        "answer": rows[0].get("answer") or "",
-        "size": len(rows),
-        "mean": sum(paid) / len(paid) if paid else None,
-        "rows": [_rollout(r) for r in kept],
-    }
+def _ranked(rows: list[int], reward: list[float | None]) -> list[int]:
+    """From the best to the worst; no verdict comes last."""
+
+    def worth(row: int) -> float:
+        value = reward[row]
+        return -math.inf if value is None else value
+
+    return sorted(rows, key=worth, reverse=True)
 
 
-def _worth(row: Row) -> float:
-    """For ranking; no verdict comes last."""
-    reward = plain(row.get("reward"))
-    return -math.inf if reward is None else reward
+def conform(table: pa.Table) -> pa.Table:
+    """The table with the columns of ROLLOUT, null where it has none that can be read as such."""
+    return pa.table({field.name: _column(table, field) for field in ROLLOUT}, ROLLOUT)
 
 
-def _rollout(row: Row) -> Row:
-    tokens = row.get("tokens") or []
-    gap = max(0, len(tokens) - HEAD - TAIL)
-
-    def cut(name: str) -> list:
-        values = row.get(name) or []
-        return [*values[:HEAD], *values[-TAIL:]] if gap else values
-
-    numbers = {k: [plain(v, 4) for v in cut(k)] for k in ("credit", "logprob")}
-    text = {k: row.get(k) or "" for k in ("reply", "stop", "why")}
-    totals = {k: plain(row.get(k)) for k in ("reward", "truth")}
-    if tokens:
-        text["reply"] = ""
-    pieces, mask = [t or "" for t in cut("tokens")], [int(bool(m)) for m in cut("mask")]
-    shape = {"tokens": pieces, "mask": mask, "gap": gap, "head": HEAD}
-    return {"row": row.get("row"), **totals, **text, "terms": _terms(row.get("terms")), **shape, **numbers}
-
-
-def _terms(text: Any) -> Row:
+def _column(table: pa.Table, field: pa.Field) -> pa.ChunkedArray:
     try:
-        terms = json.loads(text or "{}")
-    except (ValueError, TypeError):
-        return {}
-    return terms if isinstance(terms, dict) else {}
-
-
-def _scale(groups: list[Row]) -> float:
-    """The credit drawn in full colour: near the largest, so that one outlier does not bleach the rest."""
-    rows = [row for group in groups for row in group["rows"]]
-    sizes = sorted(abs(c) for r in rows for c, own in zip(r["credit"], r["mask"], strict=False) if own and c)
-    return sizes[int(0.99 * (len(sizes) - 1))] if sizes else 0.0
+        return table[field.name].cast(field.type, safe=False)
+    except (KeyError, pa.ArrowException):
+        return pa.chunked_array([pa.nulls(len(table), field.type)])

@@ -15,7 +15,7 @@ from ..kit.progress import Bar
 from . import checkpoint
 from .distributed import first, gathered, shared
 from .ops import Ops, Settings, standard_loop, truth_of
-from .record import Line, Recorder, disk_errors
+from .record import Line, Recorder, after_update, disk_errors
 
 
 def train(
@@ -81,7 +81,10 @@ def record(ops: Ops, recorder: Recorder, seconds: float) -> None:
             run.log("truth", sum(known) / len(known))
         run.log("length", float(batch.mask.sum() / len(batch)))
         if due(run, ops.settings.record_every) or run.step == 1:
-            recorder.rollouts(run, groups, scores, batch, truth)
+            learns = ops.recipe.objective is not None
+            after = after_update(run.policy, batch, ops.settings.micro_tokens) if learns else {}
+            recorder.rollouts(run, groups, scores, batch, truth, after)
+            run.take_spent()
     run.log("tokens", run.tokens)
     for phase, spent in (*ops.seconds.items(), ("step", seconds)):
         run.log(f"seconds/{phase}", spent)
