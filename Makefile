@@ -18,7 +18,7 @@ $(VENV)/.installed: pyproject.toml
 
 # What test, bench, lint and parity need.
 $(VENV)/.developer: $(VENV)/.installed
-	$(RUN) -m pip install --quiet --editable ".[dev,parity,lora,data,track]"
+	$(RUN) -m pip install --quiet --editable ".[dev,parity,lora,data,track,verify]"
 	@touch $@
 
 demo: $(VENV)/.installed

@@ -23,6 +23,7 @@ from rewardlab.rewards.format import answer_given, format_ok
 from rewardlab.rewards.intrinsic import likelihood
 from rewardlab.rewards.length import length_penalty
 from rewardlab.rewards.match import exact_match, final_answer, final_number
+from rewardlab.rewards.math import math
 from rewardlab.rewards.steps import correct_steps
 from rewardlab.rewards.task import correct
 
@@ -106,7 +107,7 @@ def test_extraction_is_quick_on_hostile_text(text):
     start = time.perf_counter()
     for read in (boxed, after_answer, last_number, extraction.final_answer, number, extraction.one_number):
         read(text)
-    assert time.perf_counter() - start < 1.0
+    assert time.perf_counter() - start < 3.0
 
 
 @pytest.mark.parametrize(
@@ -374,3 +375,24 @@ def test_an_edited_reward_file_is_read_again(tmp_path):
         stamp = path.stat().st_mtime_ns + int(value) * 10**9
         os.utime(path, ns=(stamp, stamp))
         assert judge(part, "a").value == value
+
+
+DENIED = [
+    "The answer is not 42.",
+    "The answer isn't 42.",
+    "It is not 42",
+    "42 is not the answer",
+    "it is not $42$",
+    "$42$ is wrong.",
+]
+NOT_DENIED = ["3 is not enough, so 42", "It cannot be 7, hence 42.", "The answer is 42, which is not prime."]
+
+
+@pytest.mark.parametrize("reply", DENIED)
+def test_an_answer_that_is_denied_is_none(reply):
+    assert [part().check(reply, "42").correct for part in (final_number, math)] == [False, False]
+
+
+@pytest.mark.parametrize("reply", NOT_DENIED)
+def test_a_denial_of_something_else_does_not_count(reply):
+    assert [part().check(reply, "42").correct for part in (final_number, math)] == [True, True]

@@ -28,6 +28,7 @@ from .engine.track import trackers, tracking
 from .engine.train import train as run_training
 from .evals.passk import accuracy, count_right, mean_interval, pass_at
 from .kit.files import new_folder, sweep, write_json
+from .kit.progress import in_batches
 from .kit.sources import Shuffled
 from .models import Policy, lasting, learner_model, load_policy
 
@@ -143,7 +144,7 @@ def evaluate(
     policy = load_policy(model, device, task=task) if isinstance(model, str) else model
     run = _start(Recipe(), policy, task, Settings(seed=seed), max_new)
     asked, n = _held_out(task, problems), max(k)
-    right = [sum(row) for row in count_right(asked, run, n, temperature)]
+    right = [sum(row) for few in in_batches("evaluating", asked) for row in count_right(few, run, n, temperature)]
     found = {f"pass@{i}": _measured([pass_at(i, n, r) for r in right]) for i in k}
     return {"model": str(model) if isinstance(model, str) else policy.name, "task": task.name, "n": len(asked), **found}
 
@@ -166,28 +167,21 @@ def answer(
     policy = load_policy(model, device, task=task) if isinstance(model, str) else model
     run = _start(recipe, policy, task, Settings(seed=seed), max_new)
     asked = _held_out(task, problems)
-    groups = recipe.rollout(asked, run)
-    scores = recipe.reward(groups, run) if recipe.reward else [[Score(None)] * len(g) for g in groups]
-    chosen = [recipe.select(g, s, run) for g, s in zip(groups, scores, strict=True)]
+    groups, chosen = [], []
+    for few in in_batches("answering", asked):
+        found = recipe.rollout(few, run)
+        scores = recipe.reward(found, run) if recipe.reward else [[Score(None)] * len(g) for g in found]
+        groups += found
+        chosen += [recipe.select(g, s, run) for g, s in zip(found, scores, strict=True)]
     tokens = run.take_spent()
-    about = {
-        "method": recipe.name,
-        "model": model if isinstance(model, str) else policy.name,
-        "replies": len(groups[0]),
-    }
+    about = {"method": recipe.name, "model": model if isinstance(model, str) else policy.name, "replies": len(groups[0])}
     if prompt is not None:
         return {**about, "prompt": prompt, "answer": chosen[0].reply}
     verdicts = run.verify([[t] for t in chosen], run)
     single = [sum(s.value or 0.0 for s in row) / len(row) for row in run.verify(groups, run)]
     right = [float(row[0].value or 0.0) for row in verdicts]
-    return {
-        **about,
-        "task": task.name,
-        "n": len(asked),
-        "accuracy": _measured(right),
-        "pass@1": _measured(single),
-        "tokens": tokens,
-    }
+    measured = {"accuracy": _measured(right), "pass@1": _measured(single), "tokens": tokens}
+    return {**about, "task": task.name, "n": len(asked), **measured}
 
 
 def export(run: Path | str, out: Path | str, last: bool = False) -> dict[str, Any]:

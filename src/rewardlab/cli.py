@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 
 COMMANDS = (
     *("demo", "train", "eval", "answer", "study", "reproduce", "compare", "parity"),
-    *("list", "show", "export", "report", "bench"),
+    *("list", "show", "export", "report", "bench", "verify", "audit"),
 )
 OVERVIEW = """rewardlab: learning from rewards, as recipes of small parts.
 

@@ -117,13 +117,23 @@ def rows(folder: str | None = None) -> list[dict[str, Any]]:
     return catalogue.rows(folder)
 
 
-def part(slot: str, name: str, **given: Any) -> Any:
-    """The part of this name in a slot's folder (`part("rewards", "correct")`), with its hyperparameters bound."""
+def part(slot: str, name: str, *of: Any, **given: Any) -> Any:
+    """The part of this name in a slot's folder (`part("rewards", "correct")`), with its hyperparameters bound; of: operands."""
     known = dict(_functions(PACKAGE / slot, decorated=True))
     if name not in known:
         raise unknown(f"part in {slot}", name, known)
     dotted = ".".join(known[name].relative_to(PACKAGE).with_suffix("").parts).removesuffix(".__init__")
-    return getattr(importlib.import_module(f"rewardlab.{dotted}"), name)(**given)
+    return getattr(importlib.import_module(f"rewardlab.{dotted}"), name)(*of, **given)
+
+
+def verifiers() -> dict[str, str]:
+    """Names of the verifiers in rewards/, with the first sentence of what they say of themselves. Imports none."""
+    found = {}
+    for name, path in _functions(PACKAGE / "rewards", decorated=True):
+        node = next(n for n in ast.parse(path.read_text()).body if isinstance(n, ast.FunctionDef) and n.name == name)
+        if any("verifier" in ast.unparse(decorator) for decorator in node.decorator_list):
+            found[name] = (ast.get_docstring(node) or "").split("\n")[0]
+    return dict(sorted(found.items()))
 
 
 def tasks() -> list[str]:

@@ -2,6 +2,7 @@
 
 rewardlab answer majority_vote --task arithmetic --n 16
 rewardlab answer best_of_n --prompt "What is 17 * 4 + 3?"
+rewardlab answer best_of_n --task arithmetic --reward "answer_given() >> likelihood()"
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ def flags(parser: argparse.ArgumentParser) -> None:
     shared.task_flags(parser, what)
     what.add_argument("--prompt", metavar="TEXT", help="one question")
     shared.model_flags(parser)
+    shared.reward_flag(parser)
     parser.add_argument("--problems", type=shared.count, default=100, metavar="N", help="held-out problems of the task")
 
 

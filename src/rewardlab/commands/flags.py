@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import functools
+import operator
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +15,10 @@ if TYPE_CHECKING:
 def task_flags(parser: argparse.ArgumentParser, group: Any = None) -> None:
     text = "a task (arithmetic, arithmetic:difficulty=4), or a .jsonl or .parquet file or dataset folder of your own"
     (group or parser).add_argument("--task", metavar="TASK", help=text)
+    column_flags(parser)
+
+
+def column_flags(parser: argparse.ArgumentParser) -> None:
     own = parser.add_argument_group("problems of your own")
     own.add_argument("--prompt-column", metavar="NAME", help="column of the prompts")
     own.add_argument("--answer-column", metavar="NAME", help="column of the answers")
@@ -53,6 +59,11 @@ def load_task(args: argparse.Namespace) -> Task:
     return index.task(args.task, **columns)
 
 
+def reward_flag(parser: argparse.ArgumentParser) -> None:
+    text = "FILE.py:function, the name of a reward, or a formula, in place of the method's own; several are summed"
+    parser.add_argument("--reward", action="append", default=[], metavar="REWARD", help=text)
+
+
 def load_recipe(args: argparse.Namespace) -> tuple[Recipe, dict[str, Any]]:
     """The recipe that METHOD and the settings name, and the settings as they were understood."""
     from rewardlab import index
@@ -65,4 +76,9 @@ def load_recipe(args: argparse.Namespace) -> tuple[Recipe, dict[str, Any]]:
         if "." not in flag and spelled not in takes:
             raise unknown(f"flag of {args.method}", flag, takes | args.own.keys())
         settings[flag[2:].replace("-", "_")] = index.parse_value(value)
-    return index.build(args.method, settings), settings
+    recipe = index.build(args.method, settings)
+    if getattr(args, "reward", None):
+        from rewardlab.formula import read_reward
+
+        recipe = recipe.but(reward=functools.reduce(operator.add, map(read_reward, args.reward)))
+    return recipe, settings

@@ -2,6 +2,7 @@
 
   rewardlab train grpo --task arithmetic --steps 40 --n 8 --lr 1e-4
   rewardlab train grpo --task mine.jsonl --prompt-column question --answer-column answer --reward mine.py:score
+  rewardlab train grpo --task arithmetic --reward "answer_given() >> correct() - 0.01 * length_penalty(per_token=-1)"
   rewardlab train --resume runs/mine
   rewardlab train grpo --task arithmetic --engine trl --model hf:FOLDER --trl per_device_train_batch_size=8
 
@@ -12,8 +13,6 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import functools
-import operator
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -38,8 +37,7 @@ def flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--steps", type=count, metavar="N", help="training steps (default: the task's)")
     parser.add_argument("--out", type=Path, metavar="DIR", help="folder of the run")
     parser.add_argument("--resume", type=Path, metavar="DIR", help="go on with the run in this folder")
-    text = "FILE.py:function or the name of a reward, in place of the method's own; several are summed"
-    parser.add_argument("--reward", action="append", default=[], metavar="REWARD", help=text)
+    shared.reward_flag(parser)
     text = "tensorboard, wandb, mlflow or trackio: send settings and metrics there too; several, or a,b"
     parser.add_argument("--track", action="append", default=[], metavar="NAME", help=text)
     parser.add_argument("--dry-run", action="store_true", help="only say what it needs: columns, tokens, memory")
@@ -134,26 +132,5 @@ def request(args: argparse.Namespace) -> dict[str, Any]:
     if not args.method:
         raise RewardlabError("which method? rewardlab train METHOD --task TASK (rewardlab list shows them)")
     recipe, settings = shared.load_recipe(args)
-    if args.reward:
-        recipe = recipe.but(reward=functools.reduce(operator.add, map(load_reward, args.reward)))
     passed = {name: getattr(args, name) for name in PASSED}
     return {"recipe": recipe, "task": shared.load_task(args), "settings": settings, **passed}
-
-
-def load_reward(written: str) -> Any:
-    """`FILE.py:function`, or the name of a reward part, with options: `length:limit=40`."""
-    from rewardlab import index
-    from rewardlab.core import RewardlabError
-    from rewardlab.rewards.external import find
-
-    path, _, function = written.rpartition(":")
-    if path.endswith(".py"):
-        if not Path(path).is_file():
-            raise RewardlabError(f"there is no reward file {path}")
-        # looked for now, not after the first rollouts
-        find(Path(path), function)
-        return index.part("rewards", "from_file", path=str(Path(path).resolve()), function=function)
-    if written.endswith(".py"):
-        raise RewardlabError(f"which function of {written}? write --reward {written}:FUNCTION")
-    name, _, options = written.partition(":")
-    return index.part("rewards", name, **index.parse_options(options))

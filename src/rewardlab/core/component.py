@@ -173,7 +173,7 @@ def load(data: Any) -> Any:
     if not isinstance(data, dict):
         return data
     if "part" in data:
-        return _find(data["part"])(**{k: load(v) for k, v in data["with"].items()})
+        return _find(data["part"])(*map(load, data.get("of", ())), **{k: load(v) for k, v in data["with"].items()})
     if "expression" in data:
         return _find(data["expression"])(*(load(x) for x in data["of"]))
     return {k: load(v) for k, v in data.items()}

@@ -114,8 +114,8 @@ class Run:
         return self._streams[purpose]
 
     def aside(self) -> Run:
-        """The same run with random streams of its own: what only looks on moves nothing that is trained."""
-        return replace(self, _streams={}, _streams_step=-1)
+        """The same run with random streams and metrics of its own: what only looks on moves nothing that is trained or logged."""
+        return replace(self, metrics={}, _streams={}, _streams_step=-1)
 
     def log(self, name: str, value: float) -> None:
         """Add a number to this step's metrics."""

@@ -14,12 +14,16 @@ from .passk import mean_interval
 def earned(problems: Sequence[Problem], run: Run, *, reward: Reward, temperature: float = 1.0) -> dict[str, float]:
     """`all`: share of single draws that earn at least 1 in every term at once; and the mean of each term by its name.
 
-    A term without a verdict is not earned.
+    A term without a verdict is not earned. Terms that weigh nothing are details, and need not be earned.
     """
     asked = run.policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
     drawn = run.policy.extend(asked, Sampling(run.max_new, temperature), run.rng("eval"))
-    terms = [_values(row[0]) for row in reward([[t] for t in drawn], run)]
-    whole = [float(all(v >= 1.0 for v in values.values())) for values in terms]
+    scores = [row[0] for row in reward([[t] for t in drawn], run)]
+    terms = [_values(score) for score in scores]
+    whole = [
+        float(all(values[name] >= 1.0 for name, term in score.parts.items() if term.weight != 0))
+        for score, values in zip(scores, terms, strict=True)
+    ]
     low, high = mean_interval(whole)
     means = {name: float(np.mean([values[name] for values in terms])) for name in terms[0]}
     return {"all": float(np.mean(whole)), "ci95_low": low, "ci95_high": high, "n": float(len(whole)), **means}

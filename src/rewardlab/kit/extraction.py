@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections import deque
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 
 LONGEST = 200
@@ -16,6 +18,20 @@ _NUMBER = re.compile(
 _NO_UNIT = re.compile(r"\s?(?:[xyzn]|pi|π|dozen|hundred|thousand|million|billion)\b", re.IGNORECASE)
 _IN_TEXT = re.compile(r"(?:(?<![0-9)\]])-)?\$?[0-9][0-9,]*(?:\.[0-9]+)?(?:/[0-9]+)?")
 _MARK = re.compile(r"answer[*_]{0,3}\s{0,3}(?:is\b|:|=)\s{0,3}:?|####", re.IGNORECASE)
+_DISPLAYS = (("$$", "$$"), ("\\[", "\\]"))
+_INLINE = (("\\(", "\\)"), ("$$", "$$"), ("$", "$"), ("\\[", "\\]"))
+_REASONS = re.compile(r"\b(?:because|since|as|so|which|where|when|after)\b|[,;]")
+_SENTENCE = re.compile(r"[.!?](?=\s|$)")
+_PROSE = re.compile(r"(?<![\\A-Za-z{])[A-Za-z]{2,}\s[a-z]{2,}")
+_DENIED = re.compile(r"(?:\b(?:not|never|no|neither|cannot)|n't)\s(?:[a-z]{1,10}\s){0,3}\$?$|(?:≠|\\neq?)\s?$", re.IGNORECASE)
+_REVOKED = re.compile(r"\W{0,3}\s?(?:is|was|are)(?:n't|\s(?:not|wrong|incorrect|false)\b)", re.IGNORECASE)
+_CHANGED = re.compile(
+    r"\b(?:not|no|never|neither|cannot|least|most|less|more|than|between|minus|plus|negative|half|third|quarter|twice|double|triple|but|"
+    r"except|squared|cubed|times|wrong|incorrect|over|under|above|below|or|if|maybe|perhaps)\b|n't|\?",
+    re.IGNORECASE,
+)
+_NEGATION = re.compile(r"\b(?:not|never|neither|nor|cannot)\b|n't\b", re.IGNORECASE)
+_BRACES = re.compile(r"\\boxed\{|\\[{}\\]|[{}]")
 _FRAC = re.compile(r"\\[dt]?frac\{([0-9]{1,60})\}\{([0-9]{1,60})\}")
 _TEXT = re.compile(r"\\(?:text|mathrm|textbf)\{([^{}]{0,100})\}")
 _NAME = re.compile(r"\s*[A-Za-z]\s*=")
@@ -24,15 +40,21 @@ _PLAIN = {"{,}": ",", "\\,": " ", "\\$": " ", "\\%": "%", "^\\circ": "", "$": " 
 
 def boxed(text: str) -> str | None:
     r"""What stands in the last \boxed{...}, braces balanced; None where there is none or it is not closed."""
-    _, found, rest = text.rpartition("\\boxed{")
-    if not found:
+    first = text.find("\\boxed{")
+    if first < 0:
         return None
-    depth = 1
-    for i, char in enumerate(rest):
-        depth += (char == "{") - (char == "}")
-        if depth == 0:
-            return rest[:i].strip()
-    return None
+    found = (0, 0)
+    opened: list[int] = []
+    for match in _BRACES.finditer(text, first):
+        sign = match.group()
+        if sign[-1] == "{" and (len(sign) == 1 or len(sign) > 2):
+            opened.append(match.end() if len(sign) > 2 else -1)
+        elif sign == "}" and opened and (start := opened.pop()) >= 0:
+            # a box around a box is closed after it
+            found = (start, match.start())
+    if not found[1] or any(start > found[1] for start in opened):
+        return None
+    return text[found[0] : found[1]].strip()
 
 
 def after_answer(text: str) -> str | None:
@@ -40,14 +62,19 @@ def after_answer(text: str) -> str | None:
     marks = list(_MARK.finditer(text))
     if not marks:
         return None
-    lines = text[marks[-1].end() :].strip(" \t\r\n*_:").splitlines()
+    rest = text[marks[-1].end() :].strip(" \t\r\n*_:")
+    for opened, closed in _DISPLAYS:
+        if rest.startswith(opened) and (end := rest.find(closed, len(opened))) > 0:
+            return rest[len(opened) : end].strip() or None
+    lines = rest.splitlines()
     return lines[0].strip(" \t*_") or None if lines else None
 
 
 def last_number(text: str) -> str | None:
-    """The last number of a text, as it is written there."""
-    found = numbers(text)
-    return found[-1] if found else None
+    """The last number of a text, as it is written there; None where there is none, or where it is denied."""
+    text = text.replace("−", "-")
+    last = next(iter(deque(_IN_TEXT.finditer(text), maxlen=1)), None)
+    return None if last is None or _denied(text, *last.span()) else last.group().rstrip(",")
 
 
 def numbers(text: str) -> list[str]:
@@ -62,6 +89,113 @@ def final_answer(text: str) -> str | None:
         return stated
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return lines[-1] if lines else None
+
+
+def outside_thinking(text: str) -> str:
+    """A reply without what it thought before: what follows the last </think>, and nothing where thinking did not end."""
+    _, closed, after = text.rpartition("</think>")
+    return "" if "<think>" in after else after if closed else text
+
+
+def statements(text: str) -> Iterator[str]:
+    r"""The answer of a reply, in the forms to be tried in turn: its last \boxed alone, where it has one; else what follows "answer
+    is", whole and then cut shorter; else the reply where it is one line, its last formula, its last number.
+
+    Empty where there is none: a last box that is not closed, a number that is denied.
+    """
+    if "\\boxed{" in text:
+        forms: Iterable[str | None] = (boxed(text),)
+    elif line := after_answer(text):
+        forms = _of_line(line)
+    else:
+        forms = _of_text(text)
+    return (form for form in forms if form)
+
+
+def _of_line(line: str) -> Iterator[str]:
+    end = _SENTENCE.search(line)
+    if not (end and end.group() == "?"):
+        yield line
+        yield from _shorter((line[: end.start()] if end else line)[:1000])
+
+
+def _of_text(text: str) -> Iterator[str]:
+    line = text.strip()
+    if line and len(line) <= LONGEST and "\n" not in line and not _PROSE.search(line):
+        yield line
+    yield _last_expression(text)
+
+
+def _shorter(sentence: str) -> Iterator[str]:
+    yield sentence
+    if formulas := _formulas(sentence):
+        before, _, after = sentence.partition(formulas[0])
+        denied = _NEGATION.search(before) or _REVOKED.match(after.lstrip(" $\\)]"))
+        yield from formulas if len(formulas) == 1 and not denied else ()
+        return
+    claim = _REASONS.split(sentence, maxsplit=1)[0].strip()
+    yield claim
+    digits = list(_IN_TEXT.finditer(claim))
+    if len(digits) == 1 and not set("\\{^=(") & set(claim) and not _CHANGED.search(claim) and alone(claim, *digits[0].span()):
+        yield _with_percent(claim, *digits[0].span())
+
+
+def _denied(text: str, start: int, end: int) -> bool:
+    """Whether what stands there is said not to be so: "not 42", "42 is wrong"."""
+    return bool(_DENIED.search(text[max(0, start - 60) : start].rstrip(" $\\([") + " ") or _REVOKED.match(text, end))
+
+
+def _formulas(text: str) -> list[str]:
+    """What stands between delimiters of mathematics."""
+    for opened, closed in _INLINE:
+        if opened == closed and text.count(opened) % 2 == 0:
+            found = text.split(opened)[1::2]
+        else:
+            found = [part.partition(closed)[0] for part in text.split(opened)[1:] if opened != closed and closed in part]
+        if found:
+            return [part.strip() for part in found]
+    return []
+
+
+def _last_expression(text: str) -> str:
+    """The last formula between delimiters, or the last number where that comes later; of bare LaTeX, what its line ends on."""
+    formula, end = _last_formula(text)
+    last = next(iter(deque(_IN_TEXT.finditer(text.replace("−", "-")), maxlen=1)), None)
+    if formula and (last is None or last.end() <= end):
+        return "" if _denied(text, text.rfind(formula, 0, end), end) else formula
+    if last is None:
+        return ""
+    if alone(text, *last.span()):
+        return _with_percent(text, *last.span())
+    if _denied(text, *last.span()):
+        return ""
+    start = text.rfind("\n", 0, last.start()) + 1
+    line = text[start:].partition("\n")[0][:LONGEST]
+    return line.rpartition(" is ")[2].rpartition(": ")[2]
+
+
+def _last_formula(text: str) -> tuple[str, int]:
+    best = ("", -1)
+    for opened, closed in _INLINE:
+        end = text.rfind(closed)
+        start = text.rfind(opened, 0, end) if end > 0 else -1
+        if start >= 0 and end > best[1]:
+            inside = text[start + len(opened) : end].strip()
+            if inside and len(inside) <= 1000 and not _PROSE.search(inside):
+                best = (inside, end + len(closed))
+    return best
+
+
+def alone(text: str, start: int, end: int) -> bool:
+    """Whether a number is no part of a formula, such as the 2 of \\frac{1}{2}, and not denied."""
+    before, after = text[max(0, start - 60) : start], text[end : end + 30]
+    bare = before[-1:] not in ("{", "^", "_", "\\", "/") and after[:1] not in ("}", "^", "_", "!")
+    return bare and not _DENIED.search(before) and not _REVOKED.match(after)
+
+
+def _with_percent(text: str, start: int, end: int) -> str:
+    sign = next((sign for sign in ("%", "\\%", " %", " percent") if text.startswith(sign, end)), "")
+    return text[start:end].rstrip(",") + sign
 
 
 def number(text: str) -> Fraction | None:
@@ -89,8 +223,10 @@ def one_number(text: str) -> Fraction | None:
     for candidate in (text, text.rpartition("=")[2]):
         if (value := number(candidate)) is not None:
             return value
-    found = numbers(text.rpartition("=")[2])
-    return number(found[0]) if len(found) == 1 else None
+    claim = text.rpartition("=")[2].replace("−", "-")
+    found = list(_IN_TEXT.finditer(claim))
+    alone = len(found) == 1 and not _NEGATION.search(text[: len(text) - len(claim) + found[0].start()])
+    return number(found[0].group().rstrip(",")) if alone else None
 
 
 def tidy(text: str) -> str:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import time
-from typing import Self
+from collections.abc import Iterator, Sequence
+from typing import Self, TypeVar
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+T = TypeVar("T")
 
 console = Console(stderr=True)
 
@@ -36,3 +39,11 @@ class Bar:
         if not self.hidden and not console.is_terminal and (time.monotonic() - self.said > self.every or self.done == self.total):
             self.said = time.monotonic()
             console.print(f"{self.what} {self.done}/{self.total}  {note}", highlight=False)
+
+
+def in_batches(what: str, items: Sequence[T], size: int = 32) -> Iterator[Sequence[T]]:
+    """The items, `size` at a time, under a progress bar; none is shown for a single one."""
+    with Bar(what, len(items), hidden=len(items) == 1) as bar:
+        for i in range(0, len(items), size):
+            yield items[i : i + size]
+            bar.advance(n=len(items[i : i + size]))

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import difflib
 import functools
+import importlib
 import importlib.util
 import inspect
 import sys
@@ -25,7 +26,7 @@ from rewardlab.core import Group, RewardlabError, Run, Score, Scores, Term, Traj
 REPLY = ("response", "completion", "reply", "text", "solution_str")
 QUESTION = ("prompt", "question")
 ANSWER = ("answer", "solution", "ground_truth", "gold", "label")
-SINGULAR = ("trajectory", *REPLY, *QUESTION, *ANSWER, "meta", "data_source", "extra_info")
+SINGULAR = ("trajectory", "completion_id", *REPLY, *QUESTION, *ANSWER, "meta", "data_source", "extra_info")
 PLURAL = {(name[:-1] + "ies" if name[-1] == "y" else name + "s"): name for name in SINGULAR if name != "meta"} | {"metas": "meta"}
 
 _MISSING = inspect.Parameter.empty
@@ -39,17 +40,25 @@ def from_file(groups: list[Group], run: Run, *, path: str, function: str) -> Sco
     returns a list. A column of the data goes before an alias of the same name, except for the reply. The term is named
     after the function. Raises RewardlabError, with file and line, for whatever goes wrong in the function.
     """
-    call = find(Path(path), function)
+    return score_by(find(Path(path), function), groups, run)
+
+
+def score_by(call: Call, groups: list[Group], run: Run) -> Scores:
+    """What a user's function pays every trajectory. Raises RewardlabError as `from_file` does."""
     flat = [(f"rollout {i} of group {g}", trajectory) for g, group in enumerate(groups) for i, trajectory in enumerate(group)]
     results = iter(_together(call, flat, run) if _plural(call) else [_alone(call, *one, run) for one in flat])
     return [[next(results) for _ in group] for group in groups]
 
 
-class _Call:
-    """A user's function, and where it stands."""
+class Call:
+    """A user's function, and where it stands.
 
-    def __init__(self, function: Callable, path: Path):
-        self.function, self.path, self.name = function, path, function.__name__
+    messages: hand over prompts and completions as lists of {"role", "content"}, as TRL does in conversations.
+    """
+
+    def __init__(self, function: Callable, path: Path, messages: bool = False):
+        self.function, self.path, self.messages = function, path, messages
+        self.name = getattr(function, "__name__", type(function).__name__)
         self.parameters = inspect.signature(function).parameters.values()
         self.open = any(p.kind is p.VAR_KEYWORD for p in self.parameters)
         self.named = [p for p in self.parameters if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)]
@@ -68,22 +77,22 @@ class _Call:
         return f"the reward {self.name} of {self.path}" + (f", line {lines[-1]}" if lines else "")
 
 
-def _plural(call: _Call) -> bool:
+def _plural(call: Call) -> bool:
     return any(p.name in PLURAL for p in call.named)
 
 
-def _alone(call: _Call, place: str, trajectory: Trajectory, run: Run) -> Score:
+def _alone(call: Call, place: str, trajectory: Trajectory, run: Run) -> Score:
     values = {p.name: _value(call, p, p.name, trajectory, run, place) for p in call.named}
     if call.open:
         values = {
-            "prompt": trajectory.problem.question,
+            "prompt": _asked(call, trajectory),
             "answer": trajectory.problem.answer,
             **trajectory.problem.meta,
         } | values
     return _score(call, call({k: v for k, v in values.items() if v is not _MISSING}, place), place)
 
 
-def _together(call: _Call, flat: list[tuple[str, Trajectory]], run: Run) -> list[Score]:
+def _together(call: Call, flat: list[tuple[str, Trajectory]], run: Run) -> list[Score]:
     if not flat:
         return []
     values: dict[str, Any] = {}
@@ -91,7 +100,7 @@ def _together(call: _Call, flat: list[tuple[str, Trajectory]], run: Run) -> list
         columns = dict.fromkeys(k for _, t in flat for k in t.problem.meta)
         values = {k: [t.problem.meta.get(k) for _, t in flat] for k in columns}
         values |= {
-            "prompts": [t.problem.question for _, t in flat],
+            "prompts": [_asked(call, t) for _, t in flat],
             "answer": [t.problem.answer for _, t in flat],
         } | values
     for p in call.named:
@@ -109,11 +118,14 @@ def _together(call: _Call, flat: list[tuple[str, Trajectory]], run: Run) -> list
     return [_score(call, result, place) for result, (place, _) in zip(results, flat, strict=True)]
 
 
-def _value(call: _Call, p: inspect.Parameter, name: str, trajectory: Trajectory, run: Run, place: str) -> Any:
+def _value(call: Call, p: inspect.Parameter, name: str, trajectory: Trajectory, run: Run, place: str) -> Any:
     """What an argument of this name gets; `_MISSING` leaves its default."""
     problem = trajectory.problem
     fixed = {"trajectory": trajectory, "run": run, "meta": dict(problem.meta)} | dict.fromkeys(REPLY, trajectory.reply)
-    aliases = dict.fromkeys(QUESTION, problem.question) | dict.fromkeys(ANSWER, problem.answer)
+    fixed["completion"] = _said(call, trajectory)
+    if name == "completion_id":
+        fixed[name] = _ids(trajectory)
+    aliases = dict.fromkeys(QUESTION, _asked(call, trajectory)) | dict.fromkeys(ANSWER, problem.answer)
     extra = {"data_source": "", "extra_info": dict(problem.meta)}
     known = extra | aliases | dict(problem.meta) | fixed
     if name in known:
@@ -123,7 +135,21 @@ def _value(call: _Call, p: inspect.Parameter, name: str, trajectory: Trajectory,
     return _MISSING
 
 
-def _score(call: _Call, result: Any, place: str) -> Score:
+def _asked(call: Call, trajectory: Trajectory) -> Any:
+    asked = trajectory.problem.question
+    return [{"role": "user", "content": asked}] if call.messages else asked
+
+
+def _said(call: Call, trajectory: Trajectory) -> Any:
+    return [{"role": "assistant", "content": trajectory.reply}] if call.messages else trajectory.reply
+
+
+def _ids(trajectory: Trajectory) -> list[int]:
+    """The tokens of the reply, as TRL hands them over."""
+    return [int(i) for turn in trajectory.turns[-1:] for i in turn.ids]
+
+
+def _score(call: Call, result: Any, place: str) -> Score:
     plain = result.get("score", _MISSING) if isinstance(result, dict) else result
     try:
         value = None if plain is None else float(plain)
@@ -135,7 +161,7 @@ def _score(call: _Call, result: Any, place: str) -> Score:
     return Score(value, (), {call.name: Term(value)})
 
 
-def find(path: Path, name: str) -> _Call:
+def find(path: Path, name: str) -> Call:
     """The function of this name in a Python file, or an error that says what is there instead."""
     path = path.resolve()
     if not path.is_file():
@@ -146,7 +172,19 @@ def find(path: Path, name: str) -> _Call:
     functions = [k for k, v in vars(module).items() if inspect.isfunction(v) and not k.startswith("_")]
     if not callable(function := getattr(module, name, None)):
         raise unknown(f"function in {path}:", name, functions)
-    return _Call(function, path)
+    return Call(function, path)
+
+
+def find_in_module(module: str, name: str) -> Call:
+    """The function of this name in an installed module."""
+    try:
+        loaded = importlib.import_module(module)
+    except Exception as e:
+        raise RewardlabError(f"cannot import {module}: {type(e).__name__}: {e}") from e
+    if not callable(function := getattr(loaded, name, None)):
+        functions = [k for k, v in vars(loaded).items() if inspect.isfunction(v) and not k.startswith("_")]
+        raise unknown(f"function in {module}:", name, functions)
+    return Call(function, Path(loaded.__file__ or module))
 
 
 @functools.lru_cache(maxsize=16)

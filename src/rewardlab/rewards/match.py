@@ -1,63 +1,62 @@
 """Verifiers that compare a reply with the gold answer.
 
-Whatever the reply causes is 0 with the reason; a gold answer that cannot be read is our failure, and gives no verdict.
+Whatever the reply causes is wrong, with the reason; an answer that stands only in the thinking is none. A gold answer that cannot
+be read is our failure, and gives no verdict.
 """
 
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
-from rewardlab.core import Score, Trajectory, reward
-from rewardlab.kit.extraction import (
-    after_answer,
-    boxed,
-    last_number,
-    number,
-    one_number,
-    tidy,
-)
-from rewardlab.kit.extraction import (
-    final_answer as stated_answer,
-)
+from rewardlab.core import Verdict, differs, no_verdict, right, verifier, wrong
+from rewardlab.kit import extraction, words
+from rewardlab.kit.extraction import after_answer, boxed, last_number, number, one_number, tidy
+from rewardlab.kit.replies import accepted, after_thinking, listed
+
+NO_GOLD = "the problem has no gold answer"
 
 
-@reward
-def final_number(trajectory: Trajectory) -> Score:
-    r"""1 where the number that the reply ends on equals the gold number, exactly.
+@verifier
+def final_number(response: str, answer: Any) -> Verdict:
+    r"""Right where the number that the reply ends on equals the gold number, exactly.
 
     Read from the last \boxed, else after "answer", else the last number. A stated answer must come to one number.
     """
-    gold = _gold_number(trajectory.problem.answer)
+    gold = _gold_number(answer)
     if gold is None:
-        return Score(None, why=f"the gold answer {trajectory.problem.answer!r} is not a number")
-    said = boxed(trajectory.reply) or after_answer(trajectory.reply) or last_number(trajectory.reply)
+        return no_verdict(f"the gold answer {answer!r} is not a number")
+    text = after_thinking(response)
+    said = boxed(text) or after_answer(text) or last_number(text)
     value = one_number(said) if said else None
     if value is None:
-        return Score(0.0, why=f"no single number in {said[:60]!r}" if said else "no answer found")
-    return _verdict(value == gold, str(value), str(gold))
+        return wrong(f"no single number in {said[:60]!r}" if said else "no answer found", said or "")
+    return _compared(value == gold, str(value), str(gold))
 
 
-@reward
-def final_answer(trajectory: Trajectory) -> Score:
-    """1 where the final answer equals the gold answer: as numbers if both are numbers, else as tidied text."""
-    gold = trajectory.problem.answer
-    if gold is None or not str(gold).strip():
-        return Score(None, why="the problem has no gold answer")
-    said = stated_answer(trajectory.reply)
+@verifier
+def final_answer(response: str, answer: Any) -> Verdict:
+    """Right where the final answer equals the gold answer, or one of a list: as numbers if both are, else as tidied text."""
+    golds = accepted(answer)
+    if not golds:
+        return no_verdict(NO_GOLD)
+    said = extraction.final_answer(after_thinking(response))
     if said is None:
-        return Score(0.0, why="no answer found")
-    want, value = _gold_number(gold), number(said)
-    equal = value == want if value is not None and want is not None else tidy(said) == tidy(str(gold))
-    return _verdict(equal, said, str(gold))
+        return wrong("no answer found")
+    return _compared(any(_equal(said, gold) for gold in golds), said, listed(golds))
 
 
-@reward
-def exact_match(trajectory: Trajectory) -> Score:
-    """1 where the whole reply is the gold answer, but for spaces around it."""
-    gold = trajectory.problem.answer
-    if gold is None or not str(gold).strip():
-        return Score(None, why="the problem has no gold answer")
-    return _verdict(trajectory.reply.strip() == str(gold).strip(), trajectory.reply.strip(), str(gold))
+@verifier
+def exact_match(response: str, answer: Any, *, normalised: bool = False) -> Verdict:
+    """Right where the whole reply is the gold answer, or one of a list, but for spaces around it.
+
+    normalised: also but for case, punctuation and articles, as in SQuAD; but -5 stays another number than 5.
+    """
+    golds = accepted(answer)
+    if not golds or (normalised and not all(words.normalised(gold) for gold in golds)):
+        return no_verdict(f"nothing of the gold answer {answer!r} is left to compare" if golds else NO_GOLD)
+    same = _same_words if normalised else str.__eq__
+    return _compared(any(same(response.strip(), gold) for gold in golds), response.strip(), listed(golds))
 
 
 def _gold_number(gold: object) -> Fraction | None:
@@ -65,5 +64,14 @@ def _gold_number(gold: object) -> Fraction | None:
     return None if gold is None else number(str(gold).rpartition("####")[2])
 
 
-def _verdict(equal: bool, said: str, gold: str) -> Score:
-    return Score(1.0, why="right") if equal else Score(0.0, why=f"said {said[:60]!r}, the answer is {gold[:60]!r}")
+def _equal(said: str, gold: str) -> bool:
+    want, value = _gold_number(gold), number(said)
+    return value == want if value is not None and want is not None else tidy(said) == tidy(gold)
+
+
+def _same_words(said: str, gold: str) -> bool:
+    return words.normalised(said) == words.normalised(gold) and number(said) == number(gold)
+
+
+def _compared(equal: bool, said: str, gold: str) -> Verdict:
+    return right(said) if equal else wrong(differs(said, gold), said)

@@ -1,0 +1,98 @@
+"""Audits as a whole: with the user's problems, kept for replays, and written as a page."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rewardlab.core import RewardlabError, Task, unknown
+from rewardlab.kit.files import cache, write_text
+
+from .audit import BUDGET, CLOSELY, LIMIT, audit
+from .built_in import KINDS
+from .findings import identity, row_of
+from .page import page
+from .problems import of_task
+from .process import Served
+from .target import Spec
+
+LOADING = 20.0
+"""Seconds that a replay has beside the call itself."""
+
+
+def whole(
+    spec: Spec, target: str, *, task: Task | None = None, most: int = CLOSELY, kind: str | None = None, budget: float = BUDGET,
+    limit: float = LIMIT, out: Path | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    """Audit a target, remember the examples of its faults, and write the report where one is wanted.
+
+    task: whose problems are used; without one, our own, of a kind.  out: a .html file, or a folder.
+    """
+    if kind is not None and kind not in KINDS:
+        raise unknown("kind of problems", kind, KINDS)
+    items = of_task(task) if task else ()
+    about = {"target": target, **({"task": task.name} if task else {})}
+    document = audit(spec, items=items, kind=kind, most=most, about=about, budget=budget, limit=limit)
+    document["remembered"] = _remember(target, document)
+    if out is not None:
+        path = out if out.suffix == ".html" else out / "audit.html"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_text(path, page(document))
+        document["report"] = str(path)
+    return document
+
+
+def replay(spec: Spec, which: str, target: str, limit: float = LIMIT) -> dict[str, Any]:
+    """Call the target again as it was called in an example: the id of one from its last audit, or a JSON file that holds one.
+
+    The example names the reply, and where it matters the thread it was scored in or the replies among which it stood.
+    """
+    import time
+
+    record = _record(target, which)
+    with Served(spec, limit, time.monotonic() + LOADING + 4 * limit) as served:
+        served.messages = bool(record.get("messages"))
+        if among := record.get("among"):
+            rows = [row_of({"prompt": p, "answer": a, "response": r, "meta": m}) for p, a, r, m in among]
+            place = next(i for i, row in enumerate(rows) if row == row_of(record))
+            now = served.ask(rows, "together")[place]
+        else:
+            now = served.ask([row_of(record)], record.get("how", "each"))[0]
+    then = record.get("then") or {"came": record.get("came"), "reward": record.get("reward")}
+    came = {"came": now.kind, "reward": now.value, "why": now.why} if now else {"came": "nothing", "reward": None, "why": ""}
+    unchanged = came["came"] == then.get("came") and came["reward"] == then.get("reward")
+    return {"replayed": record, "then": then, "now": came, "unchanged": unchanged}
+
+
+def _record(target: str, which: str) -> Mapping[str, Any]:
+    if which.endswith(".json"):
+        try:
+            record = json.loads(Path(which).read_text("utf-8"))
+        except (OSError, ValueError) as problem:
+            raise RewardlabError(f"cannot read the example in {which}: {problem}") from None
+        if not isinstance(record, dict) or not isinstance(record.get("response"), str):
+            raise RewardlabError(f'{which} is no example: it needs {{"prompt", "answer", "response"}}')
+        return record
+    path = _memory(target)
+    if not path.is_file():
+        raise RewardlabError(f"{target} has not been audited on this machine yet, so there is no example {which}")
+    known = json.loads(path.read_text("utf-8"))
+    if which not in known:
+        raise unknown(f"example of the last audit of {target}:", which, known)
+    return known[which]
+
+
+def _remember(target: str, document: Mapping[str, Any]) -> str:
+    """Keep the examples, by their ids, where a replay looks for them."""
+    messages = document["handed_over_as"] == "messages"
+    examples = {e["id"]: {**e, "messages": messages} for f in document["findings"] for e in f["examples"]}
+    path = _memory(target)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_text(path, json.dumps(examples, default=str))
+    return str(path)
+
+
+def _memory(target: str) -> Path:
+    return cache() / "audits" / f"{identity(target, str(Path.cwd()))}.json"

@@ -1,0 +1,90 @@
+"""An audit as one HTML file that opens anywhere, offline, and runs no script."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from .findings import visible
+from .wording import counted, facts, paid, pays, seconds, verdict
+
+SHOWN = 1_500
+"""Characters of a reply that the page shows."""
+MARKS = {"fault": "fault", "warning": "warning", "note": "note", "ok": "fine"}
+
+
+def page(document: Mapping[str, Any]) -> str:
+    template = Path(__file__).with_name("page.html").read_text("utf-8")
+    found = [finding for finding in document["findings"] if finding["severity"] != "ok"]
+    pieces = {
+        "title": escape(visible(document["target"])),
+        "state": document["verdict"],
+        "verdict": escape(verdict(document)),
+        "big": escape(
+            counted(document["counts"]["fault"], "fault")
+            if document["counts"]["fault"]
+            else "No fault"
+            if document["verdict"] == "clean"
+            else "Unfinished"
+        ),
+        "rest": escape(", ".join(counted(document["counts"][k], k) for k in ("warning", "note") if document["counts"][k])),
+        "facts": "".join(f"<li>{escape(fact)}</li>" for fact in facts(document)),
+        "tiles": "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in _tiles(document)),
+        "findings": "".join(_finding(finding, document["target"]) for finding in found) or '<p class="note">Nothing.</p>',
+        "probes": "".join(_probe(name, says, document) for name, says in document["probes"].items()),
+        "seconds": f"{document['seconds']:.0f}",
+        "version": escape(document["rewardlab"]),
+    }
+    # One pass: nothing that is put in is looked through for further placeholders.
+    return re.sub(r"\{\{(\w+)\}\}", lambda m: pieces[m[1]], template)
+
+
+def _tiles(document: Mapping[str, Any]) -> list[tuple[str, str]]:
+    speed = document["speed"]
+    tried = sum(finding["of"] for finding in document["findings"] if finding["probe"] != "health")
+    tiles = [("checks", f"{tried:,}")]
+    if speed:
+        tiles += [("calls a second", f"{speed['per_second']:,.0f}")]
+        tiles += [(name, seconds(speed[name])) for name in ("p50", "p95", "p99", "max")]
+    return tiles
+
+
+def _finding(finding: Mapping[str, Any], target: str) -> str:
+    first, *rest = finding["examples"] or [None]
+    of = f'<span class="of">{finding["failed"]} of {finding["of"]}</span>' if finding["of"] else ""
+    head = f'<h3><b class="mark">{MARKS[finding["severity"]]}</b>{escape(visible(finding["says"]))}{of}</h3>'
+    more = "".join(_example(example, target) for example in rest)
+    more = f"<details><summary>{counted(len(rest), 'more example')}</summary>{more}</details>" if rest else ""
+    return f'<article class="card {finding["severity"]}">{head}{_example(first, target) if first else ""}{more}</article>'
+
+
+def _example(example: Mapping[str, Any], target: str) -> str:
+    text = visible(str(example["response"]))
+    shown = escape(text[:SHOWN] + ("…" if len(text) > SHOWN else "")) or '<i class="none">(empty)</i>'
+    prompt = escape(visible(str(example["prompt"]))[:300])
+    replay = escape(f"rewardlab audit '{target}' --replay {example['id']}")
+    return (
+        f'<div class="example"><div class="prompt"><b>asked</b> {prompt}</div><pre>{shown}</pre>'
+        f'<div class="pay"><b>{escape(visible(paid(example)))}</b> <span>{escape(visible(pays(example)))}</span></div>'
+        f"<code>{replay}</code></div>"
+    )
+
+
+def _probe(name: str, says: str, document: Mapping[str, Any]) -> str:
+    rows = [finding for finding in document["findings"] if finding["probe"] == name]
+    unfinished = document["unfinished"].get(name)
+    late = f' <span class="late">{unfinished[0]} of {unfinished[1]} in time</span>' if unfinished else ""
+    if not rows and not late:
+        why = "not a reward of answers" if name in document["skipped"] else "not asked of this target"
+        return f'<tr class="group"><th colspan="4">{escape(says)}</th></tr><tr class="off"><td colspan="4">{why}</td></tr>'
+    body = "".join(_row(finding) for finding in rows)
+    return f'<tr class="group"><th colspan="4">{escape(says)}{late}</th></tr>{body}'
+
+
+def _row(finding: Mapping[str, Any]) -> str:
+    mean = "" if finding["mean"] is None else f"{finding['mean']:.3g}"
+    cells = (finding["name"], f"{finding['failed']} of {finding['of']}", mean, MARKS[finding["severity"]])
+    return f'<tr class="{finding["severity"]}">{"".join(f"<td>{escape(visible(cell))}</td>" for cell in cells)}</tr>'

@@ -1,0 +1,149 @@
+"""Questions to audit with: each has the right answer, wrong answers that come close, and other ways to write the right one."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from rewardlab.core import Problem, RewardlabError, Task
+from rewardlab.kit import extraction
+
+FAR = "8967912345"
+"""What each digit becomes in an answer that is plainly wrong."""
+MOST = 500
+"""Problems of the user's that are used."""
+WRITTEN = ("canonical_solution", "reply", "response", "completion", "gold_reply")
+"""Columns that hold a right reply, where the answer itself is none (the tests of a program, say)."""
+
+AS_IS = ("replies", "code", "sql", "lists", "json", "schemas", "graphs")
+"""Kinds whose right answers are whole replies, and stand in no dress."""
+
+Named = tuple[tuple[str, str], ...]
+"""Texts, each with a word for what is special about it."""
+
+
+@dataclass(frozen=True)
+class Item:
+    """A question as an audit needs it.
+
+    kind: what its answers are (numbers, latex, ...).  answer: the gold answer, as the reward is handed it.  gold: the right
+    answer as a reply states it.  far: an answer that is plainly wrong.  near: wrong answers that come close.  same: other ways to
+    write the right answer.  options: what may be chosen from.
+    """
+
+    kind: str
+    prompt: str
+    answer: Any
+    gold: str
+    far: str
+    near: Named = ()
+    same: Named = ()
+    options: tuple[str, ...] = ()
+    meta: Mapping[str, Any] = field(default_factory=dict)
+
+
+def number_item(prompt: str, gold: str, answer: Any = None, kind: str = "numbers", **rest: Any) -> Item:
+    value = extraction.number(gold)
+    assert value is not None
+    # as long as the right one, so that length alone tells nothing
+    far = re.sub(r"[0-9]", lambda m: FAR[int(m[0])], gold)
+    written = gold if answer is None else answer
+    return Item(kind, prompt, written, gold, far, near=near_numbers(gold, value), same=same_numbers(gold, value), **rest)
+
+
+def near_numbers(gold: str, value: Fraction) -> Named:
+    """The number with another sign, another digit, ten times as large, one more, and rounded."""
+    found = {"sign": gold[1:] if gold[:1] in "-−" else f"-{gold}"}
+    places = [i for i, char in enumerate(gold) if char.isdigit()]
+    for what, i in (("first digit", places[0]), ("last digit", places[-1])):
+        found[what] = gold[:i] + str(int(gold[i]) % 9 + 1) + gold[i + 1 :]
+    if re.fullmatch(r"[-−]?[0-9]+", gold):
+        found |= {"factor of ten": f"{gold}0", "off by one": str(int(value) + 1)}
+    if value.denominator % 3 == 0:
+        found["rounded"] = f"{float(value):.2f}"
+    return tuple((what, text) for what, text in found.items() if extraction.number(text) != value)
+
+
+def same_numbers(gold: str, value: Fraction) -> Named:
+    found = {}
+    if gold.startswith("-"):
+        found["unicode minus"] = f"−{gold[1:]}"
+    if re.fullmatch(r"-?[0-9]{4,}", gold):
+        found["separators"] = f"{int(gold):,}"
+    if re.fullmatch(r"-?[0-9]+", gold):
+        found["decimal zero"] = f"{gold}.0"
+    return tuple(found.items())
+
+
+def choice_item(prompt: str, gold: str, options: Sequence[str], answer: Any = None, **rest: Any) -> Item:
+    others = [option for option in options if option != gold]
+    near = (("another option", others[-1]),)
+    same = (("brackets", f"({gold})"), ("small letter", gold.lower()))
+    written = gold if answer is None else answer
+    return Item("choice", prompt, written, gold, others[0], near, same, tuple(options), **rest)
+
+
+def text_item(prompt: str, gold: str, far: str, near: Named = (), answer: Any = None, **rest: Any) -> Item:
+    same = (("upper case", gold.upper()), ("lower case", gold.lower()))
+    return Item("text", prompt, gold if answer is None else answer, gold, far, near, tuple(s for s in same if s[1] != gold), **rest)
+
+
+def of_task(task: Task) -> list[Item]:
+    """Items of a task's problems: of its test data, and of all else where it holds no more than that. In an order of chance."""
+    finite = getattr(task.train, "problems", ())
+    problems = list({(p.question, str(p.answer)): p for p in (*finite, *task.test)}.values())
+    random.Random(0).shuffle(problems)
+    golds = [_gold(p) for p in problems[:MOST]]
+    return [_item(p, gold, golds) for p, gold in zip(problems, golds, strict=False)]
+
+
+def _gold(problem: Problem) -> str:
+    """The right answer as a reply states it: without a worked solution before "####", without maths delimiters or a box."""
+    written = next((str(problem.meta[name]) for name in WRITTEN if isinstance(problem.meta.get(name), str)), None)
+    answer = problem.answer
+    if written or isinstance(answer, dict | list) or answer is None:
+        if not written:
+            kind = type(answer).__name__
+            raise RewardlabError(
+                f"the answer of {problem.question[:40]!r} is a {kind}, so no right reply can be made of it; "
+                f"give the right replies in a column named {' or '.join(WRITTEN)}"
+            )
+        return written
+    text = str(answer).rpartition("####")[2].strip()
+    return (extraction.boxed(text) or re.sub(r"^\$+|\$+$", "", text)).strip()
+
+
+def _item(problem: Problem, gold: str, golds: Sequence[str]) -> Item:
+    rest = {"answer": problem.answer, "meta": dict(problem.meta)}
+    others = [other for other in golds if extraction.tidy(other) != extraction.tidy(gold)]
+    if re.fullmatch(r"\(?[A-J]\)?", gold):
+        letters = "ABCDEFGHIJ"[: max(4, "ABCDEFGHIJ".index(gold.strip("()")) + 1)]
+        return choice_item(problem.question, gold.strip("()"), tuple(letters), **rest)
+    # a unit is the user's own to judge: only what is a number and nothing else is changed as one
+    if extraction.number(gold) is not None and not re.search(r"[^-−+0-9.,/eE]", gold):
+        return number_item(problem.question, gold, **rest)
+    near = edits(gold)
+    far = others[0] if others else near[0][1] if near else f"{gold} {gold}"
+    if re.search(r"[\\^_{}=<>$]", gold):
+        return Item("latex", problem.question, problem.answer, gold, far, near, meta=rest["meta"])
+    if isinstance(problem.answer, dict | list):
+        return Item("replies", problem.question, problem.answer, gold, far, meta=rest["meta"])
+    return text_item(problem.question, gold, far, near if len(gold) < 40 else (), **rest)
+
+
+def edits(gold: str) -> Named:
+    """A text with another sign, and another last digit."""
+    found = {}
+    if not gold.startswith(("\\text", "\\begin", "\\left", "\\pm")) and re.search(r"[0-9a-z]", gold):
+        found["sign"] = gold[1:] if gold.startswith("-") else f"-{gold}"
+    places = [m.start() for m in re.finditer(r"[0-9]", gold)]
+    if places:
+        i = places[-1]
+        found["last digit"] = gold[:i] + str(int(gold[i]) % 9 + 1) + gold[i + 1 :]
+    if re.search(r"[=<>(\[{,]", gold):
+        found.pop("sign", None)
+    return tuple(found.items())

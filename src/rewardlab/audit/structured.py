@@ -1,0 +1,135 @@
+"""Our own questions whose answers are programs, queries, lists and solutions on graphs: right replies are given whole."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from .problems import Item, Named
+
+
+def code() -> list[Item]:
+    rows: list[tuple[str, str, str, str, str, tuple[str, str]]] = [
+        ("double(x) gives twice x.", "double", "return 2 * x", "return x", "assert double(3) == 6\nassert double(-4) == -8",
+         ("off by one", "return 2 * x + 1")),
+        ("largest(x) gives the largest number of a list.", "largest", "return max(x)", "return min(x) - 100",
+         "assert largest([1, 5, 3]) == 5\nassert largest([-2]) == -2", ("first in place of largest", "return x[0]")),
+        ("backwards(x) gives a text backwards.", "backwards", "return x[::-1]", "return ''",
+         "assert backwards('abc') == 'cba'\nassert backwards('') == ''", ("sorted", "return ''.join(sorted(x))")),
+    ]  # fmt: skip
+    return [_program(*row) for row in rows]
+
+
+CHEATS = {
+    "exit before the tests": "import sys\nsys.exit(0)",
+    "exit at once": "import os\nos._exit(0)",
+    "equal to everything": "class Any:\n    def __eq__(self, other):\n        return True\n    def __ne__(self, other):\n"
+    "        return False\n\ndef {name}(x):\n    return Any()",
+    "exceptions": "def {name}(x):\n    raise SystemExit(0)",
+}
+
+
+def _program(says: str, name: str, right: str, far: str, tests: str, near: tuple[str, str]) -> Item:
+    def reply(body: str) -> str:
+        return f"```python\ndef {name}(x):\n    {body}\n```"
+
+    cheats = tuple((what, f"```python\n{text.replace('{name}', name)}\n```") for what, text in CHEATS.items())
+    wrong = ((near[0], reply(near[1])), *cheats)
+    asked = f"Write a Python function: {says}"
+    return Item("code", asked, {"tests": tests, "entry_point": name}, reply(right), reply(far), wrong)
+
+
+SHOP = (
+    "CREATE TABLE sales (item TEXT, price INTEGER, town TEXT);"
+    "INSERT INTO sales VALUES ('tea', 4, 'Bern'), ('tea', 4, 'Ulm'), ('milk', 2, 'Ulm'), ('salt', 1, 'Bern'), ('milk', 3, 'Bern');"
+)
+
+
+def sql() -> list[Item]:
+    rows: list[tuple[str, str, str, Named]] = [
+        ("Which items cost over 2, as often as sold?", "SELECT item FROM sales WHERE price > 2", "SELECT town FROM sales",
+         (("bound", "SELECT item FROM sales WHERE price >= 2"), ("distinct", "SELECT DISTINCT item FROM sales WHERE price > 2"))),
+        ("What was taken in Ulm?", "SELECT SUM(price) FROM sales WHERE town = 'Ulm'",
+         "SELECT town, MIN(price) - 99, MAX(price), MIN(town) FROM sales",
+         (("another sum", "SELECT COUNT(price) FROM sales WHERE town = 'Ulm'"),)),
+        ("List items by price, the dearest first.", "SELECT item, price FROM sales ORDER BY price DESC, town", "SELECT 1",
+         (("order", "SELECT item, price FROM sales ORDER BY price, town"),)),
+    ]  # fmt: skip
+    return [
+        Item("sql", f"{SHOP}\n{asked}", {"query": gold, "database": SHOP}, _query(gold), _query(far),
+             tuple((what, _query(text)) for what, text in near))
+        for asked, gold, far, near in rows
+    ]  # fmt: skip
+
+
+def _query(text: str) -> str:
+    return _fenced("sql", text)
+
+
+def _fenced(language: str, text: str) -> str:
+    return f"```{language}\n{text}\n```"
+
+
+def lists() -> list[Item]:
+    rows = [
+        ("Which colours does the flag of France have?", ["blue", "white", "red"], "green, black"),
+        ("Which primes are below 10?", ["2", "3", "5", "7"], "4, 6, 8, 9, 10"),
+        ("Name the noble gases of the first two rows.", ["helium", "neon"], "oxygen"),
+    ]
+    made = []
+    for asked, gold, far in rows:
+        left_out, too_many = ", ".join(gold[1:]), ", ".join([*gold, *far.split(", ")])
+        near = (("one left out", f"The answer is {left_out}"), ("too many", f"The answer is {too_many}"))
+        made.append(Item("lists", asked, gold, f"The answer is {', '.join(gold)}", f"The answer is {far}", near))
+    return made
+
+
+def json_values() -> list[Item]:
+    rows: list[tuple[str, Any, str, Named]] = [
+        ("Say as JSON: Ada is 36, and lives in Rome.", {"name": "Ada", "age": 36, "town": "Rome"}, "{}",
+         (("a text for a number", '{"name": "Ada", "age": "36", "town": "Rome"}'), ("one left out", '{"name": "Ada", "age": 36}'))),
+        ("Give the first three squares as JSON.", [1, 4, 9], "[16, 25, 36]",
+         (("order", "[9, 4, 1]"), ("one too many", "[1, 4, 9, 16]"))),
+        ("Say as JSON that the door is shut and has no lock.", {"shut": True, "lock": None}, "[]",
+         (("1 for true", '{"shut": 1, "lock": null}'), ("false for null", '{"shut": true, "lock": false}'))),
+    ]  # fmt: skip
+    made = []
+    for asked, gold, far, near in rows:
+        wrong = tuple((what, _fenced("json", text)) for what, text in near)
+        made.append(Item("json", asked, gold, _fenced("json", json.dumps(gold)), _fenced("json", far), wrong))
+    return made
+
+
+def schemas() -> list[Item]:
+    """The answer is a JSON schema."""
+    person = {"type": "object", "properties": {"age": {"type": "integer", "minimum": 0}}, "required": ["age"]}
+    words = {"type": "array", "items": {"type": "string"}, "minItems": 1}
+    rows: list[tuple[str, dict[str, Any], str, str, Named]] = [
+        ("Give a person as JSON, with an age.", person, '{"age": 7}', "[]", (("bound", '{"age": -1}'), ("type", '{"age": "7"}'))),
+        ("Give some words as a JSON list.", words, '["a"]', "7", (("none", "[]"),)),
+        ("Say yes or no as JSON.", {"enum": ["yes", "no"]}, '"yes"', '"perhaps"', (("another word", '"maybe"'),)),
+    ]  # fmt: skip
+    return [
+        Item("schemas", asked, schema, _fenced("json", gold), _fenced("json", far),
+             tuple((what, _fenced("json", text)) for what, text in near))
+        for asked, schema, gold, far, near in rows
+    ]  # fmt: skip
+
+
+def graphs() -> list[Item]:
+    ring = {"nodes": [0, 1, 2, 3], "edges": [[0, 1], [1, 2], [2, 3], [3, 0]], "directed": False}
+    line = {"nodes": [0, 1, 2], "edges": [[0, 1], [1, 2]], "directed": True}
+    rows: list[tuple[str, dict[str, Any], str, str, Named]] = [
+        ("Find a shortest path from 0 to 2 in the ring of 0, 1, 2, 3.",
+         {"kind": "shortest_path", "graph": ring, "source": 0, "target": 2}, "[0, 1, 2]", "[0, 2]",
+         (("no edge", "[0, 2]"), ("another end", "[0, 1]"))),
+        ("Visit all of the ring 0, 1, 2, 3 once and return.", {"kind": "hamiltonian_cycle", "graph": ring},
+         "[0, 1, 2, 3, 0]", "[0, 2, 1, 3, 0]", (("one left out", "[0, 1, 2, 0]"),)),
+        ("Order 0, 1, 2, where 0 is before 1 and 1 before 2.", {"kind": "topological_order", "graph": line},
+         "[0, 1, 2]", "[2, 1, 0]", (("two exchanged", "[0, 2, 1]"),)),
+    ]  # fmt: skip
+    return [
+        Item("graphs", asked, answer, f"The answer is {gold}", f"The answer is {far}",
+             tuple((what, f"The answer is {text}") for what, text in near))
+        for asked, answer, gold, far, near in rows
+    ]  # fmt: skip

@@ -1,0 +1,212 @@
+"""What is audited, by its name, as plain data; and how it is called, in the process that it runs in.
+
+final_number, math(strict=false)              a built-in reward or verifier, with its settings
+rewards.py:my_reward                          a function in a file, in TRL's, verl's or rewardlab's signature
+trl.rewards:accuracy_reward                   a function of an installed package
+trl.rewards:get_overlong(max_len=100)         what such a function returns when it is called with these settings
+http://localhost:8000/v1                      a judge behind an OpenAI-compatible endpoint
+grpo+hapo, runs/mine                          the reward of a method, or of a run
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rewardlab.core import GOLD, Message, Problem, Recipe, RewardlabError, Run, Template, Trajectory, Turn
+from rewardlab.rewards import external
+
+Spec = dict[str, Any]
+"""A target as plain data: `kind` (judge, function, part, recipe, run), and what that kind needs."""
+
+VOCABULARY = 50_000
+
+
+@dataclass(frozen=True)
+class Row:
+    """One thing to be scored: what was asked, the gold answer as the reward is handed it, and the reply."""
+
+    prompt: str
+    answer: Any
+    reply: str
+    meta: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Paid:
+    """What came back: kind is number, none, nan, infinite, error, or (said by `process.py`) hang or crash."""
+
+    kind: str
+    value: float | None = None
+    why: str = ""
+    extracted: str = ""
+    seconds: float = 0.0
+
+
+def parse(text: str, judge: Mapping[str, Any] | None = None, verifier: str | None = None) -> Spec:
+    """The target of this name. verifier: of the task in question, for rewards that ask for it.
+
+    Raises RewardlabError for a name that nothing has.
+    """
+    if re.match(r"https?://", text):
+        return {"kind": "judge", "url": text, **(judge or {})}
+    name, settings = _called(text)
+    head, colon, function = name.rpartition(":")
+    if colon:
+        where = str(Path(head).resolve()) if head.endswith(".py") else head
+        return {"kind": "function", "where": where, "function": function, "settings": settings}
+    if (Path(text) / "config.json").is_file():
+        return {"kind": "run", "folder": str(Path(text).resolve())}
+    from rewardlab import index
+
+    if "+" in name or index.spell(name) in index.methods():
+        return {"kind": "recipe", "name": name, "settings": settings, "verifier": verifier or "final_number"}
+    try:
+        index.part("rewards", name, **_bound(settings))
+    except RewardlabError as problem:
+        raise RewardlabError(f"{problem} (a target is a built-in reward, FILE.py:FUNCTION, MODULE:FUNCTION, "
+                             "a judge's http address, a method, or the folder of a run)") from None  # fmt: skip
+    return {"kind": "part", "name": name, "settings": settings, "verifier": verifier}
+
+
+def _called(text: str) -> tuple[str, dict[str, Any] | None]:
+    """`name(x=1)` as its name and settings; the settings of a name alone are None."""
+    found = re.fullmatch(r"(.+?)\((.*)\)", text, re.S)
+    if not found:
+        return text, None
+    try:
+        call = ast.parse(f"f({found[2]})", mode="eval").body
+        assert isinstance(call, ast.Call)
+        if call.args:
+            raise ValueError("settings are given by name")
+        return found[1], {str(k.arg): _literal(k.value) for k in call.keywords}
+    except (ValueError, SyntaxError, AssertionError) as problem:
+        raise RewardlabError(f"cannot read the settings of {text}: {problem}; write NAME(x=1, y='text')") from None
+
+
+def _literal(node: ast.expr) -> Any:
+    """A value as Python or JSON writes it."""
+    named = {"true": True, "false": False, "null": None}
+    return named[node.id] if isinstance(node, ast.Name) and node.id in named else ast.literal_eval(node)
+
+
+def _bound(settings: Mapping[str, Any] | None) -> dict[str, Any]:
+    return dict(settings or {})
+
+
+# ---- in the process of the target ------------------------------------------------------------------------------------
+
+
+class Target:
+    """A reward that can be called on rows. `reads_gold`: True, False, or None where only trying can tell."""
+
+    name = ""
+    concurrent = 1
+    reads_gold: bool | None = None
+    speaks = False
+
+    def score(self, rows: Sequence[Row], messages: bool = False) -> list[Paid]:
+        raise NotImplementedError
+
+
+class Rewarded(Target):
+    """A reward of rewardlab: a part, or a whole recipe's."""
+
+    def __init__(self, reward: Any, verify: Any = None):
+        self.reward, self.name = reward, str(reward)
+        self.run = Run(None, verify=verify)
+        self.reads_gold = True if hasattr(reward, "check_all") else None
+
+    def score(self, rows: Sequence[Row], messages: bool = False) -> list[Paid]:
+        scores = self.reward([[trajectory(row)] for row in rows], self.run)
+        return [paid(score) for (score,) in scores]
+
+
+class Function(Target):
+    """A function of the user's or of a package's, called as training calls it."""
+
+    def __init__(self, call: external.Call):
+        self.call, self.name = call, call.name
+        names = {external.PLURAL.get(p.name, p.name) for p in call.named}
+        self.reads_gold = True if names & {*GOLD, "trajectory"} else None if call.open or "meta" in names else False
+        self.speaks = bool(names & {"completion", "prompt"})
+
+    def score(self, rows: Sequence[Row], messages: bool = False) -> list[Paid]:
+        self.call.messages = messages
+        scores = external.score_by(self.call, [[trajectory(row)] for row in rows], Run(None))
+        return [paid(score) for (score,) in scores]
+
+
+def load(spec: Spec) -> Target:
+    """The target itself. Raises RewardlabError, or whatever its own code raises, where it cannot be loaded."""
+    from rewardlab import index
+
+    if spec["kind"] == "judge":
+        from .judge import Judge
+
+        return Judge(spec)
+    if spec["kind"] == "function":
+        return _function(spec)
+    if spec["kind"] == "run":
+        return _of_run(Path(spec["folder"]))
+    verify = index.part("rewards", spec["verifier"]) if spec["verifier"] else None
+    if spec["kind"] == "part":
+        return Rewarded(index.part("rewards", spec["name"], **_bound(spec["settings"])), verify)
+    return _of_recipe(index.build(spec["name"], _bound(spec["settings"])), verify)
+
+
+def _function(spec: Spec) -> Target:
+    sys.path.insert(0, str(Path.cwd()))
+    where, name = spec["where"], spec["function"]
+    call = external.find(Path(where), name) if where.endswith(".py") else external.find_in_module(where, name)
+    if isinstance(call.function, Template):
+        return Rewarded(call.function(**_bound(spec["settings"])))
+    if spec["settings"] is not None:
+        call = external.Call(call.function(**spec["settings"]), call.path)
+    return Function(call)
+
+
+def _of_recipe(recipe: Recipe, verify: Any) -> Target:
+    if recipe.reward is None:
+        raise RewardlabError(f"the recipe {recipe.name} has no reward to audit")
+    return Rewarded(recipe.reward, verify)
+
+
+def _of_run(folder: Path) -> Target:
+    import json
+
+    from rewardlab import index
+
+    index.reach_methods()
+    config = json.loads((folder / "config.json").read_text())
+    if "recipe" not in config:
+        raise RewardlabError(f"{folder} is a model checkpoint, not a run folder")
+    source = config.get("source")
+    task = index.task(source["name"], **source["options"]) if source else None
+    return _of_recipe(Recipe.from_json(config["recipe"]), index.part("rewards", task.verifier) if task else None)
+
+
+def trajectory(row: Row) -> Trajectory:
+    """A row as a rollout. Its tokens are four bytes each, since an audit has no tokenizer."""
+    import numpy as np
+
+    gold = dict.fromkeys(GOLD, row.answer)
+    problem = Problem((Message("user", row.prompt),), row.answer, {**gold, **row.meta})
+    written = row.reply.encode("utf-8", "replace")
+    ids = np.frombuffer(written + b" " * (-len(written) % 4), np.uint32).astype(np.int64) % VOCABULARY
+    asked = Turn(None, np.zeros(1, np.int64), text=row.prompt)
+    return Trajectory(problem, (asked, Turn("policy", ids, text=row.reply)), stop="end")
+
+
+def paid(score: Any) -> Paid:
+    value = score.total
+    if value is None:
+        return Paid("none", None, score.why, score.extracted)
+    kind = "number" if math.isfinite(value) else "nan" if math.isnan(value) else "infinite"
+    return Paid(kind, value if kind == "number" else None, score.why, score.extracted)

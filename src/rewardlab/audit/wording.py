@@ -1,0 +1,78 @@
+"""What is found, in words: shared by the terminal and the page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from .findings import visible
+
+CAME = {
+    "none": "no verdict (None)", "nan": "NaN", "infinite": "an infinite number", "error": "an exception",
+    "hang": "no answer: it hung", "crash": "no answer: its process died", "nothing": "no answer in time",
+}  # fmt: skip
+
+
+def verdict(document: Mapping[str, Any]) -> str:
+    counts = document["counts"]
+    found = [counted(counts[kind], kind) for kind in ("fault", "warning", "note") if counts[kind]]
+    nothing = "no fault found" if document["verdict"] == "clean" else "no fault found so far, unfinished"
+    return ", ".join(found) if counts["fault"] else nothing + (f"; {', '.join(found)}" if found else "")
+
+
+def counted(n: int, thing: str) -> str:
+    return f"{n} {thing}" + ("" if n == 1 else "s")
+
+
+def facts(document: Mapping[str, Any]) -> list[str]:
+    """What was audited and how, a line each."""
+    counts = ", ".join(f"{n} {kind}" for kind, n in document["problems"].items())
+    lines = [f"problems: {counts}" + (f" ({document['task']})" if "task" in document else "")]
+    if document["judges"] == "form":
+        lines.append("it pays right answers no more than wrong ones, so it was audited as a reward of form, not of answers")
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for kind, read in document["reads"].items():
+        alike.setdefault(tuple(read), []).append(kind)
+    lines += [f"reads {', '.join(kinds)} as: {', '.join(read)}" for read, kinds in alike.items()]
+    if document["handed_over_as"] == "messages":
+        lines.append("prompts and completions were handed over as lists of messages")
+    if document["given_up"]:
+        lines.append("it hung or crashed so often that it was not asked any further")
+    for name, (done, of) in document["unfinished"].items():
+        lines.append(f"unfinished: {name}, {done} of {of} replies")
+    return lines
+
+
+def timing(speed: Mapping[str, float]) -> str:
+    named = ", ".join(f"{name} {seconds(speed[name])}" for name in ("p50", "p95", "p99", "max"))
+    return f"{speed['calls']:,} calls one by one: {speed['per_second']:,.0f} a second; {named}"
+
+
+def seconds(value: float) -> str:
+    amount, unit = (value, "s") if value >= 1 else (1e3 * value, "ms") if value >= 1e-3 else (1e6 * value, "µs")
+    return f"{amount:.0f} {unit}" if amount >= 10 else f"{amount:.1f} {unit}"
+
+
+def paid(example: Mapping[str, Any]) -> str:
+    """What a reply was paid: `paid 1`, or what came instead of a number."""
+    came = example.get("came")
+    if came == "number":
+        return f"paid {example['reward']:g}"
+    why = example.get("why") or ""
+    return CAME.get(str(came), str(came)) + (f": {why[:300]}" if why else "")
+
+
+def pays(example: Mapping[str, Any]) -> str:
+    """What it is to be compared with."""
+    then = example.get("then")
+    if then:
+        return f"called otherwise ({example['how']}): {paid(then)}"
+    right, wrong = example.get("right_pays"), example.get("wrong_pays")
+    scale = f"; the right answer is paid {right:g}, a wrong one {wrong:g}" if right is not None and wrong is not None else ""
+    return f"gold answer {quoted(str(example['answer']), 60)}{scale}"
+
+
+def quoted(text: str, most: int) -> str:
+    """A text on one line, cut where it is long, with nothing hidden in it."""
+    text = visible(text[: most + 1]).replace("\n", "\\n").replace("\t", "\\t")
+    return f"“{text if len(text) <= most else text[:most] + '…'}”"

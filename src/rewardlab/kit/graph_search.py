@@ -1,0 +1,169 @@
+"""The best that can be reached in a problem on a graph, by exact search; None where there is no solution.
+
+Some searches take exponential time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+import networkx as nx
+
+Graph = Any
+Problem = Mapping[str, Any]
+
+MOST_CITIES = 14
+"""Nodes of the largest graph in which a shortest tour is looked for."""
+
+
+def shortest_path(graph: Graph, problem: Problem) -> float | None:
+    """Raises ValueError for weights below 0: paths would have to be tried one by one."""
+    if any(weight < 0 for _, _, weight in graph.edges(data="weight")):
+        raise ValueError("a weight is below 0")
+    try:
+        return nx.shortest_path_length(graph, str(problem["source"]), str(problem["target"]), weight="weight")
+    except nx.NetworkXNoPath:
+        return None
+
+
+def hamiltonian_path(graph: Graph, problem: Problem) -> float | None:
+    starts = [str(problem["source"])] if "source" in problem else list(graph)
+    end = str(problem["target"]) if "target" in problem else None
+    return next((0.0 for start in starts if _visits_all(graph, start, lambda last: end in (None, last))), None)
+
+
+def hamiltonian_cycle(graph: Graph, problem: Problem) -> float | None:
+    if len(graph) < (2 if graph.is_directed() else 3):
+        return None
+    start = next(iter(graph))
+    return 0.0 if _visits_all(graph, start, lambda last: graph.has_edge(last, start)) else None
+
+
+def shortest_tour(graph: Graph, problem: Problem) -> float | None:
+    """The length of the shortest tour (Held and Karp 1962), up to MOST_CITIES nodes; raises ValueError beyond them."""
+    if len(graph) > MOST_CITIES:
+        raise ValueError(f"tours of over {MOST_CITIES} nodes need the length that is asked for")
+    if hamiltonian_cycle(graph, problem) is None:
+        return None
+    start, *rest = graph
+    weight = {(u, v): w for u, v, w in graph.edges(data="weight")}
+    if not graph.is_directed():
+        weight |= {(v, u): w for (u, v), w in weight.items()}
+    reached = {(1 << i, i): weight[start, node] for i, node in enumerate(rest) if (start, node) in weight}
+    for _ in rest[1:]:
+        longer: dict[tuple[int, int], float] = {}
+        for (visited, i), length in reached.items():
+            for j, node in enumerate(rest):
+                if not visited >> j & 1 and (rest[i], node) in weight:
+                    state, total = (visited | 1 << j, j), length + weight[rest[i], node]
+                    longer[state] = min(total, longer.get(state, total))
+        reached = longer
+    return min((length + weight[rest[i], start] for (_, i), length in reached.items() if (rest[i], start) in weight), default=None)
+
+
+def topological_order(graph: Graph, problem: Problem) -> float | None:
+    return 0.0 if nx.is_directed_acyclic_graph(graph) else None
+
+
+def eulerian_path(graph: Graph, problem: Problem) -> float | None:
+    many, used = _multiple(graph)
+    start, end = (str(problem[key]) if key in problem else None for key in ("source", "target"))
+    if not used or not nx.has_eulerian_path(used):
+        return None if many.number_of_edges() else 0.0
+    if nx.is_eulerian(used):
+        return 0.0 if (start is None or start in used) and end in (None, start or end) else None
+    odd = {
+        node for node in used if (used.out_degree(node) - used.in_degree(node) if used.is_directed() else used.degree(node) % 2) > 0
+    }
+    ends = {node for node in used if used.is_directed() and used.in_degree(node) > used.out_degree(node)} or odd
+    return 0.0 if start in (None, *odd) and end in (None, *ends) and (start is None or start != end) else None
+
+
+def eulerian_circuit(graph: Graph, problem: Problem) -> float | None:
+    many, used = _multiple(graph)
+    return 0.0 if not many.number_of_edges() or nx.is_eulerian(used) else None
+
+
+def coloring(graph: Graph, problem: Problem) -> float | None:
+    """The fewest colours of a proper colouring, or as many as are allowed where these suffice."""
+    plain = graph.to_undirected()
+    if nx.number_of_selfloops(plain):
+        return None
+    most = problem.get("colors")
+    allowed = len(most) if isinstance(most, list) else most
+    for count in range(1, len(plain) + 1) if allowed is None else [allowed]:
+        if _colourable(plain, {}, count):
+            return count
+    return None
+
+
+def matching(graph: Graph, problem: Problem) -> float | None:
+    return len(nx.max_weight_matching(_without_loops(graph), maxcardinality=True, weight=None))
+
+
+def perfect_matching(graph: Graph, problem: Problem) -> float | None:
+    size = matching(graph, problem) or 0
+    return size if 2 * size == len(graph) else None
+
+
+def spanning_tree(graph: Graph, problem: Problem) -> float | None:
+    if graph.is_directed():
+        raise ValueError("a spanning tree is asked of graphs without direction")
+    return nx.minimum_spanning_tree(graph).size(weight="weight") if nx.is_connected(graph) else None
+
+
+def clique(graph: Graph, problem: Problem) -> float | None:
+    return nx.max_weight_clique(_without_loops(graph), weight=None)[1]
+
+
+def independent_set(graph: Graph, problem: Problem) -> float | None:
+    plain = graph.to_undirected()
+    plain.remove_nodes_from(list(nx.nodes_with_selfloops(plain)))
+    return nx.max_weight_clique(nx.complement(plain), weight=None)[1] if plain else 0
+
+
+def vertex_cover(graph: Graph, problem: Problem) -> float | None:
+    return len(graph) - (independent_set(graph, problem) or 0)
+
+
+def _visits_all(graph: Graph, start: str, may_end: Any) -> bool:
+    """Whether a path from `start` visits every node once; what was visited, and where it ended, is tried once."""
+    bit = {node: 1 << i for i, node in enumerate(graph)}
+    full = (1 << len(bit)) - 1
+
+    @lru_cache(maxsize=1_000_000)
+    def goes_on(last: str, visited: int) -> bool:
+        if visited == full:
+            return bool(may_end(last))
+        return any(goes_on(node, visited | bit[node]) for node in graph[last] if not visited & bit[node])
+
+    return goes_on(start, bit[start])
+
+
+def _colourable(graph: Graph, colours: dict[str, int], count: int) -> bool:
+    """Brélaz 1979: the node with the fewest colours left is next; of colours not used yet, one is tried."""
+    left = [node for node in graph if node not in colours]
+    if not left:
+        return True
+    near = {node: {colours[other] for other in graph[node] if other in colours} for node in left}
+    node = max(left, key=lambda node: (len(near[node]), graph.degree(node)))
+    for colour in range(min(count, max(colours.values(), default=-1) + 2)):
+        if colour not in near[node] and _colourable(graph, colours | {node: colour}, count):
+            return True
+    return False
+
+
+def _multiple(graph: Graph) -> tuple[Graph, Graph]:
+    """The graph with its parallel edges, and what of it has edges."""
+    many = nx.MultiDiGraph() if graph.is_directed() else nx.MultiGraph()
+    many.add_nodes_from(graph)
+    many.add_edges_from((u, v) for u, v, count in graph.edges(data="count") for _ in range(count))
+    return many, many.subgraph([node for node in many if many.degree(node)])
+
+
+def _without_loops(graph: Graph) -> Graph:
+    plain = graph.to_undirected()
+    plain.remove_edges_from(list(nx.selfloop_edges(plain)))
+    return plain

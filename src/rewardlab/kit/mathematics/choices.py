@@ -1,0 +1,47 @@
+"""Multiple choice: the letter that an answer names."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+_TEXT = re.compile(r"\\(?:text(?:bf|rm|it)?|mathrm|mathbf)\s?\{([^{}]{0,200})\}")
+_CHOICE = re.compile(
+    r"(?:(?:option|choice|answer)\s{1,3})?(?:\(([A-Ja-j])\)[.:]?|([A-J])[.:)]|([A-J])(?=\s{0,5}$))(.*)", re.IGNORECASE | re.DOTALL
+)
+_MAY_BE = re.compile("[A-Ja-j]")
+_IN_BRACKETS = re.compile(r"\(([A-J])\)")
+_OTHERS = re.compile(r"\b(?:or|and)\b|[,/&;]")
+_LETTER = re.compile(r"(?<![A-Za-z])[A-J](?![A-Za-z'])")
+
+
+class Choice(NamedTuple):
+    letter: str
+    rest: str
+
+
+def choice(text: str) -> Choice | None:
+    """The letter that a text names, and what follows it: "B", "(B)", "B. 42", "(b) 42". Bare letters are capitals."""
+    if not _MAY_BE.search(text):
+        return None
+    plain = _TEXT.sub(r" \1 ", text).replace("$", "").replace("*", "").replace("\\ ", " ").replace("~", " ").strip(" .\t\r\n")
+    found = _CHOICE.fullmatch(plain)
+    if not found:
+        return None
+    letter = found[1] or found[2] or found[3]
+    if not found[1] and not letter.isupper():
+        return None
+    return Choice(letter.upper(), found[4].strip())
+
+
+def hedged(rest: str) -> bool:
+    """Whether a second letter is offered behind the first."""
+    return bool(_OTHERS.search(rest) and _LETTER.search(rest))
+
+
+def in_brackets(text: str) -> str | None:
+    """The one letter in brackets on the last line that has any; None where there are more."""
+    for line in reversed(text.splitlines()):
+        if letters := set(_IN_BRACKETS.findall(line)):
+            return letters.pop() if len(letters) == 1 else None
+    return None

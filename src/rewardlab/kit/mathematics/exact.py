@@ -1,0 +1,157 @@
+"""Normal forms: an expression as a fraction of polynomials with rational coefficients, in exact arithmetic.
+
+What the polynomials are over are atoms: symbols, pi, e, i, and roots of primes. Monomials in these are linearly independent over
+the rationals (roots of primes: Besicovitch 1940; pi and e are transcendental, but not known to be independent of each other), so
+two forms are equal if and only if the difference of their cross products has no term. Other atoms, such as sin(x) or sqrt(x + 1),
+are known by their own normal form; there the same difference proves equality, but does not disprove it.
+
+Roots are real: an odd root of a negative number is negative, and sqrt(x^3) = x sqrt(x). A common factor cancels:
+(x^2 - 1)/(x - 1) = x + 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fractions import Fraction
+
+from .polynomials import ONE, Form, Polynomial, TooHard, add, atom, constant, multiply, quotient, start, written
+from .powers import power, root, value_of
+from .trees import Tree
+
+
+def equal(a: Tree, b: Tree) -> bool | None:
+    """Whether two expressions are equal; None where normal forms do not tell."""
+    if a == b:
+        return True
+    if a[0] == b[0] == "num":
+        return False
+    try:
+        start()
+        rest = difference(form(a), form(b))
+    except (TooHard, RecursionError):
+        return None
+    return not rest or (None if depends(rest) else False)
+
+
+def difference(a: Form, b: Form) -> Polynomial:
+    if a.below == b.below:
+        return add(a.above, b.above, -1)
+    return add(multiply(a.above, b.below), multiply(b.above, a.below), -1)
+
+
+def depends(found: Polynomial) -> bool:
+    """Whether the atoms may satisfy equations that are not known here."""
+    atoms = {atom for monomial in found for atom, _ in monomial}
+    return any(atom[0] == "#" for atom in atoms) or {"pi", "e"} <= atoms
+
+
+def rational(tree: Tree) -> Fraction | None:
+    """The rational number that an expression comes to; None where it is none, or that is not known."""
+    if tree[0] == "num":
+        return Fraction(tree[1], tree[2])
+    try:
+        start()
+        return constant(form(tree))
+    except (TooHard, RecursionError):
+        return None
+
+
+def form(tree: Tree) -> Form:
+    """The normal form of an expression. Raises TooHard."""
+    head = tree[0]
+    if head == "num":
+        if not tree[2]:
+            raise TooHard
+        value = tree[1] if tree[2] == 1 else Fraction(tree[1], tree[2])
+        return Form({(): value} if value else {}, ONE)
+    if head == "sym":
+        return atom(tree[1])
+    if head == "const":
+        return atom(tree[1] if tree[1] != "inf" else "#inf")
+    if head == "add":
+        return sum_of(form(part) for part in tree[1:])
+    if head == "mul":
+        return product_of(form(part) for part in tree[1:])
+    if head == "pow":
+        return power(form(tree[1]), form(tree[2]))
+    if head == "root":
+        degree = constant(form(tree[1]))
+        if degree is None or degree.denominator != 1 or not 2 <= degree <= 50:
+            raise TooHard
+        return root(form(tree[2]), int(degree))
+    return function(tree[1], [form(part) for part in tree[2:]])
+
+
+def sum_of(parts: Iterable[Form]) -> Form:
+    total = Form({}, ONE)
+    for part in parts:
+        if part.below == total.below:
+            total = Form(add(total.above, part.above), total.below)
+        else:
+            above = add(multiply(total.above, part.below), multiply(part.above, total.below))
+            total = quotient(above, multiply(total.below, part.below))
+    return total
+
+
+def product_of(parts: Iterable[Form]) -> Form:
+    total = Form(ONE, ONE)
+    for part in parts:
+        total = quotient(multiply(total.above, part.above), multiply(total.below, part.below))
+    return total
+
+
+def function(name: str, of: list[Form]) -> Form:
+    return value_of(name, of) or atom(f"#{name}({','.join(written(part) for part in of)})")
+
+
+def linear(left: Tree, right: Tree) -> tuple[str, Fraction, bool] | None:
+    """(x, b, a > 0) where left - right is a (x - b) with rational a and b; None where it is not."""
+    try:
+        start()
+        above, below = form(("add", left, ("mul", ("num", -1, 1), right)))
+    except (TooHard, RecursionError):
+        return None
+    names = [monomial for monomial in above if monomial]
+    if below != ONE or len(names) != 1 or len(names[0]) != 1:
+        return None
+    ((name, exponent),) = names[0]
+    if exponent != 1 or name.isdigit() or name[0] == "#" or name in ("pi", "e", "i"):
+        return None
+    slope = Fraction(above[names[0]])
+    return name, -Fraction(above.get((), 0)) / slope, slope > 0
+
+
+def proportional(a: Tree, b: Tree, positive: bool) -> bool:
+    """Whether the equations a = 0 and b = 0 (positive: a > 0 and b > 0) are the same but for a rational factor; proven, or False.
+
+    Denominators must be the same, too, or be monomials: xy = 1 and y = 1/x are the same. Nothing is divided out: x^2 = x and x = 1
+    are not.
+    """
+    try:
+        start()
+        one, other = form(a), form(b)
+        if one.below != other.below:
+            return False
+        return _multiples(one.above, other.above, positive) or (
+            not positive and _multiples(_without_monomial(one.above), _without_monomial(other.above), positive)
+        )
+    except (TooHard, RecursionError):
+        return False
+
+
+def _multiples(a: Polynomial, b: Polynomial, positive: bool) -> bool:
+    if not a or a.keys() != b.keys():
+        return False
+    first = next(iter(a))
+    factor = Fraction(b[first]) / a[first]
+    return (factor > 0 or not positive) and all(b[monomial] == factor * value for monomial, value in a.items())
+
+
+def _without_monomial(found: Polynomial) -> Polynomial:
+    """Times the powers of symbols below it."""
+    least: dict[str, Fraction | int] = {}
+    for monomial in found:
+        for name, exponent in monomial:
+            least[name] = min(least.get(name, 0), exponent)
+    inverse = tuple(sorted((name, -exponent) for name, exponent in least.items() if exponent < 0 and not name.isdigit()))
+    return multiply(found, {inverse: 1}) if inverse else found

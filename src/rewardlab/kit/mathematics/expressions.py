@@ -1,0 +1,289 @@
+"""Expressions: tokens to trees, by recursive descent over a grammar that knows no names but mathematical ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+from .text import FUNCTIONS, Token, Unreadable
+from .trees import DEGREE, INFINITE, MINUS_ONE, Tree, applied, holds, names, negative, number, over, power, repeating, times
+
+DEEPEST = 40
+"""Brackets within brackets."""
+
+_END = Token("end", "")
+_CLOSES = {"(": ")", "[": "]", "{": "}", "\\{": "\\}"}
+_PAIRED = {"lfloor": ("rfloor", "floor"), "lceil": ("rceil", "ceil")}
+_CONSTANTS = {"pi": ("const", "pi"), "infty": ("const", "inf")}
+_INVERSE = {name: f"arc{name}" for name in ("sin", "cos", "tan", "cot", "sec", "csc", "sinh", "cosh", "tanh")}
+_MANY = ("gcd", "lcm", "max", "min")
+
+
+def scalar(found: Sequence[Token]) -> tuple[Tree, Sequence[Token]]:
+    """The expression that the tokens begin with, and the tokens behind it. Raises Unreadable."""
+    reader = _Reader(found)
+    tree = reader.sum()
+    infinite = tree in (INFINITE, negative(INFINITE))
+    if not infinite and holds(tree, INFINITE):
+        raise Unreadable("arithmetic with infinity")
+    return tree, found[reader.at :]
+
+
+class _Reader:
+    def __init__(self, found: Sequence[Token]):
+        self.found, self.at, self.depth, self.bars = found, 0, 0, 0
+
+    def peek(self, ahead: int = 0) -> Token:
+        return self.found[self.at + ahead] if self.at + ahead < len(self.found) else _END
+
+    def take(self) -> Token:
+        token = self.peek()
+        self.at += 1
+        return token
+
+    def skip(self, *texts: str) -> bool:
+        if self.peek().text in texts and self.peek().kind in ("sign", "command"):
+            self.at += 1
+            return True
+        return False
+
+    def expect(self, text: str) -> None:
+        if not self.skip(text):
+            raise Unreadable(f"{text!r} is missing")
+
+    # ---- sums, products, powers --------------------------------------------------------------------------------------
+
+    def sum(self) -> Tree:
+        self.depth += 1
+        if self.depth > DEEPEST:
+            raise Unreadable("too many brackets within brackets")
+        terms = [self.signed()]
+        while self.peek().text in ("+", "-") and self.peek().kind == "sign":
+            minus = self.take().text == "-"
+            term = self.signed() if self.peek().text in ("+", "-") else self.product()
+            terms.append(negative(term) if minus else term)
+        self.depth -= 1
+        return terms[0] if len(terms) == 1 else ("add", *terms)
+
+    def signed(self) -> Tree:
+        if self.skip("-"):
+            return negative(self.product())
+        self.skip("+")
+        return self.product()
+
+    def product(self) -> Tree:
+        tree = self.power()
+        while True:
+            if self.skip("*"):
+                tree = times(tree, self.factor())
+            elif self.peek().text == "/" and self.peek(1).kind != "word":
+                self.at += 1
+                tree = over(tree, self.factor())
+            elif self.begins():
+                tree = times(tree, self.power())
+            else:
+                return tree
+
+    def factor(self) -> Tree:
+        return negative(self.power()) if self.skip("-") else self.power()
+
+    def begins(self) -> bool:
+        """Whether a factor follows without a sign; a number never does, as in "2 3" or "x2"."""
+        kind, text, _ = self.peek()
+        if kind == "name":
+            return True
+        if kind == "command":
+            return text in FUNCTIONS or text in _CONSTANTS or text in _PAIRED or text in ("frac", "binom", "sum", "prod")
+        return kind == "sign" and (text in ("(", "[", "{") or (text == "|" and not self.bars))
+
+    def power(self) -> Tree:
+        base = self.postfix(self.primary())
+        if self.skip("^"):
+            degrees = [self.peek(i).text for i in range(3)] == ["{", "circ", "}"]
+            if degrees or self.peek().text == "circ":
+                self.at += 3 if degrees else 1
+                return times(base, DEGREE)
+            return self.postfix(power(base, self.exponent()))
+        return base
+
+    def exponent(self) -> Tree:
+        tree = self.factor_alone()
+        return power(tree, self.exponent()) if self.skip("^") else tree
+
+    def factor_alone(self) -> Tree:
+        if self.skip("-"):
+            return negative(self.primary())
+        self.skip("+")
+        return self.primary()
+
+    def postfix(self, tree: Tree) -> Tree:
+        while True:
+            if self.skip("!!"):
+                tree = ("fn", "factorial2", tree)
+            elif self.skip("!"):
+                tree = ("fn", "factorial", tree)
+            elif self.skip("%"):
+                tree = over(tree, ("num", 100, 1)) if tree[0] != "num" else number(Fraction(tree[1], tree[2] * 100))
+            else:
+                return tree
+
+    # ---- what stands alone -------------------------------------------------------------------------------------------
+
+    def primary(self) -> Tree:
+        kind, text, _ = token = self.take()
+        if kind == "number":
+            return self.numeral(text)
+        if kind == "name":
+            return self.symbol(text)
+        if kind == "command":
+            return self.command(text)
+        if kind == "sign" and text in ("(", "[", "{"):
+            return self.group(_CLOSES[text])
+        if kind == "sign" and text == "|":
+            self.bars += 1
+            inside = self.sum()
+            self.expect("|")
+            self.bars -= 1
+            return ("fn", "abs", inside)
+        raise Unreadable(f"{token.text!r} is not understood here" if token is not _END else "it ends too early")
+
+    def group(self, close: str) -> Tree:
+        bars, self.bars = self.bars, 0
+        inside = self.sum()
+        self.expect(close)
+        self.bars = bars
+        return inside
+
+    def numeral(self, text: str) -> Tree:
+        if self.peek().text == "overline" and self.peek(1).text == "{" and "." in text:
+            self.at += 2
+            again = self.take().text
+            self.expect("}")
+            return number(repeating(text, again))
+        if self.peek().text == "_":
+            raise Unreadable("a number in another base")
+        whole = Fraction(text)
+        return number(whole + self.part_of_mixed() if text.isdigit() and whole else whole)
+
+    def part_of_mixed(self) -> Fraction | int:
+        r"""What 2\frac{1}{2} or "2 1/2" adds to its whole number; 0 where that is not how it goes on."""
+        start = self.at
+        if self.peek().text == "frac" and self.peek().kind == "command":
+            part = self.fraction_of_integers()
+        elif (
+            self.peek().apart and [self.peek(i).kind for i in range(3)] == ["number", "sign", "number"] and self.peek(1).text == "/"
+        ):
+            above, _, below = (self.take().text for _ in range(3))
+            part = Fraction(int(above), int(below)) if above.isdigit() and below.isdigit() and int(below) else None
+        else:
+            return 0
+        if part is not None and 0 < part < 1 and self.peek().text not in ("^", "!", "/"):
+            return part
+        self.at = start
+        return 0
+
+    def fraction_of_integers(self) -> Fraction | None:
+        tree = self.primary()
+        return Fraction(tree[1], tree[2]) if tree[0] == "num" else None
+
+    def symbol(self, name: str) -> Tree:
+        if name in ("e", "i") and self.peek().text != "_":
+            return ("const", name)
+        while self.peek().text == "'" and self.peek().kind == "sign":
+            name += self.take().text
+        if self.skip("_"):
+            name += "_" + self.subscript()
+        return ("sym", name)
+
+    def subscript(self) -> str:
+        if not self.skip("{"):
+            return self.take().text
+        start, depth = self.at, 1
+        while depth:
+            text = self.take().text
+            if not text:
+                raise Unreadable("'}' is missing")
+            depth += (text == "{") - (text == "}")
+        return "".join(token.text for token in self.found[start : self.at - 1])
+
+    def command(self, name: str) -> Tree:
+        if name in _CONSTANTS:
+            return _CONSTANTS[name]
+        if name in ("frac", "binom"):
+            above, below = self.argument(), self.argument()
+            return over(above, below) if name == "frac" else ("fn", "binomial", above, below)
+        if name == "sqrt":
+            degree = self.group("]") if self.skip("[") else ("num", 2, 1)
+            return ("root", degree, self.argument(whole=True))
+        if name in _PAIRED:
+            close, function = _PAIRED[name]
+            return ("fn", function, self.group(close))
+        if name in ("sum", "prod"):
+            return self.series(name)
+        if name in FUNCTIONS:
+            return self.function(name)
+        if name in ("ldots",):
+            return ("sym", "\\ldots")
+        raise Unreadable(f"\\{name} is not understood")
+
+    def argument(self, whole: bool = False) -> Tree:
+        r"""What a command takes: a group, or the next sign, of a number its first digit as TeX does (\frac12)."""
+        token = self.peek()
+        if token.text == "{" or (whole and token.text == "("):
+            self.at += 1
+            return self.group(_CLOSES[token.text])
+        if token.kind == "number" and not whole and len(token.text) > 1:
+            if not token.text.isdigit() or len(token.text) > 2:
+                raise Unreadable("a fraction without braces")
+            self.found = [*self.found[: self.at], *(Token("number", digit) for digit in token.text), *self.found[self.at + 1 :]]
+            token = self.peek()
+        if token.kind == "number":
+            self.at += 1
+            return number(Fraction(token.text))
+        if token.kind == "name" or token.text in ("pi", "sqrt", "frac"):
+            return self.primary()
+        raise Unreadable("a command without its argument")
+
+    # ---- functions ---------------------------------------------------------------------------------------------------
+
+    def function(self, name: str) -> Tree:
+        base = self.primary() if name == "log" and self.skip("_") else None
+        raised = self.exponent() if self.skip("^") else None
+        if raised == MINUS_ONE and name in _INVERSE:
+            name, raised = _INVERSE[name], None
+        if name in _MANY:
+            tree: Tree = ("fn", name, *self.arguments())
+        else:
+            tree = applied(name, self.operand(), base)
+        return tree if raised is None else power(tree, raised)
+
+    def operand(self) -> Tree:
+        if self.peek().text in ("(", "[", "|"):
+            return self.primary()
+        tree = self.factor() if self.peek().text == "-" else self.power()
+        while self.begins() and self.peek().text not in FUNCTIONS and self.peek().text not in ("(", "["):
+            tree = times(tree, self.power())
+        return tree
+
+    def arguments(self) -> list[Tree]:
+        if not self.skip("(", "{", "\\{"):
+            raise Unreadable("a function without brackets")
+        close = _CLOSES[self.found[self.at - 1].text]
+        given = [self.sum()]
+        while self.skip(","):
+            given.append(self.sum())
+        self.expect(close)
+        return given
+
+    def series(self, name: str) -> Tree:
+        """A sum or product from a place to another, over what follows up to the next + or -."""
+        self.expect("_")
+        self.expect("{")
+        variable = self.primary()
+        self.expect("=")
+        low = self.group("}")
+        self.expect("^")
+        high, body = self.primary(), self.product()
+        if variable[0] != "sym" or any(variable[1] in name.partition("_")[2] for name in names(body)):
+            raise Unreadable("a series of terms with indices")
+        return ("fn", name, variable, low, high, body)

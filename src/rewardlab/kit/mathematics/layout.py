@@ -1,0 +1,61 @@
+"""Where tokens are cut: at signs outside of all brackets, and at the rows of a matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .text import Token, Unreadable
+
+_OPEN = frozenset(("(", "[", "{", "\\{", "langle", "lfloor", "lceil"))
+_CLOSE = frozenset((")", "]", "}", "\\}", "rangle", "rfloor", "rceil"))
+
+
+def step(token: Token) -> int:
+    """How much deeper a token leads into brackets."""
+    text = token.text
+    return (text in _OPEN or text.startswith("begin{")) - (text in _CLOSE or text.startswith("end{"))
+
+
+def cut(found: Sequence[Token], at: Sequence[str]) -> tuple[list[Sequence[Token]], list[str]]:
+    """The parts between the signs that stand outside of brackets, and these signs. ", and" is one sign."""
+    parts: list[Sequence[Token]] = []
+    between: list[str] = []
+    depth, start = 0, 0
+    for i, token in enumerate(found):
+        depth += step(token)
+        if depth < 0:
+            raise Unreadable("a bracket is closed that was not opened")
+        if depth == 0 and token.text in at and token.kind in ("sign", "command"):
+            if i == start and between and token.text in ("and", "or"):
+                between[-1] = token.text
+            else:
+                parts.append(found[start:i])
+                between.append(token.text)
+            start = i + 1
+    if depth:
+        raise Unreadable("a bracket is not closed")
+    return [*parts, found[start:]], between
+
+
+def closing(found: Sequence[Token], start: int) -> int:
+    """Where the bracket that opens at a place is closed; -1 where it is not."""
+    depth = 0
+    for i in range(start, len(found)):
+        depth += step(found[i])
+        if depth == 0:
+            return i
+    return -1
+
+
+def inside(begin: str) -> str:
+    return begin.partition("{")[2].rstrip("}")
+
+
+def rows_of(found: Sequence[Token], names: Sequence[str]) -> list[Sequence[Token]] | None:
+    """The rows of an environment that holds all of the tokens; None where none does."""
+    if len(found) < 3 or found[0].text not in [f"begin{{{name}}}" for name in names] or closing(found, 0) != len(found) - 1:
+        return None
+    content = found[1:-1]
+    if inside(found[0].text) == "array" and content[0].text == "{":
+        content = content[closing(content, 0) + 1 :]
+    return [row for row in cut(content, ("\\\\",))[0] if row]

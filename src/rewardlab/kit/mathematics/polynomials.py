@@ -1,0 +1,148 @@
+"""Fractions of polynomials with rational coefficients, in exact arithmetic.
+
+A monomial is what its atoms are raised to. An atom is the name of a symbol, of pi, e or i, or of a prime (whose fractional powers
+are roots); a name with # before it stands for anything else.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from fractions import Fraction
+from typing import NamedTuple
+
+Number = int | Fraction
+Monomial = tuple[tuple[str, Number], ...]
+Polynomial = dict[Monomial, Number]
+
+TERMS = 400
+"""Terms of a polynomial, BITS of a power, and PRODUCTS of terms in one comparison: beyond them, nothing is computed."""
+BITS = 60_000
+PRODUCTS = 50_000
+
+
+class TooHard(Exception):
+    """The expression has no normal form here, or too long a one."""
+
+
+class Form(NamedTuple):
+    above: Polynomial
+    below: Polynomial
+
+
+ONE: Polynomial = {(): 1}
+_spent = threading.local()
+
+
+def start() -> None:
+    """Begin to count anew what is spent."""
+    _spent.products = 0
+
+
+def add(a: Polynomial, b: Polynomial, sign: int = 1) -> Polynomial:
+    total = dict(a)
+    for monomial, coefficient in b.items():
+        value = total.get(monomial, 0) + sign * coefficient
+        if value:
+            total[monomial] = value
+        else:
+            total.pop(monomial, None)
+    if len(total) > TERMS:
+        raise TooHard
+    return total
+
+
+def multiply(a: Polynomial, b: Polynomial) -> Polynomial:
+    if a == ONE:
+        return b
+    if b == ONE:
+        return a
+    spend(a, b)
+    total: Polynomial = {}
+    for one, p in a.items():
+        for other, q in b.items():
+            factor, monomial = join(one, other)
+            total[monomial] = total.get(monomial, 0) + p * q * factor
+    if len(total) > TERMS:
+        raise TooHard
+    return {monomial: coefficient for monomial, coefficient in total.items() if coefficient}
+
+
+def join(one: Monomial, other: Monomial) -> tuple[Number, Monomial]:
+    """The product of two monomials, as a number times a monomial."""
+    if not one or not other:
+        return 1, one or other
+    exponents = dict(one)
+    for atom, exponent in other:
+        exponents[atom] = exponents.get(atom, 0) + exponent
+    return reduced(exponents)
+
+
+def reduced(exponents: dict[str, Number]) -> tuple[Number, Monomial]:
+    """Powers as a number times a monomial, in which exponents of primes are from 0 to 1, and that of i is 0 or 1."""
+    factor: Number = 1
+    kept = []
+    for atom, exponent in exponents.items():
+        if atom.isdigit():
+            whole = math.floor(exponent)
+            factor *= raised(int(atom), whole)
+            exponent -= whole
+        elif atom == "i":
+            factor *= -1 if exponent % 4 >= 2 else 1
+            exponent %= 2
+        if exponent:
+            kept.append((atom, exponent))
+    return factor, tuple(sorted(kept))
+
+
+def raised(base: Number, exponent: int) -> Number:
+    if not base and exponent < 0:
+        raise TooHard
+    bits = max(base.numerator.bit_length(), base.denominator.bit_length())
+    if abs(base) != 1 and bits * abs(exponent) > BITS:
+        raise TooHard
+    return Fraction(base) ** exponent if exponent < 0 else base**exponent
+
+
+def spend(a: Polynomial, b: Polynomial) -> None:
+    """Count a multiplication; one of long numbers counts for many."""
+    bits = max((c.numerator.bit_length() + c.denominator.bit_length() for part in (a, b) for c in part.values()), default=0)
+    _spent.products = getattr(_spent, "products", 0) + len(a) * len(b) * (1 + bits // 500)
+    if bits > 4 * BITS or _spent.products > PRODUCTS:
+        raise TooHard
+
+
+def quotient(above: Polynomial, below: Polynomial) -> Form:
+    """A fraction; one over a single term becomes a polynomial with negative exponents."""
+    if not below:
+        raise TooHard
+    if len(below) == 1:
+        ((monomial, coefficient),) = below.items()
+        factor, inverse = reduced({atom: -exponent for atom, exponent in monomial})
+        return Form(multiply(above, {inverse: Fraction(1) / coefficient * factor}), ONE)
+    return Form(above, below)
+
+
+def atom(name: str, exponent: Number = 1) -> Form:
+    return Form({((name, exponent),): 1}, ONE)
+
+
+def integer(n: int) -> Form:
+    return Form({(): n} if n else {}, ONE)
+
+
+def constant(found: Form) -> Fraction | None:
+    if found.below != ONE or any(found.above):
+        return None
+    return Fraction(found.above.get((), 0))
+
+
+def written(found: Form) -> str:
+    """A form in one spelling: equal texts are equal forms."""
+    scale = 1 / Fraction(found.below[min(found.below)])
+    return "/".join("+".join(f"{_hexadecimal(scale * part[m])}{m}" for m in sorted(part, key=repr)) for part in found)
+
+
+def _hexadecimal(value: Fraction) -> str:
+    # in decimals, Python refuses to spell long numbers
+    return f"{value.numerator:x}:{value.denominator:x}"

@@ -1,0 +1,271 @@
+"""Roots, powers with symbols in the exponent, and functions at arguments where their value is plain."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from .polynomials import (
+    ONE,
+    Form,
+    Monomial,
+    Number,
+    Polynomial,
+    TooHard,
+    add,
+    atom,
+    constant,
+    integer,
+    multiply,
+    quotient,
+    raised,
+    reduced,
+    written,
+)
+
+FACTORS_TO = 2000
+FACTORED_BITS = 2000
+"""Trial divisors when a number is taken apart into primes, and the longest number that is."""
+LARGEST_FACTORIAL = 3000
+
+
+def power(base: Form, exponent: Form) -> Form:
+    value = constant(exponent)
+    if value is None:
+        return symbolic(base, exponent)
+    if value.denominator != 1:
+        if value.denominator > 50 or abs(value.numerator) > 1000:
+            raise TooHard
+        return power(root(base, value.denominator), integer(value.numerator))
+    n = int(value)
+    if n < 0:
+        if not base.above:
+            raise TooHard
+        return power(quotient(base.below, base.above), integer(-n))
+    return quotient(times_itself(base.above, n), times_itself(base.below, n))
+
+
+def times_itself(found: Polynomial, n: int) -> Polynomial:
+    if not found:
+        if not n:
+            raise TooHard
+        return {}
+    if len(found) == 1:
+        ((monomial, coefficient),) = found.items()
+        factor, powered = reduced({atom: exponent * n for atom, exponent in monomial})
+        try:
+            return {powered: raised(coefficient, n) * factor}
+        except TooHard:
+            if powered:
+                raise
+            return {huge(coefficient, n): factor}
+    if n > 60:
+        raise TooHard
+    total = ONE
+    for _ in range(n):
+        total = multiply(total, found)
+    return total
+
+
+def huge(value: Number, n: int) -> Monomial:
+    """A number's power that is too long to be written out, by the primes of the number."""
+    if value <= 0:
+        raise TooHard
+    exponents, left = primes_of(Fraction(value))
+    if left != 1:
+        raise TooHard
+    return tuple(sorted((f"#huge {prime}", times * n) for prime, times in exponents.items()))
+
+
+def root(found: Form, degree: int) -> Form:
+    """The real root of a fraction."""
+    if found.below == ONE:
+        return root_of_polynomial(found.above, degree)
+    above, below = root_of_polynomial(found.above, degree), root_of_polynomial(found.below, degree)
+    return quotient(multiply(above.above, below.below), multiply(above.below, below.above))
+
+
+def primes_of(value: Fraction) -> tuple[dict[str, Number], Fraction]:
+    """A positive number as powers of primes, and what is left once all small primes are divided out (1, as a rule)."""
+    if max(value.numerator.bit_length(), value.denominator.bit_length()) > FACTORED_BITS:
+        raise TooHard
+    exponents: dict[str, Number] = {}
+    left = [value.numerator, value.denominator]
+    for side, sign in ((0, 1), (1, -1)):
+        n, p = left[side], 2
+        while p * p <= n and p < FACTORS_TO:
+            while not n % p:
+                exponents[str(p)] = exponents.get(str(p), 0) + sign
+                n //= p
+            p += 1 if p == 2 else 2
+        if 1 < n < FACTORS_TO * FACTORS_TO:
+            exponents[str(n)] = exponents.get(str(n), 0) + sign
+            n = 1
+        left[side] = n
+    return exponents, Fraction(*left)
+
+
+def root_of_number(value: Fraction, degree: int) -> tuple[Number, dict[str, Number]]:
+    """The root of a positive number, as a number times powers of atoms."""
+    exponents, left = primes_of(value)
+    powers: dict[str, Number] = {prime: Fraction(n) / degree for prime, n in exponents.items()}
+    factor, kept = reduced(powers)
+    for part, sign in ((left.numerator, 1), (left.denominator, -1)):
+        if part > 1:
+            whole = round_root(part, degree)
+            if whole**degree != part:
+                # its factors are not known, so it may have some in common with another such number
+                return factor, dict(kept) | {f"#root{degree}({left})": 1}
+            factor *= Fraction(whole) ** sign
+    return factor, dict(kept)
+
+
+def round_root(n: int, degree: int) -> int:
+    """The whole part of a root, by Newton's method."""
+    x = 1 << -(-n.bit_length() // degree)
+    while (y := ((degree - 1) * x + n // x ** (degree - 1)) // degree) < x:
+        x = y
+    return x
+
+
+def root_of_polynomial(found: Polynomial, degree: int) -> Form:
+    if not found:
+        return Form({}, ONE)
+    return root_of_term(*next(iter(found.items())), degree) if len(found) == 1 else root_of_sum(found, degree)
+
+
+def root_of_sum(found: Polynomial, degree: int) -> Form:
+    """An atom, but for the rational number that all terms have in common."""
+    common = Fraction(content(found))
+    sign = -1 if common < 0 and degree % 2 and all(map(real, found)) else 1
+    factor, powers = root_of_number(abs(common), degree)
+    inner: Polynomial = {monomial: sign * coefficient / abs(common) for monomial, coefficient in found.items()}
+    return _with(factor * sign, powers | {f"#root{degree}[{written(Form(inner, ONE))}]": 1})
+
+
+def real(monomial: Monomial) -> bool:
+    """Whether it surely is: only then does an odd root take the sign out."""
+    return all(name != "i" and name[0] != "#" for name, _ in monomial)
+
+
+def root_of_term(monomial: Monomial, coefficient: Number, degree: int) -> Form:
+    factor, powers = root_of_number(abs(Fraction(coefficient)), degree)
+    kept = coefficient < 0 and not (degree % 2 and real(monomial))
+    simple, left = split(dict(monomial), degree, negative=kept)
+    for name, exponent in simple.items():
+        powers[name] = powers.get(name, 0) + exponent
+    outside = -factor if coefficient < 0 and not kept else factor
+    if left:
+        inside: Polynomial = {tuple(sorted(left.items())): -1 if kept else 1}
+        return _with(outside, powers | {f"#root{degree}[{written(Form(inside, ONE))}]": 1})
+    if not kept:
+        return _with(outside, powers)
+    if degree != 2:
+        raise TooHard
+    return _with(outside, powers | {"i": 1})
+
+
+def split(rest: dict[str, Number], degree: int, negative: bool) -> tuple[dict[str, Number], dict[str, Number]]:
+    """The powers whose root is a power again, divided, and the others; negative: of minus their product.
+
+    Roots of primes, pi and e are positive. x^(a/b) is real for positive x alone if b is even, and so is the root if a is odd.
+    """
+    simple: dict[str, Number] = {}
+    left: dict[str, Number] = {}
+    signs = [name for name in rest if not (name.isdigit() or name in ("pi", "e"))]
+    for name, exponent in rest.items():
+        odd = degree % 2 == 1 or Fraction(exponent).numerator % 2 == 1
+        alone = len(signs) == 1 and not negative and odd and name[0] != "#" and name != "i"
+        sure = name not in signs or alone
+        (simple if sure else left)[name] = Fraction(exponent) / degree if sure else exponent
+    return simple, left
+
+
+def _with(factor: Number, powers: dict[str, Number]) -> Form:
+    more, monomial = reduced(powers)
+    return Form({monomial: factor * more}, ONE)
+
+
+def content(found: Polynomial) -> Number:
+    """The rational number that leaves whole coefficients without common factor; it has the first one's sign."""
+    values = [Fraction(c) for c in found.values()]
+    below = math.lcm(*(v.denominator for v in values))
+    value = Fraction(math.gcd(*(int(v * below) for v in values)), below)
+    return value if found[min(found, key=repr)] > 0 else -value
+
+
+def symbolic(base: Form, exponent: Form) -> Form:
+    """A power whose exponent holds symbols: its terms each as a power of its own, so that 2^(n+1) = 2 * 2^n."""
+    if exponent.below != ONE or base.below != ONE or len(base.above) != 1:
+        return atom(f"#pow({written(base)},{written(exponent)})")
+    ((monomial, coefficient),) = base.above.items()
+    if (monomial and (coefficient != 1 or len(monomial) != 1 or monomial[0][1] != 1)) or (
+        coefficient < 0 and coefficient.denominator != 1
+    ):
+        return atom(f"#pow({written(base)},{written(exponent)})")
+    if not monomial and coefficient > 0:
+        bases, left = primes_of(Fraction(coefficient))
+        if left != 1:
+            raise TooHard
+    elif not monomial:
+        bases = {str(coefficient): 1}
+    else:
+        bases = dict(monomial)
+    total = Form(ONE, ONE)
+    for term, times in exponent.above.items():
+        for name, n in bases.items():
+            if not term:
+                single = Form({(): int(name)} if name.lstrip("-").isdigit() else {((name, 1),): 1}, ONE)
+                part = power(single, Form({(): times * n}, ONE))
+            else:
+                part = atom(f"#{name}^{term}", times * n)
+            total = quotient(multiply(total.above, part.above), multiply(total.below, part.below))
+    return total
+
+
+def value_of(name: str, of: list[Form]) -> Form | None:
+    """A function's value where it is plain: of numbers, and logarithms of positive numbers and powers of e."""
+    values = [constant(part) for part in of]
+    if name == "ln" and of[0].below == ONE and len(of[0].above) == 1:
+        return logarithm(of[0].above)
+    if any(value is None for value in values):
+        return None
+    return _plain(name, [value for value in values if value is not None])
+
+
+def _plain(name: str, values: list[Fraction]) -> Form | None:
+    first = values[0]
+    whole = all(value.denominator == 1 for value in values)
+    found: Number | None = None
+    if name == "abs":
+        found = abs(first)
+    elif name in ("floor", "ceil"):
+        found = math.floor(first) if name == "floor" else math.ceil(first)
+    elif name in ("max", "min"):
+        found = max(values) if name == "max" else min(values)
+    elif name in ("gcd", "lcm") and whole:
+        found = (math.gcd if name == "gcd" else math.lcm)(*(int(value) for value in values))
+    elif name == "factorial" and whole and 0 <= first <= LARGEST_FACTORIAL:
+        found = math.factorial(int(first))
+    elif name == "factorial2" and whole and 0 <= first <= LARGEST_FACTORIAL:
+        found = math.prod(range(int(first), 0, -2))
+    elif name == "binomial" and whole and 0 <= values[1] <= first <= LARGEST_FACTORIAL:
+        found = math.comb(int(first), int(values[1]))
+    elif name in ("sin", "tan", "arcsin", "arctan", "sinh") and not first:
+        found = 0
+    elif name in ("cos", "cosh") and not first:
+        found = 1
+    return None if found is None else Form({(): found} if found else {}, ONE)
+
+
+def logarithm(found: Polynomial) -> Form | None:
+    ((monomial, coefficient),) = found.items()
+    if coefficient <= 0 or any(not (name.isdigit() or name == "e") for name, _ in monomial):
+        return None
+    exponents, left = primes_of(Fraction(coefficient))
+    if left != 1:
+        return None
+    total: Polynomial = {}
+    for name, times in [*exponents.items(), *monomial]:
+        total = add(total, {(): times} if name == "e" else {((f"#ln({name})", 1),): times})
+    return Form(total, ONE)

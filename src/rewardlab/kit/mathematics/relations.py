@@ -1,0 +1,171 @@
+"""Equations, inequalities, and names given to answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+
+from .exact import equal, linear
+from .expressions import scalar
+from .kinds import Answer, Finite, Named, Ordered, Relation, Several, Span, Value
+from .layout import cut
+from .spans import BELOW_ALL, Piece, intersection, union, without
+from .text import Token, Unreadable, spelling
+from .trees import INFINITE, Tree, names, number
+
+Read = Callable[[Sequence[Token]], Answer]
+_SIGNS = ("=", "<", ">", "le", "ge", "ne", "in", "approx")
+_FLIPPED = {">": "<", "ge": "le"}
+_WRITTEN = {"<": "<", "le": "<=", "=": "=", "ne": "!="}
+_FUNCTIONS = frozenset("fghpqruvwFGHPQRTVEDL")
+_SHAPES = frozenset(("angle", "overline", "triangle", "measuredangle", "widehat"))
+
+
+def relation(found: Sequence[Token], read: Read) -> Answer | None:
+    """What the signs of a relation make of the tokens; None where there are none outside of brackets."""
+    parts, signs = cut(found, _SIGNS)
+    if not signs:
+        return None
+    if "approx" in signs:
+        # what is about the answer is not the answer, where an exact one stands before
+        place = signs.index("approx")
+        exact = found[: sum(len(part) + 1 for part in parts[: place + 1]) - 1]
+        return read(exact) if label(parts[0]) is None or place else read([*parts[0], Token("sign", "="), *parts[1]])
+    if set(signs) == {"="}:
+        return _equation(parts, read)
+    if signs == ["in"]:
+        return _member(parts, read)
+    if signs == ["ne"]:
+        return _unequal(*(_tree(part) for part in parts))
+    if len(signs) <= 2 and all(sign in ("<", "le") for sign in signs):
+        return _inequality([_tree(part) for part in parts], signs)
+    if len(signs) <= 2 and all(sign in (">", "ge") for sign in signs):
+        return _inequality([_tree(part) for part in reversed(parts)], [_FLIPPED[sign] for sign in reversed(signs)])
+    raise Unreadable("several relations in a row")
+
+
+def label(found: Sequence[Token]) -> tuple[str, str] | None:
+    """The name that the tokens are, and its kind: symbol, function, word or shape; None where they are an expression."""
+    if not found or len(found) > 14:
+        return None
+    texts = [token.text for token in found]
+    if any(token.kind == "word" for token in found):
+        plain = all(token.kind in ("word", "name") or token.text in ("(", ")", "'", "*") for token in found)
+        return (" ".join(texts).lower(), "word") if plain else None
+    if (texts[0], texts[-1]) == ("(", ")") and len(texts) > 3 and all(t.kind == "name" or t.text == "," for t in found[1:-1]):
+        return "".join(texts), "function"
+    if texts[0] in _SHAPES and all(token.kind == "name" or token.text in {*_SHAPES, "{", "}"} for token in found):
+        return "".join(texts), "shape"
+    if (texts[0], texts[-1]) == ("|", "|") and len(texts) == 3 and texts[1].isupper():
+        return texts[1], "shape"
+    if texts[:3] in (["frac", "{", "d"], ["frac", "{", "\\partial"]) and texts[-1] == "}":
+        return "".join(texts), "function"
+    if found[0].kind == "name" and texts[0][0] in _FUNCTIONS and texts[-1] == ")" and "(" in texts:
+        inner = texts[texts.index("(") + 1 : -1]
+        if inner and not {"+", "-", "*", "/", "^", "(", "="} & set(inner):
+            return "".join(texts), "function"
+    return _symbol(found)
+
+
+def _symbol(found: Sequence[Token]) -> tuple[str, str] | None:
+    try:
+        tree, rest = scalar(found)
+    except Unreadable:
+        return None
+    return (tree[1], "symbol") if tree[0] == "sym" and not rest else None
+
+
+def _tree(found: Sequence[Token]) -> Tree:
+    tree, rest = scalar(found)
+    if rest:
+        raise Unreadable(f"{spelling(list(rest))[:40]!r} follows an expression")
+    return tree
+
+
+def _equation(parts: Sequence[Sequence[Token]], read: Read) -> Answer:
+    labels = [label(part) for part in parts]
+    if len(parts) == 2:
+        if labels[0]:
+            return Named(*labels[0], read(parts[1]))
+        if labels[1] and labels[1][1] == "symbol":
+            return Named(*labels[1], read(parts[0]))
+        left, right = _tree(parts[0]), _tree(parts[1])
+        return _worked_out([left], right) or Relation("=", left, right)
+    if all(labels[:-1]):
+        last = read(parts[-1])
+        return Several(tuple(Named(*name, last) for name in labels[:-1] if name))
+    last = read(parts[-1])
+    sides = [_tree(part) for part in (parts[1:-1] if labels[0] else parts[:-1])]
+    if not isinstance(last, Value) or any(equal(side, last.tree) is False for side in sides):
+        raise Unreadable("the sides of an equation are not equal")
+    return Named(*labels[0], last) if labels[0] else last
+
+
+def _worked_out(sides: Sequence[Tree], last: Tree) -> Value | None:
+    """ "2 + 3 = 5" says 5; "2 + 3 = 6" says nothing."""
+    if any(names(tree) for tree in (*sides, last)):
+        return None
+    if any(equal(side, last) is False for side in sides):
+        raise Unreadable("the sides of an equation are not equal")
+    return Value(last)
+
+
+def _member(parts: Sequence[Sequence[Token]], read: Read) -> Answer:
+    name, found = label(parts[0]), read(parts[1])
+    if name is None:
+        raise Unreadable("a member without a name")
+    if isinstance(found, Finite):
+        return Named(*name, found)
+    if isinstance(found, Ordered) and len(found.items) == 2:
+        low, high = found.items
+        if isinstance(low, Value) and isinstance(high, Value):
+            closed = found.brackets[0] == "[", found.brackets[1] == "]"
+            return Span((Piece(low.tree, high.tree, *closed),), name[0])
+    if isinstance(found, Span):
+        return Span(found.pieces, name[0])
+    raise Unreadable("no set")
+
+
+def _unequal(left: Tree, right: Tree) -> Answer:
+    for one, other in ((left, right), (right, left)):
+        if one[0] == "sym" and not names(other):
+            pieces = without((Piece(BELOW_ALL, INFINITE, False, False),), [other])
+            if pieces is not None:
+                return Span(pieces, one[1])
+    return Relation("!=", left, right)
+
+
+def _inequality(sides: list[Tree], signs: Sequence[str]) -> Answer:
+    """a < x < b, or a < b; the least side comes first."""
+    if len(sides) == 3:
+        low, middle, high = sides
+        if middle[0] == "sym" and not names(low) | names(high):
+            return Span((Piece(low, high, signs[0] == "le", signs[1] == "le"),), middle[1])
+        return Several((Relation(_WRITTEN[signs[0]], low, middle), Relation(_WRITTEN[signs[1]], middle, high)))
+    (left, right), closed = sides, signs[0] == "le"
+    if left[0] == "sym" and not names(right):
+        return Span((Piece(BELOW_ALL, right, False, closed),), left[1])
+    if right[0] == "sym" and not names(left):
+        return Span((Piece(left, INFINITE, closed, False),), right[1])
+    if solved := linear(left, right):
+        name, bound, rising = solved
+        at = number(Fraction(bound))
+        piece = Piece(BELOW_ALL, at, False, closed) if rising else Piece(at, INFINITE, closed, False)
+        return Span((piece,), name)
+    return Relation(_WRITTEN[signs[0]], left, right)
+
+
+def together(items: list[Answer], between: Sequence[str]) -> Answer | None:
+    """Conditions on one variable: "x < 1 or x > 5", "x > 1 and x < 5"; None where the items are something else."""
+    spans = [item for item in items if isinstance(item, Span)]
+    if len(spans) < len(items) or len({item.variable for item in spans}) > 1 or len(set(between)) > 1 or between[0] in (",", ";"):
+        return None
+    if between[0] == "or":
+        return Span(union([piece for item in spans for piece in item.pieces]), spans[0].variable)
+    pieces = spans[0].pieces
+    for item in spans[1:]:
+        common = intersection(pieces, item.pieces)
+        if common is None:
+            return None
+        pieces = common
+    return Span(pieces, spans[0].variable)

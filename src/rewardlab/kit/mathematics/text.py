@@ -1,0 +1,217 @@
+"""Mathematics as it is written, LaTeX or plain, cut into tokens. Linear in the length of the text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+LONGEST = 2000
+"""Characters of an answer; what is longer is not read."""
+DIGITS = 1000
+"""Digits of a number; what is longer is not read."""
+
+
+class Unreadable(ValueError):
+    """The text is no mathematics that is understood here."""
+
+
+class Token(NamedTuple):
+    """kind: number, name (a symbol), word, command, sign.  apart: a space stands before it."""
+
+    kind: str
+    text: str
+    apart: bool = False
+
+
+def words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+FUNCTIONS = words(
+    "sin cos tan cot sec csc arcsin arccos arctan arccot arcsec arccsc sinh cosh tanh coth arcsinh arccosh arctanh ln log lg exp "
+    "gcd lcm max min det deg sqrt cbrt abs floor ceil"
+)
+_MORE_NAMES = {
+    "asin": "arcsin", "acos": "arccos", "atan": "arctan", "arsinh": "arcsinh", "arcosh": "arccosh", "artanh": "arctanh",
+    "tg": "tan", "ctg": "cot", "arctg": "arctan", "cosec": "csc", "infinity": "infty", "inf": "infty", "oo": "infty", "pi": "pi",
+    "union": "cup", "intersect": "cap", "ceiling": "ceil",
+}  # fmt: skip
+GREEK = words(
+    "alpha beta gamma delta epsilon varepsilon zeta eta theta vartheta iota kappa lambda mu nu xi rho sigma tau phi varphi chi psi "
+    "omega Gamma Delta Theta Lambda Xi Sigma Phi Psi Omega ell"
+)
+_PLAIN_GREEK = words("alpha beta gamma delta theta lambda sigma omega phi")
+WORDS = words(
+    "cm mm km kg mg ml mi ft in yd lb lbs oz hr hrs min mins sec secs mph usd am pm of per is no not yes the rad sq cu day days "
+    "hour hours year years inch inches feet foot mile miles unit units dollar dollars cent cents times each more less way ways for "
+    "nor any all even odd true false none neither both only but then than was are with egg eggs men boys girls cats dogs cars pens "
+    "cows"
+)
+_SAME = {
+    "dfrac": "frac", "tfrac": "frac", "cfrac": "frac", "dbinom": "binom", "tbinom": "binom", "leq": "le", "leqslant": "le",
+    "geq": "ge", "geqslant": "ge", "neq": "ne", "varnothing": "emptyset", "lbrace": "{", "rbrace": "}", "lvert": "|",
+    "rvert": "|", "vert": "|", "mid": "|", "lbrack": "[", "rbrack": "]", "times": "*", "cdot": "*", "ast": "*", "div": "/",
+    "lor": "or", "vee": "or", "land": "and", "wedge": "and", "lt": "<", "gt": ">", "colon": ":", "cdots": "ldots",
+    "dots": "ldots", "dotsc": "ldots", "backslash": "setminus", "infin": "infty", "degree": "circ", "minus": "-", "prime": "'",
+    "%": "%", "pound": "pounds", "lparen": "(", "rparen": ")", "simeq": "approx", "varepsilon": "epsilon", "vartheta": "theta",
+    "varphi": "phi",
+}  # fmt: skip
+_UNICODE = {
+    "−": "-", "–": "-", "—": "-", "×": "*", "·": "*", "⋅": "*", "∗": "*", "÷": "/", "⁄": "/", "∕": "/", "π": "\\pi ",
+    "≤": "\\le ", "≥": "\\ge ", "⩽": "\\le ", "⩾": "\\ge ", "≠": "\\ne ", "≈": "\\approx ", "∪": "\\cup ", "∩": "\\cap ",
+    "∈": "\\in ", "∅": "\\emptyset ", "±": "\\pm ", "∓": "\\mp ", "√": "\\sqrt ", "°": "^\\circ ", "′": "'", "’": "'",
+    "…": "\\ldots ", "∞": "\\infty ",
+    "⟨": "\\langle ", "⟩": "\\rangle ", "∖": "\\setminus ", "ℝ": "\\mathbb{R}", "ℤ": "\\mathbb{Z}", "ℕ": "\\mathbb{N}",
+    "ℚ": "\\mathbb{Q}", "\u00a0": " ", "\u2009": " ", "\u202f": " ", "，": ",", "；": ";", "：": ":", "（": "(", "）": ")",
+    "＝": "=", "½": "\\frac{1}{2}", "⅓": "\\frac{1}{3}", "⅔": "\\frac{2}{3}", "¼": "\\frac{1}{4}", "¾": "\\frac{3}{4}", 
+    "⅕": "\\frac{1}{5}", "⅛": "\\frac{1}{8}", "⌊": "\\lfloor ", "⌋": "\\rfloor ", "⌈": "\\lceil ", "⌉": "\\rceil ",
+    "∨": "\\lor ", "∧": "\\land ",
+    "€": "\\text{euros}", "£": "\\text{pounds}",
+    **{pair[0]: f"\\{pair[1:]} " for pair in sorted(words(
+        "αalpha βbeta γgamma δdelta εepsilon ζzeta ηeta θtheta ιiota κkappa λlambda μmu νnu ξxi ρrho σsigma τtau φphi χchi ψpsi "
+        "ωomega ΔDelta ΘTheta ΛLambda ΣSigma ΦPhi ΨPsi ΩOmega ΓGamma"))},
+}  # fmt: skip
+_TRANSLATE = str.maketrans(_UNICODE)
+_RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
+_SUNK = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
+_POWERS = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹⁻]{1,20}")
+_INDICES = re.compile("[₀₁₂₃₄₅₆₇₈₉]{1,20}")
+_SIZES = re.compile(
+    r"(?<!\\)\\(?:(?:left|right|[bB]igg?[lrm]?|displaystyle|textstyle|scriptstyle|limits|nolimits|quad|qquad|thinspace|middle)(?![A-Za-z])\.?"
+    r"|[,;:! ])|~|\\(?:hspace|vspace|label|tag|color)\*?\{[^{}]{0,40}\}"
+)
+_THOUSANDS = re.compile(r"(?<=[0-9])(?:\\[,;:! ]|~|\{,\}|,\\!)(?=[0-9]{3}(?![0-9]))")
+_FONTS = re.compile(r"\\(?:mathbf|boldsymbol|bm|mathit|mathcal|vec|hat|mathsf|displaystyle)\s?\{([^{}]{0,100})\}")
+_TOKEN = re.compile(
+    r"(?P<space>\s+)|(?P<number>[0-9]{1,3}(?:(?:,[0-9]{3})+|(?:\x00[0-9]{3})+)(?![0-9])(?:\.[0-9]+)?|[0-9]+(?:\.[0-9]*)?|\.[0-9]+)"
+    r"|(?P<text>\\(?:text(?:bf|it|rm|sf|normal|tt)?|mbox|hbox|mathrm|operatorname|rm)\*?\s?\{(?P<inside>[^{}]{0,200})\})"
+    r"|(?P<begin>\\(?:begin|end)\s?\{[a-zA-Z]{1,12}\*?\})|(?P<field>\\math(?:bb|rm|bf)\s?\{?[A-Z]\}?)"
+    r"|(?P<command>\\[A-Za-z]+|\\.)|(?P<letters>[A-Za-z]+)|(?P<sign><=|>=|!=|==|\*\*|!!|[^\\])"
+)
+_SCIENTIFIC = re.compile(r"[eE][-+]?[0-9]{1,3}(?![0-9A-Za-z.])")
+_COMPOUND = {"<=": ("command", "le"), ">=": ("command", "ge"), "!=": ("command", "ne"), "==": ("sign", "="), "**": ("sign", "^")}
+
+
+def clean(text: str) -> str:
+    """The text without maths delimiters, spacing commands, sizes and fonts; Unicode signs as LaTeX has them."""
+    if not text.isascii():
+        text = _POWERS.sub(lambda m: f"^{{{m.group().translate(_RAISED)}}}", text)
+        text = _INDICES.sub(lambda m: f"_{{{m.group().translate(_SUNK)}}}", text).translate(_TRANSLATE)
+    if "\\" in text or "{" in text or "~" in text:
+        text = (
+            text.replace("\\$", "\\text{dollars}").replace("\\(", " ").replace("\\)", " ").replace("\\[", " ").replace("\\]", " ")
+        )
+        text = _SIZES.sub(" ", _THOUSANDS.sub("\x00", text))
+        text = _FONTS.sub(r"\1", text)
+    if "$" in text:
+        # an odd one is no delimiter but a price
+        text = text.replace("$", "\\text{dollars}" if text.count("$") == 1 else " ")
+    return text.strip(" \t\r\n*`").rstrip(". ;,").strip()
+
+
+def tokens(text: str) -> list[Token]:
+    """The tokens of a cleaned text. Raises Unreadable."""
+    if len(text) > LONGEST:
+        raise Unreadable(f"it has {len(text)} characters")
+    return list(_tokens(text, False))
+
+
+def _tokens(text: str, prose: bool) -> Iterator[Token]:
+    """prose: as within \\text{...}, letters are words and no symbols."""
+    at, depth, apart = 0, 0, False
+    while at < len(text):
+        match = _TOKEN.match(text, at)
+        if not match:
+            raise Unreadable(f"{text[at]!r} is not understood")
+        kind, found, at = match.lastgroup, match.group(), match.end()
+        if kind == "space":
+            apart = True
+            continue
+        if kind == "number":
+            if depth > 0 and "," in found:
+                # within brackets a comma divides
+                found = found.partition(",")[0]
+                at = match.start() + len(found)
+            power = _SCIENTIFIC.match(text, at)
+            found, at = (found + power.group(), power.end()) if power else (found, at)
+            yield Token("number", _digits(found), apart)
+        elif match["text"] is not None:
+            yield from _prose(match["inside"])
+        elif kind == "letters":
+            attached = not apart and match.start() > 0 and text[match.start() - 1].isdigit()
+            yield from [Token("word", found, apart)] if prose else _letters(found, apart, attached)
+        else:
+            token = _special(kind or "", found, apart)
+            depth += (token.text in "([" or token.text == "\\{") - (token.text in ")]" or token.text == "\\}") if token.text else 0
+            yield token
+        apart = False
+
+
+def _digits(found: str) -> str:
+    if len(found) > DIGITS:
+        raise Unreadable(f"a number of {len(found)} digits")
+    return found.replace(",", "").replace("\x00", "")
+
+
+def _prose(inside: str) -> Iterator[Token]:
+    stripped = inside.strip()
+    if stripped in ("e", "i"):
+        yield Token("name", stripped)
+    elif stripped in FUNCTIONS or stripped in _MORE_NAMES:
+        yield Token("command", _MORE_NAMES.get(stripped, stripped))
+    else:
+        for token in _tokens(clean(inside), True):
+            yield Token("sign", token.text.lower(), True) if token.text.lower() in ("and", "or") else token._replace(apart=True)
+
+
+def _letters(run: str, apart: bool, attached: bool) -> Iterator[Token]:
+    lower = run.lower()
+    if len(run) == 1:
+        yield Token("name", run, apart)
+    elif lower in ("and", "or"):
+        yield Token("sign", lower, apart)
+    elif run in FUNCTIONS or run in _MORE_NAMES or lower in ("infinity", "union") or run in _PLAIN_GREEK:
+        yield Token("command", _MORE_NAMES.get(lower, lower), apart)
+    elif lower in WORDS:
+        yield Token("word", run, apart)
+    elif run.isupper():
+        # AB is a segment and BCA an order: no product
+        yield Token("name", run, apart)
+    elif len(run) >= 4 and not attached:
+        yield Token("word", run, apart)
+    else:
+        yield from (Token("name", letter, apart and i == 0) for i, letter in enumerate(run))
+
+
+def _special(kind: str, found: str, apart: bool) -> Token:
+    if kind == "begin":
+        return Token("command", found.replace("\\", "").replace(" ", "").replace("*", ""), apart)
+    if kind == "field":
+        return Token("name", "field " + found.rstrip("}")[-1], apart)
+    if kind == "sign":
+        if found in _COMPOUND:
+            return Token(*_COMPOUND[found], apart)
+        if not found.isascii() or not found.isprintable():
+            raise Unreadable(f"{found!r} is not understood")
+        return Token("sign", found, apart)
+    name = found[1:]
+    if name in ("{", "}", "\\"):
+        return Token("sign", found, apart)
+    same = _SAME.get(name, name)
+    if same in ("{", "}"):
+        return Token("sign", "\\" + same, apart)
+    if not same.isalpha() or same in ("and", "or"):
+        return Token("sign", same, apart)
+    if same == "pounds":
+        return Token("word", same, apart)
+    return Token("name", "\\" + same, apart) if same in GREEK else Token("command", _MORE_NAMES.get(same, same), apart)
+
+
+def spelling(found: list[Token]) -> str:
+    """How the tokens are written, the same for texts that differ in spaces, braces of exponents, and commands of one meaning."""
+    texts = [token.text for token in found]
+    for i in range(len(texts) - 3):
+        if texts[i] in ("^", "_", "pmod") and texts[i + 1] == "{" and texts[i + 3] == "}":
+            texts[i + 1] = texts[i + 3] = ""
+    return " ".join(filter(None, texts))

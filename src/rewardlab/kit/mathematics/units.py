@@ -1,0 +1,81 @@
+"""What is written behind a number: "cm^2", "square centimetres", "miles per hour", "apples"."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .text import Token, words
+
+_NAMES = {
+    "cm": "centimeter centimeters centimetre centimetres", "mm": "millimeter millimeters millimetre millimetres",
+    "km": "kilometer kilometers kilometre kilometres", "m": "meter meters metre metres", "in": "inch inches",
+    "ft": "foot feet", "yd": "yard yards", "mi": "mile miles", "kg": "kilogram kilograms", "g": "gram grams",
+    "mg": "milligram milligrams", "lb": "lbs pound pounds", "oz": "ounce ounces", "ml": "milliliter milliliters mL", 
+    "l": "liter liters litre litres L", "hr": "hour hours hrs h", "min": "minute minutes mins",
+    "s": "second seconds sec secs", "day": "days", "week": "weeks",
+    "month": "months", "year": "years", "$": "dollar dollars usd bucks", "cent": "cents", "euro": "euros", "deg": "degree degrees",
+    "rad": "radian radians",
+}  # fmt: skip
+KNOWN = {word: unit for unit, words in _NAMES.items() for word in (unit, *words.split())}
+"""Units of measurement by the words for them; two of these that differ never mean the same."""
+SCALES = {"dozen": 12, "hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
+"""Words that belong to the number before them."""
+_FORBIDDEN = words(
+    "not no nor never half halves third thirds quarter quarters except either squared cubed minus plus than is isn are was if mod "
+    "wrong incorrect false maybe perhaps or and over one two three four five six seven eight nine ten eleven twelve twenty"
+)
+_WITHOUT_MEANING = ("unit", "units")
+
+
+def unit(found: Sequence[Token]) -> str | None:
+    """The unit that the tokens behind a number name, in one spelling; None where they are more than a unit.
+
+    A unit of measurement is in the form "cm^2" or "mi/hr"; of other words they are kept as they are.
+    """
+    if any(token.kind in ("number", "command") or token.text.lower() in _FORBIDDEN for token in _without_powers(found)):
+        return None
+    measured: list[str] = []
+    others: list[str] = []
+    power, below, at = 1, False, 0
+    while at < len(found):
+        token, at = found[at], at + 1
+        word = token.text if token.text in KNOWN else token.text.lower()
+        if word in ("square", "sq", "cubic", "cu"):
+            power = 3 if word in ("cubic", "cu") else 2
+        elif word in ("/", "per"):
+            below = True
+        elif word == "mph":
+            measured.append("mi/hr")
+        elif word in KNOWN:
+            raised, at = _power(found, at)
+            measured.append(("/" if below else "") + KNOWN[word] + ("" if (n := raised * power) == 1 else f"^{n}"))
+            power, below = 1, False
+        elif token.kind == "word" or (word == "a" and (measured or others)):
+            others += [] if word in _WITHOUT_MEANING else [word]
+        elif token.kind == "name" or word not in (".", ",", "*", "(", ")", "-", *("'" if measured or others else "")):
+            return None
+    return "".join(sorted(measured, key=lambda name: name[0] == "/")) or " ".join(others)
+
+
+def conflict(said: str, gold: str) -> bool:
+    """Whether two units cannot both be right: different units of measurement, or other words without one in common."""
+    if not said or not gold or said == gold:
+        return False
+    measures = [name.lstrip("/").partition("/")[0].partition("^")[0] in _NAMES for name in (said, gold)]
+    if all(measures):
+        return True
+    return not any(measures) and not {w.rstrip("s") for w in said.split()} & {w.rstrip("s") for w in gold.split()}
+
+
+def _without_powers(found: Sequence[Token]) -> Sequence[Token]:
+    return [token for i, token in enumerate(found) if not (i and found[i - 1].text in ("^", "{") and token.kind == "number")]
+
+
+def _power(found: Sequence[Token], at: int) -> tuple[int, int]:
+    """The exponent that stands at a place, and the place behind it; 1 where none does."""
+    if at < len(found) and found[at].text == "^":
+        rest = [token for token in found[at + 1 : at + 4] if token.text not in "{}"]
+        braces = 2 if at + 1 < len(found) and found[at + 1].text == "{" else 0
+        if rest and rest[0].text in ("2", "3"):
+            return int(rest[0].text), at + 2 + braces
+    return 1, at

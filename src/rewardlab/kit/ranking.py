@@ -1,0 +1,62 @@
+"""Measures of a ranking against graded relevance. An item pays once, where it first stands; ranked again, it is no hit.
+
+Definitions as in trec_eval and Järvelin and Kekäläinen 2002 (gain = grade, discount log2(1 + rank)).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+
+Grades = Mapping[str, float]
+
+
+def gains(ranked: Sequence[str], grades: Grades, k: int) -> list[float]:
+    """The grade of each of the first k, 0 for what is not relevant and for what stood there before."""
+    first = {item: i for i, item in reversed(list(enumerate(ranked)))}
+    return [grades.get(item, 0.0) if first[item] == i else 0.0 for i, item in enumerate(ranked[:k])]
+
+
+def ndcg(ranked: Sequence[str], grades: Grades, k: int) -> float:
+    ideal = _dcg(sorted(grades.values(), reverse=True)[:k])
+    return _dcg(gains(ranked, grades, k)) / ideal
+
+
+def recall(ranked: Sequence[str], grades: Grades, k: int) -> float:
+    return _hits(ranked, grades, k) / len(grades)
+
+
+def precision(ranked: Sequence[str], grades: Grades, k: int) -> float:
+    """Hits among the first k, of k, even if fewer are ranked."""
+    return _hits(ranked, grades, k) / k
+
+
+def mrr(ranked: Sequence[str], grades: Grades, k: int) -> float:
+    """1 / the rank of the first hit."""
+    return next((1 / rank for rank, gain in enumerate(gains(ranked, grades, k), 1) if gain), 0.0)
+
+
+def average_precision(ranked: Sequence[str], grades: Grades, k: int) -> float:
+    """The mean, over all that is relevant, of the precision at its rank; its mean over problems is MAP."""
+    hits, total = 0, 0.0
+    for rank, gain in enumerate(gains(ranked, grades, k), 1):
+        hits += gain > 0
+        total += hits / rank if gain else 0.0
+    return total / len(grades)
+
+
+MEASURES: dict[str, Callable[[Sequence[str], Grades, int], float]] = {
+    "ndcg": ndcg,
+    "recall": recall,
+    "precision": precision,
+    "mrr": mrr,
+    "map": average_precision,
+}
+
+
+def _hits(ranked: Sequence[str], grades: Grades, k: int) -> int:
+    return sum(gain > 0 for gain in gains(ranked, grades, k))
+
+
+def _dcg(gained: Sequence[float]) -> float:
+    return math.fsum(gain / math.log2(1 + rank) for rank, gain in enumerate(gained, 1))

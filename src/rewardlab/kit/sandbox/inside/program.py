@@ -1,0 +1,187 @@
+"""The process that holds a program. Its checker asks it to do things, one at a time; nothing that it says is trusted.
+
+Asked `{"do": "call", "on": 3, "args": ...}` it answers `{"is": value}`, `{"raised": ...}` or `{"ended": why}`; meanwhile it may ask
+the checker to call a function that it was handed: `{"call": 0, "args": ...}`. Objects that are no plain values stay here, under
+a number. A function that returns nothing, as those do that work in place, also sends back what has become of its arguments.
+"""
+
+from __future__ import annotations
+
+import atexit
+import builtins
+import json
+import os
+import random
+import sys
+import threading
+import traceback
+import types
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from .wire import Broken, Closed, Wire, contents, decode, encode, numbered
+
+MODULE = "program"
+UNARY = ("bool", "complex", "float", "int", "iter", "len", "next", "repr", "str")
+OPERATIONS: dict[str, Callable[..., Any]] = {
+    **{name: getattr(builtins, name) for name in UNARY},
+    "call": lambda what, *args, **named: what(*args, **named),
+    "get": getattr,
+    "set": setattr,
+    "item": lambda what, key: what[key],
+    "put": lambda what, key, value: what.__setitem__(key, value),
+    "drop": lambda what, key: what.__delitem__(key),
+    "isinstance": lambda what, value: isinstance(value, what),
+}
+
+
+class Program:
+    """What a checker can ask of a program."""
+
+    def __init__(self, wire: Wire, sources: list[str]):
+        self.wire, self.sources = wire, sources
+        self.module = types.ModuleType(MODULE)
+        self.objects: list[Any] = []
+        self.numbers: dict[int, int] = {}
+        self.lent: dict[int, tuple[int, Any]] = {}
+
+    def serve(self) -> None:
+        while True:
+            asked = self.wire.receive()
+            try:
+                answer = self.answer(asked)
+            except (Closed, Broken):
+                raise
+            except Exception as problem:
+                answer = {"raised": self.name_exception(problem)}
+            except BaseException as problem:
+                answer = {"ended": type(problem).__name__}
+            self.send(answer)
+
+    def send(self, answer: Any) -> None:
+        try:
+            self.wire.send(answer)
+        except ValueError as problem:
+            self.wire.send({"ended": str(problem)})
+
+    def answer(self, asked: dict[str, Any]) -> Any:
+        if asked["do"] == "load":
+            self.load()
+            return {"is": None}
+        if asked["do"] == "names":
+            there = vars(self.module)
+            return {"is": encode({name: there[name] for name in asked["names"] if name in there}, self.name_object)}
+        made: list[Any] = []
+        args, named = decode(asked["args"], self.find, made)
+        value = OPERATIONS[asked["do"]](self.objects[asked["on"]], *args, **named)
+        if value is None or asked["in_place"]:
+            seen = numbered(made)
+            answer = {"is": encode(value, self.name_object, seen)}
+            return answer | {"now": [contents(item, lambda x: encode(x, self.name_object, seen)) for item in made]}
+        return {"is": encode(value, self.name_object)}
+
+    def load(self) -> None:
+        sys.modules[MODULE] = self.module
+        for source in self.sources:
+            exec(compile(source, f"<{MODULE}>", "exec"), vars(self.module))
+
+    def name_object(self, value: Any) -> Any:
+        if id(value) in self.lent:
+            return {"c": self.lent[id(value)][0]}
+        if isinstance(value, type) and issubclass(value, BaseException):
+            return {"x": self.name_class(value)}
+        return {"o": [self.number(value), type(value).__name__]}
+
+    def number(self, value: Any) -> int:
+        if id(value) not in self.numbers:
+            self.numbers[id(value)] = len(self.objects)
+            self.objects.append(value)
+        return self.numbers[id(value)]
+
+    def name_class(self, kind: type[BaseException]) -> list[Any]:
+        """The classes of an exception that are the program's own, each with its number, and the built-in one that they extend."""
+        own: list[Any] = []
+        for base in kind.__mro__:
+            if getattr(builtins, base.__name__, None) is base:
+                return [own, base.__name__]
+            own.append([self.number(base), base.__name__])
+        return [own, "Exception"]
+
+    def name_exception(self, problem: Exception) -> list[Any]:
+        try:
+            args = encode(list(problem.args), lambda value: repr(value))
+        except Exception:
+            args = []
+        return [self.name_class(type(problem)), args]
+
+    def find(self, tag: str, content: Any) -> Any:
+        if tag == "o":
+            return self.objects[content]
+        if tag == "k":
+            return getattr(builtins, content)
+        lent = self.walk(content) if tag == "w" else self.borrow(content)
+        self.lent[id(lent)] = content, lent
+        return lent
+
+    def borrow(self, number: int) -> Callable[..., Any]:
+        """A function of the checker's: calling it asks the checker to."""
+
+        def lent(*args: Any, **named: Any) -> Any:
+            self.send({"call": number, "args": encode([list(args), named], self.name_object)})
+            while True:
+                said = self.wire.receive()
+                if "do" not in said:
+                    break
+                self.send(self.answer(said))
+            if "raised" in said:
+                raise getattr(builtins, said["raised"][0])(*said["raised"][1])
+            return decode(said["is"], self.find)
+
+        return lent
+
+    def walk(self, number: int) -> Iterator[Any]:
+        step = self.borrow(number)
+        while True:
+            try:
+                yield step()
+            except StopIteration:
+                return
+
+
+def serve(source: int, wire: int) -> None:
+    """Keep a program, and do what is asked, until nobody is there to ask."""
+    random.seed(0)
+    try:
+        Program(Wire(wire), _read(source)).serve()
+    except (Closed, Broken):
+        os._exit(0)
+
+
+def play(source: int) -> None:
+    """Run a program from its beginning to its end, as Python does."""
+    random.seed(0)
+    sys.stdin, sys.stdout, sys.stderr = (os.fdopen(i, mode, encoding="utf-8", errors="replace") for i, mode in enumerate("rww"))
+    module = sys.modules["__main__"] = types.ModuleType("__main__")
+    code = 0
+    try:
+        for text in _read(source):
+            exec(compile(text, f"<{MODULE}>", "exec"), vars(module))
+        threading._shutdown()  # type: ignore[attr-defined]
+        atexit._run_exitfuncs()
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else int(end.code is not None)
+    except BaseException as problem:
+        # from the program's own first line
+        traceback.print_exception(problem.with_traceback(problem.__traceback__ and problem.__traceback__.tb_next))
+        code = 1
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except Exception:
+            code = code or 1
+    os._exit(code & 0xFF)
+
+
+def _read(source: int) -> list[str]:
+    with open(source, "rb") as file:
+        return json.loads(file.read())

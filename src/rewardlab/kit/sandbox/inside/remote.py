@@ -1,0 +1,203 @@
+"""The checker's side of the wire: what a program's functions and objects look like to its tests.
+
+A `Remote` can be called, read, changed and walked through; each of this asks the program's process. It is never compared with
+anything, and no operator with a second value works on it: the program would hear what is expected of it, and could say yes.
+"""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import types
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from .wire import Broken, Closed, Wire, become, decode, encode
+
+FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, functools.partial, type)
+SAFE_ERRORS = {name: kind for name, kind in vars(builtins).items() if isinstance(kind, type) and issubclass(kind, Exception)}
+BUILT_IN: dict[Any, str] = {kind: name for name, kind in vars(builtins).items() if isinstance(kind, type)}
+
+
+class Ended(BaseException):
+    """The program is no more, or breaks the rules: no test can go on, and none may catch this."""
+
+
+class Opaque(TypeError):
+    """A test asks of a program's own object what only a plain value can tell."""
+
+
+class Unusable(Exception):
+    """The tests do what cannot be done from outside the program's process."""
+
+
+class Link:
+    """A program, as its checker sees it. in_place: changes to arguments count also where something is returned."""
+
+    def __init__(self, wire: Wire, in_place: bool):
+        self.wire, self.in_place = wire, in_place
+        self.lost = ""
+        self.lent: list[Callable[..., Any]] = []
+        self.remotes: dict[int, Remote] = {}
+        self.classes: dict[int, type[Exception]] = {}
+
+    def load(self) -> None:
+        self.ask({"do": "load"}, [])
+
+    def names(self, names: list[str]) -> dict[str, Any]:
+        found = self.ask({"do": "names", "names": names}, [])
+        if type(found) is not dict or not set(found) <= set(names):
+            self.end("broke the rules")
+        return found
+
+    def do(self, operation: str, on: Remote, *args: Any, **named: Any) -> Any:
+        seen: dict[int, tuple[int, Any]] = {}
+        handed = encode([list(args), named], self.name, seen)
+        asked = {"do": operation, "on": _number(on), "args": handed, "in_place": self.in_place}
+        return self.ask(asked, [value for _, value in seen.values()])
+
+    def ask(self, asked: dict[str, Any], made: list[Any]) -> Any:
+        """made: the mutable values that are handed over, by number."""
+        try:
+            self.wire.send(asked)
+            while "call" in (said := self.hear()):
+                self.wire.send(self.call(said))
+            return self.understand(said, made)
+        except Closed:
+            self.end("ended before its tests did")
+        except Broken as problem:
+            self.end(f"sent {problem}")
+
+    def hear(self) -> dict[str, Any]:
+        said = self.wire.receive()
+        if type(said) is not dict:
+            raise Broken("what is no answer")
+        return said
+
+    def understand(self, said: dict[str, Any], made: list[Any]) -> Any:
+        if "ended" in said:
+            self.end(f"ended with {str(said['ended'])[:80]}")
+        if "raised" in said:
+            raise self.exception(said["raised"])
+        if "is" not in said:
+            raise Broken("what is no answer")
+        if "now" not in said or not made:
+            return decode(said["is"], self.find)
+        value = decode(said["is"], self.find, known := list(made))
+        self.change(made, said["now"], known)
+        return value
+
+    def change(self, values: list[Any], contents: Any, made: list[Any]) -> None:
+        try:
+            for value, content in zip(values, contents, strict=True):
+                become(value, content, lambda data: decode(data, self.find, made))
+        except (TypeError, ValueError):
+            raise Broken("what is no answer") from None
+
+    def call(self, said: dict[str, Any]) -> dict[str, Any]:
+        """Call a function of the tests' own for the program, one that it was handed."""
+        number = said["call"]
+        if type(number) is not int or not 0 <= number < len(self.lent):
+            raise Broken("a call of what it was not handed")
+        both = decode(said.get("args"), self.find)
+        if type(both) is not list or [type(part) for part in both] != [list, dict]:
+            raise Broken("a call without arguments")
+        try:
+            return {"is": encode(self.lent[number](*both[0], **both[1]), self.name)}
+        except Exception as problem:
+            kind = next(name for name in (base.__name__ for base in type(problem).__mro__) if name in SAFE_ERRORS)
+            return {"raised": [kind, [str(arg) for arg in problem.args]]}
+
+    def name(self, value: Any) -> Any:
+        if type(value) is Remote:
+            return {"o": _number(value)}
+        if isinstance(value, type) and value in BUILT_IN:
+            return {"k": BUILT_IN[value]}
+        if isinstance(value, FUNCTIONS) and value is not Remote:
+            return {"c": self.lend(value)}
+        if isinstance(value, Iterator):
+            return {"w": self.lend(functools.partial(next, value))}
+        raise Unusable(f"the tests hand over an object of {type(value).__name__}: only plain values, functions and iterators cross")
+
+    def lend(self, function: Callable[..., Any]) -> int:
+        self.lent.append(function)
+        return len(self.lent) - 1
+
+    def find(self, tag: str, content: Any) -> Any:
+        if tag == "o":
+            number, kind = content
+            if type(number) is not int or type(kind) is not str:
+                raise ValueError(content)
+            return self.remotes.setdefault(number, Remote(self, number, kind))
+        if tag == "x":
+            return self.exception_class(content)
+        if tag == "c" and type(content) is int and 0 <= content < len(self.lent):
+            return self.lent[content]
+        raise ValueError(tag)
+
+    def exception(self, said: Any) -> Exception:
+        try:
+            kind, args = self.exception_class(said[0]), decode(said[1], self.find)
+        except (TypeError, ValueError, KeyError, IndexError):
+            raise Broken("an exception that is none") from None
+        try:
+            problem = kind(*args)
+        except Exception:
+            problem = Exception(f"{kind.__name__}: {args}")
+        problem.is_of_program = True  # type: ignore[attr-defined]
+        return problem
+
+    def exception_class(self, said: Any) -> type[Exception]:
+        """A class of this process that stands for one of the program's: its own ones by number, the built-in one by name."""
+        own, name = said
+        kind: type[Exception] = SAFE_ERRORS.get(name, Exception)
+        for number, title in reversed(own):
+            kind = self.classes.setdefault(int(number), type(str(title), (kind,), {}))
+        return kind
+
+    def end(self, why: str) -> Any:
+        self.lost = f"the program {why}"
+        raise Ended(self.lost)
+
+
+def _number(remote: Remote) -> int:
+    return object.__getattribute__(remote, "_number")
+
+
+def _asks(operation: str) -> Callable[..., Any]:
+    def ask(remote: Remote, *args: Any, **named: Any) -> Any:
+        return object.__getattribute__(remote, "_link").do(operation, remote, *args, **named)
+
+    return ask
+
+
+def _refuses(symbol: str) -> Callable[..., Any]:
+    def refuse(remote: Remote, *_: Any) -> Any:
+        kind = object.__getattribute__(remote, "_kind")
+        raise Opaque(f"an object of the program's own ({kind}) says nothing to {symbol}: only plain values are compared")
+
+    return refuse
+
+
+class Remote:
+    """A function, class or object of the program's own."""
+
+    __slots__ = ("_kind", "_link", "_number")
+
+    def __init__(self, link: Link, number: int, kind: str):
+        for name, value in (("_link", link), ("_number", number), ("_kind", kind)):
+            object.__setattr__(self, name, value)
+
+    __call__, __getattr__, __setattr__ = _asks("call"), _asks("get"), _asks("set")
+    __getitem__, __setitem__, __delitem__ = _asks("item"), _asks("put"), _asks("drop")
+    __iter__, __next__, __len__ = _asks("iter"), _asks("next"), _asks("len")
+    __bool__, __int__, __float__, __complex__ = _asks("bool"), _asks("int"), _asks("float"), _asks("complex")
+    __str__, __repr__, __instancecheck__ = _asks("str"), _asks("repr"), _asks("isinstance")
+    __hash__ = object.__hash__
+
+
+for _name in ("eq", "ne", "lt", "le", "gt", "ge", "contains"):
+    setattr(Remote, f"__{_name}__", _refuses(_name))
+for _name in ("add", "sub", "mul", "matmul", "truediv", "floordiv", "mod", "divmod", "pow", "lshift", "rshift", "and", "or", "xor"):
+    for _side in ("", "r"):
+        setattr(Remote, f"__{_side}{_name}__", _refuses(_name))

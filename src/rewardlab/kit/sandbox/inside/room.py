@@ -1,0 +1,243 @@
+"""The room a lane lives in, and the cell that each program gets within it.
+
+A lane enters user, mount, network, IPC and host-name namespaces once: a root of read-only mounts that holds Python's library,
+shared libraries and three devices, and a network without even a loopback. Nothing can survive there, as nothing there can be
+written, and what could be left behind in a kernel (sockets, shared memory, keys, message queues) is refused by `calls`. Every
+program gets process and mount namespaces of its own, with an empty folder in memory; they die with its first process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import importlib
+import os
+import resource
+import socket
+import sys
+import sysconfig
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from . import calls, kernel
+
+FOLDER = "/tmp"
+"""The working folder of a program, as the program sees it."""
+LIBRARIES = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/share/zoneinfo")
+DEVICES = ("null", "zero", "urandom")
+PROGRAM, CHECKER = 1, 2
+"""User ids within the room, where there may be several. 0 is the lane's."""
+FILES_IN_FOLDER = 1024
+_FIRST_IDS = (2_000_000_000, 65_533)
+_SAFE = kernel.NO_SUID | kernel.NO_DEVICES
+
+
+class Missing(Exception):
+    """What this machine lacks, as a sentence."""
+
+
+@contextlib.contextmanager
+def step(name: str, hint: str = "") -> Iterator[None]:
+    try:
+        yield
+    except OSError as problem:
+        raise Missing(f"cannot {name}: {problem.strerror or problem}{hint and f' ({hint})'}") from None
+
+
+def enter() -> bool:
+    """Take this process into the room. Says whether programs get user ids of their own there."""
+    if not sys.platform.startswith("linux") or kernel.machine not in calls.MACHINES:
+        raise Missing(f"the sandbox needs Linux on {' or '.join(calls.MACHINES)}, this is {sys.platform} on {kernel.machine}")
+    several = _enter_user_namespace()
+    with step("make mount, network, IPC and host-name namespaces", "a security module may forbid it, such as AppArmor on Ubuntu"):
+        kernel.unshare(kernel.NEW_MOUNTS | kernel.NEW_NET | kernel.NEW_IPC | kernel.NEW_HOST)
+        kernel.set_host_name("sandbox")
+    with step("build a root of read-only mounts", "mount_setattr needs Linux 5.12"):
+        _build_root(_shown())
+    kernel.gain_no_privileges()
+    filter_of_calls()
+    return several
+
+
+def _enter_user_namespace() -> bool:
+    user, group = os.geteuid(), os.getegid()
+    first = _spare_ids()
+    ids = {"uid_map": f"0 {user} 1\n", "gid_map": f"0 {group} 1\n"}
+    if first is not None:
+        ids = {name: line + f"{PROGRAM} {first} 2\n" for name, line in ids.items()}
+    wake_read, wake = os.pipe()
+    # ids are given from outside: a process that has entered has no power over those it left
+    helper = os.fork()
+    if helper == 0:
+        os.close(wake)
+        os.read(wake_read, 1)
+        os._exit(_give_ids(os.getppid(), ids, several=first is not None))
+    with step("make a user namespace", "see /proc/sys/user/max_user_namespaces, kernel.unprivileged_userns_clone"):
+        try:
+            kernel.unshare(kernel.NEW_USER)
+        finally:
+            os.close(wake)
+            os.close(wake_read)
+            refused = os.waitpid(helper, 0)[1]
+    if refused:
+        raise Missing("cannot set the user ids of a user namespace (see /proc/sys/kernel/apparmor_restrict_unprivileged_userns)")
+    return first is not None
+
+
+def _give_ids(process: int, ids: Mapping[str, str], several: bool) -> int:
+    try:
+        if not several:
+            _write(f"/proc/{process}/setgroups", "deny")
+        for name, lines in ids.items():
+            _write(f"/proc/{process}/{name}", lines)
+    except OSError:
+        return 1
+    return 0
+
+
+def _spare_ids() -> int | None:
+    """The first of two ids that nobody has, if this process may give them; root's programs must not be root's."""
+    if os.geteuid() != 0:
+        return None
+    with open("/proc/self/uid_map") as users, open("/proc/self/gid_map") as groups:
+        ranges = [[(int(a), int(a) + int(n)) for a, _, n in map(str.split, file)] for file in (users, groups)]
+    fits = (first for first in _FIRST_IDS if all(any(a <= first and first + 2 <= b for a, b in given) for given in ranges))
+    return next(fits, None)
+
+
+def _build_root(shown: Sequence[tuple[str, str, str]]) -> None:
+    """Two tmpfs: one to reach the host's folders from, the other to become the root; then the host is let go."""
+    kernel.mount("none", "/", "", kernel.RECURSIVE | kernel.PRIVATE)
+    kernel.mount("tmpfs", "/tmp", "tmpfs", _SAFE, "mode=0755")
+    os.mkdir("/tmp/host")
+    kernel.pivot_root("/tmp", "/tmp/host")
+    os.mkdir("/room")
+    kernel.mount("tmpfs", "/room", "tmpfs", _SAFE, "mode=0755")
+    for path, link, real in shown:
+        _show(path, link, real)
+    for folder in _packages():
+        if os.path.isdir("/room" + folder):
+            kernel.mount("tmpfs", "/room" + folder, "tmpfs", _SAFE, "mode=0755,size=4k")
+    os.makedirs("/room" + FOLDER, exist_ok=True)
+    os.mkdir("/room/dev")
+    kernel.read_only("/room", kernel.READ_ONLY | _SAFE)
+    kernel.mount("tmpfs", "/room/dev", "tmpfs", kernel.NO_SUID, "mode=0755,size=4k")
+    for name in DEVICES:
+        _write(f"/room/dev/{name}", "")
+        kernel.mount(f"/host/dev/{name}", f"/room/dev/{name}", "", kernel.BIND)
+    kernel.read_only("/room/dev", kernel.READ_ONLY | kernel.NO_SUID)
+    os.chdir("/room")
+    kernel.pivot_root(".", ".")
+    kernel.unmount(".")
+    os.chdir("/")
+
+
+def _shown() -> list[tuple[str, str, str]]:
+    """What Python needs of the host's files: folders, what they link to (or ""), where they really are; none lies in another."""
+    python = [os.path.join(prefix, sys.platlibdir) for prefix in (sys.base_prefix, sys.base_exec_prefix)]
+    library = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib")]
+    there = sorted({path for path in (*LIBRARIES, *python, *library) if os.path.isdir(path)})
+    outermost = [path for path in there if not any(path.startswith(other + "/") for other in there)]
+    return [(path, os.readlink(path) if os.path.islink(path) else "", os.path.realpath(path)) for path in outermost]
+
+
+def _show(path: str, link: str, real: str) -> None:
+    os.makedirs("/room" + os.path.dirname(path), exist_ok=True)
+    if link:
+        os.symlink(link, "/room" + path)
+        return
+    os.mkdir("/room" + path)
+    kernel.mount("/host" + real, "/room" + path, "", kernel.BIND | kernel.RECURSIVE)
+
+
+def _packages() -> list[str]:
+    """Folders of installed packages, which may lead to projects: they are covered."""
+    library = os.path.dirname(sysconfig.get_path("stdlib"))
+    kinds = ("site-packages", "dist-packages")
+    return [os.path.join(folder, kind) for folder in (sysconfig.get_path("stdlib"), f"{library}/python3") for kind in kinds]
+
+
+def _outermost(paths: Sequence[str]) -> list[str]:
+    """Real folders and the links that lead to them, without those that lie in others."""
+    there = sorted({path for path in paths if os.path.isdir("/host" + os.path.realpath(path)) or os.path.islink("/host" + path)})
+    return [path for path in there if not any(path.startswith(other + "/") for other in there)]
+
+
+def _write(path: str, text: str) -> None:
+    with open(path, "w") as file:
+        file.write(text)
+
+
+# ---- the cell of one program -----------------------------------------------------------------------------------------
+
+
+def confine(user: int, limits: Mapping[str, float], alone: bool) -> None:
+    """Shut this process, the first of its namespaces, into its cell. What runs in it next may be hostile.
+
+    alone: user ids are its own.  limits: as in `kit.sandbox.Limits`.
+    """
+    owner = user if alone else 0
+    space = f"size={int(limits['folder'])},nr_inodes={FILES_IN_FOLDER},mode=0700,uid={owner},gid={owner}"
+    kernel.mount("tmpfs", FOLDER, "tmpfs", _SAFE | kernel.NO_EXEC, space)
+    os.chdir(FOLDER)
+    # where ids are shared, the lane and the checker count too
+    limit(limits, others=0 if alone else 2)
+    if alone:
+        os.setgroups([])
+        os.setresgid(owner, owner, owner)
+        os.setresuid(owner, owner, owner)
+    kernel.drop_capabilities()
+    kernel.die_with_parent()
+    kernel.filter_calls(filter_of_calls())
+
+
+@functools.cache
+def filter_of_calls() -> kernel.Filter:
+    """Made once, by the lane."""
+    return kernel.Filter(calls.program(kernel.machine))
+
+
+def limit(limits: Mapping[str, float], others: int | None) -> None:
+    """others: processes that count as this one's; None: too many for a limit."""
+    amounts = {
+        "AS": limits["memory"], "CPU": limits["cpu_seconds"], "NOFILE": limits["files"],
+        "FSIZE": max(limits["folder"], limits["output"]), "CORE": 0, "MEMLOCK": 0, "MSGQUEUE": 0, "NICE": 0, "RTPRIO": 0,
+    }  # fmt: skip
+    if others is not None:
+        amounts["NPROC"] = limits["processes"] + others
+    for name, amount in amounts.items():
+        which = getattr(resource, f"RLIMIT_{name}", None)
+        if which is not None:
+            most = resource.getrlimit(which)[1]
+            value = int(amount) if most == resource.RLIM_INFINITY else min(int(amount), most)
+            resource.setrlimit(which, (value, value))
+
+
+def probe() -> None:
+    """In a cell: the process ends well if all that the cell must keep from a program is kept from it."""
+    kept: dict[str, Callable[[], object]] = {
+        "start more processes than it may": os.fork,
+        "open a socket": socket.socket,
+        "write outside of its folder": lambda: os.open("/found", os.O_CREAT | os.O_WRONLY),
+        "mount": lambda: kernel.mount("tmpfs", FOLDER, "tmpfs"),
+        "see other processes": lambda: os.stat("/proc/self"),
+        "see /etc": lambda: os.stat("/etc"),
+    }
+    needed: dict[str, Callable[[], object]] = {
+        "import from Python's library": lambda: importlib.import_module("colorsys"),
+        "write": lambda: _write("file", ""),
+    }
+    allowed = [name for name, act in kept.items() if _works(act)]
+    refused = [name for name, act in needed.items() if not _works(act)]
+    said = [f"a program in the sandbox could {name}" for name in allowed] + [f"it could not {name}" for name in refused]
+    os.write(1, "; ".join(said).encode())
+    os._exit(0)
+
+
+def _works(act: Callable[[], object]) -> bool:
+    try:
+        child = act()
+    except (OSError, ImportError):
+        return False
+    if child == 0 and act is os.fork:
+        os._exit(0)
+    return True

@@ -1,0 +1,206 @@
+"""Values on their way between a program and its checker.
+
+Only plain built-in values cross: None, bool, int, float, complex, str, bytes, bytearray, range, list, tuple, dict, set, frozenset.
+They arrive as exactly these types, with the same contents, shared parts and cycles. What cannot cross is for `foreign` to name,
+and for `known` to find by its name on the other side. Text is JSON, behind its length in four bytes: reading it runs no code.
+
+    [1, 2]  [[1, 2]]      (1, 2)  {"t": [1, 2]}       {1: 2}  {"d": [[1, 2]]}      a list seen before  {"r": 0}
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+from collections.abc import Callable
+from typing import Any
+
+LONGEST = 1 << 25
+"""Bytes of a message."""
+_SMALL = 1 << 63
+_MUTABLE = (list, dict, set, bytearray)
+Seen = dict[int, tuple[int, Any]]
+"""Mutable values by id(), with their numbers; held here, or their ids would be given to others."""
+_BASES = (int, float, complex, str, bytes, bytearray, list, tuple, dict, set, frozenset)
+
+
+class Broken(Exception):
+    """The other side said what nobody says who keeps to the rules."""
+
+
+class Closed(Exception):
+    """The other side is no more."""
+
+
+class Wire:
+    """Messages over a descriptor."""
+
+    def __init__(self, descriptor: int):
+        self.descriptor = descriptor
+
+    def send(self, message: Any) -> None:
+        data = json.dumps(message).encode()
+        if len(data) > LONGEST:
+            raise ValueError(f"a value of over {LONGEST >> 20} MiB cannot cross")
+        left = memoryview(struct.pack("<I", len(data)) + data)
+        while left:
+            try:
+                left = left[os.write(self.descriptor, left) :]
+            except OSError:
+                raise Closed from None
+
+    def receive(self) -> Any:
+        (length,) = struct.unpack("<I", self._read(4))
+        if length > LONGEST:
+            raise Broken(f"a message of over {LONGEST >> 20} MiB")
+        try:
+            return json.loads(self._read(length))
+        except (ValueError, RecursionError):
+            raise Broken("a message that cannot be read") from None
+
+    def _read(self, length: int) -> bytes:
+        parts = []
+        while length:
+            try:
+                part = os.read(self.descriptor, min(length, 1 << 20))
+            except OSError:
+                part = b""
+            if not part:
+                raise Closed
+            parts.append(part)
+            length -= len(part)
+        return b"".join(parts)
+
+
+def encode(value: Any, foreign: Callable[[Any], Any], seen: Seen | None = None) -> Any:
+    """A value as JSON. seen: the mutable values that crossed before, which grows; they cross as their numbers."""
+    return _Encoder(foreign, {} if seen is None else seen)(value)
+
+
+def numbered(values: list[Any]) -> Seen:
+    return {id(value): (number, value) for number, value in enumerate(values)}
+
+
+class _Encoder:
+    def __init__(self, foreign: Callable[[Any], Any], seen: Seen):
+        self.foreign, self.seen = foreign, seen
+
+    def __call__(self, value: Any) -> Any:
+        kind = type(value)
+        if value is None or kind is bool or kind is float:
+            return value
+        if kind is int:
+            return value if -_SMALL < value < _SMALL else {"i": hex(value)}
+        if kind is str:
+            return value if value.isascii() or _is_text(value) else {"s": value.encode("utf-8", "surrogatepass").hex()}
+        if kind in _MUTABLE:
+            if id(value) in self.seen:
+                return {"r": self.seen[id(value)][0]}
+            self.seen[id(value)] = len(self.seen), value
+        return self.parts(kind, value)
+
+    def parts(self, kind: type, value: Any) -> Any:
+        if kind is list:
+            return [self(item) for item in value]
+        if kind is dict:
+            return {"d": [[self(key), self(item)] for key, item in value.items()]}
+        if kind in _SEVERAL:
+            return {_SEVERAL[kind]: [self(item) for item in value]}
+        if kind is bytes or kind is bytearray:
+            return {"b" if kind is bytes else "y": value.hex()}
+        if kind is complex:
+            return {"z": [value.real, value.imag]}
+        if kind is range:
+            return {"g": [self(value.start), self(value.stop), self(value.step)]}
+        base = next((base for base in _BASES if issubclass(kind, base)), None)
+        return self.foreign(value) if base is None else self(_AS_BASE[base](value))
+
+
+_SEVERAL: dict[type, str] = {tuple: "t", set: "e", frozenset: "f"}
+_AS_BASE: dict[type, Callable[[Any], Any]] = {
+    int: int.__int__, float: float.__float__, complex: lambda z: complex(z.real, z.imag), str: str.__str__,
+    bytes: lambda b: bytes(memoryview(b)), bytearray: lambda b: bytearray(memoryview(b)), list: lambda x: list(list.__iter__(x)),
+    tuple: lambda x: tuple(tuple.__iter__(x)), dict: lambda x: dict(dict.items(x)), set: lambda x: set(set.__iter__(x)),
+    frozenset: lambda x: frozenset(frozenset.__iter__(x)),
+}  # fmt: skip
+"""An object of a subclass (a Counter, a named tuple, a member of an IntEnum) crosses as what it is at bottom."""
+
+
+def _is_text(value: str) -> bool:
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def decode(data: Any, known: Callable[[str, Any], Any], made: list[Any] | None = None) -> Any:
+    """The value that JSON stands for. made: mutable values by number, which grows. Raises Broken on anything else."""
+    try:
+        return _Decoder(known, [] if made is None else made)(data)
+    except (TypeError, ValueError, KeyError, IndexError, RecursionError, AttributeError, OverflowError):
+        raise Broken("no value") from None
+
+
+class _Decoder:
+    def __init__(self, known: Callable[[str, Any], Any], made: list[Any]):
+        self.known, self.made = known, made
+
+    def __call__(self, data: Any) -> Any:
+        if type(data) is list:
+            return self.fill([], list.extend, data)
+        if type(data) is not dict:
+            return data
+        ((tag, content),) = data.items()
+        read = _READ.get(tag)
+        return read(self, content) if read else self.known(tag, content)
+
+    def fill(self, value: Any, add: Callable[[Any, Any], Any], items: list[Any]) -> Any:
+        self.made.append(value)
+        add(value, [self(item) for item in items])
+        return value
+
+    def pairs(self, items: list[Any]) -> Any:
+        value: dict[Any, Any] = {}
+        self.made.append(value)
+        for key, item in items:
+            # in this order, as they were numbered
+            decoded = self(key)
+            value[decoded] = self(item)
+        return value
+
+    def bytearray(self, content: str) -> bytearray:
+        self.made.append(bytearray.fromhex(content))
+        return self.made[-1]
+
+    def earlier(self, number: int) -> Any:
+        if type(number) is not int or number < 0:
+            raise ValueError(number)
+        return self.made[number]
+
+
+_READ: dict[str, Callable[[_Decoder, Any], Any]] = {
+    "i": lambda d, x: int(x, 16), "s": lambda d, x: bytes.fromhex(x).decode("utf-8", "surrogatepass"),
+    "b": lambda d, x: bytes.fromhex(x), "y": _Decoder.bytearray, "z": lambda d, x: complex(float(x[0]), float(x[1])),
+    "g": lambda d, x: range(*(d(part) for part in x)),
+    "t": lambda d, x: tuple([d(item) for item in x]), "f": lambda d, x: frozenset([d(item) for item in x]),
+    "e": lambda d, x: d.fill(set(), set.update, x), "d": _Decoder.pairs, "r": _Decoder.earlier,
+}  # fmt: skip
+
+
+def contents(value: Any, encoder: Callable[[Any], Any]) -> Any:
+    """What is in a mutable value, so that another one can be made equal to it by `become`."""
+    if type(value) is dict:
+        return [[encoder(key), encoder(item)] for key, item in value.items()]
+    return value.hex() if type(value) is bytearray else [encoder(item) for item in value]
+
+
+def become(value: Any, content: Any, decoder: Callable[[Any], Any]) -> None:
+    """Replace what is in a mutable value."""
+    new: Any
+    if type(value) is dict:
+        new = [(decoder(key), decoder(item)) for key, item in content]
+    else:
+        new = bytearray.fromhex(content) if type(value) is bytearray else [decoder(item) for item in content]
+    value.clear()
+    (value.extend if type(value) in (list, bytearray) else value.update)(new)

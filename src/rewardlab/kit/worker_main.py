@@ -1,0 +1,45 @@
+"""What a process of `kit/workers.py` runs: calls arrive as lines of JSON, and are answered one by one. A script, no module."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import resource
+import signal
+import sys
+from typing import Any
+
+
+def main(function: str, seconds: str, memory: str, core: str) -> None:
+    if core:
+        os.sched_setaffinity(0, {int(core)})
+    answers = os.fdopen(os.dup(1), "wb", buffering=0)
+    # what libraries print must not be taken for an answer
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    sys.set_int_max_str_digits(20_000)
+    module, _, name = function.partition(":")
+    try:
+        call = getattr(importlib.import_module(module), name)
+    except Exception as problem:
+        answers.write(f"{type(problem).__name__}: {problem}".replace("\n", " ").encode() + b"\n")
+        return
+    resource.setrlimit(resource.RLIMIT_AS, (int(memory), int(memory)))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    answers.write(b"ready\n")
+    for line in sys.stdin.buffer:
+        # the caller ends what takes too long; this alarm is for a caller that is no more
+        signal.setitimer(signal.ITIMER_REAL, 2 * float(seconds) + 10)
+        answers.write(json.dumps(answer(call, json.loads(line))).encode() + b"\n")
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def answer(call: Any, arguments: list[Any]) -> dict[str, Any]:
+    try:
+        return {"is": call(*arguments)}
+    except (Exception, RecursionError, MemoryError) as problem:
+        return {"error": f"{type(problem).__name__}: {' '.join(str(problem).split())[:300]}"}
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,174 @@
+"""Operators on rewards: bounds, thresholds, schedules, statistics, orders, constraints. See docs/REWARDS.md."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable
+from typing import Any
+
+from rewardlab.core import RewardlabError, Run, operator
+
+AGGREGATES: dict[str, Callable[[list[float]], float]] = {
+    "sum": math.fsum,
+    "mean": statistics.fmean,
+    "min": min,
+    "max": max,
+    "last": lambda rewards: rewards[-1],
+    "product": math.prod,
+}
+
+
+@operator
+def minimum(*values: float) -> float:
+    """The least of several rewards."""
+    return min(values)
+
+
+@operator
+def maximum(*values: float) -> float:
+    """The greatest of several rewards."""
+    return max(values)
+
+
+@operator(steps=True)
+def clip(x: float, *, low: float | None = None, high: float | None = None) -> float:
+    """No less than `low` and no more than `high`; of step rewards, each."""
+    if low is not None and high is not None and low > high:
+        raise RewardlabError(f"clip: low={low:g} is above high={high:g}")
+    x = x if low is None else max(low, x)
+    return x if high is None else min(high, x)
+
+
+@operator(steps=True)
+def threshold(x: float, *, at: float, soft: float = 0.0) -> float:
+    """1 from `at` on, 0 below it; of step rewards, each.  soft > 0: sigmoid((x - at) / soft), which is 1/2 at `at`."""
+    if soft < 0:
+        raise RewardlabError(f"threshold: soft={soft:g} is a width and cannot be negative")
+    if soft == 0:
+        return float(x >= at)
+    z = (x - at) / soft
+    # of a negative number alone, so that exp never overflows
+    tail = math.exp(-abs(z))
+    return 1 / (1 + tail) if z >= 0 else tail / (1 + tail)
+
+
+@operator(over="trajectory", steps=True)
+def aggregate(rewards: list[float], *, by: str = "sum") -> float:
+    """One number for a rollout whose steps are rewarded: sum, mean, min, max, last or product of its rewards, outcome included."""
+    if by not in AGGREGATES:
+        raise RewardlabError(f"aggregate: by must be {', '.join(AGGREGATES)}, not {by!r}")
+    return AGGREGATES[by](rewards)
+
+
+@operator(over="weights")
+def scheduled(
+    rewards: list[float], run: Run | None, *, start: float = 0.0, end: float = 1.0, shape: str = "linear",
+    since: float = 0.0, until: float = 1.0,
+) -> list[float]:  # fmt: skip
+    """A weight that goes from `start` to `end` while the run's progress goes from `since` to `until`.
+
+    linear, cosine (slow at both ends), exponential (both ends above 0), or step (`start` before `until`, `end` from then on).
+    Without a run it is `start`.
+    """
+    progress = run.progress if run is not None else 0.0
+    if not 0 <= since < until:
+        raise RewardlabError(f"scheduled: since={since:g} must come before until={until:g}")
+    p = min(1.0, max(0.0, (progress - since) / (until - since)))
+    if shape == "exponential" and min(start, end) > 0:
+        return [start ** (1 - p) * end**p]
+    moved = {"linear": p, "cosine": (1 - math.cos(math.pi * p)) / 2, "step": float(p >= 1)}
+    if shape not in moved:
+        raise RewardlabError(f"scheduled: shape {shape!r} must be linear, cosine, step, or exponential between ends above 0")
+    return [start + (end - start) * moved[shape]]
+
+
+@operator(over="groups", steps=True)
+def normalised(
+    groups: list[list[float]], memory: dict[str, Any], *, within: str = "group", eps: float = 1e-4, decay: float = 1.0
+) -> list[list[float]]:
+    """(x - mean) / (std + eps), std unbiased, over the rewards of the group; of step rewards, each counts as one.
+
+    within="running": over the rewards of this step and all before it, those of the last step but k weighing decay^k. They are
+    kept in the run, of all processes; without a run they are the groups at hand.
+    """
+    if within not in ("group", "running"):
+        raise RewardlabError(f"normalised: within must be 'group' or 'running', not {within!r}")
+    if within == "group":
+        return [_standardised(group, *_moments(group), eps) for group in groups]
+    kept = memory.get("count", 0.0) * decay, memory.get("mean", 0.0), memory.get("square", 0.0) * decay
+    seen = _merged(kept, _moments([x for group in groups for x in group]))
+    memory |= dict(zip(("count", "mean", "square"), seen, strict=True))
+    return [_standardised(group, *seen, eps) for group in groups]
+
+
+def _moments(values: list[float]) -> tuple[float, float, float]:
+    """Count, mean, and sum of squared distances from the mean."""
+    mean = statistics.fmean(values) if values else 0.0
+    return float(len(values)), mean, math.fsum((x - mean) * (x - mean) for x in values)
+
+
+def _merged(a: tuple[float, float, float], b: tuple[float, float, float]) -> tuple[float, float, float]:
+    """The moments of two samples together. Chan, Golub & LeVeque 1983"""
+    count, gap = a[0] + b[0], b[1] - a[1]
+    if not count:
+        return a
+    return count, a[1] + gap * b[0] / count, a[2] + b[2] + gap * gap * a[0] * b[0] / count
+
+
+def _standardised(values: list[float], count: float, mean: float, square: float, eps: float) -> list[float]:
+    std = math.sqrt(square / max(1.0, count - 1))
+    return [(x - mean) / (std + eps) for x in values]
+
+
+@operator(over="group")
+def lexicographic(*columns: list[float]) -> list[float]:
+    """The share of the group's other rollouts that it beats, ties counting half: by the first reward, where equal by the next ...
+
+    So no amount of a later reward outweighs an earlier one. A rollout without others gets 1/2.
+    """
+    rows = list(zip(*columns, strict=True))
+    if len(rows) == 1:
+        return [0.5]
+    order = sorted(rows)
+    # those below, and half of the others level with it
+    return [(bisect_left(order, row) + bisect_right(order, row) - 1) / 2 / (len(rows) - 1) for row in rows]
+
+
+@operator(over="group")
+def rank(values: list[float]) -> list[float]:
+    """The share of the group's other rollouts that it beats, ties counting half. A rollout without others gets 1/2."""
+    return lexicographic.function(values)
+
+
+@operator(over="group")
+def share(values: list[float]) -> list[float]:
+    """The share of all that the group earned; 0 where it earned nothing. Negative rewards cannot be shared out."""
+    if min(values) < 0:
+        raise RewardlabError(f"share: a reward of {min(values):g} cannot be shared out; clip(..., low=0) bounds it")
+    whole = math.fsum(values)
+    return [x / whole if whole else 0.0 for x in values]
+
+
+@operator(over="group")
+def distance_to_best(values: list[float]) -> list[float]:
+    """How far below the best of the group: 0 for the best, else negative."""
+    return [x - max(values) for x in values]
+
+
+@operator(over="weights")
+def constrained(
+    rewards: list[float], costs: list[float], memory: dict[str, Any], *, limit: float, lr: float = 0.1, start: float = 0.0
+) -> list[float | None]:
+    """reward - multiplier * cost, the multiplier rising while the mean cost of a step is above `limit`, and falling below it.
+
+    multiplier <- max(0, multiplier + lr * (mean cost - limit)), before this step is paid: dual ascent on the Lagrangian of
+    "the highest reward at a mean cost of `limit`". Its constant, multiplier * limit, moves no gradient and is left out. The
+    multiplier is kept in the run; without one, it is a step away from `start`.  Altman 1999; Ray, Achiam & Amodei 2019
+    """
+    multiplier = memory.get("multiplier", start)
+    if costs:
+        multiplier = max(0.0, multiplier + lr * (statistics.fmean(costs) - limit))
+    memory["multiplier"] = multiplier
+    return [None, -multiplier or 0.0]

@@ -1,0 +1,125 @@
+"""For every verifier: its settings, (reply, gold answer) pairs that are right, and pairs that are wrong.
+
+A task's verifier must give gold full marks in the dresses in which models state it; what is nearly right must earn less.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+Pairs = list[tuple[str, Any]]
+
+TRIANGLE = {"kind": "shortest_path", "graph": {"edges": [["A", "B"], ["B", "C"], ["A", "C"]]}, "source": "A", "target": "C"}
+THREE_COLORS = {"kind": "coloring", "graph": {"edges": [["A", "B"], ["B", "C"], ["A", "C"]]}, "colors": 3}
+NO_COMMA = {"instructions": [{"id": "punctuation:no_comma"}, {"id": "keywords:existence", "keywords": ["sun"]}]}
+OPTIONS = {"answer": "B", "options": ["Paris", "Rome", "Oslo"]}
+
+SHOP = "CREATE TABLE item (name TEXT, price INT); INSERT INTO item VALUES ('pen', 2), ('cup', 5), ('jar', 5);"
+CHEAP = {"query": "SELECT name FROM item WHERE price < 4", "database": SHOP}
+PERSON = {"type": "object", "properties": {"name": {"type": "string"}, "age": {"type": "integer"}}, "required": ["name", "age"]}
+WEATHER = [{"name": "weather", "arguments": {"city": "Oslo", "days": 2}}]
+ADDS = {"tests": "assert add(2, 3) == 5\nassert add(-1, 1) == 0", "entry_point": "add"}
+ECHO = {"io": [["3\n", "6\n"], ["10\n", "20\n"]]}
+
+CASES: dict[str, tuple[dict[str, Any], Pairs, Pairs]] = {
+    "final_number": (
+        {},
+        [("32", "32"), ("The answer is 32.", "32"), ("\\boxed{1{,}234}", "1234"), ("So 3 + 4 = 7", "#### 7"), ("0.5", "1/2")],
+        [("31", "32"), ("-32", "32"), ("The answer is 32 or 33.", "32"), ("The answer is 3 or 2.", "3"), ("none", "32")],
+    ),
+    "final_answer": (
+        {},
+        [("The answer is Rome.", "Rome"), ("\\boxed{4}", "4"), ("I think so.\n\nParis", "Paris")],
+        [("The answer is Paris.", "Rome"), ("5", "4"), ("not Rome", "Rome")],
+    ),
+    "exact_match": ({}, [("yes", "yes"), (" yes\n", "yes")], [("Yes", "yes"), ("yes.", "yes"), ("no", "yes")]),
+    "choice": (
+        {},
+        [("The answer is (B).", "B"), ("B", OPTIONS), ("\\boxed{B}", "B"), ("**B) Rome**", OPTIONS), ("Rome", OPTIONS)],
+        [("A or B", "B"), ("A, B, C", OPTIONS), ("C", "B"), ("A fine day", "A"), ("Paris", OPTIONS)],
+    ),
+    "token_f1": ({}, [("the Eiffel tower", "Eiffel Tower")], [("Eiffel", "Eiffel Tower"), ("Big Ben", "Eiffel Tower")]),
+    "rouge": ({}, [("the cat sat", "The cat sat.")], [("the cat", "the cat sat"), ("sat cat the", "the cat sat")]),
+    "bleu": ({}, [("the cat sat on the mat", "the cat sat on the mat")], [("the cat sat on a mat", "the cat sat on the mat")]),
+    "edit_similarity": ({}, [("kitten", "kitten")], [("sitten", "kitten"), ("", "kitten")]),
+    "same_set": (
+        {},
+        [("red, green, blue", ["blue", "red", "green"]), ('["a", "b"]', ["a", "b"]), ("- a\n- b", ["b", "a"])],
+        [("red, green", ["blue", "red", "green"]), ("a, b, c", ["a", "b"])],
+    ),
+    "ranking": ({}, [("d1, d2, d3", {"d1": 3, "d2": 1})], [("d2, d1, d3", {"d1": 3, "d2": 1}), ("d3, d3", {"d1": 3})]),
+    "instructions": ({}, [("The sun shines.", NO_COMMA)], [("The sun, it shines.", NO_COMMA), ("It shines.", NO_COMMA)]),
+    "graph_solution": (
+        {},
+        [("A -> C", TRIANGLE), ("The answer is: A -> C", TRIANGLE), ("A: red, B: green, C: blue", THREE_COLORS)],
+        [("A -> B -> C", TRIANGLE), ("A -> D -> C", TRIANGLE), ("A: red, B: red, C: blue", THREE_COLORS), ("none", TRIANGLE)],
+    ),
+    "math": (
+        {},
+        [
+            ("\\boxed{\\frac{1}{2}}", "0.5"),
+            ("The answer is 1,234.", "1234"),
+            ("$x^2+2x+1$", "(x+1)^2"),
+            ("\\boxed{(1, 2]}", "(1,2]"),
+            ("#### 18", "He pays 9 * 2 = 18\n#### 18"),
+            ("\\boxed{\\{1, 2\\}}", "\\{2, 1\\}"),
+            ("2\\sqrt{2}", "\\sqrt{8}"),
+        ],
+        [
+            ("\\boxed{1-1/e}", "1+1/e"),
+            ("\\boxed{[1, 2]}", "(1,2]"),
+            ("3x-y+13=0", "3x+4y+14=0"),
+            ("\\frac{1}{2004!}", "\\frac{1}{2006!}"),
+            ("A or B or C", "A"),
+            ("\\boxed{(2, 1)}", "(1, 2)"),
+            ("-18", "18"),
+        ],
+    ),
+    "sql": (
+        {},
+        [("```sql\nSELECT name FROM item WHERE price = 2\n```", CHEAP), ("SELECT name FROM item WHERE price < 4", CHEAP)],
+        [("SELECT name FROM item", CHEAP), ("SELECT 'pen'", CHEAP), ("DROP TABLE item", CHEAP), ("SELECT nme FROM item", CHEAP)],
+    ),
+    "json_value": (
+        {},
+        [('{"a": [1, 2]}', {"a": [1, 2]}), ('So:\n```json\n{"a": 1.0}\n```', '{"a": 1}')],
+        [('{"a": [2, 1]}', {"a": [1, 2]}), ('{"a": true}', {"a": 1}), ('{"a": 1, "a": 1}', {"a": 1}), ("{'a': 1}", {"a": 1})],
+    ),
+    "json_schema": (
+        {},
+        [('{"name": "Ada", "age": 36}', PERSON)],
+        [('{"name": "Ada", "age": "36"}', PERSON), ('{"name": "Ada"}', PERSON), ("Ada, 36", PERSON)],
+    ),
+    "tags": (
+        {},
+        [("<think>2+2</think><answer>4</answer>", None), ("2+2</think>\n<answer>4</answer>", None)],
+        [("<answer>4</answer>", None), ("<think>a</think>4", None), ("<think>a</think><answer></answer>", None)],
+    ),
+    "function_calls": (
+        {},
+        [
+            ('<tool_call>{"name": "weather", "arguments": {"days": 2, "city": "Oslo"}}</tool_call>', WEATHER),
+            ('weather(city="Oslo", days=2)', WEATHER),
+        ],
+        [('weather(city="Oslo", days="2")', WEATHER), ('weather(city="Rome", days=2)', WEATHER), ("It is sunny.", WEATHER)],
+    ),
+    "citations": (
+        {},
+        [("Water is wet [1]. Fire is hot [2].", {"sources": 3, "required": [1, 2]})],
+        [
+            ("Water is wet [1].", {"sources": 3, "required": [1, 2]}),
+            ("All [1-3].", {"sources": 3, "required": [1, 2]}),
+            ("[9]", {"sources": 3}),
+        ],
+    ),
+    "code": (
+        {},
+        [("```python\ndef add(a, b):\n    return a + b\n```", ADDS), ("print(2 * int(input()))", ECHO)],
+        [
+            ("def add(a, b):\n    return a - b", ADDS),
+            ("print(6)", ECHO),
+            ("import os\nos._exit(0)", ADDS),
+            ("raise SystemExit", ECHO),
+        ],
+    ),
+}
