@@ -243,3 +243,11 @@ def test_stopping_by_signal_leaves_no_traceback(methods):
     (methods / "command_line" / "interrupted.py").write_text(STOPPED)
     done = rewardlab("show", "interrupted", REWARDLAB_METHODS=str(methods))
     assert (done.returncode, done.stderr) == (128 + signal.SIGINT, "rewardlab: stopped\n")
+
+
+def test_only_a_flag_lets_code_run_without_isolation(monkeypatch, capsys):
+    monkeypatch.setenv("REWARDLAB_UNSAFE_SANDBOX", "")
+    assert cli.main(["--version"]) == 0
+    assert os.environ["REWARDLAB_UNSAFE_SANDBOX"] == ""
+    assert cli.main(["--unsafe-sandbox", "--version"]) == 0
+    assert os.environ["REWARDLAB_UNSAFE_SANDBOX"] == "1"

@@ -150,3 +150,9 @@ def test_what_cannot_be_judged_is_refused_in_a_line(tmp_path, capsys):
     assert main(["verify", "exact_match", "--in", str(source), "--out", str(tmp_path / "o.jsonl"), "--normalisd", "true"]) == 2
     assert "normalised" in capsys.readouterr().err
     assert not (tmp_path / "o.jsonl").exists()
+
+
+def test_columns_of_trl_reach_the_verifier():
+    part = index.part("rewards", "choice")
+    paid = part.trl()(completions=["Rome", "Oslo"], answer=["B", "B"], options=[["Paris", "Rome", "Oslo"]] * 2)
+    assert paid == [1.0, 0.0]

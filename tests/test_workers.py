@@ -79,3 +79,14 @@ def test_no_process_and_no_descriptor_is_left():
         pool.map([(-1,), (-2,), (-3,)])
         pool.close()
     assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_a_fork_that_ends_leaves_its_parents_workers_alone():
+    pool = make("builtins:abs", processes=1)
+    pool.map([(-1,)])
+    child = os.fork()
+    if child == 0:
+        pool.close()
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert pool.map([(-2,)]) == [Done(2)]

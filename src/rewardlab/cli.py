@@ -29,7 +29,8 @@ OVERVIEW = """rewardlab: learning from rewards, as recipes of small parts.
 commands:
 {commands}
 
-`rewardlab COMMAND --help` says more. --json prints one JSON document, --debug a traceback.
+`rewardlab COMMAND --help` says more. --json prints one JSON document, --debug a traceback. --unsafe-sandbox runs code that a
+model wrote without isolation where the machine offers none: only on a machine that may be lost.
 """
 
 
@@ -46,7 +47,9 @@ def main(argv: list[str] | None = None) -> int:
     """Run one command; the exit code is 0, 1 (the machine failed), 2 (the request was wrong) or 130 (stopped)."""
     argv = list(sys.argv[1:] if argv is None else argv)
     debug = "--debug" in argv
-    argv = [word for word in argv if word != "--debug"]
+    if "--unsafe-sandbox" in argv:
+        os.environ["REWARDLAB_UNSAFE_SANDBOX"] = "1"
+    argv = [word for word in argv if word not in ("--debug", "--unsafe-sandbox")]
     try:
         return run(argv)
     except KeyboardInterrupt as stop:

@@ -107,12 +107,17 @@ class Verifier(Reward):
         return [[self._scored(next(verdicts)) for _ in group] for group in groups]
 
     def trl(self) -> Callable[..., list[float | None]]:
-        """f(prompts, completions, **columns) -> rewards, as TRL calls it; the gold answers come from the first column in GOLD."""
+        """f(prompts, completions, **columns) -> rewards, as TRL calls it; the gold answers come from the first column in GOLD.
+
+        Other columns go along as the problem's data.
+        """
 
         def scores(prompts: Any = None, completions: Any = None, **columns: Any) -> list[float | None]:
             gold = next((columns[name] for name in GOLD if name in columns), [None] * len(completions))
             asked = prompts if prompts is not None else [""] * len(completions)
-            pairs = [Pair(_text(c), g, _text(p)) for c, g, p in zip(completions, gold, asked, strict=True)]
+            beside = {name: column for name, column in columns.items() if isinstance(column, list) and len(column) == len(gold)}
+            metas = [{name: column[i] for name, column in beside.items()} for i in range(len(gold))]
+            pairs = [Pair(_text(c), g, _text(p), m) for c, g, p, m in zip(completions, gold, asked, metas, strict=True)]
             return [verdict.pays for verdict in self.check_all(pairs)]
 
         scores.__name__ = self.name

@@ -63,6 +63,7 @@ class Workers:
         self._idle: queue.SimpleQueue[_Worker] = queue.SimpleQueue()
         for i in range(self.processes):
             self._idle.put(_Worker(self, cores[i % len(cores)] if pinned else None))
+        self.owner = os.getpid()
         atexit.register(self.close)
 
     def map(self, calls: Sequence[Sequence[Any]]) -> list[Done | Failed]:
@@ -89,6 +90,9 @@ class Workers:
         return results
 
     def close(self) -> None:
+        if os.getpid() != self.owner:
+            # a fork of the process that they belong to
+            return
         with contextlib.suppress(queue.Empty):
             while True:
                 self._idle.get_nowait().stop()
