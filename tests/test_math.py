@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from math_pairs import REPORTED, pairs
 
 from rewardlab.core import Pair, RewardlabError
-from rewardlab.kit.extraction import boxed, outside_thinking, statements
+from rewardlab.kit.extraction import after_thinking, boxed, statements
 from rewardlab.kit.mathematics import exact, symbolic
 from rewardlab.kit.mathematics.expressions import scalar
 from rewardlab.kit.mathematics.reading import read
@@ -165,9 +165,9 @@ def test_statements(text, forms):
 
 
 def test_what_was_only_thought_is_no_answer():
-    assert outside_thinking("<think>5</think> 6") == " 6"
-    assert outside_thinking("5</think> 6") == " 6"
-    assert outside_thinking("<think> 5") == ""
+    assert after_thinking("<think>5</think> 6") == " 6"
+    assert after_thinking("5</think> 6") == " 6"
+    assert after_thinking("<think> 5") == ""
     assert said(r"<think>\boxed{5}</think> I give up") is False
 
 

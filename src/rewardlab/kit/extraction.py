@@ -91,10 +91,10 @@ def final_answer(text: str) -> str | None:
     return lines[-1] if lines else None
 
 
-def outside_thinking(text: str) -> str:
-    """A reply without what it thought before: what follows the last </think>, and nothing where thinking did not end."""
-    _, closed, after = text.rpartition("</think>")
-    return "" if "<think>" in after else after if closed else text
+def after_thinking(reply: str) -> str:
+    """A reply without its thinking: what follows the last </think>; nothing where a <think> is not closed."""
+    rest = reply.rpartition("</think>")[2]
+    return "" if "<think>" in rest else rest
 
 
 def statements(text: str) -> Iterator[str]:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from .extraction import boxed
+from .extraction import after_thinking, boxed
 
 LONGEST = 20_000
 """Characters of a stated answer that are read."""
@@ -21,14 +21,6 @@ _MARK = re.compile(
     r"|(?<=#)###|(?P<box>(?<=\\)boxed\{)|(?P<tag>(?<=<)answer>))"
 )
 _FINAL = re.compile(r"\b(?:final|correct) {1,3}$", re.IGNORECASE)
-
-
-def after_thinking(reply: str) -> str:
-    """A reply without its thinking: what follows the last </think>; nothing where a <think> was never closed."""
-    _, closed, rest = reply.rpartition("</think>")
-    if closed:
-        return rest
-    return "" if "<think>" in reply else rest
 
 
 def end_of(reply: str) -> str:

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 from ..core import Pair, RewardlabError, Verdict, no_verdict, right, unknown, verifier, wrong
 from ..kit import strict_json
 from ..kit.calls import FORMS, LONGEST, Call, Malformed, Schema, from_json, read_all, tools_from
+from ..kit.extraction import after_thinking
 from ..kit.extras import require
-from ..kit.replies import after_thinking
 from ..kit.workers import Done, Failed, workers
 
 MOST = 64

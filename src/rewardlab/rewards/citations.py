@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from ..core import Verdict, no_verdict, right, verifier, wrong
 from ..kit import strict_json
-from ..kit.replies import after_thinking
+from ..kit.extraction import after_thinking
 
 LONGEST = 100_000
 """Characters of a reply that is looked at."""

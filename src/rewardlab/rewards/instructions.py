@@ -8,7 +8,8 @@ from typing import Any
 
 from ..core import RewardlabError, Verdict, no_verdict, verifier, wrong
 from ..kit.constraints import CONSTRAINTS
-from ..kit.replies import after_thinking, data, listed
+from ..kit.extraction import after_thinking
+from ..kit.replies import data, listed
 
 Test = Callable[[str], bool]
 

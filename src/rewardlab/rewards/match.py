@@ -11,8 +11,8 @@ from typing import Any
 
 from rewardlab.core import Verdict, differs, no_verdict, right, verifier, wrong
 from rewardlab.kit import extraction, words
-from rewardlab.kit.extraction import after_answer, boxed, last_number, number, one_number, tidy
-from rewardlab.kit.replies import accepted, after_thinking, listed
+from rewardlab.kit.extraction import after_answer, after_thinking, boxed, last_number, number, one_number, tidy
+from rewardlab.kit.replies import accepted, listed
 
 NO_GOLD = "the problem has no gold answer"
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..core import Pair, RewardlabError, Verdict, differs, no_verdict, right, verifier, wrong
-from ..kit.extraction import boxed, outside_thinking, statements
+from ..kit.extraction import after_thinking, boxed, statements
 from ..kit.mathematics import exact
 from ..kit.mathematics.choices import Choice, choice, hedged, in_brackets
 from ..kit.mathematics.compare import Comparison
@@ -122,7 +122,7 @@ def begin(pair: Pair, find: str, worked_out: bool) -> Case | Verdict:
         return no_verdict("the gold answer is too long to be read" if text else "there is no gold answer")
     if not isinstance(pair.response, str):
         return wrong(f"the reply is no text but {type(pair.response).__name__}")
-    reply = outside_thinking(pair.response)
+    reply = after_thinking(pair.response)
     forms = _forms(reply, find)
     if chosen := choice(text):
         said, forms = _chosen(forms, reply)

@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 
 from ..core import Pair, RewardlabError, Verdict, no_verdict, right, verifier, wrong
 from ..kit.blocks import last_block
+from ..kit.extraction import after_thinking
 from ..kit.extras import require
-from ..kit.replies import after_thinking, data
+from ..kit.replies import data
 from ..kit.sql_engines import is_script
 from ..kit.workers import Done, Failed, Workers, workers
 

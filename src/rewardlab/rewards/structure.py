@@ -9,8 +9,8 @@ from typing import Any
 from ..core import Pair, RewardlabError, Verdict, differs, no_verdict, right, verifier, wrong
 from ..kit import strict_json
 from ..kit.blocks import last_block
+from ..kit.extraction import after_thinking
 from ..kit.extras import require
-from ..kit.replies import after_thinking
 from ..kit.workers import Done, Failed, workers
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,50}")

@@ -12,7 +12,8 @@ from typing import Any
 
 from ..core import Trajectory, Verdict, no_verdict, reward, verifier, wrong
 from ..kit import words
-from ..kit.replies import accepted, after_thinking, stated
+from ..kit.extraction import after_thinking
+from ..kit.replies import accepted, stated
 
 Measure = Callable[[str, list[str]], float]
 

@@ -156,12 +156,6 @@ def _packages() -> list[str]:
     return [os.path.join(folder, kind) for folder in (sysconfig.get_path("stdlib"), f"{library}/python3") for kind in kinds]
 
 
-def _outermost(paths: Sequence[str]) -> list[str]:
-    """Real folders and the links that lead to them, without those that lie in others."""
-    there = sorted({path for path in paths if os.path.isdir("/host" + os.path.realpath(path)) or os.path.islink("/host" + path)})
-    return [path for path in there if not any(path.startswith(other + "/") for other in there)]
-
-
 def _write(path: str, text: str) -> None:
     with open(path, "w") as file:
         file.write(text)
