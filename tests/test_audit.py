@@ -449,4 +449,9 @@ def test_a_template_that_opens_the_thinking_is_told_of(tmp_path):
 
 def test_what_a_reward_is_not_made_for_could_not_be_run():
     with pytest.raises(RewardlabError, match="give some that it is made for"):
-        examined("instructions")
+        examined("instructions", kind="numbers")
+
+
+@pytest.mark.parametrize("name", ["function_calls", "citations", "instructions"])
+def test_verifiers_of_whole_replies_come_out_clean(name):
+    assert not found(examined(name), "fault")

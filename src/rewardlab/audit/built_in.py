@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from .problems import Item, Named, choice_item, number_item, text_item
-from .structured import code, graphs, json_values, lists, schemas, sql
+from .structured import calls, cited, code, graphs, instructed, json_values, lists, ranked, schemas, sql
 
 
 def built_in(kind: str) -> list[Item]:
@@ -84,10 +84,12 @@ def _text() -> list[Item]:
 _MADE: dict[str, Callable[[], list[Item]]] = {
     "numbers": _numbers, "units": _units, "latex": _latex, "choice": _choice, "text": _text,
     "code": code, "sql": sql, "lists": lists, "json": json_values, "schemas": schemas, "graphs": graphs,
+    "calls": calls, "citations": cited, "instructions": instructed, "rankings": ranked,
 }  # fmt: skip
 KINDS = tuple(_MADE)
 OF = {
     "choice": "choice", "code": "code", "sql": "sql", "same_set": "lists", "json_value": "json", "json_schema": "schemas",
-    "graph_solution": "graphs", **dict.fromkeys(("token_f1", "rouge", "bleu", "edit_similarity"), "text"),
+    "graph_solution": "graphs", "function_calls": "calls", "citations": "citations", "instructions": "instructions",
+    "ranking": "rankings", **dict.fromkeys(("token_f1", "rouge", "bleu", "edit_similarity"), "text"),
 }  # fmt: skip
 """The kind of answer that a built-in verifier is made for, where trying would not tell."""

@@ -19,7 +19,10 @@ MOST = 500
 WRITTEN = ("canonical_solution", "reply", "response", "completion", "gold_reply")
 """Columns that hold a right reply, where the answer itself is none (the tests of a program, say)."""
 
-AS_IS = ("replies", "code", "sql", "lists", "json", "schemas", "graphs")
+AS_IS = (
+    *("replies", "code", "sql", "lists", "json", "schemas", "graphs"),
+    *("calls", "citations", "instructions", "rankings"),
+)
 """Kinds whose right answers are whole replies, and stand in no dress."""
 
 Named = tuple[tuple[str, str], ...]

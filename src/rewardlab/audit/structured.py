@@ -1,4 +1,4 @@
-"""Our own questions whose answers are programs, queries, lists and solutions on graphs: right replies are given whole."""
+"""Our own questions whose answers are programs, queries, calls, lists and the like: right replies are given whole."""
 
 from __future__ import annotations
 
@@ -132,4 +132,68 @@ def graphs() -> list[Item]:
         Item("graphs", asked, answer, f"The answer is {gold}", f"The answer is {far}",
              tuple((what, f"The answer is {text}") for what, text in near))
         for asked, answer, gold, far, near in rows
+    ]  # fmt: skip
+
+
+def calls() -> list[Item]:
+    """The answer is the list of calls that must be made."""
+    rows: list[tuple[str, list[dict[str, Any]], str, Named]] = [
+        ("Call weather for Oslo, over 2 days.", [_call("weather", city="Oslo", days=2)], "stop()",
+         (("a text for a number", 'weather(city="Oslo", days="2")'), ("one left out", 'weather(city="Oslo")'))),
+        ("Call add with a 1 and b 2.", [_call("add", a=1, b=2)], "stop(why='there is nothing to be done', again=False, after=3)",
+         (("exchanged", "add(a=2, b=1)"), ("another name", "sub(a=1, b=2)"), ("one too many", "add(a=1, b=2, c=3)"))),
+        ("Switch the lamps 1 and 2 on.", [_call("on", lamp=1), _call("on", lamp=2)], "stop()",
+         (("one call only", "on(lamp=1)"), ("the same twice", "[on(lamp=1), on(lamp=1)]"))),
+    ]  # fmt: skip
+    made = []
+    for asked, gold, far, near in rows:
+        tagged = "\n".join(f"<tool_call>{json.dumps(call)}</tool_call>" for call in gold)
+        made.append(Item("calls", asked, gold, tagged, _fenced("python", far), tuple((w, _fenced("python", t)) for w, t in near)))
+    return made
+
+
+def _call(name: str, **arguments: Any) -> dict[str, Any]:
+    return {"name": name, "arguments": arguments}
+
+
+def cited() -> list[Item]:
+    rows: list[tuple[str, dict[str, Any], str, str, Named]] = [
+        ("Say what sources 1 and 3 of 3 tell.", {"sources": 3, "required": [1, 3]}, "Snow falls [1] and melts [3].",
+         "It snows [9].",
+         (("one left out", "Snow falls [1] and melts."), ("one too many", "Snow falls [1][2] and melts [3]."))),
+        ("Say what source 2 of 4 tells.", {"sources": 4, "required": [2]}, "Tea is dear [2].",
+         "Nobody knows what tea costs here [9].",
+         (("another", "Tea is dear [3]."), ("all", "Tea is dear [1-4]."), ("one that is not there", "Tea is dear [2][5]."))),
+        ("Say what source 1 of 2 tells.", {"sources": 2, "required": [1]}, "It rains [1].", "It rains.",
+         (("the other", "It rains [2]."),)),
+    ]  # fmt: skip
+    return [Item("citations", asked, answer, gold, far, near) for asked, answer, gold, far, near in rows]
+
+
+def instructed() -> list[Item]:
+    """Texts by rules, as in IFEval."""
+    rows: list[tuple[str, list[dict[str, Any]], str, str, Named]] = [
+        ("Tell of the sea, without commas, with the word salt.",
+         [{"id": "punctuation:no_comma"}, {"id": "keywords:existence", "keywords": ["salt"]}],
+         "The sea is full of salt.", "The sea, wide and blue, lies still.",
+         (("a comma", "The sea, full of salt, is wide."), ("no such word", "The sea is wide."))),
+        ("Answer within double quotes.", [{"id": "startend:quotation"}], '"It is late."', "It is late, they say.",
+         (("only the first", '"It is late.'),)),
+        ("Say three times that it rains, as bullets.", [{"id": "detectable_format:number_bullet_lists", "num_bullets": 3}],
+         "* It rains.\n* It rains.\n* It rains.", "It rains.", (("two", "* It rains.\n* It rains."),)),
+    ]  # fmt: skip
+    return [Item("instructions", asked, {"instructions": rules}, gold, far, near) for asked, rules, gold, far, near in rows]
+
+
+def ranked() -> list[Item]:
+    """The answer grades what is relevant."""
+    rows: list[tuple[str, dict[str, int], str, str, Named]] = [
+        ("Rank a, b, c for the question.", {"a": 3, "b": 1}, "a, b, c", "c", (("exchanged", "b, a, c"), ("one left out", "a, c"))),
+        ("Rank x, y, z for the question.", {"z": 2}, "z, x, y", "x, y, w, v, u", (("second", "x, z, y"),)),
+        ("Rank 1, 2, 3, 4 for the question.", {"2": 3, "4": 2}, "2, 4, 1, 3", "1, 3", (("last", "1, 3, 2, 4"),)),
+    ]  # fmt: skip
+    return [
+        Item("rankings", asked, grades, f"The answer is {gold}", f"The answer is {far}",
+             tuple((what, f"The answer is {text}") for what, text in near))
+        for asked, grades, gold, far, near in rows
     ]  # fmt: skip
