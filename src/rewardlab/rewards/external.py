@@ -21,12 +21,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from rewardlab.core import Group, RewardlabError, Run, Score, Scores, Term, Trajectory, reward, unknown
+from rewardlab.core import GOLD, Group, RewardlabError, Run, Score, Scores, Term, Trajectory, reward, unknown
 
 REPLY = ("response", "completion", "reply", "text", "solution_str")
 QUESTION = ("prompt", "question")
-ANSWER = ("answer", "solution", "ground_truth", "gold", "label")
-SINGULAR = ("trajectory", "completion_id", *REPLY, *QUESTION, *ANSWER, "meta", "data_source", "extra_info")
+SINGULAR = ("trajectory", "completion_id", *REPLY, *QUESTION, *GOLD, "meta", "data_source", "extra_info")
 PLURAL = {(name[:-1] + "ies" if name[-1] == "y" else name + "s"): name for name in SINGULAR if name != "meta"} | {"metas": "meta"}
 
 _MISSING = inspect.Parameter.empty
@@ -125,7 +124,7 @@ def _value(call: Call, p: inspect.Parameter, name: str, trajectory: Trajectory, 
     fixed["completion"] = _said(call, trajectory)
     if name == "completion_id":
         fixed[name] = _ids(trajectory)
-    aliases = dict.fromkeys(QUESTION, _asked(call, trajectory)) | dict.fromkeys(ANSWER, problem.answer)
+    aliases = dict.fromkeys(QUESTION, _asked(call, trajectory)) | dict.fromkeys(GOLD, problem.answer)
     extra = {"data_source": "", "extra_info": dict(problem.meta)}
     known = extra | aliases | dict(problem.meta) | fixed
     if name in known:
