@@ -7,23 +7,26 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from .linear import gated, linear, linear_plus, pack
 from .llama_model import Llama
 
 
 class StepLayer(NamedTuple):
-    """The weights of a layer, those of the norms and the scale of attention folded into the matrices."""
+    """The weights of a layer as `fold` makes them."""
 
     qkv: Tensor
     qkv_bias: Optional[Tensor]  # noqa: UP045
     q_norm: Optional[Tensor]  # noqa: UP045
     k_norm: Optional[Tensor]  # noqa: UP045
     out: Tensor
-    gate_up: Tensor
+    gate: Tensor
+    up: Tensor
     down: Tensor
 
 
 def fold(model: Llama, dtype: torch.dtype) -> SimpleNamespace:
-    """The weights as `Llama.cast` gives them, without norm weights: these, and attention's 1/sqrt(d), are in the matrices.
+    """The weights as `Llama.cast` gives them, but packed and without norm weights: these, and attention's 1/sqrt(d), are in the
+    matrices.
 
     Made afresh at each call of generation, since training changes the weights in place.
     """
@@ -33,14 +36,14 @@ def fold(model: Llama, dtype: torch.dtype) -> SimpleNamespace:
         scale[: s.heads] = s.head_dim**-0.5
     scale = scale.expand(-1, s.head_dim).reshape(-1, 1)
     for layer in w.layers:
-        layer.qkv = (layer.qkv * scale * layer.attn_norm).to(dtype)
+        layer.qkv = pack((layer.qkv * scale * layer.attn_norm).to(dtype))
         layer.qkv_bias = None if layer.qkv_bias is None else (layer.qkv_bias * scale[:, 0]).to(dtype)
         layer.q_norm = None if layer.q_norm is None else (layer.q_norm * s.head_dim**-0.5).to(dtype)
         layer.k_norm = None if layer.k_norm is None else layer.k_norm.to(dtype)
-        layer.gate_up = (layer.gate_up * layer.mlp_norm).to(dtype)
-        layer.out, layer.down = layer.out.to(dtype), layer.down.to(dtype)
-        layer.attn_norm = layer.mlp_norm = None
-    w.head = (w.head * w.norm).to(dtype)
+        layer.gate, layer.up = map(pack, (layer.gate_up * layer.mlp_norm).to(dtype).chunk(2))
+        layer.out, layer.down = pack(layer.out.to(dtype)), pack(layer.down.to(dtype))
+        layer.attn_norm = layer.mlp_norm = layer.gate_up = None
+    w.head = pack((w.head * w.norm).to(dtype))
     w.embed, w.norm, w.cos, w.sin = w.embed.to(dtype), None, w.cos.to(dtype), w.sin.to(dtype)
     return w
 
@@ -75,7 +78,7 @@ def next_logits(
     c[:, q_k:], s[:, q_k:] = 1.0, 0.0
     x = F.embedding(ids, embed)
     for i, w in enumerate(layers):
-        qkv = F.linear(F.rms_norm(x, hidden, None, eps), w.qkv, w.qkv_bias).view(n, q_k_v, d)
+        qkv = linear(F.rms_norm(x, hidden, None, eps), w.qkv, w.qkv_bias).view(n, q_k_v, d)
         if w.q_norm is not None and w.k_norm is not None:
             q, k = F.rms_norm(qkv[:, :heads], [d], w.q_norm, eps), F.rms_norm(qkv[:, heads:q_k], [d], w.k_norm, eps)
             qkv = torch.cat((q, k, qkv[:, q_k:]), 1)
@@ -84,7 +87,6 @@ def next_logits(
         keys, values = cache[i].view(2, n * kv, span, d).unbind(0)
         scores = torch.bmm(qkv[:, :heads].reshape(n * kv, -1, d), keys.transpose(1, 2)).view(n, kv, -1, span).add_(late)
         a = torch.bmm(scores.softmax(-1).view(n * kv, -1, span), values)
-        x = x + F.linear(a.view(n, heads * d), w.out)
-        gate, up = F.linear(F.rms_norm(x, hidden, None, eps), w.gate_up).chunk(2, -1)
-        x = x + F.linear(F.silu(gate).mul_(up), w.down)
-    return F.linear(F.rms_norm(x, hidden, None, eps), head).float()
+        x = linear_plus(a.view(n, heads * d), w.out, x)
+        x = linear_plus(gated(F.rms_norm(x, hidden, None, eps), w.gate, w.up), w.down, x)
+    return linear(F.rms_norm(x, hidden, None, eps), head).float()

@@ -22,6 +22,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from ..core import RewardlabError
+from .linear import gated, linear
 
 Attend = Callable[[int, Tensor, Tensor, Tensor], Tensor]
 """(layer, q (n, Hq, d), k (n, Hkv, d), v (n, Hkv, d)) -> (n, Hq, d)"""
@@ -137,7 +138,7 @@ class Llama(nn.Module):
         cos, sin = w.cos[positions].unsqueeze(1), w.sin[positions].unsqueeze(1)
         for i, layer in enumerate(w.layers):
             h = F.rms_norm(x, (s.hidden,), layer.attn_norm, s.eps)
-            qkv = F.linear(h, layer.qkv, layer.qkv_bias).view(-1, s.heads + 2 * s.kv_heads, s.head_dim)
+            qkv = linear(h, layer.qkv, layer.qkv_bias).view(-1, s.heads + 2 * s.kv_heads, s.head_dim)
             qk, v = qkv[:, : s.heads + s.kv_heads], qkv[:, s.heads + s.kv_heads :]
             if layer.q_norm is not None:
                 q = F.rms_norm(qk[:, : s.heads], (s.head_dim,), layer.q_norm, s.eps)
@@ -145,10 +146,16 @@ class Llama(nn.Module):
                 qk = torch.cat((q, k), 1)
             qk = rotate(qk, cos, sin)
             a = attend(i, qk[:, : s.heads], qk[:, s.heads :], v)
-            x = x + F.linear(a.reshape(-1, s.heads * s.head_dim), layer.out)
-            h = F.rms_norm(x, (s.hidden,), layer.mlp_norm, s.eps)
-            x = x + GatedMlp.apply(h, layer.gate_up, layer.down)
+            x = x + linear(a.reshape(-1, s.heads * s.head_dim), layer.out)
+            x = x + _mlp(layer, F.rms_norm(x, (s.hidden,), layer.mlp_norm, s.eps))
         return F.rms_norm(x, (s.hidden,), w.norm, s.eps)
+
+
+def _mlp(layer: SimpleNamespace, h: Tensor) -> Tensor:
+    """By the matrix of both halves, or by each of them alone where the weights were packed for drawing."""
+    if layer.gate_up is None:
+        return linear(gated(h, layer.gate, layer.up), layer.down)
+    return GatedMlp.apply(h, layer.gate_up, layer.down)
 
 
 class GatedMlp(torch.autograd.Function):

@@ -42,17 +42,16 @@ def warp(logits: Tensor, sampling: Sampling) -> Tensor:
 
 
 def inverse_cdf(logits: Tensor, uniform: Tensor, size: int = 128) -> tuple[Tensor, Tensor]:
-    """(ids, log-probs): one uniform per row through the inverse CDF, found block by block of `size` entries.
+    """(ids, log-probs): one uniform per row through the inverse CDF, found block by block of `size` entries. Overwrites `logits`.
 
     torch.multinomial draws a number per vocabulary entry; at 49k entries that costs more than a small model's layers.
     """
-    top = logits.amax(1, keepdim=True)
-    p = (logits - top).exp_()
+    p = logits.sub_(logits.amax(1, keepdim=True)).exp_()
     n, vocab = p.shape
     if vocab % size:
         p = torch.nn.functional.pad(p, (0, size - vocab % size))
     blocks = p.view(n, -1, size)
-    ends = blocks.sum(2, dtype=torch.float64).cumsum(1)
+    ends = blocks.sum(2).double().cumsum(1)
     total = ends[:, -1:]
     u = uniform.to(logits.device)[:, None] * total
     block = torch.searchsorted(ends, u, right=True).clamp_(max=ends.shape[1] - 1)
