@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 
 import rewardlab
 from rewardlab import Problem, RewardlabError, Task, Trajectory, ask, build, reward, train
@@ -188,3 +189,26 @@ def test_training_may_begin_anywhere_in_the_data(policy, tmp_path):
     recipe, given = build("grpo", {"n": 2, "problems": 2}), {"max_new": 4, "eval_problems": 2, "out": tmp_path / "run"}
     train(recipe, policy.copy("policy"), replace(own_task(), train=Source()), steps=1, start=40, **given)
     assert seen == [40, 41]
+
+
+@pytest.mark.parametrize(("bytes_per_token", "fits"), [(1, 16384), (100_000, 8192), (10**6, 1024), (10**9, 512)])
+def test_micro_batches_fit_in_a_quarter_of_the_memory(bytes_per_token, fits, monkeypatch):
+    from rewardlab.engine import ops
+
+    class Model:
+        device = torch.device("cpu")
+
+        def activation_bytes(self, tokens: int) -> int:
+            return tokens * bytes_per_token
+
+    monkeypatch.setattr(ops, "memory_of", lambda device: 4 << 30)
+    assert ops.fitting_tokens(Model()) == fits
+
+
+def test_the_memory_of_this_machine_is_shared_by_its_processes(monkeypatch):
+    from rewardlab.kit.machine import memory_of
+
+    whole = memory_of(torch.device("cpu"))
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "4")
+    assert whole > 1 << 30
+    assert memory_of(torch.device("cpu")) == whole // 4

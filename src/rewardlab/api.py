@@ -22,7 +22,7 @@ from typing import Any
 from . import index
 from .core import Problem, Recipe, RewardlabError, Run, Score, Task, Trajectory, ask
 from .engine import distributed
-from .engine.ops import Settings
+from .engine.ops import Settings, fitting_tokens
 from .engine.report import write_report
 from .engine.track import trackers, tracking
 from .engine.train import train as run_training
@@ -55,6 +55,7 @@ def train(
 
     model: None is the small policy that the task is played with.  steps: 100, or as many as the budget allows.  budget: tokens
     generated and scored by all models at which training ends.  start: position in the training data to begin at.
+    micro_tokens: per forward and backward pass, as many as the machine's memory holds if None; it changes no gradient.
     track: names of trackers that are sent the configuration and every line of metrics (see `engine/track.py`).
     """
     tracked = trackers(track)
@@ -65,13 +66,13 @@ def train(
     method = method or recipe.name or "recipe"
     given = Settings(
         steps=steps or (ENDLESS if budget else Settings.steps), seed=seed, eval_every=eval_every, eval_problems=eval_problems,
-        checkpoint_every=checkpoint_every, record_every=eval_every, micro_tokens=micro_tokens or Settings.micro_tokens,
-        budget=budget, start=start,
+        checkpoint_every=checkpoint_every, record_every=eval_every, budget=budget, start=start,
     )  # fmt: skip
     distributed.begin()
     folder = distributed.shared(lambda: _new_run_folder(out, f"{method}-{task.name}-s{seed}"))
     try:
         policy = load_policy(model, device, dtype, lora_rank, task) if isinstance(model, str) else model
+        given = replace(given, micro_tokens=micro_tokens or distributed.shared(lambda: fitting_tokens(policy)))
         run = _start(recipe, policy, task, given, max_new)
         config = {
             "name": folder.name, "method": method, "model": lasting(model) if isinstance(model, str) else "given",
@@ -128,7 +129,7 @@ def plan(recipe: Recipe | str, model: str | None = None, task: Task | str = "ari
     weights = sum(p.numel() for p in policy.parameters())
     trained = (recipe.objective is not None) + len(recipe.also)
     kept = 1 + len(recipe.also) + ("ref" in recipe.needs)
-    activations = policy.activation_bytes(min(tokens, rest.get("micro_tokens") or Settings.micro_tokens))
+    activations = policy.activation_bytes(min(tokens, rest.get("micro_tokens") or fitting_tokens(policy)))
     return {
         "formula": str(recipe), "columns": [*task.columns, *recipe.needs], "tokens_per_step": tokens, "rows_per_step": rows,
         "memory_bytes": 4 * weights * (kept + 3 * trained) + activations, "parameters": weights,

@@ -49,7 +49,9 @@ def flags(parser: argparse.ArgumentParser) -> None:
     often.add_argument("--eval-every", type=count, default=10, metavar="N", help="steps between evaluations")
     often.add_argument("--eval-problems", type=count, default=200, metavar="N", help="held-out problems per evaluation")
     often.add_argument("--checkpoint-every", type=count, default=10, metavar="N", help="steps between checkpoints")
-    often.add_argument("--micro-tokens", type=count, metavar="N", help="tokens per micro-batch (changes no gradient)")
+    often.add_argument(
+        "--micro-tokens", type=count, metavar="N", help="tokens per micro-batch (default: what memory holds; changes no gradient)"
+    )
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from ..core import (
     check_finite,
     seed_of,
 )  # fmt: skip
+from ..kit.machine import memory_of
 from . import collate as collating
 from .distributed import rank, shared, spread
 from .update import Learning, new_optimiser, update
@@ -35,7 +36,8 @@ class Settings:
     """What a run is given besides its recipe.
 
     steps: training steps.  eval_every, checkpoint_every, record_every: in steps; the last step is always included.
-    eval_problems: held-out problems per evaluation.  micro_tokens: real tokens per forward and backward pass.
+    eval_problems: held-out problems per evaluation.  micro_tokens: real tokens per forward and backward pass (`fitting_tokens`
+    says how many a machine holds).
     max_missing: share of rollouts without a verdict at which the run stops.
     patience: steps after which a reward that never varied stops the run; 0 never.
     budget: tokens generated and scored by all models at which training ends before its steps do.
@@ -53,6 +55,19 @@ class Settings:
     patience: int = 30
     budget: int | None = None
     start: int = 0
+
+
+SHARE_OF_ACTIVATIONS = 4
+"""Activations may take one part in so many of the memory; weights, gradients, optimiser and what is drawn share the rest."""
+
+
+def fitting_tokens(model: Any) -> int:
+    """How many tokens a pass of this model may hold on its device: the most of 16384, 8192, 4096 ... that fit, 512 at least."""
+    room = memory_of(model.device) // SHARE_OF_ACTIVATIONS
+    tokens = Settings.micro_tokens
+    while tokens > 512 and model.activation_bytes(tokens) > room:
+        tokens //= 2
+    return tokens
 
 
 class Ops:
@@ -89,6 +104,8 @@ class Ops:
             raise RewardlabError(f"{self.recipe.name or 'the recipe'} has no rollout; it cannot be trained")
         run = self.run if name == "policy" else replace(self.run, policy=self.run.models[name])
         run.policy.step = self.run.step
+        if name in self.learnings:
+            self.learnings[name].draws(self.run.step)
         if rank():
             run = replace(run.aside(), seed=seed_of(run.seed, "process", rank()))
         with self.timed("generate"):

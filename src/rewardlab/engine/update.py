@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -18,15 +18,23 @@ from .distributed import gathered, mine, sum_gradients, world
 
 @dataclass
 class Learning:
-    """A model with its optimiser. `updates` counts optimiser steps."""
+    """A model with its optimiser.
+
+    updates: optimiser steps so far.  drawn_at: (training step, updates) when the model began to draw in the latest step it drew in.
+    """
 
     model: Any
     optimiser: torch.optim.Optimizer
     updates: int = 0
+    drawn_at: tuple[int, int] = (-1, -1)
 
     @classmethod
     def of(cls, model: Any, update: Update) -> Learning:
         return cls(model, new_optimiser(model, update))
+
+    def draws(self, step: int) -> None:
+        if self.drawn_at[0] != step:
+            self.drawn_at = (step, self.updates)
 
 
 def new_optimiser(model: Any, update: Update) -> torch.optim.Optimizer:
@@ -45,6 +53,7 @@ def learning_rate(update: Update, progress: float, step: int) -> float:
 def update(learning: Learning, batch: Batch, recipe: Recipe, run: Run, micro_tokens: int) -> dict[str, float]:
     """All optimiser steps of one batch; returns means over them."""
     how, found = recipe.update, defaultdict(list)
+    batch = with_own_old(learning, batch, recipe, run, micro_tokens)
     rate = learning_rate(how, run.progress, run.step)
     for group in learning.optimiser.param_groups:
         group["lr"] = rate
@@ -64,6 +73,35 @@ def update(learning: Learning, batch: Batch, recipe: Recipe, run: Run, micro_tok
     return {name: sum(values) / len(values) for name, values in found.items()}
 
 
+JUST_WRITTEN = "engine.just_written"
+
+
+def with_own_old(learning: Learning, batch: Batch, recipe: Recipe, run: Run, micro_tokens: int) -> Batch:
+    """Where a model computes in a rounded format, `old` of what it has just written becomes what it says of it as it trains.
+
+    Drawing and training take the same products in another order. In bfloat16 that moves log-probs by a tenth, and ratios that
+    should be 1 would be clipped. One optimiser step finds `old` in its own forward pass; several take a pass beforehand.
+    """
+    rows = just_written(learning, batch, run)
+    if "old" not in recipe.needs or not bool(rows.any()):
+        return batch
+    marked = replace(batch, columns=batch.columns | {JUST_WRITTEN: rows})
+    if recipe.update.epochs * recipe.update.minibatches > 1:
+        said = outputs_of(learning.model, batch, micro_batches(batch, micro_tokens, "row"), ("logprobs",), ())
+        marked.old = torch.where(batch.mask & rows[:, None], said["logprobs"], batch.old)
+        del marked.columns[JUST_WRITTEN]
+    return marked
+
+
+def just_written(learning: Learning, batch: Batch, run: Run) -> Tensor:
+    """(B,): all decisions in the row were made by this model, with the weights it has now, in a format other than float32."""
+    model, none = learning.model, torch.zeros(len(batch), dtype=torch.bool, device=batch.ids.device)
+    if getattr(model, "dtype", torch.float32) == torch.float32 or learning.drawn_at != (run.step, learning.updates):
+        return none
+    steps = [{t.step for t in row.turns if t.author == model.name and len(t.ids)} for row, _ in batch.rows]
+    return torch.tensor([found == {run.step} for found in steps], dtype=torch.bool, device=none.device) if steps else none
+
+
 def backward(model: Any, batch: Batch, recipe: Recipe, run: Run, micro_tokens: int) -> dict[str, float]:
     """Add the gradient of the batch's loss to the parameters. How it is cut into micro-batches never matters."""
     objective = recipe.objective
@@ -81,6 +119,7 @@ def backward(model: Any, batch: Batch, recipe: Recipe, run: Run, micro_tokens: i
             grads = [upstream[k][rows][:, : v.shape[1]] for k, v in tensors.items()]
             torch.autograd.backward(list(tensors.values()), grads)
             continue
+        stats.take_own_old(out, micro)
         losses = objective.losses(out, micro, run)
         check_losses(losses, objective, out, micro, run)
         sum(losses.values(), torch.zeros((), device=batch.ids.device)).backward()
@@ -96,12 +135,12 @@ def whole_batch_gradient(
     assert objective is not None
     tables = outputs_of(model, batch, parts, objective.wants, objective.per_token)
     leaves = {k: v.requires_grad_() for k, v in tables.items()}
-    out = Outputs.of(leaves)
+    out, stats = Outputs.of(leaves), Stats()
+    stats.take_own_old(out, batch)
     losses = objective.losses(out, batch, run)
     check_losses(losses, objective, out, batch, run)
     total = sum(losses.values(), torch.zeros((), device=batch.ids.device))
     grads = torch.autograd.grad(total, list(leaves.values()), allow_unused=True)
-    stats = Stats()
     stats.add(losses, out, batch)
     return {k: g for k, g in zip(leaves, grads, strict=True) if g is not None}, stats
 
@@ -148,6 +187,16 @@ class Stats:
         self.losses: dict[str, float] = defaultdict(float)
         self.sums: dict[str, float] = defaultdict(float)
         self.tokens = 0
+
+    @torch.no_grad()
+    def take_own_old(self, out: Outputs, batch: Batch) -> None:
+        """In rows just written, `old` becomes what the model says; counts what is far from what it was drawn with."""
+        if JUST_WRITTEN not in batch.columns or out.logprobs is None:
+            return
+        own = batch.mask & batch.columns[JUST_WRITTEN][:, None]
+        far = (out.logprobs - batch.old).abs() > math.log(1.2)
+        self.sums["drawn_far"] += float((far & own).sum())
+        batch.old = torch.where(own, out.logprobs.detach(), batch.old)
 
     @torch.no_grad()
     def add(self, losses: dict[str, Tensor], out: Outputs, batch: Batch) -> None:

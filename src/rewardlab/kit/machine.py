@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import os
 import sys
+from pathlib import Path
 
 import torch
 
@@ -43,6 +45,19 @@ def dtype_of(name: str, device: torch.device) -> torch.dtype:
     if name not in known:
         raise RewardlabError(f"unknown dtype {name!r}; known: auto, float32, bfloat16")
     return known[name]
+
+
+def memory_of(device: torch.device) -> int:
+    """Bytes that a process may use there: the GPU's, or its share of the machine's (or of its control group's)."""
+    if device.type == "cuda":
+        return torch.cuda.get_device_properties(device).total_memory
+    found = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+    for path in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+        try:
+            found.append(int(Path(path).read_text()))
+        except (OSError, ValueError):  # not there, or "max"
+            continue
+    return min(found) // int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
 
 
 @functools.cache
