@@ -3,12 +3,14 @@
     fixed     every row draws exactly `max_new` tokens; end tokens are off on both sides
     natural   rows end at their end token; what counts is the tokens of the replies, their end tokens included
 
-Prompts are tokenised beforehand on both sides. Ours also keeps the log-probs of what it drew and decodes its text.
+Prompts are tokenised beforehand on both sides. Ours also keeps the log-probs of what it drew and decodes its text. It runs before
+and after the peer, since a machine's speed drifts within minutes; the mean of the two counts.
 """
 
 from __future__ import annotations
 
 import itertools
+import statistics
 from typing import Any
 
 from _sides import Rows, embedded_model, in_own_process, main, matrix_peak, memory_bandwidth, rate_of, row, tidy
@@ -35,9 +37,15 @@ def run(
     """model: a checkpoint folder (default: the embedded policy's).  formats: number formats; the best one of each side counts."""
     shared = {"problems": problems, "rollouts": rollouts, "max_new": max_new, "repeats": repeats}
     given = shared | {"formats": formats, "cases": cases, "model": model or embedded_model()["folder"]}
-    ours, peer = (in_own_process(__file__, side, given) for side in ("ours", "peer"))
+    before, peer, after = (in_own_process(__file__, side, given) for side in ("ours", "peer", "ours"))
+    ours = {name: [_mean(*both) for both in zip(before[name], after[name], strict=True)] for name in cases}
     tried = {", ".join(str(x[k]) for k in ("dtype", *OPTIONS)): x["rate"] for x in peer["tried"]}
     return [_row(name, ours[name], peer["cases"][name], shared | {"peer_tried": tried}) for name in cases]
+
+
+def _mean(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
+    rates = [before["rate"], after["rate"]]
+    return before | {"rate": tidy(statistics.mean(rates)), "rates": rates}
 
 
 def _row(name: str, ours: list[dict[str, Any]], peer: list[dict[str, Any]], settings: dict[str, Any]) -> dict[str, Any]:

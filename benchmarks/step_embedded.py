@@ -2,8 +2,9 @@
 
 Same model, problems, verifier, loss, optimiser, lengths and number format: weights in float32, and the matrix products in the
 format named. The learning rate is so small that both sides stay at one policy, whose replies end where they end. Times run
-from the end of a step to the end of the next; the first step does not count. The first row is of the format in which the
-peer is faster, the second of the other one.
+from the end of a step to the end of the next; the first step does not count. A machine's speed drifts within minutes: ours runs
+before and after the peer, and the mean of the two counts; of the peer the better of two. The first row is of the format in
+which the peer is faster, the second of the other one.
 """
 
 from __future__ import annotations
@@ -39,13 +40,16 @@ def run(
 
 
 def _compare(name: str, given: dict[str, Any], sizes: tuple[int, ...], options: dict[str, Any] | None) -> dict[str, Any]:
+    before = in_own_process(__file__, "ours", given)
     tried = [] if options else in_own_process(__file__, "search", given)
     ran = sorted((x for x in tried if "seconds" in x), key=lambda x: x["seconds"])
     options = options or ran[0]["options"]
     peer = in_own_process(__file__, "peer", given | {"options": options})
     # the peer gets the better of its two times: in a fresh process, and in the one that had tried other options before
     peer["seconds"] = min(x["seconds"] for x in (peer, *ran[:1]))
-    ours = in_own_process(__file__, "ours", given)
+    after = in_own_process(__file__, "ours", given)
+    ours = after | {name: tidy(statistics.mean((before[name], after[name]))) for name in ("seconds", "training_gflop_per_s")}
+    ours["seconds_each"] = [before["seconds"], after["seconds"]]
     peak = in_own_process(__file__, "matrix_peak", {"dtype": given["dtype"], "sizes": sizes})
     ours |= {"matrix_peak_gflop_per_s": tidy(peak), "share_of_matrix_peak": tidy(ours["training_gflop_per_s"] / peak)}
     words = {", ".join(f"{k} {v}" for k, v in x["options"].items()): x.get("seconds", x.get("error")) for x in tried}
@@ -74,22 +78,25 @@ def ours(*, model: str, dtype: str, problems: int, rollouts: int, max_new: int, 
         assert ops.latest is not None
         batch = ops.latest[2]
         seconds, decided = time.perf_counter() - start, int(batch.mask.sum())
-        flops = training_flops(policy.model.shape, batch.length.tolist(), decided)
+        begins = batch.mask.int().argmax(1)
+        begins[batch.heads] = 0
+        flops = training_flops(policy.model.shape, batch.length.tolist(), begins.tolist(), decided)
         speed = flops / ops.seconds["train"] / 1e9
         steps.append({"seconds": seconds, **ops.seconds, "reply_tokens": decided, "training_gflop_per_s": speed})
     return _summary(steps) | _memory(held)
 
 
-def training_flops(shape: Any, lengths: list[int], decided: int) -> float:
+def training_flops(shape: Any, lengths: list[int], common: list[int], decided: int) -> float:
     """FLOPs of one forward and backward pass, the backward pass counted as twice the forward one; nothing recomputed counts.
 
-    6 x the weights of the layers' matrices x real tokens (prompts and replies), 6 x the weights of the head x reply tokens
-    (the only ones whose logits are needed), and the two products of causal attention. The embedding look-up counts nothing.
+    6 x the weights of the layers' matrices x real tokens (replies, and the prompt of each group once), 6 x the weights of the head
+    x reply tokens (the only ones whose logits are needed), and the two products of causal attention. The embedding look-up counts
+    nothing.  common: how many leading tokens of each row were computed for the row before it.
     """
     s = shape
     layer = s.hidden * (s.heads + 2 * s.kv_heads) * s.head_dim + s.heads * s.head_dim * s.hidden + 3 * s.hidden * s.mlp
-    attention = 6.0 * s.layers * s.heads * s.head_dim * sum(n * n for n in lengths)
-    return 6.0 * (s.layers * layer * sum(lengths) + s.vocab * s.hidden * decided) + attention
+    attention = 6.0 * s.layers * s.heads * s.head_dim * sum(n * n - c * c for n, c in zip(lengths, common, strict=True))
+    return 6.0 * (s.layers * layer * (sum(lengths) - sum(common)) + s.vocab * s.hidden * decided) + attention
 
 
 def _summary(steps: list[dict[str, float]]) -> dict[str, float]:

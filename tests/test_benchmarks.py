@@ -81,14 +81,17 @@ def test_a_failing_side_shows_what_it_said(model, tmp_path):
 
 
 def test_training_flops_count_matrices_of_real_tokens():
-    """By hand: a layer of width 8, 2 heads and 1 key head of size 4, an MLP of 16, a head of 10; a text of 3 tokens, 2 drawn."""
+    """By hand: a layer of width 8, 2 heads and 1 key head of size 4, an MLP of 16, a head of 10; a text of 3 tokens, 2 drawn, and
+    one of 5, the first of them in common with the other, 4 drawn."""
     from types import SimpleNamespace
 
     shape = SimpleNamespace(hidden=8, heads=2, kv_heads=1, head_dim=4, mlp=16, vocab=10, layers=1)
     layer = 8 * 16 + 8 * 8 + 3 * 8 * 16
     attention = 3 * 2 * 2 * 2 * 4 * (3 * 3) / 2
-    expected = 6 * (layer * 3 + 8 * 10 * 2) + attention
-    assert benchmark("step_embedded").training_flops(shape, [3], 2) == expected
+    flops = benchmark("step_embedded").training_flops
+    assert flops(shape, [3], [0], 2) == 6 * (layer * 3 + 8 * 10 * 2) + attention
+    longer = 3 * 2 * 2 * 2 * 4 * (5 * 5 - 1) / 2
+    assert flops(shape, [3, 5], [0, 1], 6) == 6 * (layer * 7 + 8 * 10 * 6) + attention + longer
 
 
 def test_the_embedded_policy_is_found_where_it_is_cached(tmp_path, monkeypatch):

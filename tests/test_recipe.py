@@ -18,6 +18,8 @@ from rewardlab.methods.baselines.sft import sft
 from rewardlab.objectives.ratio import clipped_ratio, imitate, policy_gradient
 from rewardlab.objectives.regularise import kl_to_reference, negative_entropy
 from rewardlab.rewards.task import correct
+from rewardlab.rollouts.filtered import solved_between
+from rewardlab.rollouts.independent import independent
 from rewardlab.select.best import best
 from rewardlab.select.vote import majority
 
@@ -104,6 +106,14 @@ def test_needs_come_from_all_parts_and_learners():
     assert sft().needs == ()
     only = Recipe(also=(Learner("critic", "value-head", Recipe(objective=kl_to_reference())),))
     assert only.needs == ("ref",)
+
+
+def test_how_it_draws_is_found_within_rollouts_that_filter_and_cut():
+    assert index.build("dapo", {"n": 6}).rows_per_problem == 6
+    assert index.build("step_dpo").drawing == index.build("dpo").drawing
+    drawn = Recipe(rollout=solved_between(of=solved_between(of=independent(n=3, temperature=0.5)))).drawing
+    assert (drawn["n"], drawn["temperature"]) == (3, 0.5)
+    assert (sft().rows_per_problem, Recipe().rows_per_problem) == (1, 1)
 
 
 # ---- stacks ----------------------------------------------------------------------------------------------------------

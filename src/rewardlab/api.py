@@ -121,7 +121,7 @@ def plan(recipe: Recipe | str, model: str | None = None, task: Task | str = "ari
     policy = load_policy(
         model or task.model, rest.get("device") or "auto", rest.get("dtype") or "auto", rest.get("lora_rank"), task
     )
-    rows = recipe.update.problems * _rows_per_problem(recipe)
+    rows = recipe.update.problems * recipe.rows_per_problem
     sample = [task.train[i] for i in range(50)]
     asked = policy.read([Trajectory(p) for p in sample], [p.prompt for p in sample])
     prompt = sum(len(t) for t in asked) / len(asked)
@@ -278,11 +278,6 @@ def versions() -> dict[str, str]:
     """What a result depends on."""
     packages = ("rewardlab", "torch", "transformers", "tokenizers", "numpy")
     return {"python": platform.python_version(), **{p: metadata.version(p) for p in packages}}
-
-
-def _rows_per_problem(recipe: Recipe) -> int:
-    settings = recipe.rollout.settings if recipe.rollout else {}
-    return int(settings.get("n", len(settings.get("fields", (1,)))))
 
 
 def _measured(values: Sequence[float]) -> dict[str, Any]:

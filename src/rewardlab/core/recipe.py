@@ -151,6 +151,19 @@ class Recipe:
         own = (n for part in self.parts().values() for n in part.needs)
         return tuple(dict.fromkeys((*own, *(n for learner in self.also for n in learner.recipe.needs))))
 
+    @property
+    def drawing(self) -> Mapping[str, Any]:
+        """Settings of the rollout that draws: where one filters or cuts what another draws, of the one within."""
+        part: Part | None = self.rollout
+        while part is not None and isinstance(inner := part.settings.get("of"), Part):
+            part = inner
+        return part.settings if part is not None else {}
+
+    @property
+    def rows_per_problem(self) -> int:
+        """Rows that the rollout makes of a problem, as far as its settings say so."""
+        return int(self.drawing.get("n", len(self.drawing.get("fields", (1,)))))
+
     def __str__(self) -> str:
         lines = [f"{slot:<10} {part}" for slot, part in self.parts().items()]
         changed = [f"{f.name}={v!r}" for f in fields(Update) if (v := getattr(self.update, f.name)) != f.default]

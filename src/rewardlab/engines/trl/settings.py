@@ -26,7 +26,7 @@ def config_of(recipe: Recipe, run: Run, **fields: Any) -> GRPOConfig:
     """A GRPOConfig for `recipe`. fields: any field of GRPOConfig that the recipe does not decide."""
     if decided := sorted(DECIDED & fields.keys()):
         raise RewardlabError(f"the recipe decides {', '.join(decided)}; change it there (rewardlab show), not in GRPOConfig")
-    how, n = recipe.update, rows_per_problem(recipe)
+    how, n = recipe.update, recipe.rows_per_problem
     on_cpu = bool(fields.get("use_cpu")) or not torch.cuda.is_available()
     ours = {
         "max_steps": run.steps * how.epochs * how.minibatches, "num_iterations": how.epochs, "learning_rate": how.lr,
@@ -46,18 +46,12 @@ def config_of(recipe: Recipe, run: Run, **fields: Any) -> GRPOConfig:
 
 def drawing(recipe: Recipe) -> dict[str, Any]:
     """How replies are drawn. TRL's `temperature` stays 1: it would also divide the logits that the loss is computed from."""
-    said = recipe.rollout.settings if recipe.rollout else {}
+    said = recipe.drawing
     kwargs = {"temperature": float(said.get("temperature", 1.0))}
     return {
         "temperature": 1.0, "top_p": said.get("top_p", 1.0), "top_k": said.get("top_k", 0),
         "generation_kwargs": kwargs if kwargs["temperature"] not in (0.0, 1.0) else None,
     }  # fmt: skip
-
-
-def rows_per_problem(recipe: Recipe) -> int:
-    """Rows that the rollout makes of a problem, as far as it says so."""
-    said = recipe.rollout.settings if recipe.rollout else {}
-    return int(said.get("n", len(said.get("fields", (1,)))))
 
 
 def _accumulate(config: GRPOConfig, minibatches: int, rows: int | None, told: bool) -> None:

@@ -72,7 +72,7 @@ class RecipeTrainer(GRPOTrainer):
         refuse_sharding(ops.recipe, config)
         self.ops, self.config, self.policy = ops, config, ops.run.policy
         self.plan: list[_Piece] = []
-        said = ops.recipe.rollout.settings if ops.recipe.rollout else {}
+        said = ops.recipe.drawing
         self.sampling = Sampling(
             ops.run.max_new, float(said.get("temperature", 1.0)), config.top_p, int(said.get("top_k", 0))
         )  # fmt: skip

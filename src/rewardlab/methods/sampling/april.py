@@ -18,7 +18,7 @@ kind = "infrastructure"
 def april(base: Recipe | None = None, *, spare: float = 0.5) -> Recipe:
     """spare: groups under way beyond those a step needs, as a share of them; 0 waits for the longest reply."""
     base = base or grpo()
-    drawn = base.rollout.settings if base.rollout else {}
+    drawn = base.drawing
     return base.but(rollout=partial(n=drawn.get("n", 8), temperature=drawn.get("temperature", 1.0), spare=spare))
 
 
