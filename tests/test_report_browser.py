@@ -193,17 +193,22 @@ def test_nothing_a_model_wrote_runs(browser, tmp_path):
     assert browser.complaints() == []
 
 
-def test_ten_thousand_rollouts_stay_fluid(browser, tmp_path):
+def large_run(folder: Path) -> Path:
+    """20 steps of 500 rollouts, 98 words each."""
     rng = np.random.default_rng(0)
     words = [f" word{i}" for i in range(5000)]
     rows = []
     for i in range(500):
         numbers = {k: [None, None, *rng.normal(size=98).tolist()] for k in ("credit", "logprob", "new_logprob", "entropy")}
         rows.append(rollout(i // 8, i % 8, [words[k] for k in rng.integers(0, 5000, 98)], float(i % 2), **numbers))
-    run = make_run(tmp_path / "run", rows, step=0)
+    run = make_run(folder, rows, step=0)
     for step in range(1, 20):
         copy(run / "rollouts" / "step-000000.parquet", run / "rollouts" / f"step-{step:06d}.parquet")
-    page = write_report(run)
+    return run
+
+
+def test_ten_thousand_rollouts_stay_fluid(browser, tmp_path):
+    page = write_report(large_run(tmp_path / "run"))
     assert page.stat().st_size < 18e6
     browser.open(page, "#rollouts")
     assert found(browser) == "10,000 rollouts"

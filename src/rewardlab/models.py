@@ -24,10 +24,10 @@ def load_policy(
 ) -> Policy:
     """A policy by name.
 
-    embedded: the small warmed-up one for the task.  smollm2: SmolLM2-135M-Instruct; through transformers when it is to train
-    by LoRA.  flow, actor, vision: those of tasks that are not text.  untrained: a tiny
-    one with random weights, of the kind that the task is played with.  A folder: a Hugging Face checkpoint, or a run (its best
-    model).  hf:FOLDER: through transformers, whatever the architecture.
+    embedded: the small warmed-up one for the task.  smollm2: SmolLM2-135M-Instruct.  flow, actor, vision: those of tasks that are
+    not text.  untrained: a tiny one with random weights, of the kind that the task is played with.  A folder: a Hugging Face
+    checkpoint, or a run (its best model).  hf:FOLDER: through transformers, whatever the architecture.  lora_rank: train adapters
+    of this rank; on any model of language.
     """
     kind = task.model if name == "untrained" and task else name
     if kind in ("embedded", "untrained"):
@@ -37,8 +37,7 @@ def load_policy(
     elif name.removeprefix("hf:") == "smollm2":
         from .smollm2 import checkpoint
 
-        through = "hf:" if lora_rank else name.removesuffix("smollm2")
-        return _from_folder(f"{through}{checkpoint()}", device, dtype, lora_rank)
+        policy = _from_folder(f"{name.removesuffix('smollm2')}{checkpoint()}", device, dtype, lora_rank)
     elif kind in NAMES:
         small = importlib.import_module(f".small.{kind}", __package__)
         if task is None:
@@ -46,9 +45,11 @@ def load_policy(
         policy = small.untrained(task) if name == "untrained" else small.warmed(task)
     else:
         policy = _from_folder(name, device, dtype, lora_rank)
-    if lora_rank and not name.startswith("hf:"):
-        raise RewardlabError("--lora-rank works on smollm2, and on models loaded through transformers: --model hf:FOLDER")
-    return policy
+    if not lora_rank or name.startswith("hf:"):
+        return policy
+    if not hasattr(policy, "adapt"):
+        raise RewardlabError(f"--lora-rank is for models of language; {name!r} is none")
+    return policy.adapt(lora_rank)
 
 
 def lasting(name: str) -> str:

@@ -33,7 +33,7 @@ def flags(parser: argparse.ArgumentParser) -> None:
     shared.model_flags(parser)
     count = shared.count
     parser.add_argument("--dtype", choices=("auto", "float32", "bfloat16"), default="auto")
-    parser.add_argument("--lora-rank", type=count, metavar="R", help="train adapters of this rank (--model smollm2 or hf:FOLDER)")
+    parser.add_argument("--lora-rank", type=count, metavar="R", help="train LoRA adapters of this rank")
     parser.add_argument("--steps", type=count, metavar="N", help="training steps (default: the task's)")
     parser.add_argument("--out", type=Path, metavar="DIR", help="folder of the run")
     parser.add_argument("--resume", type=Path, metavar="DIR", help="go on with the run in this folder")

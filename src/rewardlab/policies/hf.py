@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from ..core import Batch, Outputs, RewardlabError, Sampling, Trajectory
 from ..kit.machine import device_of, dtype_of, keep_freed_memory
 from .head import per_token_losses, token_logprobs
-from .hf_model import adapted, check_head, classifier, context_of, load_model, vocabulary
+from .hf_model import adapted, check_head, classifier, context_of, for_drawing, load_model, vocabulary
 from .replies import Replies
 from .sampler import draw
 from .text import TextPolicy
@@ -108,23 +108,23 @@ class HFPolicy(TextPolicy):
             self.check_fits(t, sampling.max_new)
         vocab = self.model.config.get_text_config().vocab_size
         drawing = _Drawing(Replies(self, len(trajectories), sampling, rng, vocab))
-        order = sorted(range(len(trajectories)), key=lambda i: len(trajectories[i]))
+        order, model = sorted(range(len(trajectories)), key=lambda i: len(trajectories[i])), for_drawing(self.whole, self.dtype)
         for start in range(0, len(order), ROWS):
             if not drawing.enough:
                 part = sorted(order[start : start + ROWS])
                 drawing.rows = np.array(part)
-                self._generate([trajectories[i].ids for i in part], drawing)
+                self._generate(model, [trajectories[i].ids for i in part], drawing)
         self.spent.generated += int(drawing.replies.count.sum())
         return drawing.replies.added_to(trajectories)
 
-    def _generate(self, prompts: list[np.ndarray], drawing: _Drawing) -> None:
+    def _generate(self, model: Any, prompts: list[np.ndarray], drawing: _Drawing) -> None:
         from transformers import GenerationConfig, LogitsProcessorList, StoppingCriteriaList
 
         width = max(len(p) for p in prompts)
         ids, mask = torch.zeros(2, len(prompts), width, dtype=torch.long)
         for row, p in enumerate(prompts):
             ids[row, width - len(p) :], mask[row, width - len(p) :] = torch.from_numpy(p), 1
-        model, kept = self.model, self.model.generation_config
+        kept = model.generation_config
         # the checkpoint's own penalties and limits would change what is drawn behind the log-probs' back
         model.generation_config = GenerationConfig()
         how = GenerationConfig(do_sample=False, max_new_tokens=drawing.replies.sampling.max_new, pad_token_id=0)

@@ -46,6 +46,44 @@ def with_adapters(model: Any, rank: int) -> Any:
         return get_peft_model(model, config)
 
 
+@torch.no_grad()
+def for_drawing(model: Any, dtype: torch.dtype) -> Any:
+    """The model with adapters merged and the matrices of its products cast; itself where that changes nothing.
+
+    Autocast casts a matrix at every product, so for every token anew, unless it comes in the right format; and adapters cost two
+    more products for each matrix. All other weights are shared with the model.
+    """
+    if dtype == torch.float32 and not adapted(model):
+        return model
+    from transformers.pytorch_utils import Conv1D
+
+    modules, weights = list(model.modules()), {id(p): p for p in model.parameters()}
+    merged = _merged(modules) if adapted(model) else {}
+    looked_up = {id(m.weight) for m in modules if isinstance(m, nn.Embedding)}
+    for p in (p for m in modules if isinstance(m, nn.Linear | Conv1D) for p in m.parameters(recurse=False)):
+        if id(p) not in looked_up:
+            weights[id(p)] = nn.Parameter(merged.get(id(p), p).to(dtype), requires_grad=False)
+    found = copy.deepcopy(model, weights)
+    found = found.unload() if adapted(found) else found
+    head = found.get_output_embeddings()
+    if head is not None and id(head.weight) in looked_up:
+        head.weight = nn.Parameter(head.weight.to(dtype), requires_grad=False)
+    return found
+
+
+def _merged(modules: list[nn.Module]) -> dict[int, Tensor]:
+    """What the weights beside which adapters stand are with them, by the identity of the weight."""
+    from peft.tuners.lora import LoraLayer
+
+    found = {}
+    for module in modules:
+        if isinstance(module, LoraLayer):
+            layer: Any = module
+            weight = layer.get_base_layer().weight
+            found[id(weight)] = weight + sum(layer.get_delta_weight(name) for name in layer.active_adapters)
+    return found
+
+
 def take_value_head(model: Any) -> Tensor:
     """The scalar head of a sequence classifier, which then has none of its own."""
     score = getattr(model, "score", None)

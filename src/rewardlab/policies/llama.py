@@ -46,9 +46,15 @@ class LlamaPolicy(HasWeights, TextPolicy):
         tokenizer = AutoTokenizer.from_pretrained(str(folder))
         return cls(load_llama(Path(folder), value_head), tokenizer, where, dtype_of(dtype, where))
 
+    def adapt(self, rank: int) -> LlamaPolicy:
+        """Train LoRA adapters of this rank instead of the weights. Their random half comes from a seed of its own."""
+        self.model.adapt(rank, torch.Generator().manual_seed(0))
+        return self
+
     def copy(self, name: str, value_head: bool = False) -> LlamaPolicy:
-        """A model of its own with the same weights; with `value_head`, its vocabulary head gives way to a scalar one."""
-        model = copy.deepcopy(self.model)
+        """A model of its own with the same weights (frozen ones are shared); with `value_head`, its vocabulary head gives way to a
+        scalar one."""
+        model = copy.deepcopy(self.model, {id(p): p for p in self.model.parameters() if not p.requires_grad})
         if value_head and model.value_head is None:
             model.head = None
             model.value_head = torch.nn.Parameter(torch.zeros(1, model.shape.hidden, device=self.device))

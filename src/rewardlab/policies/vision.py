@@ -53,8 +53,8 @@ class VisionPolicy(HFPolicy):
         return [_with_images(t, new) for t, new in zip(super().read(trajectories, shown), messages, strict=True)]
 
     @contextmanager
-    def _looking(self, rows: Sequence[Trajectory]) -> Iterator[None]:
-        """Within it, the model sees the images of these rows where the first image tokens stand.
+    def _looking(self, rows: Sequence[Trajectory], model: Any = None) -> Iterator[None]:
+        """Within it, the model (the policy's, if none is given) sees the images of these rows where the first image tokens stand.
 
         An image token that the model itself drew shows nothing: it is read as padding.
         """
@@ -71,7 +71,7 @@ class VisionPolicy(HFPolicy):
             given = given | {"input_ids": ids.masked_fill(marks & ~shown, blank)}
             return args, given | {"pixel_values": pixels, "mm_encoder_outputs": None} if bool(shown.any()) else given
 
-        hook = self.model.base_model.register_forward_pre_hook(show, with_kwargs=True)
+        hook = (model or self.model).base_model.register_forward_pre_hook(show, with_kwargs=True)
         try:
             yield
         finally:
@@ -96,9 +96,9 @@ class VisionPolicy(HFPolicy):
         self._asked = trajectories
         return super().extend(trajectories, sampling, rng)
 
-    def _generate(self, prompts: list[np.ndarray], drawing: Any) -> None:
-        with self._looking([self._asked[i] for i in drawing.rows]):
-            super()._generate(prompts, drawing)
+    def _generate(self, model: Any, prompts: list[np.ndarray], drawing: Any) -> None:
+        with self._looking([self._asked[i] for i in drawing.rows], model):
+            super()._generate(model, prompts, drawing)
 
     def score(self, trajectories: Sequence[Trajectory]) -> list[np.ndarray]:
         """Log-prob of every position, (len,); row by row, since rows of other lengths would change places."""

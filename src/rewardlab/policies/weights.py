@@ -17,10 +17,11 @@ class HasWeights:
         return list(self.model.parameters())
 
     def state(self) -> dict[str, Tensor]:
-        """The weights by name."""
-        return {k: v.detach() for k, v in self.model.named_parameters()}
+        """The weights that train, by name."""
+        return {k: v.detach() for k, v in self.model.named_parameters() if v.requires_grad}
 
     @torch.no_grad()
     def load_state(self, state: dict[str, Tensor]) -> None:
         for name, p in self.model.named_parameters():
-            p.copy_(state[name])
+            if p.requires_grad:
+                p.copy_(state[name])
