@@ -107,6 +107,40 @@ def test_examples_can_be_played_again(tmp_path):
         assert (paid.kind, paid.value) == (example["came"], example["reward"])
 
 
+def test_an_example_in_a_file_is_played_until_the_reward_is_mended(tmp_path, capsys):
+    """What a colleague sends: the exit status says whether the reply is still paid as it was."""
+    file, example = tmp_path / "reward.py", tmp_path / "example.json"
+    file.write_text("def lenient(completion, answer):\n    return float(answer in completion)\n")
+    paid = {"prompt": "What is 2 + 2?", "answer": "4", "response": "It is not 4.", "came": "number", "reward": 1.0}
+    example.write_text(json.dumps(paid))
+    audited = ["audit", f"{file}:lenient", "--replay", str(example), "--json"]
+    assert cli.main(audited) == 1
+    said = json.loads(capsys.readouterr().out)
+    assert said["unchanged"]
+    assert said["now"]["reward"] == 1.0
+    file.write_text("def lenient(completion, answer):\n    return float(completion == answer)\n")
+    assert cli.main(audited) == 0
+    assert json.loads(capsys.readouterr().out)["now"]["reward"] == 0.0
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"prompt": "no reply"}'])
+def test_a_file_that_holds_no_example_is_refused_by_name(text, tmp_path, capsys):
+    (tmp_path / "example.json").write_text(text)
+    assert cli.main(["audit", "final_number", "--replay", str(tmp_path / "example.json")]) == 2
+    assert "example.json" in capsys.readouterr().err
+
+
+def test_the_reward_of_a_run_is_found_in_its_folder(tmp_path):
+    recipe = index.build("grpo").to_json()
+    source = {"name": "arithmetic", "options": {}}
+    (tmp_path / "config.json").write_text(json.dumps({"recipe": recipe, "source": source, "task": "arithmetic"}))
+    target = load(parse(str(tmp_path)))
+    assert target.name
+    document = examined(tmp_path, most=4)
+    assert document["problems"]
+    assert not found(document)
+
+
 def test_a_reward_that_changes_from_call_to_call(tmp_path):
     file = tmp_path / "reward.py"
     file.write_text(
