@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
-CHUNK_ELEMENTS = 1 << 22
+CHUNK_ELEMENTS = 1 << 23
+ADDED_ELEMENTS = 1 << 21
 
 
 def chunks_of(n: int, vocab: int) -> list[slice]:
@@ -59,8 +60,15 @@ class _LogProbs(torch.autograd.Function):
             g = g.to(hidden.dtype)
             g_hidden[part] = g @ weight
             if g_weight is not None:
-                g_weight += (g.T @ hidden[part]).float()
+                add_product(g_weight, g, hidden[part])
         return g_hidden, None if g_weight is None else g_weight.to(weight.dtype), None
+
+
+def add_product(total: Tensor, a: Tensor, b: Tensor) -> None:
+    """total (m, k) += a (n, m)^T b (n, k). In parts on CPUs: each is added while it lies in the cache."""
+    rows = max(1, ADDED_ELEMENTS // b.shape[1]) if total.device.type == "cpu" else len(total)
+    for part, some in zip(total.split(rows), a.split(rows, 1), strict=True):
+        part += some.T @ b
 
 
 def token_logprobs(hidden: Tensor, weight: Tensor, ids: Tensor) -> tuple[Tensor, Tensor]:
