@@ -60,7 +60,8 @@ def test_one_optimiser_step_takes_old_from_its_own_pass():
 
 def test_several_optimiser_steps_take_a_pass_beforehand():
     ops = ops_of(torch.bfloat16, minibatches=2, lr=1e-2)
-    step(ops)
+    batch = step(ops)
+    assert ops.run.policy.spent.scored == int(batch.length.sum())  # the pass is on nobody's budget
     first, second = RATIOS
     torch.testing.assert_close(first, torch.ones_like(first), atol=1e-3, rtol=0)
     assert bool((second - 1).abs().max() > 0.01)  # what the first step moved shows

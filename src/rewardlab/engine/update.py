@@ -87,7 +87,10 @@ def with_own_old(learning: Learning, batch: Batch, recipe: Recipe, run: Run, mic
         return batch
     marked = replace(batch, columns=batch.columns | {JUST_WRITTEN: rows})
     if recipe.update.epochs * recipe.update.minibatches > 1:
+        spent = learning.model.spent.scored
         said = outputs_of(learning.model, batch, micro_batches(batch, micro_tokens, "row"), ("logprobs",), ())
+        # a budget must not depend on the number format
+        learning.model.spent.scored = spent
         marked.old = torch.where(batch.mask & rows[:, None], said["logprobs"], batch.old)
         del marked.columns[JUST_WRITTEN]
     return marked
