@@ -210,9 +210,10 @@ def two_threads():
 def test_rows_drawn_by_several_workers_are_those_of_one(restless, sampling, two_threads, monkeypatch):
     rows = prompts(restless, [f"{q} {i}" for i, q in enumerate(QUESTIONS * 6)])
     assert decode.workers(restless, len(rows), Sampling()) == 2
+    assert len(rows) < 64
     found = [extend(restless, rows, max_new=24, **sampling) for _ in range(3)]
     assert torch.get_num_threads() == 2
-    monkeypatch.setattr(decode, "WORKER_BYTES", 0)
+    monkeypatch.setattr(decode, "SMALL_BYTES", 0)
     assert decode.workers(restless, len(rows), Sampling()) == 1
     alone = extend(restless, rows, max_new=24, **sampling)
     for other in found:

@@ -31,10 +31,11 @@ ROWS_MULTIPLE = 8
 """The batch shrinks to multiples of this: every new shape costs a CPU's matrix library some fractions of a millisecond."""
 SPAN_MULTIPLE = 16
 """The cache grows by so many positions: its matrices must be contiguous, and again shapes should be few."""
-WORKER_BYTES = 64 << 20
-"""Up to this size of the weights each core draws rows of its own: cores then never wait for each other, which for a small model
-they would do most of the time. A large one is read from memory by every worker, and is better read once by all cores."""
-WORKER_ROWS = 16
+SMALL_BYTES = 64 << 20
+"""Up to this size weights stay in a cache."""
+WORKER_ROWS = {"small": 16, "large": 32}
+"""Each core draws rows of its own, where it has so many: cores then never wait for each other, which for a small model they
+would do most of the time. The weights of a large one are read from memory by every worker, which many rows make up for."""
 
 
 @torch.no_grad()
@@ -61,7 +62,8 @@ def workers(policy: LlamaPolicy, rows: int, sampling: Sampling) -> int:
     if policy.device.type != "cpu" or sampling.enough:
         return 1
     size = sum(p.numel() for p in policy.parameters()) * torch.empty(0, dtype=policy.dtype).element_size()
-    return max(1, min(torch.get_num_threads(), rows // WORKER_ROWS)) if size <= WORKER_BYTES else 1
+    least = WORKER_ROWS["small" if size <= SMALL_BYTES else "large"]
+    return max(1, min(torch.get_num_threads(), rows // least))
 
 
 def _side_by_side(decoders: list[_Decoder]) -> None:
