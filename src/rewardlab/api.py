@@ -54,9 +54,8 @@ def train(
     """Train a policy by a recipe (or a method's name) and write everything into a run folder.
 
     model: None is the small policy that the task is played with.  steps: 100, or as many as the budget allows.  budget: tokens
-    generated and scored by all models at which training ends.  start: position in the training data to begin at.
-    micro_tokens: per forward and backward pass, as many as the machine's memory holds if None; it changes no gradient.
-    track: names of trackers that are sent the configuration and every line of metrics (see `engine/track.py`).
+    generated and scored by all models at which training ends.  start: position in the training data to begin at.  micro_tokens: as
+    many as memory holds if None; they change no gradient.  track: trackers that are sent configuration and metrics.
     """
     tracked = trackers(track)
     recipe, task = _recipe(recipe, settings), _task(task)

@@ -18,6 +18,7 @@ from .decode import generate
 from .head import per_token_losses, token_logprobs
 from .layout import Layout, layout
 from .llama_model import Llama, load_llama, save_llama
+from .lora import adapt
 from .packing import rounded, scatter
 from .text import TextPolicy
 from .weights import HasWeights
@@ -48,7 +49,7 @@ class LlamaPolicy(HasWeights, TextPolicy):
 
     def adapt(self, rank: int) -> LlamaPolicy:
         """Train LoRA adapters of this rank instead of the weights. Their random half comes from a seed of its own."""
-        self.model.adapt(rank, torch.Generator().manual_seed(0))
+        adapt(self.model, rank, torch.Generator().manual_seed(0))
         return self
 
     def copy(self, name: str, value_head: bool = False) -> LlamaPolicy:

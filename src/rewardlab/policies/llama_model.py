@@ -9,7 +9,6 @@ the gated MLP, are one matrix each; checkpoints hold them apart, as Hugging Face
 
 from __future__ import annotations
 
-import copy
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -24,7 +23,7 @@ from torch import Tensor, nn
 
 from ..core import RewardlabError
 from .linear import gated, linear
-from .lora import Adapter
+from .lora import merged
 
 Attend = Callable[[int, Tensor, Tensor, Tensor], Tensor]
 """(layer, q (n, Hq, d), k (n, Hkv, d), v (n, Hkv, d)) -> (n, Hq, d)"""
@@ -127,38 +126,10 @@ class Llama(nn.Module):
                 nn.init.normal_(p, 0.0, std * scale, generator=generator)
         return self
 
-    def adapt(self, rank: int, generator: torch.Generator) -> Llama:
-        """Freeze all weights and put adapters on the matrices of all layers."""
-        s = self.shape
-        q, kv = s.heads * s.head_dim, s.kv_heads * s.head_dim
-        heights = {"qkv": (q, kv, kv), "out": (s.hidden,), "gate_up": (s.mlp, s.mlp), "down": (s.hidden,)}
-        self.requires_grad_(False)
-        for layer in self._layers():
-            for name, rows in heights.items():
-                weight = getattr(layer, name)
-                layer.adapters[name] = Adapter(rows, weight.shape[1], rank, generator).to(weight.device)
-        return self
-
-    @torch.no_grad()
-    def merged(self) -> Llama:
-        """The same model without adapters: a copy that has added them to its weights, or itself where there are none."""
-        if not any(layer.adapters for layer in self._layers()):
-            return self
-        found = copy.deepcopy(self)
-        for layer in found._layers():
-            for name, adapter in layer.adapters.items():
-                weight = getattr(layer, name)
-                weight.copy_(adapter(weight))
-            layer.adapters.clear()
-        return found
-
-    def _layers(self) -> Iterator[Layer]:
-        return (layer for layer in self.layers if isinstance(layer, Layer))
-
     def cast(self, dtype: torch.dtype) -> SimpleNamespace:
         """All weights in a number format; differentiable when gradients are on."""
         weights = SimpleNamespace(**{k: None if p is None else p.to(dtype) for k, p in self._parameters.items()})
-        weights.layers = [layer.cast(dtype) for layer in self._layers()]
+        weights.layers = [layer.cast(dtype) for layer in self.layers]  # type: ignore[operator]
         weights.head = weights.embed if weights.head is None else weights.head
         weights.cos, weights.sin = self.cos.to(dtype), self.sin.to(dtype)
         return weights
@@ -294,7 +265,7 @@ def _refuse_unknown(folder: Path, names: set[str]) -> None:
 
 def save_llama(model: Llama, folder: Path) -> None:
     """Write config.json and model.safetensors, readable by transformers; adapters are merged into the weights."""
-    model = model.merged()
+    model = merged(model)
     folder.mkdir(parents=True, exist_ok=True)
     kind = "ForSequenceClassification" if model.value_head is not None else "ForCausalLM"
     family = {"llama": "Llama", "mistral": "Mistral", "qwen2": "Qwen2", "qwen3": "Qwen3"}[model.config["model_type"]]

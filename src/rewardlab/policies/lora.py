@@ -12,8 +12,10 @@ Hu et al. 2021, arXiv:2106.09685
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -35,3 +37,29 @@ class Adapter(nn.Module):
         """W + 2 B A."""
         parts = zip(self.B.split(self.heights), self.A.split(self.rank), strict=True)
         return weight + SCALE * torch.cat([b @ a for b, a in parts])
+
+
+def adapt(model: Any, rank: int, generator: torch.Generator) -> None:
+    """Freeze all weights of a `llama_model.Llama` and put adapters on the matrices of all layers."""
+    s = model.shape
+    q, kv = s.heads * s.head_dim, s.kv_heads * s.head_dim
+    heights = {"qkv": (q, kv, kv), "out": (s.hidden,), "gate_up": (s.mlp, s.mlp), "down": (s.hidden,)}
+    model.requires_grad_(False)
+    for layer in model.layers:
+        for name, rows in heights.items():
+            weight = getattr(layer, name)
+            layer.adapters[name] = Adapter(rows, weight.shape[1], rank, generator).to(weight.device)
+
+
+@torch.no_grad()
+def merged(model: Any) -> Any:
+    """The same model without adapters: a copy that has added them to its weights, or itself where there are none."""
+    if not any(layer.adapters for layer in model.layers):
+        return model
+    found = copy.deepcopy(model)
+    for layer in found.layers:
+        for name, adapter in layer.adapters.items():
+            weight = getattr(layer, name)
+            weight.copy_(adapter(weight))
+        layer.adapters.clear()
+    return found
