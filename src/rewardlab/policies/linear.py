@@ -41,7 +41,7 @@ if PACKS:  # TorchScript compiles no operation that is not there
     def _with(x: Tensor, other: Tensor, weight: Tensor, how: str) -> Tensor:
         return torch.ops.mkldnn._linear_pointwise(x, other, weight, None, how)
 
-else:
+else:  # nothing is packed, so nothing comes here
 
     def _then(x: Tensor, weight: Tensor, bias: Optional[Tensor], what: str) -> Tensor:  # noqa: UP045
         raise NotImplementedError
