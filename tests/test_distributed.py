@@ -67,6 +67,8 @@ def one_of_two(rank: int, port: int, out: str) -> None:
     drawn = Ops(index.build("grpo", {"n": 2}), Run(untrained(), max_new=4), index.task("arithmetic", test_size=2), Settings())
     groups = drawn.rollout(drawn.problems(3))
     torch.save([[t.ids.tolist() for t in g] for g in groups], f"{out}/rank{rank}.rollouts")
+    torch.distributed.barrier()
+    distributed.end()
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,7 @@ Without torchrun every function here does nothing, or all of the work.
 
 from __future__ import annotations
 
+import atexit
 import os
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
@@ -24,6 +25,14 @@ def begin() -> None:
     """Join the other processes, if torchrun has started several."""
     if int(os.environ.get("WORLD_SIZE", "1")) > 1 and not dist.is_initialized():
         dist.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
+        # a process that ends with the group's threads still running is aborted
+        atexit.register(end)
+
+
+def end() -> None:
+    """Leave the other processes; what they still expect of this one must be done."""
+    if dist.is_initialized():
+        dist.destroy_process_group()
 
 
 def world() -> int:

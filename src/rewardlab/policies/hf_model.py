@@ -48,23 +48,22 @@ def with_adapters(model: Any, rank: int) -> Any:
 
 @torch.no_grad()
 def for_drawing(model: Any, dtype: torch.dtype) -> Any:
-    """The model with adapters merged and the matrices of its products cast; itself where that changes nothing.
+    """The model with adapters merged and the matrices of its products cast; itself where it has none.
 
-    Autocast casts a matrix at every product, so for every token anew, unless it comes in the right format; and adapters cost two
-    more products for each matrix. All other weights are shared with the model.
+    Autocast keeps its copy of a matrix that trains, but casts a frozen one anew for every token; and adapters cost two more
+    products for each matrix. All other weights are shared with the model.
     """
-    if dtype == torch.float32 and not adapted(model):
+    if not adapted(model):
         return model
     from transformers.pytorch_utils import Conv1D
 
     modules, weights = list(model.modules()), {id(p): p for p in model.parameters()}
-    merged = _merged(modules) if adapted(model) else {}
+    merged = _merged(modules)
     looked_up = {id(m.weight) for m in modules if isinstance(m, nn.Embedding)}
     for p in (p for m in modules if isinstance(m, nn.Linear | Conv1D) for p in m.parameters(recurse=False)):
         if id(p) not in looked_up:
             weights[id(p)] = nn.Parameter(merged.get(id(p), p).to(dtype), requires_grad=False)
-    found = copy.deepcopy(model, weights)
-    found = found.unload() if adapted(found) else found
+    found = copy.deepcopy(model, weights).unload()
     head = found.get_output_embeddings()
     if head is not None and id(head.weight) in looked_up:
         head.weight = nn.Parameter(head.weight.to(dtype), requires_grad=False)
