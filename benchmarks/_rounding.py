@@ -15,14 +15,14 @@ import math
 import numpy as np
 import torch
 
-from rewardlab import index
+from rewardlab import registry
 from rewardlab.core import Sampling, Trajectory
-from rewardlab.models import load_policy
+from rewardlab.models.load import load_policy
 
 
 def log_probs(model: str, task: str, system: str | None, problems: int, rollouts: int, max_new: int) -> dict[str, np.ndarray]:
     """By who says them: the log-prob of every drawn token, (n,)."""
-    asked = list(index.task(task, system=system).test[:problems])
+    asked = list(registry.task(task, system=system).test[:problems])
     policy = load_policy(model, "cpu", "bfloat16", None, None)
     read = policy.read([Trajectory(p) for p in asked], [p.prompt for p in asked])
     drawn = policy.extend([t for t in read for _ in range(rollouts)], Sampling(max_new, 1.0), torch.Generator().manual_seed(0))

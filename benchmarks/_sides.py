@@ -154,13 +154,13 @@ def memory_bandwidth(mib: int = 512, repeats: int = 5) -> float:
 
 
 def _smollm2() -> str:
-    from rewardlab import smollm2
+    from rewardlab.models import smollm2
 
     return str(smollm2.checkpoint())
 
 
 def _embedded() -> dict[str, Any]:
-    from rewardlab import embedded
+    from rewardlab.models import embedded
 
     start = time.perf_counter()
     folder = embedded.checkpoint()

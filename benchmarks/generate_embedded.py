@@ -64,11 +64,11 @@ def _row(name: str, ours: list[dict[str, Any]], peer: list[dict[str, Any]], sett
 def ours(
     *, model: str, problems: int, rollouts: int, max_new: int, repeats: int, formats: list[str], cases: list[str]
 ) -> dict[str, Any]:
-    from rewardlab import index
+    from rewardlab import registry
     from rewardlab.core import Sampling, Trajectory, stream
-    from rewardlab.policies.llama import LlamaPolicy
+    from rewardlab.policies.llama.policy import LlamaPolicy
 
-    test = index.task("arithmetic").test[:problems]
+    test = registry.task("arithmetic").test[:problems]
     found: dict[str, Any] = {name: [] for name in cases}
     for dtype, name in itertools.product(formats, cases):
         case = CASES[name]
@@ -108,12 +108,12 @@ class _Transformers:
         import torch
         from transformers import AutoModelForCausalLM, AutoTokenizer
 
-        from rewardlab import index
+        from rewardlab import registry
 
         tokenizer = AutoTokenizer.from_pretrained(model, padding_side="left")
         self.model = AutoModelForCausalLM.from_pretrained(model, dtype=getattr(torch, dtype), attn_implementation=attention).eval()
         self.end = self.model.generation_config.eos_token_id
-        chats = [[{"role": "user", "content": p.question}] for p in index.task("arithmetic").test[:problems]]
+        chats = [[{"role": "user", "content": p.question}] for p in registry.task("arithmetic").test[:problems]]
         texts = tokenizer.apply_chat_template(chats, tokenize=False, add_generation_prompt=True)
         self.prompts = tokenizer(texts, return_tensors="pt", padding=True, add_special_tokens=False)
         self.rollouts, self.expands = rollouts, copies == "num_return_sequences"

@@ -40,15 +40,15 @@ def run(
 def ours(
     *, model: str, seed: int, gain: float, evaluated: int, checked: int, every: int, most: int, update: dict[str, Any]
 ) -> dict[str, Any]:
-    from rewardlab import index
+    from rewardlab import registry
     from rewardlab.core import Run
-    from rewardlab.engine.ops import Ops, Settings, standard_loop
-    from rewardlab.policies.llama import LlamaPolicy
+    from rewardlab.engine.step import Ops, Settings, standard_loop
+    from rewardlab.policies.llama.policy import LlamaPolicy
 
-    policy, task = LlamaPolicy.load(model, "cpu"), index.task("arithmetic")
-    recipe = index.build("grpo", update)
+    policy, task = LlamaPolicy.load(model, "cpu"), registry.task("arithmetic")
+    recipe = registry.build("grpo", update)
     watched, others = task.test[:evaluated], task.test[evaluated : evaluated + checked]
-    run = Run(policy, steps=most, seed=seed, max_new=task.max_new, verify=index.part("rewards", task.verifier))
+    run = Run(policy, steps=most, seed=seed, max_new=task.max_new, verify=registry.part("reward", task.verifier))
     ops = Ops(recipe, run, task, Settings(steps=most, seed=seed))
     elsewhere = [ops.evaluate(others)["pass@1"]]
     ops.seconds, start = {}, time.perf_counter()

@@ -22,9 +22,9 @@ def run(*, count: int = 1319) -> Rows:
 
 def pairs(count: int) -> list[Triple]:
     """Every second reply ends on the number of the problem after it, or on one more."""
-    from rewardlab import index
+    from rewardlab import registry
 
-    problems = index.task("gsm8k").test[:count]
+    problems = registry.task("gsm8k").test[:count]
     found = []
     for i, problem in enumerate(problems):
         other = problems[(i + 1) % len(problems)].answer

@@ -29,7 +29,7 @@ SECONDS = 3.0
 
 def run(*, data: str | None = None, repeats: int = 3, programs: int = 164) -> Rows:
     """data: HumanEval.jsonl.gz.  programs: how many of its problems.  Each side once unmeasured, then `repeats` times."""
-    from rewardlab.kit.sources import data_file
+    from rewardlab.tasks.sources import data_file
 
     given = {"data": data or str(data_file("humaneval", "HumanEval.jsonl.gz")), "repeats": repeats, "programs": programs}
     ours, peer = (in_own_process(__file__, side, given) for side in ("ours", "peer"))
@@ -40,7 +40,7 @@ def run(*, data: str | None = None, repeats: int = 3, programs: int = 164) -> Ro
 def ours(*, data: str, repeats: int, programs: int) -> dict[str, Any]:
     # as many lanes as the peer has processes
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:THREADS])
-    from rewardlab.kit.sandbox import Checked, Limits, Sandbox
+    from rewardlab.sandbox import Checked, Limits, Sandbox
 
     wanted = [
         Checked(p["prompt"] + p["canonical_solution"], p["test"], p["entry_point"], p["prompt"]) for p in _problems(data, programs)

@@ -61,14 +61,14 @@ def _compare(name: str, given: dict[str, Any], sizes: tuple[int, ...], options: 
 
 
 def ours(*, model: str, dtype: str, problems: int, rollouts: int, max_new: int, repeats: int) -> dict[str, Any]:
-    from rewardlab import index
+    from rewardlab import registry
     from rewardlab.core import Run
-    from rewardlab.engine.ops import Ops, Settings, standard_loop
-    from rewardlab.policies.llama import LlamaPolicy
+    from rewardlab.engine.step import Ops, Settings, standard_loop
+    from rewardlab.policies.llama.policy import LlamaPolicy
 
-    policy, task = LlamaPolicy.load(model, "cpu", dtype), index.task("arithmetic")
-    recipe = index.build("grpo", {"n": rollouts}).but(problems=problems, lr=LR)
-    run = Run(policy, steps=1 + repeats, max_new=max_new, verify=index.part("rewards", task.verifier))
+    policy, task = LlamaPolicy.load(model, "cpu", dtype), registry.task("arithmetic")
+    recipe = registry.build("grpo", {"n": rollouts}).but(problems=problems, lr=LR)
+    run = Run(policy, steps=1 + repeats, max_new=max_new, verify=registry.part("reward", task.verifier))
     ops = Ops(recipe, run, task, Settings())
     held, steps = memory(), []
     while run.step < run.steps:
@@ -79,7 +79,7 @@ def ours(*, model: str, dtype: str, problems: int, rollouts: int, max_new: int, 
         batch = ops.latest[2]
         seconds, decided = time.perf_counter() - start, int(batch.mask.sum())
         begins = batch.mask.int().argmax(1)
-        begins[batch.heads] = 0
+        begins[batch.first_rows] = 0
         flops = training_flops(policy.model.shape, batch.length.tolist(), begins.tolist(), decided)
         speed = flops / ops.seconds["train"] / 1e9
         steps.append({"seconds": seconds, **ops.seconds, "reply_tokens": decided, "training_gflop_per_s": speed})
@@ -137,10 +137,10 @@ def peer(
     from transformers import AutoModelForCausalLM, AutoTokenizer
     from trl import GRPOConfig, GRPOTrainer
 
-    from rewardlab import index
+    from rewardlab import registry
 
     reward: Any = _verified
-    train = index.task("arithmetic").train
+    train = registry.task("arithmetic").train
     asked = [train[i] for i in range(problems * (1 + repeats))]
     table = [{"prompt": [{"role": "user", "content": p.question}], "answer": p.answer} for p in asked]
     with tempfile.TemporaryDirectory() as folder:
@@ -174,14 +174,14 @@ def _verified(prompts: list[Any], completions: list[Any], completion_ids: list[A
     """The same verifier as ours, as TRL calls rewards."""
     import numpy as np
 
-    from rewardlab import index
+    from rewardlab import registry
     from rewardlab.core import Trajectory, Turn, ask
 
     replies = zip(prompts, completions, completion_ids, answer, strict=True)
     rows = [
         Trajectory(ask(p[0]["content"], a), (Turn("policy", np.asarray(ids), text=c[0]["content"]),)) for p, c, ids, a in replies
     ]
-    return [score.value or 0.0 for score in index.part("rewards", "final_number")([rows], None)[0]]
+    return [score.value or 0.0 for score in registry.part("reward", "final_number")([rows], None)[0]]
 
 
 def _clocked(trainer: Any) -> Any:

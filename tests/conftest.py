@@ -14,6 +14,6 @@ os.environ.setdefault(
 @pytest.fixture(scope="session")
 def words():
     """The embedded policy's tokenizer."""
-    from rewardlab.embedded import tokenizer
+    from rewardlab.models.embedded import tokenizer
 
     return tokenizer()

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from rewardlab import embedded
-from rewardlab.embedded import untrained
+from rewardlab.models import embedded
+from rewardlab.models.embedded import untrained
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 TINY = {"problems": 2, "rollouts": 2, "max_new": 4, "repeats": 1}

@@ -11,8 +11,9 @@ import pytest
 import torch
 from rows import batch_of, outcome, steps
 
-from rewardlab import index
-from rewardlab.core import Batch, Outputs, Recipe, Run, weigh
+from rewardlab import registry
+from rewardlab.core import Batch, Outputs, Recipe, Run
+from rewardlab.engine.loss import losses_of, weigh
 
 PAGE = (Path(__file__).parents[1] / "docs" / "WORKED_EXAMPLE.md").read_text()
 SECTIONS = {part.partition("\n")[0]: part for part in re.split(r"^## ", PAGE, flags=re.M)[1:]}
@@ -61,7 +62,7 @@ def told(section: str, name: str) -> dict[tuple[str, int], float]:
 
 def loss_of(recipe: Recipe, out: Outputs, batch: Batch) -> float:
     weigh(batch, recipe.objective, recipe.weighting)
-    return float(sum(recipe.objective.losses(out, batch, RUN).values()))
+    return float(sum(losses_of(recipe.objective, out, batch, RUN).values()))
 
 
 def updated(batch: Batch) -> Outputs:
@@ -92,7 +93,7 @@ def test_rewards_become_these_events():
 def test_credit_and_loss(name):
     settings = re.search(r"^Settings: `(.*)`$", SECTIONS[name], flags=re.M)
     assert settings
-    recipe, batch = index.build(name, json.loads(settings[1])), rollouts()
+    recipe, batch = registry.build(name, json.loads(settings[1])), rollouts()
     batch.credit = recipe.credit(batch.reward, batch, RUN)
     assert by_place(batch.credit, batch.mask) == told(name, "credit")
     assert not batch.credit[~batch.mask].any()
@@ -101,7 +102,7 @@ def test_credit_and_loss(name):
 
 def test_what_the_process_reward_model_learns():
     settings = {"beta": 0.5}
-    (learner,) = index.build("prime", settings).also
+    (learner,) = registry.build("prime", settings).also
     batch = rollouts()
     found = loss_of(learner.recipe, Outputs(logprobs=batch.columns["prm.logprobs"]), batch)
     assert found == pytest.approx(stated("prime", "Loss of prm"), abs=ROUNDING)

@@ -9,20 +9,24 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .api import Result, answer, evaluate, export, plan, resume, train
-    from .core import Problem, Recipe, Reward, RewardlabError, Score, Task, Trajectory, ask, credit, objective, reward
-    from .demonstration import demo
-    from .index import build, part, task
-    from .models import load_policy
+    from rewardlab.api import Result, answer, evaluate, export, plan, resume, train
+    from rewardlab.api.demo import demo
+    from rewardlab.core import Problem, Recipe, Score, Task, Trajectory, ask, credit, objective
+    from rewardlab.errors import RewardlabError
+    from rewardlab.models.load import load_policy
+    from rewardlab.registry import build, part, task
+    from rewardlab.rewards.reward import Reward, reward
 
 _WHERE = {
-    "demonstration": ("demo",),
+    "api.demo": ("demo",),
     "api": ("Result", "answer", "evaluate", "export", "plan", "resume", "train"),
     "core": (
-        "Problem", "Recipe", "Reward", "RewardlabError", "Score", "Task", "Trajectory", "ask", "credit", "objective", "reward",
+        "Problem", "Recipe", "Score", "Task", "Trajectory", "ask", "credit", "objective",
     ),
-    "index": ("build", "part", "task"),
-    "models": ("load_policy",),
+    "errors": ("RewardlabError",),
+    "rewards.reward": ("Reward", "reward"),
+    "registry": ("build", "part", "task"),
+    "models.load": ("load_policy",),
 }  # fmt: skip
 _MODULE = {name: module for module, names in _WHERE.items() for name in names}
 

@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 import torch
 
-from rewardlab import build, index
+from rewardlab import build, registry
 from rewardlab.core import Batch, Run, Score, Trajectory, ask
-from rewardlab.embedded import untrained
-from rewardlab.engine.ops import Ops, Settings, standard_loop
+from rewardlab.engine.step import Ops, Settings, standard_loop
 from rewardlab.methods.sampling.absolute_zero import by_kind_and_role, solved
+from rewardlab.models.embedded import untrained
 
 
 def test_rewards_are_normalised_within_kind_and_role_whatever_the_groups():
@@ -38,16 +38,16 @@ def test_a_row_without_a_verdict_enters_no_statistic():
 
 
 def test_one_step_of_play_teaches_the_policy():
-    task = index.task("triplets")
+    task = registry.task("triplets")
     policy = untrained(0, task=task)
     recipe = build("absolute_zero", {"n": 4, "problems": 3})
-    recipe = recipe.but(reward=recipe.reward + index.part("rewards", "likelihood"))
-    run = Run(policy, steps=1, max_new=8, verify=index.part("rewards", "triplet_answer"))
+    recipe = recipe.but(reward=recipe.reward + registry.part("reward", "likelihood"))
+    run = Run(policy, steps=1, max_new=8, verify=registry.part("reward", "triplet_answer"))
     ops = Ops(recipe, run, task, Settings())
     before = {k: v.clone() for k, v in policy.state().items()}
     standard_loop(recipe, run, ops)
     assert any(not torch.equal(before[k], v) for k, v in policy.state().items())
     assert run.metrics["proposals_valid"] == 0
-    found = solved()(task.test[:9], run.aside())
+    found = solved()(task.test[:9], run.detached())
     assert found["n"] == 9
     assert found["pass@1"] == 0

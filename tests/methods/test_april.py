@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 import torch
 
-from rewardlab import index, resume, train
-from rewardlab.core import RewardlabError, Run, Trajectory, Turn, ask
-from rewardlab.embedded import untrained
+from rewardlab import registry, resume, train
+from rewardlab.core import Run, Trajectory, Turn, ask
+from rewardlab.errors import RewardlabError
+from rewardlab.models.embedded import untrained
 from rewardlab.rewards.length import length_penalty
-from rewardlab.rewards.match import final_number
 from rewardlab.rollouts.partial import partial, written
 from rewardlab.tasks.euclid import euclid
+from rewardlab.verifiers.match import final_number
 
 
 class Scripted:
@@ -113,7 +114,7 @@ def task():
 
 def test_a_killed_run_goes_on_bit_for_bit(task, tmp_path):
     policy = untrained()
-    recipe = index.build("grpo+april", {"problems": 4, "n": 2, "lr": 0.01}).but(reward=length_penalty(), measure=None)
+    recipe = registry.build("grpo+april", {"problems": 4, "n": 2, "lr": 0.01}).but(reward=length_penalty(), measure=None)
     model = restless(policy)
     train(recipe, model, task, steps=4, out=tmp_path / "whole", max_new=24, eval_every=0, checkpoint_every=2)
     whole = lines(tmp_path / "whole")
@@ -140,8 +141,8 @@ def lines(out):
 
 
 def test_it_draws_as_its_base_does():
-    assert index.build("grpo+april", {"n": 5, "temperature": 0.7}).rollout == partial(n=5, temperature=0.7)
-    assert index.build("april", {"spare": 0.25}).rollout == partial(spare=0.25)
+    assert registry.build("grpo+april", {"n": 5, "temperature": 0.7}).rollout == partial(n=5, temperature=0.7)
+    assert registry.build("april", {"spare": 0.25}).rollout == partial(spare=0.25)
 
 
 # ---- the world of long tails -----------------------------------------------------------------------------------------

@@ -5,12 +5,12 @@ import math
 import pytest
 import torch
 
-from rewardlab import api, index
+from rewardlab import api, registry
 from rewardlab.core import Run
 from rewardlab.engine.collate import collate
-from rewardlab.kit.implicit import conjugate_gradients, hessian_product
 from rewardlab.methods.control.barfi import MEMORY, aligned_return, alignment, outer_gradient, returns
-from rewardlab.policies.actor import Actor, Shape
+from rewardlab.objectives.implicit import conjugate_gradients, hessian_product
+from rewardlab.policies.control.actor import Actor, Shape
 
 D = torch.float64
 
@@ -38,7 +38,7 @@ def test_hessian_products_of_a_quadratic():
 
 def episodes(policy: Actor, toward: str = "trap"):
     """A batch of real episodes with both rewards."""
-    recipe, task = index.build("barfi", {"aux": toward, "turns": 6}), index.task("gridworld", size=3, test_size=4)
+    recipe, task = registry.build("barfi", {"aux": toward, "turns": 6}), registry.task("gridworld", size=3, test_size=4)
     run = Run(policy, seed=5, max_new=1)
     groups = recipe.rollout([task.train[i] for i in range(24)], run)
     return collate(groups, recipe.reward(groups, run), torch.device("cpu")), run
@@ -107,9 +107,9 @@ def test_the_outer_gradient_agrees_with_finite_differences_of_the_solved_inner_p
 
 
 def test_it_trains_and_moves_its_trust_and_the_baseline_keeps_it(tmp_path):
-    task = index.task("gridworld", size=3, test_size=4)
+    task = registry.task("gridworld", size=3, test_size=4)
     for rate in (0.1, 0.0):
-        recipe = index.build("barfi", {"outer_lr": rate, "problems": 8, "turns": 5, "every": 1})
+        recipe = registry.build("barfi", {"outer_lr": rate, "problems": 8, "turns": 5, "every": 1})
         done = api.train(recipe, None, task, steps=2, out=tmp_path / str(rate), eval_problems=4, device="cpu")
         moved = done.run.memory[MEMORY] - torch.tensor([1.0, 1.0, 0.0, math.log(0.95 / 0.05)])
         assert float(moved.norm()) <= 2 * rate + 1e-5  # two steps of this length

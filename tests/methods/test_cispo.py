@@ -6,7 +6,7 @@ import pytest
 import torch
 from rows import batch_of
 
-from rewardlab import index
+from rewardlab import registry
 from rewardlab.core import Batch, Outputs, Run
 from rewardlab.methods.baselines.cispo import clipped_weight
 from rewardlab.objectives.ratio import clipped_ratio
@@ -57,7 +57,7 @@ def test_on_policy_it_is_reinforce():
 
 
 def test_it_stacks_on_dapo_which_filters_and_prices_length():
-    recipe = index.build("dapo+cispo")
+    recipe = registry.build("dapo+cispo")
     assert "solved_between" in str(recipe)
     assert "overlong" in str(recipe)
     assert recipe.objective == clipped_weight()

@@ -6,10 +6,10 @@ import pytest
 import torch
 from rows import Replies, batch_of, outcome, row_of
 
-from rewardlab import index
+from rewardlab import registry
 from rewardlab.core import Outputs, Run, ask
 from rewardlab.methods.baselines.dapo import overlong
-from rewardlab.rewards.match import final_number
+from rewardlab.verifiers.match import final_number
 
 RUN = Run(policy=None)
 
@@ -27,7 +27,7 @@ def test_no_cache_no_price():
 
 def drawn(said: list[str]) -> list[list[str]]:
     run = Run(Replies(said), verify=final_number())
-    groups = index.build("dapo", {"n": 2}).rollout([ask(q, "2") for q in "abc"], run)
+    groups = registry.build("dapo", {"n": 2}).rollout([ask(q, "2") for q in "abc"], run)
     return [[t.reply for t in group] for group in groups]
 
 
@@ -40,7 +40,7 @@ def test_a_step_without_such_groups_keeps_what_there_is():
 
 
 def test_one_right_reply_of_many_is_enough():
-    recipe = index.build("dapo", {"n": 32})
+    recipe = registry.build("dapo", {"n": 32})
     for right in (1, 31):
         run = Run(Replies(["2"] * right + ["3"] * (32 - right) + ["2"] * 32), verify=final_number())
         assert len(recipe.rollout([ask("a", "2"), ask("b", "2")], run)) == 1
@@ -51,18 +51,18 @@ def test_rare_tokens_may_rise_further_than_they_may_fall():
     ratios = torch.tensor([[1.25, 1.5, 0.5, 1.5]])
     batch = batch_of([[("dddd", {})]])
     batch.credit = torch.tensor([[1.0, 1.0, -1.0, -1.0]])
-    loss = index.build("dapo").objective(Outputs(logprobs=ratios.log()), batch, RUN)
+    loss = registry.build("dapo").objective(Outputs(logprobs=ratios.log()), batch, RUN)
     assert loss[0].tolist() == pytest.approx([-1.25, -1.28, 0.8, 1.5])
 
 
 def test_tokens_of_long_replies_weigh_as_much_as_those_of_short_ones():
     batch = batch_of([[("rd", {}), ("rddd", {})]])
-    assert index.build("dapo").weighting(batch)[batch.mask].tolist() == [0.25] * 4
+    assert registry.build("dapo").weighting(batch)[batch.mask].tolist() == [0.25] * 4
 
 
 def test_the_price_of_length_counts_in_the_advantage_beside_what_is_right():
     # 1 - 1/2 and 0: mean 1/4, deviations 1/4 and -1/4, std .353553
-    recipe = index.build("dapo")
+    recipe = registry.build("dapo")
     rows = [
         ("rdd", {"correct": outcome(1.0), "overlong": outcome(-0.5)}),
         ("rd", {"correct": outcome(0.0), "overlong": outcome(0.0)}),

@@ -9,10 +9,11 @@ import pytest
 import torch
 from rows import Replies, batch_of, outcome
 
-from rewardlab import index
-from rewardlab.core import Outputs, Run, Turn, ask, weigh
+from rewardlab import registry
+from rewardlab.core import Outputs, Run, Turn, ask
+from rewardlab.engine.loss import losses_of, weigh
 from rewardlab.methods.baselines.dr_grpo import wrong_length
-from rewardlab.rewards.match import final_number
+from rewardlab.verifiers.match import final_number
 
 RUN = Run(policy=None)
 
@@ -22,10 +23,10 @@ GROUP = [("rdd", {"a": outcome(1.0)}), ("rd", {"a": outcome(0.0)}), ("rdddd", {"
 
 def gradient(name: str, settings: dict) -> list[list[float]]:
     """Of the loss by each token's log-prob, on policy."""
-    recipe, batch = index.build(name, settings), batch_of([GROUP])
+    recipe, batch = registry.build(name, settings), batch_of([GROUP])
     batch.credit = recipe.credit(batch.reward, batch, RUN)
     logprobs = torch.zeros(batch.mask.shape, requires_grad=True)
-    losses = recipe.objective.losses(Outputs(logprobs=logprobs), weigh(batch, recipe.objective, recipe.weighting), RUN)
+    losses = losses_of(recipe.objective, Outputs(logprobs=logprobs), weigh(batch, recipe.objective, recipe.weighting), RUN)
     sum(losses.values()).backward()
     return [row[where].tolist() for row, where in zip(logprobs.grad, batch.mask, strict=True)]
 

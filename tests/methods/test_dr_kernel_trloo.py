@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from rewardlab import index
+from rewardlab import registry
 from rewardlab.core import Batch, Events, Trajectory, Turn, ask
 from rewardlab.credit.leave_one_out import keep_matched_turns, turn_leave_one_out
 from rewardlab.methods.credit.dr_kernel_trloo import keep_own_work
@@ -136,6 +136,6 @@ def test_lazy_turns_are_left_out_unless_they_are_wrong():
 
 
 def test_the_lazy_variant_pays_and_rejects_nothing():
-    plain = index.build("dr_kernel_trloo", {"share": 0.0, "least": 0.0})
+    plain = registry.build("dr_kernel_trloo", {"share": 0.0, "least": 0.0})
     assert "keep_own_work" not in str(plain)
-    assert "keep_own_work(least=0.5)" in str(index.build("dr_kernel_trloo", {"least": 0.5}))
+    assert "keep_own_work(least=0.5)" in str(registry.build("dr_kernel_trloo", {"least": 0.5}))

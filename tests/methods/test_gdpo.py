@@ -6,12 +6,12 @@ import pytest
 import torch
 from rows import Replies, batch_of, outcome
 
-from rewardlab import index
+from rewardlab import registry
 from rewardlab.core import Run, ask
 from rewardlab.credit.group import whiten_events
 from rewardlab.evals.earned import earned
 from rewardlab.rewards.format import format_ok
-from rewardlab.rewards.match import final_number
+from rewardlab.verifiers.match import final_number
 
 RUN = Run(policy=None)
 
@@ -37,7 +37,7 @@ def of_rows(name: str, settings: dict, weight: float = 1.0) -> list[float]:
     """The credit at the first decision of each row; every decision of a row has the same."""
     groups = [[(p, {k: outcome(t.value, weight if k == "format_ok" else 1.0) for k, t in r.items()}) for p, r in g] for g in GROUPS]
     batch = batch_of(groups)
-    credit = index.build(name, settings).credit(batch.reward, batch, RUN)
+    credit = registry.build(name, settings).credit(batch.reward, batch, RUN)
     assert torch.allclose(credit, torch.where(batch.mask, credit[:, 1:2], 0.0))
     return credit[:, 1].tolist()
 
@@ -71,7 +71,7 @@ def test_replies_count_once_however_long():
 
 def test_a_reply_without_a_verdict_gets_no_credit():
     with_it = batch_of([[*GROUPS[0], ("rd", {"correct": outcome(None), "format_ok": outcome(1)})], GROUPS[1]])
-    credit = index.build("gdpo").credit(with_it.reward, with_it, RUN)
+    credit = registry.build("gdpo").credit(with_it.reward, with_it, RUN)
     assert credit[4].tolist() == [0, 0, 0, 0]
 
 

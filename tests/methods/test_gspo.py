@@ -8,8 +8,9 @@ import pytest
 import torch
 from rows import batch_of
 
-from rewardlab import index
-from rewardlab.core import Batch, Outputs, Run, weigh
+from rewardlab import registry
+from rewardlab.core import Batch, Outputs, Run
+from rewardlab.engine.loss import losses_of, weigh
 from rewardlab.methods.baselines.gspo import sequence_ratio
 
 RUN = Run(policy=None)
@@ -69,8 +70,8 @@ def test_by_tokens_it_is_the_same_loss_and_gradient_as_by_replies():
     batch.old = torch.randn(batch.mask.shape, generator=generator)
     batch.credit = torch.randn(len(batch), 1, generator=generator).expand(batch.mask.shape) * batch.mask
     logprobs = (batch.old + 0.3 * torch.randn(batch.mask.shape, generator=generator)).requires_grad_()
-    recipe = index.build("gspo", {"eps": 0.1, "eps_high": 0.15})
-    losses = recipe.objective.losses(Outputs(logprobs=logprobs), weigh(batch, recipe.objective, recipe.weighting), RUN)
+    recipe = registry.build("gspo", {"eps": 0.1, "eps_high": 0.15})
+    losses = losses_of(recipe.objective, Outputs(logprobs=logprobs), weigh(batch, recipe.objective, recipe.weighting), RUN)
     expected = by_rows(logprobs, batch, 0.1, 0.15)
     [ours], [theirs] = torch.autograd.grad(sum(losses.values()), logprobs), torch.autograd.grad(expected, logprobs)
     assert sum(losses.values()).item() == pytest.approx(expected.item(), abs=1e-6)

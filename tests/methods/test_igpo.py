@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 import torch
 
-from rewardlab import index
+from rewardlab import registry
 from rewardlab.core import Run, Score, Spent, Term, Trajectory, Turn, ask
-from rewardlab.embedded import untrained
 from rewardlab.engine.collate import collate
+from rewardlab.models.embedded import untrained
 from rewardlab.rewards.information import belief, information_gain
 from rewardlab.rewards.task import correct
-from rewardlab.tasks.facts import facts
+from rewardlab.tasks.facts.problems import facts
 
 
 class Knows:
@@ -75,7 +75,7 @@ def test_an_outcome_of_nothing_counts_in_the_statistics_and_turns_get_what_follo
     batch = collate([rows], [[total(list(pair)) for pair in parts]], torch.device("cpu"))
     # six events 0.5 -0.1 0.1 1 0 0: mean 0.25; squares of what is off 0.0625 0.1225 0.0225 0.5625 0.0625 0.0625 = 0.895; /5 = 0.179
     std = math.sqrt(0.179) + 1e-4
-    a = index.build("igpo", {"gamma": 0.5}).credit(batch.reward, batch, None)
+    a = registry.build("igpo", {"gamma": 0.5}).credit(batch.reward, batch, None)
     last = torch.tensor([0.75, -0.25, -0.25]) / std
     first = torch.tensor([0.25, -0.35, -0.15]) / std + 0.5 * last
     for place, expected in ((3, first), (4, first), (9, last), (10, last)):
@@ -106,5 +106,5 @@ def test_what_it_scores_is_counted():
 
 
 def test_without_the_gain_only_the_outcome_is_left():
-    assert "information_gain" not in str(index.build("igpo", {"gain": 0.0}))
-    assert "0.5 * information_gain()" in str(index.build("igpo", {"gain": 0.5}))
+    assert "information_gain" not in str(registry.build("igpo", {"gain": 0.0}))
+    assert "0.5 * information_gain()" in str(registry.build("igpo", {"gain": 0.5}))

@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 import torch
 
-from rewardlab import api, index
-from rewardlab.core import Batch, Message, Outputs, RewardlabError, Run, Trajectory, ask
+from rewardlab import api, registry
+from rewardlab.core import Batch, Message, Outputs, Run, Trajectory, ask
 from rewardlab.engine.collate import collate
-from rewardlab.envs.pointmass import pointmass
-from rewardlab.kit.episodes import Episode, load_episodes, save_episodes
+from rewardlab.errors import RewardlabError
 from rewardlab.objectives.offline import (
     advantage_weighted,
     expectile_value,
@@ -19,9 +18,11 @@ from rewardlab.objectives.offline import (
     implied_reward,
     implied_reward_square,
 )
-from rewardlab.policies.actor import Actor, Shape
+from rewardlab.policies.control.actor import Actor, Shape
 from rewardlab.rollouts.segments import segments
-from rewardlab.tasks.pointmass import drive
+from rewardlab.tasks.episodes import Episode, load_episodes, save_episodes
+from rewardlab.tasks.pointmass.environment import pointmass
+from rewardlab.tasks.pointmass.problems import drive
 
 T, F = True, False
 MASK = torch.tensor([[F, T, F, T, F], [F, T, F, T, F]])
@@ -100,7 +101,7 @@ def test_recorded_drives_obey_the_world():
 
 
 def test_segments_are_read_as_decisions_and_pay_what_they_paid():
-    task = index.task("pointmass", pairs=4, segment=3, episodes=6, test_size=2)
+    task = registry.task("pointmass", pairs=4, segment=3, episodes=6, test_size=2)
     problem = task.train[0]
     ((chosen, rejected),) = segments()([problem], Run(Actor(Shape(6, 2, discrete=False))))
     assert (chosen.tag, rejected.tag) == ("chosen", "rejected")
@@ -133,11 +134,11 @@ def test_a_folder_of_episodes_comes_back_and_can_be_learnt_from(tmp_path):
         for a, b in zip(episodes, back, strict=True)
     )
     assert back[0].truncations.tolist() == [F] * 11 + [T]
-    task = index.task("pointmass", pairs=3, segment=4, data=str(tmp_path / "data"), test_size=2)
+    task = registry.task("pointmass", pairs=3, segment=4, data=str(tmp_path / "data"), test_size=2)
     known = np.concatenate([e.actions for e in episodes])
     assert all((known == row).all(1).any() for row in task.train[0].meta["chosen"]["actions"])
     with pytest.raises(RewardlabError, match="0 episodes have the 13 steps"):
-        index.task("pointmass", segment=13, data=str(tmp_path / "data"))
+        registry.task("pointmass", segment=13, data=str(tmp_path / "data"))
 
 
 def test_a_minari_file_is_read(tmp_path):
@@ -170,8 +171,8 @@ def test_a_broken_episode_is_named(tmp_path):
 
 def test_q_learns_which_segments_are_preferred(tmp_path):
     """After a few hundred updates the implied reward agrees with what was really paid, which it never saw."""
-    task = index.task("pointmass", pairs=200, segment=8, episodes=60, test_size=40)
-    recipe = index.build("ipl", {"problems": 32, "passes": 6, "critic_lr": 1e-2, "turns": 2})
+    task = registry.task("pointmass", pairs=200, segment=8, episodes=60, test_size=40)
+    recipe = registry.build("ipl", {"problems": 32, "passes": 6, "critic_lr": 1e-2, "turns": 2})
     found = api.train(recipe, None, task, steps=20, out=tmp_path, eval_every=0, eval_problems=40, device="cpu").summary
     assert found["before"]["correlation"] == 0.0
     assert found["after"]["correlation"] > 0.3

@@ -6,10 +6,12 @@ import pytest
 import torch
 from rows import batch_of
 
-from rewardlab import index
-from rewardlab.core import Outputs, RewardlabError, Run, Sampling, Trajectory, weigh
-from rewardlab.embedded import untrained
+from rewardlab import registry
+from rewardlab.core import Outputs, Run, Sampling, Trajectory
+from rewardlab.engine.loss import losses_of, weigh
+from rewardlab.errors import RewardlabError
 from rewardlab.methods.baselines.ipo import accuracy_and_kl, ipo, ipo_loss
+from rewardlab.models.embedded import untrained
 from rewardlab.objectives.pairs import dpo_loss
 
 RUN = Run(policy=None)
@@ -45,7 +47,7 @@ def lead_after(objective, steps: int) -> float:
     for _ in range(steps):
         optimiser.zero_grad()
         logprobs = torch.stack((torch.zeros(2), logits.log_softmax(0)), 1)
-        sum(objective.losses(Outputs(logprobs=logprobs), batch, RUN).values()).backward()
+        sum(losses_of(objective, Outputs(logprobs=logprobs), batch, RUN).values()).backward()
         optimiser.step()
     return float((logits[0] - logits[1]).detach())
 
@@ -58,10 +60,10 @@ def test_of_certain_preferences_it_learns_a_lead_that_stays_where_that_of_dpo_gr
 
 
 def test_the_distance_from_the_reference_is_that_of_the_policys_own_draws():
-    task = index.task("arithmetic", test_size=20)
+    task = registry.task("arithmetic", test_size=20)
     reference = untrained(seed=1)
     policy = untrained(seed=2)
-    run = Run(policy, reference=reference, seed=3, max_new=6, verify=index.part("rewards", task.verifier))
+    run = Run(policy, reference=reference, seed=3, max_new=6, verify=registry.part("reward", task.verifier))
     found = accuracy_and_kl()(task.test[:8], run)
     asked = policy.read([Trajectory(p) for p in task.test[:8]], [p.prompt for p in task.test[:8]])
     drawn = policy.extend(asked, Sampling(6), Run(policy, seed=3).rng("eval"))
@@ -72,9 +74,9 @@ def test_the_distance_from_the_reference_is_that_of_the_policys_own_draws():
 
 
 def test_a_policy_is_nowhere_from_itself_and_a_run_without_reference_is_refused():
-    task = index.task("arithmetic", test_size=20)
+    task = registry.task("arithmetic", test_size=20)
     policy = untrained()
-    run = Run(policy, reference=policy.copy("reference"), max_new=6, verify=index.part("rewards", task.verifier))
+    run = Run(policy, reference=policy.copy("reference"), max_new=6, verify=registry.part("reward", task.verifier))
     assert accuracy_and_kl()(task.test[:4], run)["kl"] == pytest.approx(0.0, abs=1e-4)
     run.reference = None
     with pytest.raises(RewardlabError, match="reference"):

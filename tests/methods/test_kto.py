@@ -11,10 +11,11 @@ import torch
 from rows import batch_of, row_of
 
 from rewardlab.api import train
-from rewardlab.core import Outputs, RewardlabError, Run, Score, Task, Trajectory, Turn, ask
-from rewardlab.embedded import untrained
+from rewardlab.core import Outputs, Run, Score, Task, Trajectory, Turn, ask
 from rewardlab.engine.collate import collate
+from rewardlab.errors import RewardlabError
 from rewardlab.methods.baselines.kto import judged, kto, kto_loss, mismatched, reference_point
+from rewardlab.models.embedded import untrained
 
 
 def row(question: str, tag: str, prompt: list[int], reply: list[int]) -> Trajectory:

@@ -9,11 +9,13 @@ import pytest
 import torch
 from rows import batch_of, outcome, row_of
 
-from rewardlab import index
+from rewardlab import registry
 from rewardlab.api import train
-from rewardlab.core import Outputs, RewardlabError, Run, reward, rollout
-from rewardlab.embedded import untrained
+from rewardlab.core import Outputs, Run, rollout
+from rewardlab.errors import RewardlabError
 from rewardlab.methods.process.prime import outcome_cross_entropy, plus_implicit_rewards, prime
+from rewardlab.models.embedded import untrained
+from rewardlab.rewards.reward import reward
 from rewardlab.rollouts.filtered import solved_between
 
 RUN = Run(policy=None)
@@ -77,7 +79,7 @@ def test_only_problems_that_are_sometimes_solved_go_on():
 
 def test_frozen_it_stays_the_reference_and_only_outcomes_count(tmp_path):
     recipe = prime(online=False).but(problems=2)
-    done = train(recipe, untrained(), index.task("arithmetic", test_size=4), steps=1, out=tmp_path, max_new=6, eval_problems=2)
+    done = train(recipe, untrained(), registry.task("arithmetic", test_size=4), steps=1, out=tmp_path, max_new=6, eval_problems=2)
     prm, reference = done.run.models["prm"].state(), done.run.reference.state()
     assert all(torch.equal(prm[k], reference[k]) for k in reference)
     batch = batch_of([GROUP], {"prm.logprobs": COLUMNS["ref"], "ref": COLUMNS["ref"]})

@@ -6,9 +6,10 @@ import pytest
 import torch
 from rows import batch_of, outcome
 
-from rewardlab import index
-from rewardlab.core import Batch, Outputs, RewardlabError, Run
+from rewardlab import registry
+from rewardlab.core import Batch, Outputs, Run
 from rewardlab.credit.value import to_go
+from rewardlab.errors import RewardlabError
 from rewardlab.methods.baselines.reinforce_plus_plus import less_kl, squared_log_ratio
 
 RUN = Run(policy=None)
@@ -36,14 +37,14 @@ WHITE = [0.458831, 0.688247, -1.147079]
 def test_advantages_are_whitened_over_the_tokens_of_all_problems():
     # .7, .8, 0: mean .5; deviations .2, .3, -.5; squares .04 + .09 + .25 = .38 over 2: std .435890
     batch = two_rows()
-    credit = index.build("reinforce_plus_plus", {"beta": 0.1}).credit(batch.reward, batch, RUN)
+    credit = registry.build("reinforce_plus_plus", {"beta": 0.1}).credit(batch.reward, batch, RUN)
     assert credit[batch.mask].tolist() == pytest.approx(WHITE, abs=1e-5)
     assert credit[~batch.mask].abs().max() == 0
 
 
 def test_a_reply_without_a_verdict_moves_nothing():
     batch = two_rows([("rd", {"a": outcome(None)})])
-    credit = index.build("reinforce_plus_plus", {"beta": 0.1}).credit(batch.reward, batch, RUN)
+    credit = registry.build("reinforce_plus_plus", {"beta": 0.1}).credit(batch.reward, batch, RUN)
     assert credit[batch.mask].tolist() == pytest.approx([*WHITE, 0.0], abs=1e-5)
 
 
@@ -52,13 +53,13 @@ GROUPS = batch_of([[("rd", {"a": outcome(1.0)}), ("rd", {"a": outcome(0.0)})], [
 
 
 def test_with_the_baseline_the_group_gives_the_mean_and_the_batch_the_deviation():
-    credit = index.build("reinforce_plus_plus", {"baseline": True, "n": 2}).credit(GROUPS.reward, GROUPS, RUN)
+    credit = registry.build("reinforce_plus_plus", {"baseline": True, "n": 2}).credit(GROUPS.reward, GROUPS, RUN)
     assert credit[:, 1].tolist() == pytest.approx([0.5 * 6**0.5, -0.5 * 6**0.5, 0, 0], abs=1e-5)
 
 
 def test_without_it_problems_are_not_told_apart():
     # 1, 0, 1, 1: mean 3/4, variance (3/16 + 9/16) / 3 = 1/4
-    credit = index.build("reinforce_plus_plus", {"beta": 0.0}).credit(GROUPS.reward, GROUPS, RUN)
+    credit = registry.build("reinforce_plus_plus", {"beta": 0.0}).credit(GROUPS.reward, GROUPS, RUN)
     assert credit[:, 1].tolist() == pytest.approx([0.5, -1.5, 0.5, 0.5], abs=1e-5)
 
 
@@ -89,11 +90,11 @@ def test_on_policy_its_gradient_is_that_of_the_kl():
 
 
 def test_the_reference_is_left_out_where_nothing_asks_for_it():
-    assert "ref" in index.build("reinforce_plus_plus").needs
-    assert "ref" in index.build("reinforce_plus_plus", {"baseline": True, "n": 4}).needs
-    assert "ref" not in index.build("reinforce_plus_plus", {"beta": 0.0}).needs
+    assert "ref" in registry.build("reinforce_plus_plus").needs
+    assert "ref" in registry.build("reinforce_plus_plus", {"baseline": True, "n": 4}).needs
+    assert "ref" not in registry.build("reinforce_plus_plus", {"beta": 0.0}).needs
 
 
 def test_a_baseline_of_one_reply_is_refused():
     with pytest.raises(RewardlabError, match="n of 2 or more"):
-        index.build("reinforce_plus_plus", {"baseline": True})
+        registry.build("reinforce_plus_plus", {"baseline": True})

@@ -6,12 +6,12 @@ import pytest
 import torch
 from rows import batch_of, outcome
 
-from rewardlab import index
+from rewardlab import registry
 from rewardlab.core import Recipe, Run, Score, Trajectory, ask
-from rewardlab.embedded import untrained
 from rewardlab.engine.collate import collate
 from rewardlab.engine.update import backward
 from rewardlab.methods.baselines.rejection_sampling import best_right
+from rewardlab.models.embedded import untrained
 
 
 def kept(groups, **settings) -> list[list[float]]:
@@ -60,7 +60,7 @@ def gradient(policy, rows, scores, recipe: Recipe) -> torch.Tensor:
 def test_the_gradient_is_that_of_sft_on_what_is_kept(groups):
     policy, rows = groups
     scores = [[Score(1.0), Score(0.0), Score(1.0), Score(0.0)]]
-    ours = gradient(policy, rows, scores, index.build("rejection_sampling"))
-    expected = gradient(policy, [rows[0], rows[2]], None, index.build("sft"))
+    ours = gradient(policy, rows, scores, registry.build("rejection_sampling"))
+    expected = gradient(policy, [rows[0], rows[2]], None, registry.build("sft"))
     assert float(expected.abs().max()) > 1e-3
     assert torch.allclose(ours, expected, atol=1e-6)

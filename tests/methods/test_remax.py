@@ -7,12 +7,13 @@ import pytest
 import torch
 from rows import Replies
 
-from rewardlab import index
-from rewardlab.core import Run, Sampling, Trajectory, Turn, ask, reward
-from rewardlab.embedded import untrained
+from rewardlab import registry
+from rewardlab.core import Run, Sampling, Trajectory, Turn, ask
 from rewardlab.engine.collate import collate
 from rewardlab.methods.baselines.remax import greedy_replies, less_greedy
-from rewardlab.rewards.match import final_number
+from rewardlab.models.embedded import untrained
+from rewardlab.rewards.reward import reward
+from rewardlab.verifiers.match import final_number
 
 
 def said(question: str, gold: str, *replies: str) -> list[Trajectory]:
@@ -85,7 +86,7 @@ def test_it_costs_its_tokens_is_not_in_the_batch_and_moves_no_draw(policy):
 
     def step(greedy: bool):
         run = Run(policy, max_new=6, verify=final_number())
-        recipe = index.build("remax", {"greedy": greedy})
+        recipe = registry.build("remax", {"greedy": greedy})
         run.take_spent()
         groups = recipe.rollout(problems, run)
         scores = recipe.reward(groups, run)
@@ -102,7 +103,7 @@ def test_it_costs_its_tokens_is_not_in_the_batch_and_moves_no_draw(policy):
 
 def test_credit_is_the_difference_at_every_token():
     [[good, bad]], _ = judged([said("a", "2", "2", "3")], ["3"])
-    recipe = index.build("remax", {"n": 2})
+    recipe = registry.build("remax", {"n": 2})
     batch = collate([said("a", "2", "2", "3")], [[good, bad]], torch.device("cpu"))
     assert recipe.credit(batch.reward, batch, Run(None))[:, 0].tolist() == [1.0, 0.0]
-    assert str(index.build("rloo+remax").reward) == "less_greedy(of=correct())"
+    assert str(registry.build("rloo+remax").reward) == "less_greedy(of=correct())"

@@ -8,16 +8,17 @@ import numpy as np
 import pytest
 import torch
 
-from rewardlab import index
+from rewardlab import registry
 from rewardlab.api import answer
-from rewardlab.core import Message, Problem, RewardlabError, Run
-from rewardlab.embedded import untrained
+from rewardlab.core import Message, Problem, Run
+from rewardlab.errors import RewardlabError
 from rewardlab.methods.diffusion.reno import ensemble, reno
-from rewardlab.models import load_policy
-from rewardlab.policies.denoiser import Denoiser
-from rewardlab.rewards.match import exact_match
-from rewardlab.rewards.points import projection
+from rewardlab.models.embedded import untrained
+from rewardlab.models.load import load_policy
+from rewardlab.policies.diffusion.denoiser import Denoiser
 from rewardlab.rollouts.noise import log_chi, noise_ascent
+from rewardlab.tasks.flows.rewards import projection
+from rewardlab.verifiers.match import exact_match
 
 EAST = Problem((Message("user", "east", data=np.array([1.0, 0.0], np.float32)),), (2.0, 0.0), {"modes": [(2.0, 0.0), (0.0, 2.0)]})
 
@@ -78,7 +79,7 @@ def test_without_ascent_every_iterate_is_fresh_noise(still):
 
 
 def test_it_answers_with_the_best_iterate_and_leaves_the_policy_alone():
-    task = index.task("flows", test_size=4)
+    task = registry.task("flows", test_size=4)
     policy = load_policy("untrained", task=task)
     before = {k: v.clone() for k, v in policy.state().items()}
     recipe, run = reno(n=6), Run(policy)

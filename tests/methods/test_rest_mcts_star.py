@@ -2,10 +2,10 @@
 
 import torch
 
-from rewardlab import build, index
+from rewardlab import build, registry
 from rewardlab.core import Run
-from rewardlab.embedded import untrained
-from rewardlab.engine.ops import Ops, Settings, standard_loop
+from rewardlab.engine.step import Ops, Settings, standard_loop
+from rewardlab.models.embedded import untrained
 from rewardlab.rewards.intrinsic import likelihood
 
 
@@ -15,8 +15,8 @@ def test_one_round_teaches_policy_and_value_model():
     recipe = build("rest_mcts_star", {"problems": 3, "iterations": 4})
     # of an untrained policy no answer is right: rows that surprise it stand in for those that are
     recipe = recipe.but(reward=-1.0 * likelihood())
-    run = Run(policy, models={"value": value}, steps=1, max_new=8, verify=index.part("rewards", "final_number"))
-    ops = Ops(recipe, run, index.task("arithmetic"), Settings())
+    run = Run(policy, models={"value": value}, steps=1, max_new=8, verify=registry.part("reward", "final_number"))
+    ops = Ops(recipe, run, registry.task("arithmetic"), Settings())
     before = [{k: v.clone() for k, v in m.state().items()} for m in (policy, value)]
     standard_loop(recipe, run, ops)
     assert run.metrics["loss"] > 0
@@ -28,12 +28,12 @@ def test_one_round_teaches_policy_and_value_model():
 def test_search_and_best_of_n_are_given_as_many_tokens():
     policy = untrained(0)
     run = Run(
-        policy, models={"value": policy.copy("value", value_head=True)}, max_new=8, verify=index.part("rewards", "final_number")
+        policy, models={"value": policy.copy("value", value_head=True)}, max_new=8, verify=registry.part("reward", "final_number")
     )
-    recipe, problems = build("rest_mcts_star", {"iterations": 3}), index.task("arithmetic").test[:4]
-    found = recipe.measure(problems, run.aside())
+    recipe, problems = build("rest_mcts_star", {"iterations": 3}), registry.task("arithmetic").test[:4]
+    found = recipe.measure(problems, run.detached())
     policy.spent.take()
-    recipe.rollout(problems, run.aside())
+    recipe.rollout(problems, run.detached())
     drawn = policy.spent.take()
     # replies of an untrained policy run to max_new, nearly all: n replies are at least as many tokens as the search drew
     assert found["draws"] * 4 * 8 >= drawn

@@ -6,12 +6,12 @@ from dataclasses import replace
 import pytest
 import torch
 
-from rewardlab import build, index
+from rewardlab import build, registry
 from rewardlab.core import Batch, Events, Run, Score, Term, Trajectory, ask
 from rewardlab.credit.group import center
-from rewardlab.embedded import untrained
-from rewardlab.engine.ops import Ops, Settings, standard_loop
+from rewardlab.engine.step import Ops, Settings, standard_loop
 from rewardlab.methods.judges.rl_tango import balance_verdicts, fading_steps, solutions
+from rewardlab.models.embedded import untrained
 
 
 def batch_of(reward, **columns):
@@ -72,15 +72,15 @@ def test_the_verifier_is_asked_about_the_generators_solutions_and_told_whether_a
 
 def test_generator_and_verifier_learn_by_turns():
     policy = untrained(0)
-    verifier = untrained(1, task=index.task("verdicts"))
+    verifier = untrained(1, task=registry.task("verdicts"))
     verifier.name = "verifier"
     recipe = build("rl_tango", {"n": 4, "problems": 2, "every": 2, "n_verdicts": 3})
-    letters = index.part("rewards", "likelihood")
+    letters = registry.part("reward", "likelihood")
     (learner,) = recipe.also
     learner = replace(learner, recipe=learner.recipe.but(reward=letters + learner.recipe.reward))
     recipe = recipe.but(reward=recipe.reward + letters, also=(learner,))
-    run = Run(policy, models={"verifier": verifier}, steps=2, max_new=8, verify=index.part("rewards", "final_number"))
-    ops = Ops(recipe, run, index.task("arithmetic"), Settings())
+    run = Run(policy, models={"verifier": verifier}, steps=2, max_new=8, verify=registry.part("reward", "final_number"))
+    ops = Ops(recipe, run, registry.task("arithmetic"), Settings())
     changed = []
     for _ in range(2):
         before = [{k: v.clone() for k, v in m.state().items()} for m in (policy, verifier)]

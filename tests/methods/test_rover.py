@@ -7,14 +7,14 @@ import torch
 from rows import Replies, batch_of, outcome
 
 from rewardlab.core import Outputs, Recipe, Run, Score, Trajectory, ask
-from rewardlab.embedded import untrained
 from rewardlab.engine.collate import add_columns, collate
 from rewardlab.engine.update import backward
 from rewardlab.evals.passk import coverage
 from rewardlab.methods.objectives.rover import mean_logprob, rover, uniform_value_error
+from rewardlab.models.embedded import untrained
 from rewardlab.objectives.ratio import policy_gradient
 from rewardlab.objectives.weighting import row_mean
-from rewardlab.rewards.countdown import countdown_equation
+from rewardlab.tasks.countdown.rewards import countdown_equation
 
 RUN = Run(policy=None)
 

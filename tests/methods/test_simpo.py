@@ -8,7 +8,8 @@ import pytest
 import torch
 from rows import batch_of
 
-from rewardlab.core import Outputs, RewardlabError, Run
+from rewardlab.core import Outputs, Run
+from rewardlab.errors import RewardlabError
 from rewardlab.methods.objectives.simpo import simpo, simpo_loss
 
 RUN = Run(policy=None)

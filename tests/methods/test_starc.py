@@ -5,9 +5,9 @@ import math
 import pytest
 import torch
 
-from rewardlab import index
+from rewardlab import registry
 from rewardlab.core import Run
-from rewardlab.kit.mdp import MDP, best_policy, expected_return, random_mdp, redistributed, regret, shaped, values
+from rewardlab.envs.mdp import MDP, best_policy, expected_return, random_mdp, redistributed, regret, shaped, values
 from rewardlab.methods.studies.starc import METRICS, dard_form, distance, epic_form, minimal_form, value_form
 
 D = torch.float64
@@ -121,7 +121,7 @@ def test_a_batch_of_rewards_is_measured_one_by_one():
 
 
 def test_the_study_is_a_table_that_a_seed_repeats():
-    recipe = index.build("starc", {"worlds": 1, "pairs": 3, "way": 3, "states": 8})
+    recipe = registry.build("starc", {"worlds": 1, "pairs": 3, "way": 3, "states": 8})
     table = recipe.study(Run(None, seed=1))
     assert table == recipe.study(Run(None, seed=1)) != recipe.study(Run(None, seed=2))
     assert set(table) == {f"{kind}.{name}" for kind in ("correlation", "alike") for name in METRICS}

@@ -7,11 +7,12 @@ import math
 import pytest
 import torch
 
-from rewardlab import index
-from rewardlab.core import Outputs, RewardlabError, Run, ask
-from rewardlab.embedded import untrained
+from rewardlab import registry
+from rewardlab.core import Outputs, Run, ask
 from rewardlab.engine.collate import collate
+from rewardlab.errors import RewardlabError
 from rewardlab.methods.baselines.step_dpo import step_dpo, to_first_difference
+from rewardlab.models.embedded import untrained
 from rewardlab.objectives.pairs import dpo_loss
 from rewardlab.rollouts.recorded import recorded
 
@@ -69,7 +70,7 @@ def test_steps_of_unequal_length_end_where_each_ends(policy):
 
 
 def test_the_step_that_is_cut_out_is_the_first_mistake():
-    task = index.task("preferences")
+    task = registry.task("preferences")
     policy = untrained(task=task)
     problems = [task.train[i] for i in range(100)]
     places = set()
@@ -103,6 +104,6 @@ def test_replies_that_do_not_differ_and_groups_that_are_no_pairs_are_refused(pol
 
 def test_it_stacks_on_other_losses_of_pairs():
     assert str(step_dpo().objective) == "dpo_loss(beta=0.4)"
-    stacked = index.build("ipo+step_dpo")
+    stacked = registry.build("ipo+step_dpo")
     assert str(stacked.objective) == "ipo_loss()"
     assert stacked.rollout == to_first_difference(of=PAIRS)

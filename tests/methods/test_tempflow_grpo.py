@@ -7,12 +7,13 @@ import math
 import pytest
 import torch
 
-from rewardlab import index
-from rewardlab.core import RewardlabError, Run, Score
-from rewardlab.embedded import untrained
+from rewardlab import registry
+from rewardlab.core import Run, Score
 from rewardlab.engine.collate import collate
+from rewardlab.errors import RewardlabError
 from rewardlab.methods.diffusion.tempflow_grpo import by_noise_level, tempflow_grpo
-from rewardlab.policies.denoiser import Denoiser
+from rewardlab.models.embedded import untrained
+from rewardlab.policies.diffusion.denoiser import Denoiser
 
 
 def flow(steps=4):
@@ -28,7 +29,7 @@ def test_credit_falls_on_the_branching_step_weighed_by_its_noise():
     std 0.7071 (+ 1e-4).
     """
     policy = flow()
-    recipe, task = tempflow_grpo(n=2), index.task("flows", test_size=2)
+    recipe, task = tempflow_grpo(n=2), registry.task("flows", test_size=2)
     run = Run(policy, max_new=4)
     groups = recipe.rollout([task.train[0]], run)
     batch = collate(groups, [[Score(1.0), Score(0.0)]] * 4, policy.device)
@@ -43,7 +44,7 @@ def test_credit_falls_on_the_branching_step_weighed_by_its_noise():
 def test_without_its_two_ideas_it_is_flow_grpo():
     """Every step drawn, each with the row's own advantage, unweighted."""
     policy = flow()
-    recipe, task = tempflow_grpo(n=2, branching=False, noise_weight=False), index.task("flows", test_size=2)
+    recipe, task = tempflow_grpo(n=2, branching=False, noise_weight=False), registry.task("flows", test_size=2)
     run = Run(policy, max_new=4)
     groups = recipe.rollout([task.train[0]], run)
     batch = collate(groups, [[Score(1.0), Score(0.0)]], policy.device)
@@ -57,7 +58,7 @@ def test_the_reward_falls_with_the_noise_of_the_step_that_is_drawn():
     """What the weights are for: early steps move where a row ends far more than late ones do."""
     policy = index_policy()
     run = Run(policy, max_new=10)
-    task = index.task("flows", test_size=2)
+    task = registry.task("flows", test_size=2)
     groups = tempflow_grpo(n=16).rollout([task.train[i] for i in range(4)], run)
     spread = [torch.tensor([t.ids[-1].tolist() for t in g]).std(0).norm() for g in groups]
     early, late = (torch.stack([spread[10 * p + k] for p in range(4)]).mean() for k in (0, 9))

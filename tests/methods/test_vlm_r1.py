@@ -9,15 +9,17 @@ import numpy as np
 import pytest
 import torch
 
-from rewardlab import index
+from rewardlab import registry
 from rewardlab.api import train
-from rewardlab.core import Problem, RewardlabError, Sampling, Score, Trajectory, Turn, ask, reward, stream
+from rewardlab.core import Problem, Sampling, Score, Trajectory, Turn, ask, stream
 from rewardlab.engine.collate import collate
+from rewardlab.errors import RewardlabError
 from rewardlab.methods.vision.vlm_r1 import vlm_r1
-from rewardlab.models import load_policy
-from rewardlab.policies.vision import VisionPolicy
-from rewardlab.rewards.boxes import average_precision, box_overlap, boxes_in, first_box_iou, no_more_boxes, overlaps
-from rewardlab.tasks.scenes import written
+from rewardlab.models.load import load_policy
+from rewardlab.policies.hf.vision import VisionPolicy
+from rewardlab.rewards.reward import reward
+from rewardlab.tasks.scenes.problems import written
+from rewardlab.tasks.scenes.rewards import average_precision, box_overlap, boxes_in, first_box_iou, no_more_boxes, overlaps
 
 TWO = {"boxes": [[0, 0, 2, 2], [4, 4, 6, 6]], "kind": "detect"}
 ONE = {"boxes": [[0, 0, 2, 2]], "kind": "refer"}
@@ -94,7 +96,7 @@ def test_its_reward_tells_the_two_kinds_apart():
 
 
 def test_pictures_show_what_their_boxes_say():
-    task = index.task("scenes", test_size=20)
+    task = registry.task("scenes", test_size=20)
     for problem in task.test:
         image = problem.prompt[0].images[0]
         colour = problem.question.split()[1]
@@ -104,14 +106,14 @@ def test_pictures_show_what_their_boxes_say():
             assert (image[6 * top : 6 * bottom, [6 * left, 6 * right - 1]] == 255).all()
             assert (strongest[6 * top + 1, 6 * left + 1 : 6 * right - 1] == ("red", "green", "blue").index(colour)).all()
     assert {p.meta["kind"] for p in task.test} == {"refer", "detect"}
-    assert {p.meta["kind"] for p in index.task("scenes", refer=0, test_size=20).test} == {"detect"}
+    assert {p.meta["kind"] for p in registry.task("scenes", refer=0, test_size=20).test} == {"detect"}
     assert all(p.answer == written([tuple(b) for b in p.meta["boxes"]]) for p in task.test)
 
 
 def test_the_teacher_is_careless_as_told():
-    sure = index.task("scenes", slip=0, extra=0, forget=0, test_size=5)
+    sure = registry.task("scenes", slip=0, extra=0, forget=0, test_size=5)
     assert all(sure.demonstrate(p, random.Random(0)) == p.answer for p in sure.test)
-    task = index.task("scenes", refer=0, slip=0, extra=0.5, forget=0, test_size=200)
+    task = registry.task("scenes", refer=0, slip=0, extra=0.5, forget=0, test_size=200)
     more = [len(boxes_in(task.demonstrate(p, random.Random(i)))) > len(p.meta["boxes"]) for i, p in enumerate(task.test)]
     assert np.mean(more) == pytest.approx(0.5, abs=0.1)
 
@@ -121,7 +123,7 @@ def test_the_teacher_is_careless_as_told():
 
 @pytest.fixture(scope="module")
 def task():
-    return index.task("scenes", test_size=4)
+    return registry.task("scenes", test_size=4)
 
 
 @pytest.fixture(scope="module")

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 import torch
 
-from rewardlab import index
+from rewardlab import registry
 from rewardlab.api import answer
-from rewardlab.core import RewardlabError, Run, Sampling, Score, Trajectory, Turn, ask
-from rewardlab.embedded import untrained
+from rewardlab.core import Run, Sampling, Score, Trajectory, Turn, ask
+from rewardlab.errors import RewardlabError
 from rewardlab.evals.pairs import end_values
 from rewardlab.methods.baselines.weighted_vote import own_probability, said_right, weighted_majority, weighted_vote
+from rewardlab.models.embedded import untrained
 from rewardlab.select.best import best
 from rewardlab.select.vote import majority
 
@@ -92,7 +93,7 @@ def test_a_verifiers_value_is_the_log_odds_of_being_right(policy, verifier):
 
 
 def test_a_trained_verifier_is_loaded_from_its_folder_and_its_reading_counted(policy, verifier):
-    task = index.task("arithmetic", test_size=20)
+    task = registry.task("arithmetic", test_size=20)
     plain = answer(weighted_vote(n=4), policy, task, problems=3, max_new=5)
     judged = answer(weighted_vote(n=4, verifier=str(verifier[1])), policy, task, problems=3, max_new=5)
     assert judged["replies"] == 4
@@ -100,6 +101,6 @@ def test_a_trained_verifier_is_loaded_from_its_folder_and_its_reading_counted(po
 
 
 def test_a_verifier_that_cannot_read_the_replies_is_refused(policy):
-    other = untrained(task=index.task("facts")).copy("verifier", value_head=True)
+    other = untrained(task=registry.task("facts")).copy("verifier", value_head=True)
     with pytest.raises(RewardlabError, match="tokenizer"):
         said_right()([[]], Run(policy, models={"verifier": other}))

@@ -9,7 +9,7 @@ from dataclasses import replace
 from importlib import metadata
 from typing import Any
 
-from rewardlab.core import RewardlabError
+from rewardlab.errors import RewardlabError
 
 from . import replies
 from .bias import bias, bias_of_form, of_form, of_template

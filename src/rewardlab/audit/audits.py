@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rewardlab.core import RewardlabError, Task, unknown
-from rewardlab.kit.files import cache, write_text
+from rewardlab.core import Task
+from rewardlab.errors import RewardlabError, unknown
+from rewardlab.util.files import cache, write_text
 
 from .audit import BUDGET, CLOSELY, LIMIT, audit
 from .built_in import KINDS

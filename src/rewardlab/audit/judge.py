@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from rewardlab.core import RewardlabError
+from rewardlab.errors import RewardlabError
 
 from .target import Paid, Row, Target
 

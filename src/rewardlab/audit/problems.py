@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from rewardlab.core import Problem, RewardlabError, Task
-from rewardlab.kit import extraction
+from rewardlab.core import Problem, Task
+from rewardlab.errors import RewardlabError
+from rewardlab.text import answers as extraction
 
 FAR = "8967912345"
 """What each digit becomes in an answer that is plainly wrong."""

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import astuple
 from typing import Any, Self
 
-from rewardlab.core import RewardlabError
+from rewardlab.errors import RewardlabError
 
 from .target import Paid, Row, Spec
 

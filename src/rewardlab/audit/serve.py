@@ -39,7 +39,7 @@ def main() -> None:
     die_with_parent()
     first = json.loads(asked.readline())
     try:
-        from rewardlab.audit.target import load
+        from .target import load
 
         target = load(first["spec"])
     except BaseException as problem:
@@ -83,7 +83,7 @@ def die_with_parent() -> None:
 
 def serve(target: Any, request: dict[str, Any], say: Say) -> None:
     """Score the rows as asked: each by itself, each in another thread, or all together."""
-    from rewardlab.audit.target import Row
+    from .target import Row
 
     rows = [Row(*row) for row in request["rows"]]
     messages, how = request["messages"], request["how"]
@@ -113,7 +113,7 @@ def serve(target: Any, request: dict[str, Any], say: Say) -> None:
 
 def scored(target: Any, rows: list[Any], messages: bool) -> list[Any]:
     """What the target pays the rows, and the seconds that each took; an exception is what each of them gets."""
-    from rewardlab.audit.target import Paid
+    from .target import Paid
 
     began = time.perf_counter()
     try:
@@ -125,7 +125,7 @@ def scored(target: Any, rows: list[Any], messages: bool) -> list[Any]:
 
 
 def _said(problem: BaseException) -> str:
-    from rewardlab.core import RewardlabError
+    from rewardlab.errors import RewardlabError
 
     # paths as the user would write them
     text = " ".join(str(problem).split()).replace(f"{os.getcwd()}/", "")[:400]

@@ -19,8 +19,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rewardlab.core import GOLD, Message, Problem, Recipe, RewardlabError, Run, Template, Trajectory, Turn
+from rewardlab.core import Message, PartFactory, Problem, Recipe, Run, Trajectory, Turn
+from rewardlab.errors import RewardlabError
 from rewardlab.rewards import external
+from rewardlab.verifiers.contract import GOLD
 
 Spec = dict[str, Any]
 """A target as plain data: `kind` (judge, function, part, recipe, run), and what that kind needs."""
@@ -63,12 +65,12 @@ def parse(text: str, judge: Mapping[str, Any] | None = None, verifier: str | Non
         return {"kind": "function", "where": where, "function": function, "settings": settings}
     if (Path(text) / "config.json").is_file():
         return {"kind": "run", "folder": str(Path(text).resolve())}
-    from rewardlab import index
+    from rewardlab import registry
 
-    if "+" in name or index.spell(name) in index.methods():
+    if "+" in name or registry.spell(name) in registry.methods():
         return {"kind": "recipe", "name": name, "settings": settings, "verifier": verifier or "final_number"}
     try:
-        index.part("rewards", name, **_bound(settings))
+        registry.part("reward", name, **_bound(settings))
     except RewardlabError as problem:
         raise RewardlabError(f"{problem} (a target is a built-in reward, FILE.py:FUNCTION, MODULE:FUNCTION, "
                              "a judge's http address, a method, or the folder of a run)") from None  # fmt: skip
@@ -145,7 +147,7 @@ class Function(Target):
 
 def load(spec: Spec) -> Target:
     """The target itself. Raises RewardlabError, or whatever its own code raises, where it cannot be loaded."""
-    from rewardlab import index
+    from rewardlab import registry
 
     if spec["kind"] == "judge":
         from .judge import Judge
@@ -155,17 +157,17 @@ def load(spec: Spec) -> Target:
         return _function(spec)
     if spec["kind"] == "run":
         return _of_run(Path(spec["folder"]))
-    verify = index.part("rewards", spec["verifier"]) if spec["verifier"] else None
+    verify = registry.part("reward", spec["verifier"]) if spec["verifier"] else None
     if spec["kind"] == "part":
-        return Rewarded(index.part("rewards", spec["name"], **_bound(spec["settings"])), verify)
-    return _of_recipe(index.build(spec["name"], _bound(spec["settings"])), verify)
+        return Rewarded(registry.part("reward", spec["name"], **_bound(spec["settings"])), verify)
+    return _of_recipe(registry.build(spec["name"], _bound(spec["settings"])), verify)
 
 
 def _function(spec: Spec) -> Target:
     sys.path.insert(0, str(Path.cwd()))
     where, name = spec["where"], spec["function"]
     call = external.find(Path(where), name) if where.endswith(".py") else external.find_in_module(where, name)
-    if isinstance(call.function, Template):
+    if isinstance(call.function, PartFactory):
         return Rewarded(call.function(**_bound(spec["settings"])))
     if spec["settings"] is not None:
         call = external.Call(call.function(**spec["settings"]), call.path)
@@ -181,15 +183,15 @@ def _of_recipe(recipe: Recipe, verify: Any) -> Target:
 def _of_run(folder: Path) -> Target:
     import json
 
-    from rewardlab import index
+    from rewardlab import registry
 
-    index.reach_methods()
+    registry.reach_methods()
     config = json.loads((folder / "config.json").read_text())
     if "recipe" not in config:
         raise RewardlabError(f"{folder} is a model checkpoint, not a run folder")
     source = config.get("source")
-    task = index.task(source["name"], **source["options"]) if source else None
-    return _of_recipe(Recipe.from_json(config["recipe"]), index.part("rewards", task.verifier) if task else None)
+    task = registry.task(source["name"], **source["options"]) if source else None
+    return _of_recipe(registry.load_recipe(config["recipe"]), registry.part("reward", task.verifier) if task else None)
 
 
 def trajectory(row: Row) -> Trajectory:

@@ -49,7 +49,7 @@ def flags(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> dict[str, Any]:
     from rewardlab.audit import audits
     from rewardlab.audit.target import parse
-    from rewardlab.core import RewardlabError
+    from rewardlab.errors import RewardlabError
 
     if args.out and args.out.suffix == ".html" and not args.out.parent.is_dir():
         raise RewardlabError(f"there is no folder {args.out.parent} to write {args.out.name} in")
@@ -77,13 +77,13 @@ def _left(seconds: float) -> float:
 
 
 def _task(args: argparse.Namespace) -> Any:
-    from rewardlab import index
+    from rewardlab import registry
 
-    return index.task(args.problems, prompt_column=args.prompt_column, answer_column=args.answer_column, system=args.system)
+    return registry.task(args.problems, prompt_column=args.prompt_column, answer_column=args.answer_column, system=args.system)
 
 
 def _judge(args: argparse.Namespace) -> dict[str, Any]:
-    from rewardlab.core import RewardlabError
+    from rewardlab.errors import RewardlabError
 
     if args.template and not args.template.is_file():
         raise RewardlabError(f"there is no template {args.template}")

@@ -15,7 +15,7 @@ def flags(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    from rewardlab.demonstration import demo
+    from rewardlab.api.demo import demo
 
     result = demo(args.out)
     return {**result.summary, "report": str(result.out / "report.html")}

@@ -49,14 +49,14 @@ def count(text: str) -> int:
 
 
 def load_task(args: argparse.Namespace) -> Task:
-    from rewardlab import index
-    from rewardlab.core import RewardlabError
+    from rewardlab import registry
+    from rewardlab.errors import RewardlabError
 
     if not args.task:
-        known = ", ".join(index.tasks())
+        known = ", ".join(registry.tasks())
         raise RewardlabError(f"which task? give --task NAME (known: {known}) or the path of your own problems")
     columns = {"prompt_column": args.prompt_column, "answer_column": args.answer_column, "system": args.system}
-    return index.task(args.task, **columns)
+    return registry.task(args.task, **columns)
 
 
 def reward_flag(parser: argparse.ArgumentParser) -> None:
@@ -66,19 +66,19 @@ def reward_flag(parser: argparse.ArgumentParser) -> None:
 
 def load_recipe(args: argparse.Namespace) -> tuple[Recipe, dict[str, Any]]:
     """The recipe that METHOD and the settings name, and the settings as they were understood."""
-    from rewardlab import index
-    from rewardlab.core import unknown
+    from rewardlab import registry
+    from rewardlab.errors import unknown
 
-    takes = {re.sub(r"^--.*\.", "--", p.flag) for p in index.parameters(args.method)}
+    takes = {re.sub(r"^--.*\.", "--", p.flag) for p in registry.parameters(args.method)}
     settings = {}
     for flag, value in args.settings.items():
         spelled = flag.replace("_", "-")
         if "." not in flag and spelled not in takes:
             raise unknown(f"flag of {args.method}", flag, takes | args.own.keys())
-        settings[flag[2:].replace("-", "_")] = index.parse_value(value)
-    recipe = index.build(args.method, settings)
+        settings[flag[2:].replace("-", "_")] = registry.parse_value(value)
+    recipe = registry.build(args.method, settings)
     if getattr(args, "reward", None):
-        from rewardlab.formula import read_reward
+        from rewardlab.registry.formula import read_reward
 
         recipe = recipe.but(reward=functools.reduce(operator.add, map(read_reward, args.reward)))
     return recipe, settings

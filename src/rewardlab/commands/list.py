@@ -18,12 +18,12 @@ def flags(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> list[dict[str, Any]]:
-    from rewardlab import index
+    from rewardlab import registry
 
-    folders = {path.parent.name for path in index.methods().values()}
+    folders = {path.parent.name for path in registry.methods().values()}
     if args.folder and args.folder not in folders:
-        raise index.unknown("folder", args.folder, folders)
-    rows = index.rows(args.folder)
+        raise registry.unknown("folder", args.folder, folders)
+    rows = registry.rows(args.folder)
     return [{k: row[k] for k in COLUMNS} for row in rows] if args.json else rows
 
 

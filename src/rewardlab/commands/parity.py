@@ -28,23 +28,23 @@ def flags(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    from rewardlab import index
+    from rewardlab import registry
     from rewardlab.engine import distributed
     from rewardlab.engines import parity
-    from rewardlab.models import load_policy
+    from rewardlab.models.load import load_policy
 
     distributed.begin()
     recipe, _ = shared.load_recipe(args)
-    task = shared.load_task(args) if args.task else index.task(claimed(args.method))
+    task = shared.load_task(args) if args.task else registry.task(claimed(args.method))
     with contextlib.redirect_stdout(sys.stderr):
-        return parity.compare(recipe, task, load_policy("untrained", task=task), index.part("rewards", task.verifier))
+        return parity.compare(recipe, task, load_policy("untrained", task=task), registry.part("reward", task.verifier))
 
 
 def claimed(method: str) -> str:
     """The task that the last of the stacked methods makes its claim on."""
-    from rewardlab import index
+    from rewardlab import registry
 
-    return index.module_of(method.split("+")[-1]).claim.task
+    return registry.module_of(method.split("+")[-1]).claim.task
 
 
 def show(document: Mapping[str, Any]) -> None:

@@ -20,8 +20,8 @@ def flags(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    from rewardlab.core import RewardlabError
-    from rewardlab.engine.report import write_comparison, write_report
+    from rewardlab.errors import RewardlabError
+    from rewardlab.report.page import write_comparison, write_report
 
     for folder in args.run:
         if not folder.is_dir():

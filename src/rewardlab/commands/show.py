@@ -18,7 +18,7 @@ def flags(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    from rewardlab import catalogue
+    from rewardlab.registry import catalogue
 
     return catalogue.row(args.method)
 

@@ -60,7 +60,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     asked = {} if args.resume else request(args)
 
     from rewardlab import api
-    from rewardlab.core import RewardlabError
+    from rewardlab.errors import RewardlabError
 
     if args.dry_run:
         return api.plan(**asked)
@@ -90,10 +90,10 @@ def show(document: Mapping[str, Any]) -> None:
 
 def through_trl(args: argparse.Namespace, recipe: Any, task: Any, **asked: Any) -> dict[str, Any]:
     """Train by the TRL engine, into a run folder like any other."""
-    from rewardlab import api, index
-    from rewardlab.core import RewardlabError
-    from rewardlab.engine.ops import Settings
+    from rewardlab import api, registry
+    from rewardlab.engine.step import Settings
     from rewardlab.engines import trl
+    from rewardlab.errors import RewardlabError
 
     method = args.method.replace("/", "-")
     out = args.out or Path("runs") / f"{method}-{task.name}-trl-s{args.seed}"
@@ -110,17 +110,17 @@ def through_trl(args: argparse.Namespace, recipe: Any, task: Any, **asked: Any) 
         "settings": dataclasses.asdict(given), "versions": api.versions() | trl.versions(),
     }  # fmt: skip
     fields = dict(word.split("=", 1) if "=" in word else (word, "true") for word in args.trl)
-    fields = {name: index.parse_value(value) for name, value in fields.items()}
+    fields = {name: registry.parse_value(value) for name, value in fields.items()}
     if args.device == "cpu":
         fields["use_cpu"] = True
     if args.dtype != "auto":
         fields["bf16"] = args.dtype == "bfloat16"
-    how = {"max_new": args.max_new, "lora_rank": args.lora_rank, "verify": index.part("rewards", task.verifier)}
+    how = {"max_new": args.max_new, "lora_rank": args.lora_rank, "verify": registry.part("reward", task.verifier)}
     return {"out": str(out), **trl.train(recipe, model, task, given, out, about, **how, **fields)}
 
 
 def refuse_besides_resume(args: argparse.Namespace) -> None:
-    from rewardlab.core import RewardlabError
+    from rewardlab.errors import RewardlabError
 
     besides = [*filter(None, [args.method]), *sorted(args.given - {"--resume", "--json"}), *args.settings]
     if besides:
@@ -129,7 +129,7 @@ def refuse_besides_resume(args: argparse.Namespace) -> None:
 
 def request(args: argparse.Namespace) -> dict[str, Any]:
     """The arguments of `api.train` that these flags stand for."""
-    from rewardlab.core import RewardlabError
+    from rewardlab.errors import RewardlabError
 
     if not args.method:
         raise RewardlabError("which method? rewardlab train METHOD --task TASK (rewardlab list shows them)")

@@ -17,9 +17,9 @@ SETTINGS = True
 
 
 def flags(parser: argparse.ArgumentParser) -> None:
-    from .. import index
+    from rewardlab import registry
 
-    kinds = "\n".join(f"  {name:<22}{about}" for name, about in index.verifiers().items())
+    kinds = "\n".join(f"  {name:<22}{about}" for name, about in registry.verifiers().items())
     parser.description = f"{parser.description}\n\nverifiers:\n{kinds}"
     parser.add_argument("kind", metavar="KIND", help="a verifier, as listed above")
     parser.add_argument("--in", dest="source", metavar="FILE.jsonl", required=True, help="rows with a response and an answer")
@@ -27,7 +27,7 @@ def flags(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    from .. import verifying
+    from rewardlab.api import verify as verifying
 
     return verifying.verify_file(args.kind, args.source, args.out, args.settings)
 

@@ -1,41 +1,77 @@
-"""The nouns of rewardlab. Imports no sibling package."""
+"""The nouns of rewardlab. Imports no sibling package but `errors`."""
 
 from .batch import Batch, Events, Outputs
-from .component import Part, Template, load
-from .errors import NotFinite, RewardlabError, unknown
-from .objective import Chain, Credit, Objective, Weighting, credit, objective, weigh, weight_of, weighting
-from .operator import Operator, operator
+from .part import Part, PartFactory
+from .policy import Policy, Spent, last_values, values
 from .problem import Message, Problem, ProblemSource, Task, ask
-from .recipe import (
-    Claim,
+from .recipe import Learner, Recipe, Update
+from .run import Run, seed_of, stream
+from .score import Score, Scores, Term, check_finite
+from .slots import (
+    Chain,
+    Credit,
     Environment,
-    Learner,
     Loop,
     Measure,
-    Recipe,
+    Objective,
     Rollout,
     Select,
-    Study,
-    Update,
+    Weighting,
+    credit,
     environment,
     loop,
     measure,
+    objective,
     rollout,
     select,
-    stack,
-    study,
+    weighting,
 )
-from .run import Policy, Run, Spent, seed_of, stream
-from .score import Reward, reward
-from .term import Score, Scores, Term, check_finite
 from .trajectory import Group, Sampling, Trajectory, Turn
-from .verifier import GOLD, Pair, Verdict, Verifier, differs, no_verdict, right, verifier, wrong
 
 __all__ = [
-    "GOLD", "Batch", "Chain", "Claim", "Credit", "Environment", "Events", "Group", "Learner", "Loop", "Measure", "Message",
-    "NotFinite", "Objective", "Operator", "Outputs", "Pair", "Part", "Policy", "Problem", "ProblemSource", "Recipe", "Reward",
-    "RewardlabError", "Rollout", "Run", "Sampling", "Score", "Scores", "Select", "Spent", "Study", "Task", "Template", "Term",
-    "Trajectory", "Turn", "Update", "Verdict", "Verifier", "Weighting", "ask", "check_finite", "credit", "differs", "environment",
-    "load", "loop", "measure", "no_verdict", "objective", "operator", "reward", "right", "rollout", "seed_of", "select", "stack",
-    "stream", "study", "unknown", "verifier", "weigh", "weight_of", "weighting", "wrong",
+    "Batch",
+    "Chain",
+    "Credit",
+    "Environment",
+    "Events",
+    "Group",
+    "Learner",
+    "Loop",
+    "Measure",
+    "Message",
+    "Objective",
+    "Outputs",
+    "Part",
+    "PartFactory",
+    "Policy",
+    "Problem",
+    "ProblemSource",
+    "Recipe",
+    "Rollout",
+    "Run",
+    "Sampling",
+    "Score",
+    "Scores",
+    "Select",
+    "Spent",
+    "Task",
+    "Term",
+    "Trajectory",
+    "Turn",
+    "Update",
+    "Weighting",
+    "ask",
+    "check_finite",
+    "credit",
+    "environment",
+    "last_values",
+    "loop",
+    "measure",
+    "objective",
+    "rollout",
+    "seed_of",
+    "select",
+    "stream",
+    "values",
+    "weighting",
 ]  # fmt: skip

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .errors import RewardlabError
+from rewardlab.errors import RewardlabError
 
 
 @dataclass
@@ -86,7 +86,7 @@ class Batch:
         return int(self.group[-1]) + 1 if len(self) else 0
 
     @property
-    def heads(self) -> Tensor:
+    def first_rows(self) -> Tensor:
         """(G,) the first row of each group."""
         first = torch.ones_like(self.group, dtype=torch.bool)
         first[1:] = self.group[1:] != self.group[:-1]

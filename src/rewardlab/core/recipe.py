@@ -3,65 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
-from typing import Any, Self
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
-from .component import Part, decorator, load
-from .errors import RewardlabError, unknown
-from .objective import Credit, Objective, Weighting
-from .score import Reward
+from rewardlab.errors import unknown
 
-
-class Rollout(Part):
-    """(problems, run) -> groups of trajectories. The trait `whole` says that it remembers, or looks across problems."""
-
-    slot = "rollout"
-
-
-class Select(Part):
-    """(group, scores, run) -> the trajectory that is the answer: one of the group, or one made of it."""
-
-    slot = "select"
-
-
-class Measure(Part):
-    """(problems, run) -> {name: number}: how good the policy, or a reward, is on problems never trained on."""
-
-    slot = "measure"
-
-
-class Study(Part):
-    """(run) -> {name: number}: an analysis that trains no policy. `run` has a seed and random streams, and no policy."""
-
-    slot = "study"
-
-
-class Environment(Part):
-    """What answers back: (state, turn) -> (message, state), and `start(problem, seed)` -> (message or None, state).
-
-    The decorated function is one step; the trait `start` begins an episode, with the same hyperparameters. State is plain
-    data: it is copied to branch and saved to resume. A message of None ends the episode, and so does one that is `last`.
-    """
-
-    slot = "environment"
-
-    def start(self, problem: Any, seed: int) -> tuple[Any, Any]:
-        return self.traits["start"](problem, seed, **self.settings)
-
-
-class Loop(Part):
-    """(recipe, run, ops) -> None: one resumable iteration, for methods that are not rollout-reward-credit-update."""
-
-    slot = "loop"
-
-
-rollout = decorator(Rollout)
-select = decorator(Select)
-measure = decorator(Measure)
-loop = decorator(Loop)
-study = decorator(Study)
-environment = decorator(Environment)
+from .part import Part
+from .slots import Credit, Loop, Measure, Objective, Rollout, Select, Weighting
 
 
 @dataclass(frozen=True)
@@ -109,17 +58,13 @@ class Learner:
             "every": self.every,
         }
 
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Self:
-        return cls(**data | {"recipe": Recipe.from_json(data["recipe"]), "problems": load(data["problems"])})
-
 
 @dataclass(frozen=True)
 class Recipe:
     """The parts of a method. A slot left None is not used: no objective means that the policy itself does not learn."""
 
     rollout: Rollout | None = None
-    reward: Reward | None = None
+    reward: Part | None = None
     credit: Credit | None = None
     objective: Objective | None = None
     weighting: Weighting | None = None
@@ -127,7 +72,7 @@ class Recipe:
     measure: Measure | None = None
     also: tuple[Learner, ...] = ()
     loop: Loop | None = None
-    study: Study | None = None
+    study: Part | None = None
     update: Update = Update()
     name: str = ""
 
@@ -181,81 +126,3 @@ class Recipe:
             "update": dataclasses.asdict(self.update),
             "name": self.name,
         }
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Recipe:
-        slots = {k: load(v) for k, v in data.items() if k not in ("also", "update", "name")}
-        also = tuple(Learner.from_json(x) for x in data["also"])
-        return cls(**slots, also=also, update=Update(**data["update"]), name=data["name"])
-
-
-@dataclass(frozen=True)
-class Claim:
-    """What a method promises, as its paper says it, fixed before it is run.
-
-    versus: the baseline method or stack, which may be the method itself under other settings.  measure: name of the number
-    compared; direction: "higher" or "lower"; margin: the least effect that counts, in units of the measure.  budget: tokens
-    that all models together may generate and score, on each side.  against: where there is no baseline, the other number of
-    the same run ("before.pass@1"); None: the number itself counts, against 0.  model: None is the task's own.  settings,
-    versus_settings: of method and baseline on this world.  by: a Measure for both sides; None: the method's own.  problems:
-    held-out ones.
-    """
-
-    says: str
-    versus: str | None
-    task: str
-    measure: str
-    direction: str
-    margin: float
-    budget: int | None = None
-    against: str | None = None
-    model: str | None = None
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    versus_settings: Mapping[str, Any] = field(default_factory=dict)
-    by: Measure | None = None
-    problems: int = 200
-
-
-def stack(methods: Sequence[tuple[str, Callable[..., Recipe], dict[str, Any]]]) -> Recipe:
-    """Compose methods left to right; a slot that two of them replace is refused by name."""
-    base: Recipe | None = None
-    replaced: dict[str, str] = {}
-    for name, method, settings in methods:
-        made = method(base, **settings) if base is not None else method(**settings)
-        for slot in _replaced_slots(base, made) if base is not None else ():
-            if slot in replaced:
-                raise RewardlabError(f"{replaced[slot]} and {name} both replace the {slot}; they cannot be stacked")
-            replaced[slot] = name
-        for slot in _settled_slots(base, made) if base is not None else ():
-            replaced.setdefault(slot, name)
-        base = made
-    if base is None:
-        raise RewardlabError("no method named")
-    return base.but(name="+".join(name for name, _, _ in methods))
-
-
-def _replaced_slots(before: Recipe, after: Recipe) -> list[str]:
-    """Slots whose new part does not contain the old one, and learners that are gone or others."""
-    old, new = before.parts(), after.parts()
-    gone = [s for s, part in old.items() if s in new and new[s] != part and not _keeps(new[s], part)]
-    learners = {learner.name: learner for learner in after.also}
-    lost = [f"learner {x.name}" for x in before.also if learners.get(x.name) != x]
-    return gone + [s for s in old if s not in new] + lost
-
-
-def _settled_slots(before: Recipe, after: Recipe) -> list[str]:
-    """Slots that were extended, or filled for the first time."""
-    old, new = before.parts(), after.parts()
-    kept = {learner.name for learner in before.also}
-    added = [f"learner {x.name}" for x in after.also if x.name not in kept]
-    return [s for s, part in new.items() if s not in old or (part != old[s] and _keeps(part, old[s]))] + added
-
-
-def _keeps(new: Part, old: Part) -> bool:
-    """Whether `new` still holds `old`: as a whole, or, for a flattened chain or sum, as its operands in order."""
-    if new.contains(old):
-        return True
-    if type(new) is not type(old) or not old.of:
-        return False
-    rest = iter(new.of)
-    return all(any(part == x for x in rest) for part in old.of)

@@ -1,60 +1,14 @@
-"""The state of a training run, and what the loop asks of a policy."""
+"""The state of a training run."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any
 
-import numpy as np
 import torch
 
-from .batch import Batch, Outputs
-from .errors import RewardlabError
-from .problem import Message
-from .trajectory import Sampling, Trajectory
-
-
-@dataclass
-class Spent:
-    """Tokens (or other decisions) that a model has generated, and has scored: to judge them, or to learn from them."""
-
-    generated: int = 0
-    scored: int = 0
-
-    def take(self) -> int:
-        """The sum of both, which starts again from 0."""
-        total = self.generated + self.scored
-        self.generated = self.scored = 0
-        return total
-
-
-class Policy(Protocol):
-    """A model that decides. Text, latents and motor commands go through the same five calls.
-
-    `extend`, `score` and `evaluate` count what they compute in `spent`, by which methods are compared on one budget.
-    """
-
-    name: str
-    device: torch.device
-    context: int
-    spent: Spent
-
-    def read(self, trajectories: Sequence[Trajectory], messages: Sequence[Sequence[Message]]) -> list[Trajectory]:
-        """Append messages through the chat template. Earlier turns are never tokenised again."""
-
-    def write(self, trajectories: Sequence[Trajectory], replies: Sequence[str]) -> list[Trajectory]:
-        """Append recorded replies, ended, as decisions of this policy: what supervised and preference learning train on."""
-
-    def extend(self, trajectories: Sequence[Trajectory], sampling: Sampling, rng: torch.Generator) -> list[Trajectory]:
-        """Draw one reply for each trajectory. The one sampling primitive; rows may come back unfinished."""
-
-    def score(self, trajectories: Sequence[Trajectory]) -> list[np.ndarray]:
-        """Log-prob of every position of any text, (len,), without gradient."""
-
-    def evaluate(self, batch: Batch, wants: Sequence[str] = ("logprobs",), per_token: Sequence[Any] = ()) -> Outputs:
-        """Log-probs and what else is wanted, (B, T), with gradient."""
+from rewardlab.errors import RewardlabError
 
 
 @dataclass
@@ -113,7 +67,7 @@ class Run:
             self._streams[purpose] = stream(self.seed, purpose, self.step)
         return self._streams[purpose]
 
-    def aside(self) -> Run:
+    def detached(self) -> Run:
         """The same run with random streams and metrics of its own: what only looks on moves nothing that is trained or logged."""
         return replace(self, metrics={}, _streams={}, _streams_step=-1)
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import accumulate, pairwise
 
 import numpy as np
+
+from rewardlab.errors import RewardlabError
 
 from .problem import Message, Problem
 
@@ -114,6 +117,20 @@ class Trajectory:
                 found.append((position - 1, turn.reward))
             position += len(turn.ids)
         return found
+
+    @property
+    def spans(self) -> list[tuple[tuple[int, ...], int, int]]:
+        """(node, start, end) of each step of a row of a search tree, in token positions.
+
+        In such a row each turn after the prompt is one step, and `path` holds the child taken at each; the node that a step leads
+        to is the path up to it. Raises RewardlabError for rows of no tree.
+        """
+        if len(self.turns) != len(self.path) + 1:
+            raise RewardlabError(
+                f"a row with {len(self.turns)} turns and the path {self.path} comes from no tree: use a tree rollout"
+            )
+        ends = accumulate(len(turn.ids) for turn in self.turns)
+        return [(self.path[:k], start, end) for k, (start, end) in enumerate(pairwise(ends), 1)]
 
     def plus(self, turn: Turn, stop: str | None = None) -> Trajectory:
         return replace(self, turns=(*self.turns, turn), stop=stop)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ..core import Batch, Run, credit
+from rewardlab.core import Batch, Run, credit
 
 
 def group_sums(x: Tensor, batch: Batch) -> Tensor:

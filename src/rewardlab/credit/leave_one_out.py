@@ -5,7 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ..core import Batch, Run, credit
+from rewardlab.core import Batch, Run, credit
+
 from .turns import over_turns, turn_of, turn_sums, turn_to_go
 
 

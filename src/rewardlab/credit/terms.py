@@ -7,7 +7,8 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from ..core import Batch, Credit, RewardlabError, Run, credit, unknown
+from rewardlab.core import Batch, Credit, Run, credit
+from rewardlab.errors import RewardlabError, unknown
 
 
 def credit_of(name: str, chain: Credit, batch: Batch, run: Run) -> Tensor:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
-from ..core import Batch, Run, credit
-from ..kit.tree import quality, spans
+from rewardlab.core import Batch, Run, credit
+
+Node = tuple[int, ...]
+"""A step of a tree: the children taken up to it."""
 
 
 @credit
 def step_quality(a: Tensor, batch: Batch, run: Run, *, right: float = 0.5) -> Tensor:
-    """At the end of each step, how far it has come towards a right answer (`kit.tree.quality`); 0 elsewhere.
+    """At the end of each step, how far it has come towards a right answer (`quality`); 0 elsewhere.
 
     right: a row is right if its reward is above this.
     """
@@ -21,6 +25,29 @@ def step_quality(a: Tensor, batch: Batch, run: Run, *, right: float = 0.5) -> Te
         members = (batch.group == g).nonzero().squeeze(1).tolist()
         value = quality([rows[i].path for i in members], [good[i] for i in members])
         for i in members:
-            for node, _, end in spans(rows[i]):
+            for node, _, end in rows[i].spans:
                 found[i, end - 1] = value.get(node, 0.0)
+    return found
+
+
+def quality(leaves: Sequence[Node], right: Sequence[bool]) -> dict[Node, float]:
+    """How far every step of one tree has come towards a right answer, in [0, 1]; empty where no leaf is right.
+
+        v_k = max(v_{k-1} + (1 - v_{k-1}) (1 - 2 r_k) / (m_k + 1), 0),   v_0 = 0
+
+    r_k: 0 where a right leaf lies below the step, else 1.  m_k: the least number of steps from there to a right leaf; after a
+    wrong step, as many as there were before it. Zhang et al. 2024, arXiv:2406.03816; m_k of wrong steps as in its code.
+    """
+    left: dict[Node, int] = {}
+    for leaf in (leaf for leaf, ok in zip(leaves, right, strict=True) if ok):
+        for k in range(len(leaf) + 1):
+            left[leaf[:k]] = min(left.get(leaf[:k], len(leaf)), len(leaf) - k)
+    if not left:
+        return {}
+    found: dict[Node, float] = {(): 0.0}
+    for leaf in leaves:
+        for k in range(1, len(leaf) + 1):
+            before, good = found[leaf[: k - 1]], leaf[:k] in left
+            distance = next(left[leaf[:j]] for j in range(k, -1, -1) if leaf[:j] in left)
+            found[leaf[:k]] = max(0.0, before + (1 - before) * (1 if good else -1) / (distance + 1))
     return found

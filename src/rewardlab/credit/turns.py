@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ..core import Batch, Run, credit
+from rewardlab.core import Batch, Run, credit
 
 
 def turn_of(mask: Tensor) -> Tensor:

@@ -19,9 +19,11 @@ from typing import Any
 import torch
 from safetensors.torch import load_file, save_file
 
-from ..core import RewardlabError, Run
-from ..kit.files import new_folder
-from ..kit.plain import pack, unpack
+from rewardlab.core import Run
+from rewardlab.errors import RewardlabError
+from rewardlab.util.files import new_folder
+from rewardlab.util.serialize import pack, unpack
+
 from .update import Learning
 
 KEEP = 2

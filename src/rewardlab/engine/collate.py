@@ -9,7 +9,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..core import Batch, Events, Group, RewardlabError, Run, Score, Scores
+from rewardlab.core import Batch, Events, Group, Run, Score, Scores
+from rewardlab.errors import RewardlabError
+
 from .distributed import mine, total, world
 
 

@@ -11,9 +11,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..core import Batch, NotFinite, Objective, Outputs, Recipe, Run, Update, weigh
+from rewardlab.core import Batch, Objective, Outputs, Recipe, Run, Update
+from rewardlab.errors import NotFinite
+
 from .collate import micro_batches, mini_batches, outputs_of
 from .distributed import gathered, mine, sum_gradients, world
+from .loss import losses_of, weigh
 
 
 @dataclass
@@ -123,7 +126,7 @@ def backward(model: Any, batch: Batch, recipe: Recipe, run: Run, micro_tokens: i
             torch.autograd.backward(list(tensors.values()), grads)
             continue
         stats.take_own_old(out, micro)
-        losses = objective.losses(out, micro, run)
+        losses = losses_of(objective, out, micro, run)
         check_losses(losses, objective, out, micro, run)
         sum(losses.values(), torch.zeros((), device=batch.ids.device)).backward()
         stats.add(losses, out, micro)
@@ -140,7 +143,7 @@ def whole_batch_gradient(
     leaves = {k: v.requires_grad_() for k, v in tables.items()}
     out, stats = Outputs.of(leaves), Stats()
     stats.take_own_old(out, batch)
-    losses = objective.losses(out, batch, run)
+    losses = losses_of(objective, out, batch, run)
     check_losses(losses, objective, out, batch, run)
     total = sum(losses.values(), torch.zeros((), device=batch.ids.device))
     grads = torch.autograd.grad(total, list(leaves.values()), allow_unused=True)
@@ -239,3 +242,19 @@ class Stats:
 def _k3(log_ratio: Tensor) -> Tensor:
     """Schulman's estimate of KL(new || other) from log(other / new)."""
     return log_ratio.exp() - log_ratio - 1
+
+
+LOOKED_AT = 32
+"""Rollouts of a recorded step whose log-probs and entropy are computed anew: all would take a third of a training step."""
+
+
+@torch.no_grad()
+def after_update(model: Any, batch: Batch, micro_tokens: int) -> dict[str, Tensor]:
+    """logprobs and entropy (B, T) of the batch's first LOOKED_AT rows under the weights that its update left, NaN elsewhere."""
+    looked_at = batch[torch.arange(min(LOOKED_AT, len(batch)))]
+    tables: dict[str, Tensor] = {}
+    for rows in micro_batches(looked_at, micro_tokens, "row"):
+        for name, part in model.evaluate(looked_at[rows], ("logprobs", "entropy")).tensors().items():
+            if name in ("logprobs", "entropy"):
+                tables.setdefault(name, part.new_full(batch.mask.shape, math.nan))[rows, : part.shape[1]] = part
+    return {name: table.masked_fill(~batch.mask, math.nan) for name, table in tables.items()}

@@ -22,12 +22,15 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor
 
-from ..core import Recipe, Reward, RewardlabError, Rollout, Run, Sampling, Score, Scores, Task, Term, Trajectory, reward, seed_of
-from ..engine.distributed import total
-from ..engine.ops import Ops, Settings
-from ..engine.update import backward
-from ..models import learner_model
-from ..policies.hf import HFPolicy
+from rewardlab.core import Recipe, Rollout, Run, Sampling, Score, Scores, Task, Term, Trajectory, seed_of
+from rewardlab.engine.distributed import total
+from rewardlab.engine.step import Ops, Settings
+from rewardlab.engine.update import backward
+from rewardlab.errors import RewardlabError
+from rewardlab.models.load import learner_model
+from rewardlab.policies.hf.policy import HFPolicy
+from rewardlab.rewards.reward import Reward, reward
+
 from . import trl
 
 CLOSE = 1e-5
@@ -198,8 +201,8 @@ def by_embedded(recipe: Recipe, task: Task, run: Run) -> Found:
 
 def through_trl(recipe: Recipe, task: Task, run: Run, start: Any, folder: Path) -> Found:
     """One step of TRL's own training loop, in several micro-batches, on the same weights as checkpoints of transformers."""
-    from .trl.settings import config_of
-    from .trl.training import RecipeTrainer, policy_of
+    from rewardlab.engines.trl.settings import config_of
+    from rewardlab.engines.trl.training import RecipeTrainer, policy_of
 
     config = config_of(
         recipe, run, output_dir=str(folder), use_cpu=True, per_device_train_batch_size=2, gradient_checkpointing=False,

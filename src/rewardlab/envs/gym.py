@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from rewardlab.core import Message, Problem, RewardlabError, Turn, environment
+from rewardlab.core import Message, Problem, Turn, environment
+from rewardlab.errors import RewardlabError
 
 State = dict[str, Any]
 

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..core import Problem, Reward, Run, Sampling, Score, Trajectory, measure
+from rewardlab.core import Problem, Run, Sampling, Score, Trajectory, measure
+from rewardlab.rewards.reward import Reward
+
 from .passk import mean_interval
 
 

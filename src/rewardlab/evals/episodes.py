@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..core import Problem, RewardlabError, Rollout, Run, measure
+from rewardlab.core import Problem, Rollout, Run, measure
+from rewardlab.errors import RewardlabError
+
 from .passk import mean_interval
 
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from ..core import Batch, Problem, Run, Trajectory, measure
+from rewardlab.core import Batch, Problem, Run, Trajectory, measure
+
 from .passk import mean_interval
 
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..core import Problem, Run, Sampling, Trajectory, measure
-from ..kit.extraction import final_answer
+from rewardlab.core import Problem, Run, Sampling, Trajectory, measure
+from rewardlab.text.answers import final_answer
 
 
 def pass_at(k: int, n: int, right: int) -> float:

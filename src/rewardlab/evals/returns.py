@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..core import Problem, Rollout, Run, measure
+from rewardlab.core import Problem, Rollout, Run, measure
 
 
 @measure

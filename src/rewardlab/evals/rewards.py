@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..core import Problem, Reward, RewardlabError, Run, Sampling, Trajectory, measure
+from rewardlab.core import Problem, Run, Sampling, Trajectory, measure
+from rewardlab.errors import RewardlabError
+from rewardlab.rewards.reward import Reward
 
 
 @measure

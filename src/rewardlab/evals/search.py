@@ -8,8 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..core import Group, Problem, Rollout, Run, Sampling, Trajectory, measure
-from ..kit.values import last_values
+from rewardlab.core import Group, Problem, Rollout, Run, Sampling, Trajectory, last_values, measure
 
 
 @measure

@@ -11,7 +11,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..core import Batch, Outputs, Run, objective
+from rewardlab.core import Batch, Outputs, Run, objective
+
 from .pairs import margin, row_sum
 
 

@@ -6,7 +6,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..core import Batch, Outputs, RewardlabError, Run, objective
+from rewardlab.core import Batch, Outputs, Run, objective
+from rewardlab.errors import RewardlabError
 
 
 def margin(row_values: Tensor, batch: Batch) -> Tensor:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from ..core import Batch, Outputs, Run, objective
+from rewardlab.core import Batch, Outputs, Run, objective
 
 
 @objective(unit="token", needs=("ref",))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
 import torch
 from torch import Tensor
 
-from ..core import Batch, Outputs, Run, objective, weighting
-from ..kit.tree import shares, spans
+from rewardlab.core import Batch, Outputs, Run, Trajectory, objective, weighting
 
 
 @objective(unit="token", wants=("value",))
@@ -23,7 +26,7 @@ def each_step_end_once(batch: Batch, *, right: float = 0.5) -> Tensor:
     weight = _shares(batch, solved[batch.group])
     ends = torch.zeros_like(batch.mask)
     for i, (row, _) in enumerate(batch.rows):
-        ends[i, [end - 1 for _, _, end in spans(row)]] = True
+        ends[i, [end - 1 for _, _, end in row.spans]] = True
     return _normalised(weight * ends)
 
 
@@ -35,7 +38,7 @@ def best_right_once(batch: Batch, *, keep: int = 2, right: float = 0.5) -> Tenso
     order = torch.argsort(last, descending=True, stable=True)
     order = order[torch.argsort(batch.group[order], stable=True)]
     rank = torch.empty_like(order)
-    rank[order] = torch.arange(len(order), device=order.device) - batch.heads[batch.group[order]]
+    rank[order] = torch.arange(len(order), device=order.device) - batch.first_rows[batch.group[order]]
     return _normalised(_shares(batch, (rank < keep) & (last > -torch.inf)))
 
 
@@ -47,3 +50,17 @@ def _shares(batch: Batch, kept: Tensor) -> Tensor:
 
 def _normalised(weight: Tensor) -> Tensor:
     return weight / weight.sum().clamp(min=1e-8)
+
+
+def shares(rows: Sequence[Trajectory], group: Sequence[int], kept: Sequence[bool], width: int) -> np.ndarray:
+    """(B, width) one over the number of kept rows that hold a position's step; 0 off the kept rows' steps.
+
+    Summed over rows, every step of a tree counts once, however many leaves are below it.
+    """
+    table = np.zeros((len(rows), width), np.float32)
+    steps = {i: [((group[i], node), a, b) for node, a, b in rows[i].spans] for i in range(len(rows)) if kept[i]}
+    holders = Counter(node for found in steps.values() for node, _, _ in found)
+    for i, found in steps.items():
+        for node, a, b in found:
+            table[i, a:b] = 1 / holders[node]
+    return table

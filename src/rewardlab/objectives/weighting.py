@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ..core import Batch, weighting
+from rewardlab.core import Batch, weighting
 
 
 @weighting

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from ..core import Sampling, Trajectory, Turn
+from rewardlab.core import Sampling, Trajectory, Turn
+
 from .text import TextPolicy
 
 

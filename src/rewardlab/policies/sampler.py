@@ -5,7 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ..core import Sampling
+from rewardlab.core import Sampling
+
 from .scripting import scripted
 
 

@@ -10,7 +10,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..core import Message, Outputs, Policy, RewardlabError, Spent, Trajectory, Turn
+from rewardlab.core import Message, Outputs, Policy, Spent, Trajectory, Turn
+from rewardlab.errors import RewardlabError
+
 from .packing import SCORE_TOKENS, by_tokens, pad
 
 

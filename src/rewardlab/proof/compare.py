@@ -13,11 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from .. import api, index
-from ..core import RewardlabError
-from ..kit.files import new_folder, write_json, write_text
-from ..kit.progress import Bar
-from ..models import lasting, load_policy
+from rewardlab import api, registry
+from rewardlab.errors import RewardlabError
+from rewardlab.models.load import absolute_name, load_policy
+from rewardlab.util.files import new_folder, write_json, write_text
+from rewardlab.util.progress import Bar
+
 from .page import page
 from .runs import Done, Job, kind_of, number, run
 from .verdict import interval
@@ -48,13 +49,13 @@ def compare(
     budget: tokens for each run; None: what the first method spends in `steps` steps, seed by seed.  measure: the number
     compared; None: the first one that the first method measures.  out: the folder; None: a new one in runs/.
     """
-    methods = [index.spell(m) if "+" not in m else m for m in methods]
+    methods = [registry.spell(m) if "+" not in m else m for m in methods]
     if repeated := next((m for m in methods if methods.count(m) > 1), None):
         raise RewardlabError(f"{repeated} is named twice; name every method once")
     folder = _new_folder(out, methods, world.task)
     found = run_methods(methods, world, seeds, steps, budget, jobs)
     measure = measure or next(iter(found[methods[0]][0].numbers))
-    model = world.model or index.task(world.task).model
+    model = world.model or registry.task(world.task).model
     record = {
         "when": datetime.now(UTC).isoformat(timespec="seconds"), "task": world.task, "model": model, "problems": world.problems,
         "seeds": list(seeds), "budget": budget, "steps": None if budget else steps, "measure": measure,
@@ -70,16 +71,16 @@ def run_methods(
     methods: Sequence[str], world: World, seeds: Sequence[int], steps: int, budget: int | None, jobs: int | None
 ) -> Outcomes:
     """Every method on every seed; without a budget, the others get what the first spends. Raises where a run fails."""
-    if any(kind_of(index.build(m)) == "study" for m in methods):
+    if any(kind_of(registry.build(m)) == "study" for m in methods):
         raise RewardlabError("a study trains no policy and has nothing to be compared on; run it with: rewardlab study NAME")
-    task = index.task(world.task)
+    task = registry.task(world.task)
     load_policy(world.model or task.model, task=task)
     with tempfile.TemporaryDirectory(prefix="rewardlab-") as folder, Bar("comparing", len(methods) * len(seeds)) as bar:
 
         def jobs_of(names: Sequence[str], budgets: Sequence[int | None]) -> list[Job]:
             return [
                 Job(
-                    name, world.task, seed, f"{folder}/{name}-{seed}", {}, lasting(world.model) if world.model else None,
+                    name, world.task, seed, f"{folder}/{name}-{seed}", {}, absolute_name(world.model) if world.model else None,
                     world.problems, None, None if tokens else steps, tokens, world.eval_every,
                 )
                 for (seed, tokens), name in itertools.product(zip(seeds, budgets, strict=True), names)
@@ -101,7 +102,7 @@ def summarise(method: str, found: Outcomes, measure: str) -> Record:
     differences = [v - number(d.numbers, measure, first) for v, d in zip(values, found[first], strict=True)]
     spent = [done.numbers["tokens"] for done in found[method]]
     return {
-        "method": method, "formula": str(index.build(method)), "values": values, **_mean(values),
+        "method": method, "formula": str(registry.build(method)), "values": values, **_mean(values),
         "difference": None if method == first else {"values": differences, **_mean(differences)},
         "tokens": round(sum(spent) / len(spent)), "steps": [done.numbers.get("steps") for done in found[method]],
         "seconds": [done.seconds for done in found[method]], "curve": mean_curve([d.curve for d in found[method]], measure),

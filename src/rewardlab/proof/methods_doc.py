@@ -12,7 +12,9 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from .. import catalogue, index
+from rewardlab import registry
+from rewardlab.registry import catalogue
+
 from . import results
 
 PATH = Path("docs") / "methods.md"
@@ -45,7 +47,7 @@ the method's file was last changed. `results/NAME.json` holds every run ever mad
 
 def document(record: Path) -> str:
     """The whole text. record: the folder of results."""
-    own = (row for row in catalogue.rows() if index.PACKAGE in Path(row["path"]).parents)
+    own = (row for row in catalogue.rows() if registry.PACKAGE in Path(row["path"]).parents)
     rows = [_row(row, record) for row in own]
     parts = [INTRODUCTION.format(counts=_counts(rows))]
     for folder, held in groupby(rows, key=lambda row: row["folder"]):
@@ -71,7 +73,7 @@ def _table(folder: str, rows: list[dict[str, Any]]) -> Iterator[str]:
     yield "| method | changes | claim | result |"
     yield "| --- | --- | --- | --- |"
     for row in rows:
-        where = Path(row["path"]).relative_to(index.PACKAGE.parents[1])
+        where = Path(row["path"]).relative_to(registry.PACKAGE.parents[1])
         cells = (f"[{row['name']}](../{where.as_posix()})", _changes(row), _text(row["claim"] or "none"), _result(row))
         yield f"| {' | '.join(cells)} |"
     yield ""

@@ -11,11 +11,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from .. import api, index
-from ..core import Claim, RewardlabError
-from ..kit.progress import Bar, console
-from ..models import load_policy
+from rewardlab import api, registry
+from rewardlab.errors import RewardlabError
+from rewardlab.models.load import load_policy
+from rewardlab.util.progress import Bar, console
+
 from . import results
+from .claim import Claim
 from .runs import Done, Job, as_plain, kind_of, number, run
 from .verdict import INCOMPLETE, verdict
 from .workers import Failed, run_all
@@ -36,7 +38,7 @@ def reproduce(
     jobs: processes at a time.  into: folder of the record.
     Raises RewardlabError for a method without claim, and for a claim about a number that is not measured.
     """
-    name, claim = index.spell(name), claim or claim_of(name)
+    name, claim = registry.spell(name), claim or claim_of(name)
     recorded = _recorded(seeds)
     began, when = time.monotonic(), datetime.now(UTC).isoformat(timespec="seconds")
     method, baseline = run_pairs(name, claim, seeds, jobs)
@@ -55,7 +57,7 @@ def reproduce(
 def reproduce_all(seeds: Sequence[int] = SEEDS, *, jobs: int | None = None, into: Path | None = None) -> list[Record]:
     """Reproduce every claim whose newest run is not of its method's file as it is now; one row for each method with a claim."""
     into = into or results.folder()
-    claims = {name: claim for name in sorted(index.methods()) if (claim := getattr(index.module_of(name), "claim", None))}
+    claims = {name: claim for name in sorted(registry.methods()) if (claim := getattr(registry.module_of(name), "claim", None))}
     rows = []
     for i, (name, claim) in enumerate(claims.items(), 1):
         if _recorded(seeds) and results.fresh(name, claim, into):
@@ -73,7 +75,7 @@ def reproduce_all(seeds: Sequence[int] = SEEDS, *, jobs: int | None = None, into
 
 def claim_of(name: str) -> Claim:
     """What a method promises; raises RewardlabError where it promises nothing."""
-    claim = getattr(index.module_of(name), "claim", None)
+    claim = getattr(registry.module_of(name), "claim", None)
     if claim is None:
         raise RewardlabError(f"{name} makes no claim: there is nothing to reproduce")
     return claim
@@ -148,8 +150,8 @@ def _look_at(job: Job, outcome: Done, measures: list[str]) -> None:
 
 def _make_ready(claim: Claim, methods: list[str]) -> None:
     """Make what the workers load from the cache, once."""
-    if any(kind_of(index.build(name)) != "study" for name in methods):
-        task = index.task(claim.task)
+    if any(kind_of(registry.build(name)) != "study" for name in methods):
+        task = registry.task(claim.task)
         load_policy(claim.model or task.model, task=task)
 
 

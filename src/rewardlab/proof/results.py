@@ -13,9 +13,13 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from .. import catalogue, index
-from ..core import Claim, Part, RewardlabError
-from ..kit.files import write_json
+from rewardlab import registry
+from rewardlab.core import Part
+from rewardlab.errors import RewardlabError
+from rewardlab.registry import catalogue
+from rewardlab.util.files import write_json
+
+from .claim import Claim
 from .verdict import INCOMPLETE
 from .workers import cores
 
@@ -46,7 +50,7 @@ def append(name: str, claim: Record, run: Record, where: Path) -> Path:
     path = where / f"{name}.json"
     with _locked(where):
         held = read(name, where) or {"runs": []}
-        system = next(row["system"] for row in catalogue.rows(index.file_of(name).parent.name) if row["name"] == name)
+        system = next(row["system"] for row in catalogue.rows(registry.file_of(name).parent.name) if row["name"] == name)
         write_json(path, {"name": name, "system": system, "claim": claim, "runs": [*held["runs"], run]})
     return path
 
@@ -61,11 +65,11 @@ def as_record(claim: Claim) -> Record:
 def code(name: str, versus: str | None) -> Record:
     """Hashes of what a result depends on: the method's file, its baseline's files, and the rest of the package."""
     package = hashlib.blake2b(digest_size=8)
-    for path in sorted(index.PACKAGE.rglob("*.py")):
-        if index.PACKAGE / "methods" not in path.parents:
-            package.update(str(path.relative_to(index.PACKAGE)).encode() + path.read_bytes())
-    baselines = {part: catalogue.hash_of(index.file_of(part)) for part in (versus.split("+") if versus else ())}
-    return {"method": catalogue.hash_of(index.file_of(name)), "baseline": baselines, "package": package.hexdigest()}
+    for path in sorted(registry.PACKAGE.rglob("*.py")):
+        if registry.PACKAGE / "methods" not in path.parents:
+            package.update(str(path.relative_to(registry.PACKAGE)).encode() + path.read_bytes())
+    baselines = {part: catalogue.hash_of(registry.file_of(part)) for part in (versus.split("+") if versus else ())}
+    return {"method": catalogue.hash_of(registry.file_of(name)), "baseline": baselines, "package": package.hexdigest()}
 
 
 def fresh(name: str, claim: Claim, where: Path) -> bool:
@@ -74,7 +78,7 @@ def fresh(name: str, claim: Claim, where: Path) -> bool:
     if record is None:
         return False
     last = record["runs"][-1]
-    same = last["claim"] == as_record(claim) and last["code"]["method"] == catalogue.hash_of(index.file_of(name))
+    same = last["claim"] == as_record(claim) and last["code"]["method"] == catalogue.hash_of(registry.file_of(name))
     return same and last["verdict"] != INCOMPLETE
 
 

@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .. import api, index
-from ..core import Recipe, RewardlabError, Run, load
-from ..engine.record import read_metrics
+from rewardlab import api, registry
+from rewardlab.core import Recipe, Run
+from rewardlab.errors import RewardlabError
+from rewardlab.runs.metrics import read_metrics
 
 APART = 10_000  # positions in the training data between the starts of neighbouring seeds
 LAST = 0.25  # share of the steps that a number `train.X` is the mean of
@@ -55,9 +56,9 @@ class Done:
 def run(job: Job) -> Done:
     """Do a job: train and measure, answer, or run a study, whichever its method is for."""
     began = time.monotonic()
-    recipe = index.build(job.method, job.settings)
+    recipe = registry.build(job.method, job.settings)
     if job.by is not None:
-        recipe = recipe.but(measure=load(job.by))
+        recipe = recipe.but(measure=registry.load_part(job.by))
     way = {"study": _studied, "answer": _answered, "train": _trained}[kind_of(recipe)]
     numbers, curve = way(recipe, job)
     return Done(numbers, curve, round(time.monotonic() - began, 2))
@@ -80,7 +81,7 @@ def number(numbers: Numbers, name: str, method: str) -> float:
 
 def study(name: str, seed: int = 0) -> Numbers:
     """The table of a study. Raises RewardlabError for a method that is none."""
-    recipe = index.build(name)
+    recipe = registry.build(name)
     if recipe.study is None:
         raise RewardlabError(f"{name} is no study; run it with: rewardlab {kind_of(recipe)} {name}")
     return {k: float(v) for k, v in recipe.study(Run(policy=None, seed=seed)).items()}

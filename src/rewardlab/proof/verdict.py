@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..kit.intervals import interval
+from rewardlab.util.intervals import interval
 
 PAIRS = 5
 ROUNDING = 1e-12  # a margin met exactly must not fail, and a zero not succeed, by the last bit of a difference

@@ -113,7 +113,7 @@ def _deaf() -> Iterator[None]:
 def _serve(pipe: Connection, work: Callable[[Any], Any]) -> None:
     import torch
 
-    from ..kit import progress
+    from rewardlab.util import progress
 
     torch.set_num_threads(1)
     progress.console.quiet = True

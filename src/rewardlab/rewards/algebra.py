@@ -8,7 +8,10 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from typing import Any
 
-from rewardlab.core import RewardlabError, Run, operator
+from rewardlab.core import Run
+from rewardlab.errors import RewardlabError
+
+from .operator import operator
 
 AGGREGATES: dict[str, Callable[[list[float]], float]] = {
     "sum": math.fsum,

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from rewardlab.core import RewardlabError, Trajectory, reward
+from rewardlab.core import Trajectory
+from rewardlab.errors import RewardlabError
+
+from .reward import reward
 
 
 @reward

@@ -21,7 +21,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from rewardlab.core import GOLD, Group, RewardlabError, Run, Score, Scores, Term, Trajectory, reward, unknown
+from rewardlab.core import Group, Run, Score, Scores, Term, Trajectory
+from rewardlab.errors import RewardlabError, unknown
+from rewardlab.verifiers.contract import GOLD
+
+from .reward import reward
 
 REPLY = ("response", "completion", "reply", "text", "solution_str")
 QUESTION = ("prompt", "question")

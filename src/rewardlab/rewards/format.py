@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 
-from rewardlab.core import Group, RewardlabError, Score, Scores, Trajectory, reward
-from rewardlab.kit.extraction import after_answer, boxed
-from rewardlab.kit.workers import Done, Failed, workers
+from rewardlab.core import Group, Score, Scores, Trajectory
+from rewardlab.errors import RewardlabError
+from rewardlab.processes.pool import Done, Failed, workers
+from rewardlab.text.answers import after_answer, boxed
+
+from .reward import reward
 
 SECONDS = 1.0
 """How long a pattern may search one reply."""
@@ -22,7 +25,7 @@ def format_ok(groups: list[Group], *, pattern: str) -> Scores:
         re.compile(pattern)
     except re.error as e:
         raise RewardlabError(f"format_ok: the pattern {pattern!r} is not a regular expression: {e}") from e
-    pool = workers("rewardlab.kit.patterns:all_of", seconds=SECONDS)
+    pool = workers("rewardlab.text.patterns:all_of", seconds=SECONDS)
     found = iter(pool.map([(pattern, t.reply.strip()) for group in groups for t in group]))
     return [[_formed(next(found)) for _ in group] for group in groups]
 

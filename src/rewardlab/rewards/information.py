@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from rewardlab.core import Group, Run, Score, Trajectory, reward
+from rewardlab.core import Group, Run, Score, Trajectory
+
+from .reward import reward
 
 
 @reward(over="groups", steps=True)

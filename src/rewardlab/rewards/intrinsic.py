@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from rewardlab.core import Score, Trajectory, reward
+from rewardlab.core import Score, Trajectory
+
+from .reward import reward
 
 
 @reward

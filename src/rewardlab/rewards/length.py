@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from rewardlab.core import Trajectory, reward
+from rewardlab.core import Trajectory
+
+from .reward import reward
 
 
 @reward

@@ -5,8 +5,11 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
-from rewardlab.core import RewardlabError, Score, Trajectory, reward
-from rewardlab.kit.splitters import cut
+from rewardlab.core import Score, Trajectory
+from rewardlab.errors import RewardlabError
+from rewardlab.text.splitters import cut
+
+from .reward import reward
 
 _EQUATION = re.compile(r"(-?[0-9]{1,9})([-+*/])(-?[0-9]{1,9})=(-?[0-9]{1,9})")
 

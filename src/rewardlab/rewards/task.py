@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from rewardlab.core import Group, RewardlabError, Run, Scores, reward
+from rewardlab.core import Group, Run, Scores
+from rewardlab.errors import RewardlabError
+
+from .reward import reward
 
 
 @reward(over="groups")

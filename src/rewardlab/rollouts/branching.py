@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import torch
 
-from ..core import Group, Problem, RewardlabError, Run, Sampling, Trajectory, rollout
+from rewardlab.core import Group, Problem, Run, Sampling, Trajectory, rollout
+from rewardlab.errors import RewardlabError
 
 
 @rollout

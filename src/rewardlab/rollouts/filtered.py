@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ..core import Group, Problem, RewardlabError, Rollout, Run, rollout
+from rewardlab.core import Group, Problem, Rollout, Run, rollout
+from rewardlab.errors import RewardlabError
 
 
 @rollout

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..core import Group, Problem, Run, Sampling, Trajectory, rollout
-from ..kit.splitters import mark
+from rewardlab.core import Group, Problem, Run, Sampling, Trajectory, rollout
+from rewardlab.text.splitters import mark
 
 
 @rollout

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..core import Environment, Group, Message, Problem, Run, Sampling, Trajectory, Turn, rollout, seed_of
-from ..kit.splitters import mark
+from rewardlab.core import Environment, Group, Message, Problem, Run, Sampling, Trajectory, Turn, rollout, seed_of
+from rewardlab.text.splitters import mark
 
 
 @rollout

@@ -9,7 +9,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..core import Group, Problem, Reward, RewardlabError, Run, Trajectory, Turn, rollout
+from rewardlab.core import Group, Problem, Run, Trajectory, Turn, rollout
+from rewardlab.errors import RewardlabError
+from rewardlab.rewards.reward import Reward
 
 
 def log_chi(noise: Tensor) -> Tensor:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..core import Group, Problem, Run, Sampling, Trajectory, rollout
+from rewardlab.core import Group, Problem, Run, Sampling, Trajectory, rollout
 
 
 @rollout(whole=True)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from ..core import Group, Message, Problem, RewardlabError, Run, Trajectory, rollout
+from rewardlab.core import Group, Message, Problem, Run, Trajectory, rollout
+from rewardlab.errors import RewardlabError
 
 
 @rollout

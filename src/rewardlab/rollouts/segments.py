@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..core import Group, Message, Problem, RewardlabError, Run, Trajectory, rollout
+from rewardlab.core import Group, Message, Problem, Run, Trajectory, rollout
+from rewardlab.errors import RewardlabError
 
 
 @rollout

@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..core import Group, Problem, Run, Sampling, Trajectory, rollout
-from ..kit.values import last_values, values
+from rewardlab.core import Group, Problem, Run, Sampling, Trajectory, last_values, rollout, values
 
 
 @dataclass

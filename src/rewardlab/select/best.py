@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..core import Group, Run, Score, Trajectory, select
+from rewardlab.core import Group, Run, Score, Trajectory, select
 
 
 @select

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from ..core import Group, Run, Score, Trajectory, select
-from ..kit.extraction import final_answer, number
+from rewardlab.core import Group, Run, Score, Trajectory, select
+from rewardlab.text.answers import final_answer, number
 
 
 @select

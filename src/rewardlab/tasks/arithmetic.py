@@ -14,8 +14,10 @@ import random
 from collections.abc import Callable
 from functools import partial
 
-from rewardlab.core import Problem, RewardlabError, Task, ask
-from rewardlab.kit.sources import Generated, test_set
+from rewardlab.core import Problem, Task, ask
+from rewardlab.errors import RewardlabError
+
+from .sources import Generated, test_set
 
 VALUES = range(100)
 WORDS = {"+": "Add", "-": "Subtract", "*": "Multiply by"}

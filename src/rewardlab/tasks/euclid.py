@@ -15,8 +15,10 @@ from __future__ import annotations
 import random
 from functools import partial
 
-from rewardlab.core import Problem, RewardlabError, Task, ask
-from rewardlab.kit.sources import Generated, test_set
+from rewardlab.core import Problem, Task, ask
+from rewardlab.errors import RewardlabError
+
+from .sources import Generated, test_set
 
 
 def euclid(*, largest: int = 60, longest: int = 24, test_size: int = 200, error: float = 0.06) -> Task:

@@ -13,8 +13,10 @@ from itertools import combinations, pairwise
 from string import ascii_uppercase
 from typing import Any
 
-from rewardlab.core import Problem, RewardlabError, Task, ask, unknown
-from rewardlab.kit.sources import Generated, test_set
+from rewardlab.core import Problem, Task, ask
+from rewardlab.errors import RewardlabError, unknown
+
+from .sources import Generated, test_set
 
 Edges = list[list[Any]]
 

@@ -9,8 +9,10 @@ import json
 import re
 from pathlib import Path
 
-from rewardlab.core import Problem, RewardlabError, Task, ask
-from rewardlab.kit.sources import Shuffled, data_file
+from rewardlab.core import Problem, Task, ask
+from rewardlab.errors import RewardlabError
+
+from .sources import Shuffled, data_file
 
 
 def gsm8k(*, seed: int = 0) -> Task:

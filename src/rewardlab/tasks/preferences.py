@@ -10,10 +10,11 @@ import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from rewardlab.core import Problem, ProblemSource, RewardlabError, Task, seed_of, unknown
+from rewardlab.core import Problem, ProblemSource, Task, seed_of
+from rewardlab.errors import RewardlabError, unknown
+from rewardlab.tasks.countdown.problems import countdown
 
 from .arithmetic import arithmetic
-from .countdown import countdown
 
 BASES: Mapping[str, Callable[..., Task]] = {"arithmetic": arithmetic, "countdown": countdown}
 DRAWS = 64

@@ -8,8 +8,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from rewardlab.core import Message, Problem, RewardlabError, Task
-from rewardlab.kit.sources import Shuffled, held_out
+from rewardlab.core import Message, Problem, Task
+from rewardlab.errors import RewardlabError
+
+from .sources import Shuffled, held_out
 
 Row = tuple[str, Mapping[str, Any]]
 

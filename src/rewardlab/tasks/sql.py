@@ -17,8 +17,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
-from rewardlab.core import Problem, RewardlabError, Task, ask
-from rewardlab.kit.sources import Generated, test_set
+from rewardlab.core import Problem, Task, ask
+from rewardlab.errors import RewardlabError
+
+from .sources import Generated, test_set
 
 TRIES = 5
 """Draws of further databases before another question is asked."""

@@ -15,7 +15,8 @@ from collections.abc import Sequence
 from importlib import metadata
 from typing import Any
 
-from ...core import Problem, Recipe, RewardlabError, Task
+from rewardlab.core import Problem, Recipe, Task
+from rewardlab.errors import RewardlabError
 
 PACKAGES = ("trl", "accelerate", "datasets")
 
@@ -55,8 +56,8 @@ def cannot_carry(recipe: Recipe) -> str:
 
 def not_text(policy: Any) -> str:
     """Why TRL cannot train this policy of ours; empty if it can."""
-    from ...policies.hf import HFPolicy
-    from ...policies.llama import LlamaPolicy
+    from rewardlab.policies.hf.policy import HFPolicy
+    from rewardlab.policies.llama.policy import LlamaPolicy
 
     return "" if type(policy) in (HFPolicy, LlamaPolicy) else f"its policy ({type(policy).__name__}) is no causal language model"
 

@@ -9,15 +9,17 @@ from typing import Any
 
 from transformers.trainer_callback import PrinterCallback, ProgressCallback, TrainerCallback
 
-from ...core import Recipe, Reward, Task
-from ...engine.distributed import first, gathered
-from ...engine.ops import Ops, Settings
-from ...engine.record import Recorder
-from ...engine.train import due, evaluate, finish, record
-from ...kit.files import write_json
-from ...kit.progress import Bar
-from ...models import NAMES, checkpoint_of, load_policy
-from ...policies.hf import HFPolicy
+from rewardlab.core import Recipe, Task
+from rewardlab.engine.distributed import first, gathered
+from rewardlab.engine.loop import due, evaluate, finish, record
+from rewardlab.engine.step import Ops, Settings
+from rewardlab.models.load import NAMES, checkpoint_of, load_policy
+from rewardlab.policies.hf.policy import HFPolicy
+from rewardlab.rewards.reward import Reward
+from rewardlab.runs.record import Recorder
+from rewardlab.util.files import write_json
+from rewardlab.util.progress import Bar
+
 from . import not_text, refuse
 from .training import make
 

@@ -10,8 +10,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ...core import Outputs, Sampling, Trajectory, Turn
-from ...policies.hf import HFPolicy
+from rewardlab.core import Outputs, Sampling, Trajectory, Turn
+from rewardlab.policies.hf.policy import HFPolicy
 
 
 class TRLPolicy(HFPolicy):

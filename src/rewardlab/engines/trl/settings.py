@@ -7,7 +7,8 @@ from typing import Any
 import torch
 from trl import GRPOConfig
 
-from ...core import Recipe, RewardlabError, Run
+from rewardlab.core import Recipe, Run
+from rewardlab.errors import RewardlabError
 
 DECIDED = frozenset((
     *("num_generations", "num_iterations", "steps_per_generation", "generation_batch_size", "max_steps", "num_train_epochs"),

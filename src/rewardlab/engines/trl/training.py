@@ -22,14 +22,18 @@ from torch.optim.lr_scheduler import LambdaLR
 from transformers import TrainerCallback
 from trl import GRPOConfig, GRPOTrainer
 
-from ...core import Batch, Learner, Problem, Recipe, Reward, RewardlabError, Run, Sampling, Task, weigh
-from ...engine.collate import micro_batches, mini_batches
-from ...engine.distributed import gathered, mine, world
-from ...engine.ops import Ops, Settings
-from ...engine.update import Stats, check_losses, learning_rate, whole_batch_gradient
-from ...kit.sources import Shuffled
-from ...models import learner_model
-from ...policies.hf import HFPolicy
+from rewardlab.core import Batch, Learner, Problem, Recipe, Run, Sampling, Task
+from rewardlab.engine.collate import micro_batches, mini_batches
+from rewardlab.engine.distributed import gathered, mine, world
+from rewardlab.engine.loss import losses_of, weigh
+from rewardlab.engine.step import Ops, Settings
+from rewardlab.engine.update import Stats, check_losses, learning_rate, whole_batch_gradient
+from rewardlab.errors import RewardlabError
+from rewardlab.models.load import learner_model
+from rewardlab.policies.hf.policy import HFPolicy
+from rewardlab.rewards.reward import Reward
+from rewardlab.tasks.sources import Shuffled
+
 from . import cannot_carry, refuse
 from .policy import TRLPolicy
 from .settings import config_of
@@ -152,7 +156,7 @@ class RecipeTrainer(GRPOTrainer):
         micro = mini.batch[rows]
         out = self.policy.evaluate(micro, objective.wants, objective.per_token)
         if mini.upstream is None:
-            losses = objective.losses(out, micro, run)
+            losses = losses_of(objective, out, micro, run)
             check_losses(losses, objective, out, micro, run)
             mini.stats.add(losses, out, micro)
             return sum(losses.values(), torch.zeros((), device=micro.ids.device))

@@ -6,10 +6,11 @@ Bradley and Terry 1952; as a reward model, Christiano et al. 2017, arXiv:1706.03
 The policy itself does not learn; the run's model is the reward model.
 """
 
-from ...core import Claim, Learner, Recipe, Update
-from ...evals.pairs import pair_accuracy
-from ...objectives.pairs import preference_loss
-from ...rollouts.recorded import recorded
+from rewardlab.core import Learner, Recipe, Update
+from rewardlab.evals.pairs import pair_accuracy
+from rewardlab.objectives.pairs import preference_loss
+from rewardlab.proof.claim import Claim
+from rewardlab.rollouts.recorded import recorded
 
 
 def bradley_terry(base: Recipe | None = None, *, reward_lr: float = 1e-3, problems: int = 32) -> Recipe:

@@ -12,9 +12,11 @@ bound; 5 (inferred) is that of Khatri et al. 2025, arXiv:2510.13786.
 
 from torch import Tensor
 
-from ...core import Batch, Claim, Outputs, Recipe, Run, objective
-from ...evals.passk import coverage
-from ...objectives.weighting import token_mean
+from rewardlab.core import Batch, Outputs, Recipe, Run, objective
+from rewardlab.evals.passk import coverage
+from rewardlab.objectives.weighting import token_mean
+from rewardlab.proof.claim import Claim
+
 from .grpo import grpo
 
 

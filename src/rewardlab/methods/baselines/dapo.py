@@ -12,12 +12,15 @@ that are left. C is a fifth of the longest reply, as there (4096 of 20480 tokens
 first the ratio is 1 and nothing is clipped.
 """
 
-from ...core import Claim, Recipe, Run, Trajectory, reward
-from ...evals.passk import coverage
-from ...objectives.ratio import clipped_ratio
-from ...objectives.weighting import token_mean
-from ...rewards.task import correct
-from ...rollouts.filtered import solved_between
+from rewardlab.core import Recipe, Run, Trajectory
+from rewardlab.evals.passk import coverage
+from rewardlab.objectives.ratio import clipped_ratio
+from rewardlab.objectives.weighting import token_mean
+from rewardlab.proof.claim import Claim
+from rewardlab.rewards.reward import reward
+from rewardlab.rewards.task import correct
+from rewardlab.rollouts.filtered import solved_between
+
 from .grpo import grpo
 
 

@@ -5,10 +5,11 @@
 Rafailov et al. 2023, arXiv:2305.18290
 """
 
-from ...core import Claim, Recipe, Update
-from ...evals.passk import accuracy
-from ...objectives.pairs import dpo_loss
-from ...rollouts.recorded import recorded
+from rewardlab.core import Recipe, Update
+from rewardlab.evals.passk import accuracy
+from rewardlab.objectives.pairs import dpo_loss
+from rewardlab.proof.claim import Claim
+from rewardlab.rollouts.recorded import recorded
 
 
 def dpo(base: Recipe | None = None, *, beta: float = 0.1, lr: float = 1e-4, problems: int = 32) -> Recipe:

@@ -12,12 +12,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...core import Claim, Problem, Recipe, Run, measure
-from ...credit.group import center
-from ...credit.value import to_go
-from ...evals.passk import mean_interval
-from ...objectives.weighting import constant_length
-from ...rollouts.independent import independent
+from rewardlab.core import Problem, Recipe, Run, measure
+from rewardlab.credit.group import center
+from rewardlab.credit.value import to_go
+from rewardlab.evals.passk import mean_interval
+from rewardlab.objectives.weighting import constant_length
+from rewardlab.proof.claim import Claim
+from rewardlab.rollouts.independent import independent
+
 from .grpo import grpo
 
 

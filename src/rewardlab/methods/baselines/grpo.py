@@ -7,15 +7,16 @@ Shao et al. 2024, arXiv:2402.03300. The mean over t is per reply (1/|o|), as in 
 methods of their own.
 """
 
-from ...core import Claim, Recipe, Update
-from ...credit.group import center, scale_by_std
-from ...credit.value import to_go
-from ...evals.passk import accuracy
-from ...objectives.ratio import clipped_ratio
-from ...objectives.regularise import kl_to_reference
-from ...objectives.weighting import row_mean
-from ...rewards.task import correct
-from ...rollouts.independent import independent
+from rewardlab.core import Recipe, Update
+from rewardlab.credit.group import center, scale_by_std
+from rewardlab.credit.value import to_go
+from rewardlab.evals.passk import accuracy
+from rewardlab.objectives.ratio import clipped_ratio
+from rewardlab.objectives.regularise import kl_to_reference
+from rewardlab.objectives.weighting import row_mean
+from rewardlab.proof.claim import Claim
+from rewardlab.rewards.task import correct
+from rewardlab.rollouts.independent import independent
 
 
 def grpo(base: Recipe | None = None, *, n: int = 8, temperature: float = 1.0, eps: float = 0.2, beta: float = 0.0) -> Recipe:

@@ -13,8 +13,10 @@ tokens; the mean over a reply scatters as 1 / sqrt(|o|), so short ones need wide
 import torch
 from torch import Tensor
 
-from ...core import Batch, Claim, Outputs, Recipe, Run, objective
-from ...evals.passk import coverage
+from rewardlab.core import Batch, Outputs, Recipe, Run, objective
+from rewardlab.evals.passk import coverage
+from rewardlab.proof.claim import Claim
+
 from .grpo import grpo
 
 

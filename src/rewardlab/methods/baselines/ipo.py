@@ -14,10 +14,12 @@ from collections.abc import Sequence
 import numpy as np
 from torch import Tensor
 
-from ...core import Batch, Claim, Outputs, Problem, Recipe, RewardlabError, Run, Sampling, Trajectory, Update, measure, objective
-from ...evals.passk import accuracy
-from ...objectives.pairs import margin, row_sum
-from ...rollouts.recorded import recorded
+from rewardlab.core import Batch, Outputs, Problem, Recipe, Run, Sampling, Trajectory, Update, measure, objective
+from rewardlab.errors import RewardlabError
+from rewardlab.evals.passk import accuracy
+from rewardlab.objectives.pairs import margin, row_sum
+from rewardlab.proof.claim import Claim
+from rewardlab.rollouts.recorded import recorded
 
 
 @objective(unit="group", needs=("ref",))

@@ -17,10 +17,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ...core import Batch, Claim, Group, Outputs, Problem, Recipe, RewardlabError, Run, Update, credit, objective, rollout
-from ...evals.passk import accuracy
-from ...objectives.pairs import row_sum
-from ...rollouts.recorded import recorded
+from rewardlab.core import Batch, Group, Outputs, Problem, Recipe, Run, Update, credit, objective, rollout
+from rewardlab.errors import RewardlabError
+from rewardlab.evals.passk import accuracy
+from rewardlab.objectives.pairs import row_sum
+from rewardlab.proof.claim import Claim
+from rewardlab.rollouts.recorded import recorded
 
 GOOD, BAD = "chosen", "rejected"
 

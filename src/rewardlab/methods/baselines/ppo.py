@@ -7,15 +7,16 @@ Schulman et al. 2017, arXiv:1707.06347; for language models Ouyang et al. 2022, 
 policy with a scalar head.
 """
 
-from ...core import Claim, Learner, Recipe, Update
-from ...credit.group import whiten
-from ...credit.value import gae, lambda_return
-from ...evals.passk import accuracy
-from ...objectives.ratio import clipped_ratio
-from ...objectives.regularise import kl_to_reference, value_error
-from ...objectives.weighting import token_mean
-from ...rewards.task import correct
-from ...rollouts.independent import independent
+from rewardlab.core import Learner, Recipe, Update
+from rewardlab.credit.group import whiten
+from rewardlab.credit.value import gae, lambda_return
+from rewardlab.evals.passk import accuracy
+from rewardlab.objectives.ratio import clipped_ratio
+from rewardlab.objectives.regularise import kl_to_reference, value_error
+from rewardlab.objectives.weighting import token_mean
+from rewardlab.proof.claim import Claim
+from rewardlab.rewards.task import correct
+from rewardlab.rollouts.independent import independent
 
 
 def ppo(

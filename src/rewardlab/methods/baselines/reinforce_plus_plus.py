@@ -12,14 +12,16 @@ in the whitening, as in the released code (OpenRLHF); beta and the two updates p
 
 from torch import Tensor
 
-from ...core import Batch, Claim, Outputs, Recipe, RewardlabError, Run, Update, credit, objective
-from ...credit.group import center, whiten
-from ...credit.value import to_go
-from ...evals.passk import accuracy
-from ...objectives.ratio import clipped_ratio
-from ...objectives.weighting import token_mean
-from ...rewards.task import correct
-from ...rollouts.independent import independent
+from rewardlab.core import Batch, Outputs, Recipe, Run, Update, credit, objective
+from rewardlab.credit.group import center, whiten
+from rewardlab.credit.value import to_go
+from rewardlab.errors import RewardlabError
+from rewardlab.evals.passk import accuracy
+from rewardlab.objectives.ratio import clipped_ratio
+from rewardlab.objectives.weighting import token_mean
+from rewardlab.proof.claim import Claim
+from rewardlab.rewards.task import correct
+from rewardlab.rollouts.independent import independent
 
 ROWS = 128
 

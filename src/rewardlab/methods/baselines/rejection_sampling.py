@@ -13,11 +13,12 @@ model. A round is one step and one update here (raise `problems` and `minibatche
 import torch
 from torch import Tensor
 
-from ...core import Batch, Claim, Recipe, Update, weighting
-from ...evals.passk import accuracy, coverage
-from ...objectives.ratio import imitate
-from ...rewards.task import correct
-from ...rollouts.independent import independent
+from rewardlab.core import Batch, Recipe, Update, weighting
+from rewardlab.evals.passk import accuracy, coverage
+from rewardlab.objectives.ratio import imitate
+from rewardlab.proof.claim import Claim
+from rewardlab.rewards.task import correct
+from rewardlab.rollouts.independent import independent
 
 
 @weighting
@@ -27,7 +28,7 @@ def best_right(batch: Batch, *, keep: int = 4, right: float = 0.5) -> Tensor:
     order = torch.argsort(earned, descending=True, stable=True)
     order = order[torch.argsort(batch.group[order], stable=True)]
     rank = torch.empty_like(order)
-    rank[order] = torch.arange(len(order), device=order.device) - batch.heads[batch.group[order]]
+    rank[order] = torch.arange(len(order), device=order.device) - batch.first_rows[batch.group[order]]
     weight = batch.mask & ((rank < keep) & (earned > right))[:, None]
     return weight / weight.sum().clamp(min=1)
 

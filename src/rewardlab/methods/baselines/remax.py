@@ -13,10 +13,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...core import Claim, Group, Problem, Recipe, Reward, Run, Sampling, Score, Scores, Trajectory, reward
-from ...credit.value import to_go
-from ...evals.passk import coverage
-from ...rewards.task import correct
+from rewardlab.core import Group, Problem, Recipe, Run, Sampling, Score, Scores, Trajectory
+from rewardlab.credit.value import to_go
+from rewardlab.evals.passk import coverage
+from rewardlab.proof.claim import Claim
+from rewardlab.rewards.reward import Reward, reward
+from rewardlab.rewards.task import correct
+
 from .rloo import rloo
 
 

@@ -6,15 +6,16 @@ Ahmadian et al. 2024, arXiv:2402.14740. Neither clipping nor a standard deviatio
 is added to the loss (the paper subtracts it from the reward).
 """
 
-from ...core import Claim, Recipe, Update
-from ...credit.group import leave_one_out
-from ...credit.value import to_go
-from ...evals.passk import accuracy
-from ...objectives.ratio import policy_gradient
-from ...objectives.regularise import kl_to_reference
-from ...objectives.weighting import constant_length
-from ...rewards.task import correct
-from ...rollouts.independent import independent
+from rewardlab.core import Recipe, Update
+from rewardlab.credit.group import leave_one_out
+from rewardlab.credit.value import to_go
+from rewardlab.evals.passk import accuracy
+from rewardlab.objectives.ratio import policy_gradient
+from rewardlab.objectives.regularise import kl_to_reference
+from rewardlab.objectives.weighting import constant_length
+from rewardlab.proof.claim import Claim
+from rewardlab.rewards.task import correct
+from rewardlab.rollouts.independent import independent
 
 
 def rloo(base: Recipe | None = None, *, n: int = 8, temperature: float = 1.0, beta: float = 0.0, length: int = 1) -> Recipe:

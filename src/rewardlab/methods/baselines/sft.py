@@ -6,11 +6,12 @@ Ouyang et al. 2022, arXiv:2203.02155 (the first of its three stages). The plaine
 the embedded policy is warmed up.
 """
 
-from ...core import Claim, Recipe, Update
-from ...evals.passk import accuracy
-from ...objectives.ratio import imitate
-from ...objectives.weighting import token_mean
-from ...rollouts.recorded import recorded
+from rewardlab.core import Recipe, Update
+from rewardlab.evals.passk import accuracy
+from rewardlab.objectives.ratio import imitate
+from rewardlab.objectives.weighting import token_mean
+from rewardlab.proof.claim import Claim
+from rewardlab.rollouts.recorded import recorded
 
 
 def sft(base: Recipe | None = None, *, field: str = "solution", lr: float = 1e-3, problems: int = 64) -> Recipe:

@@ -14,8 +14,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...core import Claim, Group, Problem, Recipe, RewardlabError, Rollout, Run, Trajectory, Turn, rollout
-from ...kit.splitters import mark
+from rewardlab.core import Group, Problem, Recipe, Rollout, Run, Trajectory, Turn, rollout
+from rewardlab.errors import RewardlabError
+from rewardlab.proof.claim import Claim
+from rewardlab.text.splitters import mark
+
 from .dpo import dpo
 
 

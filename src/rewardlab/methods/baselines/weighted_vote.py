@@ -15,12 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from ...core import Claim, Group, Learner, Recipe, RewardlabError, Run, Score, Scores, Trajectory, Update, reward, select
-from ...evals.passk import accuracy
-from ...kit.values import last_values
-from ...rewards.intrinsic import likelihood
-from ...rollouts.independent import independent
-from ...select.vote import answer_of
+from rewardlab.core import Group, Learner, Recipe, Run, Score, Scores, Trajectory, Update, last_values, select
+from rewardlab.errors import RewardlabError
+from rewardlab.evals.passk import accuracy
+from rewardlab.proof.claim import Claim
+from rewardlab.rewards.intrinsic import likelihood
+from rewardlab.rewards.reward import reward
+from rewardlab.rollouts.independent import independent
+from rewardlab.select.vote import answer_of
 
 
 @reward(over="groups")

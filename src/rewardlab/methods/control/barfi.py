@@ -16,17 +16,18 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ...core import Batch, Claim, Recipe, Run, Update, credit, loop
-from ...credit.group import judged, whiten
-from ...credit.value import next_decision, over_decisions
-from ...envs.gridworld import gridworld
-from ...evals.returns import episode_return
-from ...kit.implicit import conjugate_gradients, flat_gradient, hessian_product
-from ...objectives.ratio import policy_gradient
-from ...objectives.regularise import negative_entropy
-from ...rewards.control import guidance
-from ...rewards.environment import paid
-from ...rollouts.interactive import interactive
+from rewardlab.core import Batch, Recipe, Run, Update, credit, loop
+from rewardlab.credit.group import judged, whiten
+from rewardlab.credit.value import next_decision, over_decisions
+from rewardlab.evals.returns import episode_return
+from rewardlab.objectives.implicit import conjugate_gradients, flat_gradient, hessian_product
+from rewardlab.objectives.ratio import policy_gradient
+from rewardlab.objectives.regularise import negative_entropy
+from rewardlab.proof.claim import Claim
+from rewardlab.rewards.control import guidance
+from rewardlab.rewards.environment import paid
+from rewardlab.rollouts.interactive import interactive
+from rewardlab.tasks.gridworld.environment import gridworld
 
 MEMORY = "barfi.alignment"
 

@@ -14,12 +14,19 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from ...core import Batch, Claim, Learner, Problem, Recipe, Rollout, Run, Update, measure
-from ...envs.pointmass import pointmass
-from ...evals.returns import episode_return
-from ...objectives.offline import advantage_weighted, expectile_value, implied_preference, implied_reward, implied_reward_square
-from ...rollouts.interactive import interactive
-from ...rollouts.segments import segments
+from rewardlab.core import Batch, Learner, Problem, Recipe, Rollout, Run, Update, measure
+from rewardlab.evals.returns import episode_return
+from rewardlab.objectives.offline import (
+    advantage_weighted,
+    expectile_value,
+    implied_preference,
+    implied_reward,
+    implied_reward_square,
+)
+from rewardlab.proof.claim import Claim
+from rewardlab.rollouts.interactive import interactive
+from rewardlab.rollouts.segments import segments
+from rewardlab.tasks.pointmass.environment import pointmass
 
 
 @measure

@@ -15,16 +15,17 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ...core import Batch, Claim, Recipe, Run, credit
-from ...credit.leave_one_out import keep_matched_turns, turn_leave_one_out
-from ...credit.turns import over_turns, turn_sums
-from ...envs.kernels import kernels
-from ...evals.episodes import episode_accuracy
-from ...objectives.ratio import clipped_ratio
-from ...objectives.weighting import token_mean
-from ...rewards.kernels import speedup, work_share
-from ...rollouts.interactive import interactive
-from ..baselines.rloo import rloo
+from rewardlab.core import Batch, Recipe, Run, credit
+from rewardlab.credit.leave_one_out import keep_matched_turns, turn_leave_one_out
+from rewardlab.credit.turns import over_turns, turn_sums
+from rewardlab.evals.episodes import episode_accuracy
+from rewardlab.methods.baselines.rloo import rloo
+from rewardlab.objectives.ratio import clipped_ratio
+from rewardlab.objectives.weighting import token_mean
+from rewardlab.proof.claim import Claim
+from rewardlab.rollouts.interactive import interactive
+from rewardlab.tasks.kernels.environment import kernels
+from rewardlab.tasks.kernels.rewards import speedup, work_share
 
 
 @credit

@@ -10,14 +10,15 @@ takes them over tokens, where long replies count more. Conditioning an easy rewa
 gate in the reward: `correct() >> format_ok(...)`. `decoupled=False` leaves GRPO on the sum of the same rewards.
 """
 
-from ...core import Claim, Recipe
-from ...credit.group import center, scale_by_std, whiten_events
-from ...credit.terms import each_term
-from ...credit.value import to_go
-from ...evals.earned import earned
-from ...methods.baselines.grpo import grpo
-from ...rewards.format import format_ok
-from ...rewards.task import correct
+from rewardlab.core import Recipe
+from rewardlab.credit.group import center, scale_by_std, whiten_events
+from rewardlab.credit.terms import each_term
+from rewardlab.credit.value import to_go
+from rewardlab.evals.earned import earned
+from rewardlab.methods.baselines.grpo import grpo
+from rewardlab.proof.claim import Claim
+from rewardlab.rewards.format import format_ok
+from rewardlab.rewards.task import correct
 
 ADD_FIRST = r"\d+\+.+"
 

@@ -13,14 +13,15 @@ padding lives on. `minimum=False` leaves the sum form, `share=0` process rewards
 import torch
 from torch import Tensor
 
-from ...core import Batch, Claim, Recipe, Run, credit
-from ...credit.group import leave_one_out, less_mean_of_others, whiten
-from ...credit.terms import by_term
-from ...credit.value import to_go
-from ...methods.baselines.grpo import grpo
-from ...rewards.steps import correct_steps
-from ...rewards.task import correct
-from ...rollouts.independent import independent
+from rewardlab.core import Batch, Recipe, Run, credit
+from rewardlab.credit.group import leave_one_out, less_mean_of_others, whiten
+from rewardlab.credit.terms import by_term
+from rewardlab.credit.value import to_go
+from rewardlab.methods.baselines.grpo import grpo
+from rewardlab.proof.claim import Claim
+from rewardlab.rewards.steps import correct_steps
+from rewardlab.rewards.task import correct
+from rewardlab.rollouts.independent import independent
 
 
 @credit

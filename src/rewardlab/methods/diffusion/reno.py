@@ -9,11 +9,13 @@ has no say in which iterate is best. lr and lambda_reg are those of points: for 
 the flow of all its steps, followed deterministically. With lr=0 every iterate is fresh noise: best of n by the same rewards.
 """
 
-from ...core import Claim, Recipe, Reward
-from ...evals.rewards import mean_reward
-from ...rewards.points import mode_posterior, projection
-from ...rollouts.noise import noise_ascent
-from ...select.best import best
+from rewardlab.core import Recipe
+from rewardlab.evals.rewards import mean_reward
+from rewardlab.proof.claim import Claim
+from rewardlab.rewards.reward import Reward
+from rewardlab.rollouts.noise import noise_ascent
+from rewardlab.select.best import best
+from rewardlab.tasks.flows.rewards import mode_posterior, projection
 
 
 def ensemble() -> Reward:

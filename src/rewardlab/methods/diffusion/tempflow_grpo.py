@@ -11,11 +11,13 @@ Flow-GRPO (Liu et al. 2025, arXiv:2505.05470): every step of every row is drawn,
 
 from torch import Tensor
 
-from ...core import Batch, Claim, Recipe, RewardlabError, Run, credit
-from ...evals.rewards import mean_reward
-from ...rollouts.branching import branching as branched
-from ...rollouts.independent import independent
-from ..baselines.grpo import grpo
+from rewardlab.core import Batch, Recipe, Run, credit
+from rewardlab.errors import RewardlabError
+from rewardlab.evals.rewards import mean_reward
+from rewardlab.methods.baselines.grpo import grpo
+from rewardlab.proof.claim import Claim
+from rewardlab.rollouts.branching import branching as branched
+from rewardlab.rollouts.independent import independent
 
 
 @credit

@@ -8,15 +8,16 @@ is the F1 of the answer's words with a penalty for a wrong format; here it is th
 policy's and carries no gradient. `gain=0` leaves GRPO with its outcome alone, in the same environment.
 """
 
-from ...core import Claim, Recipe
-from ...credit.group import center, scale_by_std
-from ...credit.turns import turn_to_go
-from ...envs.search import search
-from ...evals.episodes import episode_accuracy
-from ...rewards.information import information_gain
-from ...rewards.task import correct
-from ...rollouts.interactive import interactive
-from ..baselines.grpo import grpo
+from rewardlab.core import Recipe
+from rewardlab.credit.group import center, scale_by_std
+from rewardlab.credit.turns import turn_to_go
+from rewardlab.evals.episodes import episode_accuracy
+from rewardlab.methods.baselines.grpo import grpo
+from rewardlab.proof.claim import Claim
+from rewardlab.rewards.information import information_gain
+from rewardlab.rewards.task import correct
+from rewardlab.rollouts.interactive import interactive
+from rewardlab.tasks.facts.environment import search
 
 
 def igpo(

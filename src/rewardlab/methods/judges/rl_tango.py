@@ -17,19 +17,20 @@ from functools import cache
 import torch
 from torch import Tensor
 
-from ...core import Batch, Claim, Credit, Group, Learner, Part, Problem, Recipe, Run, Sampling, Scores, Trajectory, credit, measure
-from ...core.component import decorator
-from ...credit.group import center, scale_by_std
-from ...credit.terms import credit_of
-from ...credit.value import to_go
-from ...evals.passk import accuracy
-from ...kit.splitters import cut
-from ...kit.verdicts import WORDS, begun, read, step_f1, to_judge
-from ...rewards.verdicts import every_step_judged, final_verdict, step_verdicts
-from ...rollouts.independent import independent
-from ...rollouts.room import with_room
-from ...tasks.verdicts import verdicts
-from ..baselines.grpo import grpo
+from rewardlab.core import Batch, Credit, Group, Learner, Part, Problem, Recipe, Run, Sampling, Scores, Trajectory, credit, measure
+from rewardlab.core.part import decorator
+from rewardlab.credit.group import center, scale_by_std
+from rewardlab.credit.terms import credit_of
+from rewardlab.credit.value import to_go
+from rewardlab.evals.passk import accuracy
+from rewardlab.methods.baselines.grpo import grpo
+from rewardlab.proof.claim import Claim
+from rewardlab.rollouts.independent import independent
+from rewardlab.rollouts.max_new import with_max_new
+from rewardlab.tasks.verdicts.language import WORDS, begun, read, step_f1, to_judge
+from rewardlab.tasks.verdicts.problems import verdicts
+from rewardlab.tasks.verdicts.rewards import every_step_judged, final_verdict, step_verdicts
+from rewardlab.text.splitters import cut
 
 problems_from = decorator(Part)
 ROOM = 96
@@ -97,7 +98,7 @@ def rl_tango(
     base = base or grpo(n=n)
     chain = center() >> scale_by_std() >> to_go()
     learning = grpo().but(
-        rollout=with_room(rollout=independent(n=n_verdicts), max_new=ROOM),
+        rollout=with_max_new(rollout=independent(n=n_verdicts), max_new=ROOM),
         reward=final_verdict() + well_formed * every_step_judged(),
         credit=chain >> balance_verdicts(decay=decay),
         measure=None,

@@ -13,11 +13,12 @@ updates Q is 0, and the gradient that of REINFORCE; four updates per batch (infe
 import torch
 from torch import Tensor
 
-from ...core import Batch, Claim, Outputs, Recipe, Run, objective
-from ...credit.group import center
-from ...credit.value import next_decision, to_go
-from ...evals.passk import coverage
-from ...methods.baselines.grpo import grpo
+from rewardlab.core import Batch, Outputs, Recipe, Run, objective
+from rewardlab.credit.group import center
+from rewardlab.credit.value import next_decision, to_go
+from rewardlab.evals.passk import coverage
+from rewardlab.methods.baselines.grpo import grpo
+from rewardlab.proof.claim import Claim
 
 
 def mean_logprob(logits: Tensor, ids: Tensor) -> dict[str, Tensor]:

@@ -10,10 +10,11 @@ Meng et al. 2024, arXiv:2405.14734
 import torch.nn.functional as F
 from torch import Tensor
 
-from ...core import Batch, Claim, Outputs, Recipe, Run, Update, objective
-from ...evals.passk import accuracy
-from ...objectives.pairs import margin, row_sum
-from ...rollouts.recorded import recorded
+from rewardlab.core import Batch, Outputs, Recipe, Run, Update, objective
+from rewardlab.evals.passk import accuracy
+from rewardlab.objectives.pairs import margin, row_sum
+from rewardlab.proof.claim import Claim
+from rewardlab.rollouts.recorded import recorded
 
 
 @objective(unit="group")

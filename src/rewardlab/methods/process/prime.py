@@ -16,13 +16,15 @@ from dataclasses import replace
 import torch.nn.functional as F
 from torch import Tensor
 
-from ...core import Batch, Claim, Learner, Outputs, Recipe, RewardlabError, Run, Update, credit, objective
-from ...credit.group import leave_one_out, less_mean_of_others, whiten
-from ...credit.value import to_go
-from ...methods.baselines.grpo import grpo
-from ...objectives.pairs import row_sum
-from ...rollouts.filtered import solved_between
-from ...rollouts.independent import independent
+from rewardlab.core import Batch, Learner, Outputs, Recipe, Run, Update, credit, objective
+from rewardlab.credit.group import leave_one_out, less_mean_of_others, whiten
+from rewardlab.credit.value import to_go
+from rewardlab.errors import RewardlabError
+from rewardlab.methods.baselines.grpo import grpo
+from rewardlab.objectives.pairs import row_sum
+from rewardlab.proof.claim import Claim
+from rewardlab.rollouts.filtered import solved_between
+from rewardlab.rollouts.independent import independent
 
 
 @credit(needs=("prm.logprobs", "ref"))

@@ -11,13 +11,14 @@ before; the paper's rounds are fewer and larger (raise `problems` and `minibatch
 Zhang et al. 2024, arXiv:2406.03816
 """
 
-from ...core import Claim, Learner, Recipe, Update
-from ...credit.tree import step_quality
-from ...evals.search import search_accuracy
-from ...objectives.ratio import imitate
-from ...objectives.tree import best_right_once, each_step_end_once, value_here_error
-from ...rewards.task import correct
-from ...rollouts.tree import tree_search
+from rewardlab.core import Learner, Recipe, Update
+from rewardlab.credit.tree import step_quality
+from rewardlab.evals.search import search_accuracy
+from rewardlab.objectives.ratio import imitate
+from rewardlab.objectives.tree import best_right_once, each_step_end_once, value_here_error
+from rewardlab.proof.claim import Claim
+from rewardlab.rewards.task import correct
+from rewardlab.rollouts.tree import tree_search
 
 
 def rest_mcts_star(

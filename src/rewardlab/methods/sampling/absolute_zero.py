@@ -14,13 +14,14 @@ Zhao et al. 2025, arXiv:2505.03335
 import torch
 from torch import Tensor
 
-from ...core import Batch, Claim, Problem, Recipe, Run, credit, measure
-from ...evals.passk import count_right, mean_interval
-from ...kit.triplets import KINDS
-from ...objectives.weighting import token_mean
-from ...rewards.triplets import solved_or_learnable
-from ...rollouts.self_play import self_play
-from ..baselines.grpo import grpo
+from rewardlab.core import Batch, Problem, Recipe, Run, credit, measure
+from rewardlab.evals.passk import count_right, mean_interval
+from rewardlab.methods.baselines.grpo import grpo
+from rewardlab.objectives.weighting import token_mean
+from rewardlab.proof.claim import Claim
+from rewardlab.tasks.triplets.language import KINDS
+from rewardlab.tasks.triplets.rewards import solved_or_learnable
+from rewardlab.tasks.triplets.rollout import self_play
 
 
 @credit

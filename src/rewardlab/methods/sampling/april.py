@@ -8,9 +8,10 @@ GSPO ...). The paper launches all (1 + spare) N at the first step; here it launc
 leaves as many under way ever after.
 """
 
-from ...core import Claim, Recipe
-from ...rollouts.partial import partial
-from ..baselines.grpo import grpo
+from rewardlab.core import Recipe
+from rewardlab.methods.baselines.grpo import grpo
+from rewardlab.proof.claim import Claim
+from rewardlab.rollouts.partial import partial
 
 kind = "infrastructure"
 

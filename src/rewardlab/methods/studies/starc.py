@@ -13,9 +13,11 @@ reward says, mean of both directions (inferred), and distances of rewards that r
 import torch
 from torch import Tensor
 
-from ...core import Claim, Recipe, Run, study
-from ...kit.machine import keep_freed_memory
-from ...kit.mdp import MDP, random_mdp, redistributed, regret, shaped, values
+from rewardlab.core import Recipe, Run
+from rewardlab.envs.mdp import MDP, random_mdp, random_reward, redistributed, regret, shaped, values
+from rewardlab.evals.study import study
+from rewardlab.proof.claim import Claim
+from rewardlab.util.device import keep_freed_memory
 
 kind = "study"
 
@@ -69,16 +71,6 @@ def distance(name: str, mdp: MDP, first: Tensor, second: Tensor) -> Tensor:
 def _unit(x: Tensor, p: float) -> Tensor:
     size = x.norm(p, dim=-1, keepdim=True)
     return torch.where(size > 1e-9, x / size.clamp(min=1e-9), 0.0)
-
-
-def random_reward(mdp: MDP, rng: torch.Generator) -> Tensor:
-    """Gaussian; by chance sparse (1 in 5), scaled (7 in 10), moved (3 in 10) and shaped (1 in 2), as in the released code."""
-    sparse, scaled, moved, shape, scale, offset = torch.rand(6, generator=rng, dtype=torch.float64)
-    r = torch.randn(mdp.transition.shape, generator=rng, dtype=torch.float64)
-    r = r.where(r > 3, 0.0) if sparse < 0.2 else r
-    r = r * (10 * scale if scaled < 0.7 else 1) + (10 * offset if moved < 0.3 else 0)
-    potential = 10 * offset * torch.randn(mdp.states, generator=rng, dtype=torch.float64)
-    return shaped(mdp, r, potential) if shape < 0.5 else r
 
 
 @study

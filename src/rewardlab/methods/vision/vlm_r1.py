@@ -9,12 +9,14 @@ policy learns to write ever more of them. R_format asks for the answer between i
 out, for the small policy does not think.
 """
 
-from ...core import Claim, Group, Recipe, Run, Score, Scores, reward
-from ...evals.rewards import mean_reward
-from ...objectives.regularise import kl_to_reference
-from ...rewards.boxes import average_precision, first_box_iou, no_more_boxes
-from ...rewards.format import format_ok
-from ..baselines.grpo import grpo
+from rewardlab.core import Group, Recipe, Run, Score, Scores
+from rewardlab.evals.rewards import mean_reward
+from rewardlab.methods.baselines.grpo import grpo
+from rewardlab.objectives.regularise import kl_to_reference
+from rewardlab.proof.claim import Claim
+from rewardlab.rewards.format import format_ok
+from rewardlab.rewards.reward import reward
+from rewardlab.tasks.scenes.rewards import average_precision, first_box_iou, no_more_boxes
 
 FORMAT = r"<answer>(\[\d+,\d+,\d+,\d+\])+</answer>"
 

@@ -1,0 +1,124 @@
+"""Files of replies, judged by a verifier on all cores."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from rewardlab import registry
+from rewardlab.processes.pool import Done, Workers
+from rewardlab.util.files import new_file
+from rewardlab.util.progress import Bar
+from rewardlab.verifiers.contract import Pair, Verifier
+
+CHUNK = 32
+ALONE = 5.0
+"""Seconds for which this process judges alone: others need as long to start."""
+
+Row = dict[str, Any]
+
+
+def verify_file(kind: str, source: Path | str, out: Path | str, settings: Mapping[str, Any] | None = None) -> Row:
+    """Write the rows of `source` (JSON lines with "response" and "answer") to `out`, with "correct", "extracted" and "why".
+
+    A line that cannot be read, or lacks a column, is named by its number and passed over. `out` appears whole or not at all.
+    Returns how many rows were judged right, wrong, and not at all, and rows per second.
+    """
+    source, out = Path(source), Path(out)
+    given = {name.replace("-", "_"): registry.parse_value(v) if isinstance(v, str) else v for name, v in (settings or {}).items()}
+    verifier(kind, given)
+    if not source.is_file():
+        raise registry.error(f"there is no file {source}")
+    if not out.parent.is_dir():
+        raise registry.error(f"there is no folder {out.parent} to write {out.name} into")
+    passed_over: list[str] = []
+    counts: Counter[bool | None] = Counter()
+    began = time.perf_counter()
+    with open(source, "rb") as file:
+        lines = sum(1 for _ in file)
+    with new_file(out) as new, open(new, "w", encoding="utf-8") as file, Bar(f"verify {kind}", lines) as bar:
+        for row in _judged(kind, given, _rows(source, passed_over)):
+            counts[row["correct"]] += 1
+            file.write(json.dumps(row, ensure_ascii=False).encode("utf-8", "replace").decode() + "\n")
+            bar.advance()
+    rows = counts.total()
+    return {
+        "verifier": kind, "rows": rows, "right": counts[True], "wrong": counts[False], "no_verdict": counts[None],
+        "rows_per_second": round(rows / (time.perf_counter() - began), 1), "out": str(out), "passed_over": passed_over,
+    }  # fmt: skip
+
+
+def verifier(kind: str, settings: Mapping[str, Any] | None = None) -> Verifier:
+    """The verifier of this name, with its settings."""
+    known = registry.verifiers()
+    if kind not in known:
+        raise registry.unknown("verifier", kind, known)
+    return registry.part("reward", kind, **(settings or {}))
+
+
+def judge(kind: str, settings: Mapping[str, Any], rows: list[Row]) -> list[Row]:
+    """The rows with their verdicts. Other columns go along as the problem's data."""
+    pairs = [Pair(row["response"], row["answer"], str(row.get("prompt", "")), row) for row in rows]
+    found = _made(kind, json.dumps(settings)).check_all(pairs)
+    return [row | {"correct": v.correct, "extracted": v.extracted, "why": v.why} for row, v in zip(rows, found, strict=True)]
+
+
+@functools.lru_cache(maxsize=8)
+def _made(kind: str, settings: str) -> Verifier:
+    """Finding a part by its name reads all files of its folder: once is enough."""
+    return verifier(kind, json.loads(settings))
+
+
+def _judged(kind: str, settings: Mapping[str, Any], rows: Iterator[Row]) -> Iterator[Row]:
+    cores, began = len(os.sched_getaffinity(0)), time.monotonic()
+    chunks = _chunks(rows, CHUNK)
+    for chunk in chunks:
+        yield from judge(kind, settings, chunk)
+        if cores > 1 and time.monotonic() - began > ALONE:
+            break
+    # no limit for a chunk: each verifier has its own for every reply
+    pool = Workers("rewardlab.api.verify:judge", seconds=1e6, memory=-1, pinned=True)
+    try:
+        for slab in _chunks(chunks, 16 * cores):
+            for chunk, result in zip(slab, pool.map([(kind, settings, chunk) for chunk in slab]), strict=True):
+                yield from result.value if isinstance(result, Done) else [_unjudged(row, result.why) for row in chunk]
+    finally:
+        pool.close()
+
+
+def _unjudged(row: Row, why: str) -> Row:
+    return row | {"correct": None, "extracted": "", "why": f"the verifier failed: {why}"}
+
+
+def _rows(source: Path, passed_over: list[str]) -> Iterator[Row]:
+    with open(source, encoding="utf-8", errors="replace") as file:
+        for number, line in enumerate(file, 1):
+            if not line.strip():
+                continue
+            problem = None
+            try:
+                row = json.loads(line)
+            except ValueError as e:
+                problem = f"not JSON: {e}"
+            else:
+                if not isinstance(row, dict):
+                    problem = "not a JSON object"
+                elif missing := [name for name in ("response", "answer") if name not in row]:
+                    problem = f"no column {' and no column '.join(missing)}"
+            if problem:
+                passed_over.append(f"line {number}: {problem}")
+            else:
+                yield row
+
+
+def _chunks(items: Iterable[Any], size: int) -> Iterator[list[Any]]:
+    items = iter(items)
+    while chunk := list(islice(items, size)):
+        yield chunk

@@ -1,0 +1,181 @@
+"""The command line. Each command is a module in `commands`: HELP, flags(parser), run(args) -> document, show(document).
+
+With --json the document is printed as JSON and nothing else reaches stdout; without, `show` prints it for people. A
+command with SETTINGS takes flags that are not its own: the settings of a method.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import errno
+import importlib
+import math
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NoReturn
+
+COMMANDS = (
+    *("demo", "train", "eval", "answer", "study", "reproduce", "compare", "parity"),
+    *("list", "show", "export", "report", "bench", "verify", "audit"),
+)
+OVERVIEW = """rewardlab: learning from rewards, as recipes of small parts.
+
+  rewardlab demo                                       a policy that learns, from start to report, in minutes
+  rewardlab train grpo --task arithmetic --steps 40    train; the flags of a method: rewardlab show grpo
+
+commands:
+{commands}
+
+`rewardlab COMMAND --help` says more. --json prints one JSON document, --debug a traceback. --unsafe-sandbox runs code that a
+model wrote without isolation where the machine offers none: only on a machine that may be lost.
+"""
+
+
+class UsageError(Exception):
+    """A command line that cannot be read."""
+
+
+class Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message} (see {self.prog} --help)")
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run one command; the exit code is 0, 1 (the machine failed), 2 (the request was wrong) or 130 (stopped)."""
+    argv = list(sys.argv[1:] if argv is None else argv)
+    debug = "--debug" in argv
+    if "--unsafe-sandbox" in argv:
+        os.environ["REWARDLAB_UNSAFE_SANDBOX"] = "1"
+    argv = [word for word in argv if word not in ("--debug", "--unsafe-sandbox")]
+    try:
+        return run(argv)
+    except KeyboardInterrupt as stop:
+        print(f"rewardlab: {stopped(argv, stop)}", file=sys.stderr)
+        return 130
+    except Exception as problem:
+        if debug:
+            raise
+        message, code = explain(problem)
+        if message:
+            print(f"rewardlab: {message}", file=sys.stderr)
+        return code
+
+
+def run(argv: list[str]) -> int:
+    if not argv or argv[0] in ("-h", "--help", "help"):
+        print(overview(), end="")
+        return 0
+    if argv[0] == "--version":
+        print(f"rewardlab {importlib.import_module('importlib.metadata').version('rewardlab')}")
+        return 0
+    if argv[0] not in COMMANDS:
+        raise _unknown("command", argv[0], COMMANDS)
+    command = importlib.import_module(f"rewardlab.commands.{argv[0]}")
+    args = parse(command, argv[0], argv[1:])
+    # what libraries print belongs to the progress, not to the document
+    with contextlib.redirect_stdout(sys.stderr) if args.json else contextlib.nullcontext():
+        document = command.run(args)
+    if os.environ.get("RANK", "0") != "0" and "WORLD_SIZE" in os.environ:
+        pass  # one of several processes that train together: the first one speaks
+    elif args.json:
+        print(as_json(document))
+    else:
+        command.show(document)
+    return getattr(command, "exit_code", lambda document: 0)(document)
+
+
+def parse(command: Any, name: str, argv: list[str]) -> argparse.Namespace:
+    """A command's arguments; flags that are not its own are kept, in order, in `settings`."""
+    parser = Parser(f"rewardlab {name}", description=command.__doc__, allow_abbrev=False)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    command.flags(parser)
+    parser.add_argument("--json", action="store_true", help="print one JSON document and nothing else")
+    own = {flag: action.nargs != 0 for flag, action in parser._option_string_actions.items() if flag.startswith("--")}
+    words, settings = split(argv, own)
+    if settings and not getattr(command, "SETTINGS", False):
+        raise _unknown(f"flag of {name}", next(iter(settings)), own)
+    args = parser.parse_args(words)
+    args.settings, args.own, args.given = settings, own, {word.partition("=")[0] for word in words if word[:2] == "--"}
+    return args
+
+
+def split(argv: list[str], own: Mapping[str, bool]) -> tuple[list[str], dict[str, str]]:
+    """Words for the command's own flags (`own`: whether each takes a value), and the other flags with their values."""
+    words, rest = [], {}
+    left = list(argv)
+    while left:
+        word = left.pop(0)
+        flag, equals, value = word.partition("=")
+        follows = bool(left) and not left[0].startswith("--")
+        if not flag.startswith("--") or flag == "--":
+            words.append(word)
+        elif flag not in own:
+            rest[flag] = value if equals else left.pop(0) if follows else "true"
+        elif own[flag] and not equals and follows:
+            words.append(f"{flag}={left.pop(0)}")
+        else:
+            words.append(word)
+    return words, rest
+
+
+def overview() -> str:
+    helps = {name: importlib.import_module(f"rewardlab.commands.{name}").HELP for name in COMMANDS}
+    return OVERVIEW.format(commands="\n".join(f"  {name:<10}{text}" for name, text in helps.items()))
+
+
+def explain(problem: Exception) -> tuple[str, int]:
+    """One line on what went wrong, and the exit code."""
+    if isinstance(problem, UsageError):
+        return str(problem), 2
+    if isinstance(problem, BrokenPipeError):
+        # the reader of our output has left; without this, Python complains again when it closes stdout
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return "", 1
+    if isinstance(problem, OSError) and problem.errno == errno.ENOSPC:
+        where = f" ({problem.filename})" if problem.filename else ""
+        return f"the disk is full{where}; free some space, then go on with: rewardlab train --resume DIR", 1
+    if isinstance(problem, OSError):
+        return " ".join(str(problem).split()), 1
+    from rewardlab.errors import RewardlabError
+
+    if isinstance(problem, RewardlabError):
+        return " ".join(str(problem).split()), 2
+    return f"{type(problem).__name__}: {' '.join(str(problem).split())} (--debug shows where)", 1
+
+
+def stopped(argv: list[str], stop: KeyboardInterrupt) -> str:
+    """What to say after Ctrl-C: how to go on, for a run that has a folder. The trainer may name it in the exception."""
+    words = [part for word in argv for part in word.split("=", 1)]
+    named = [words[i + 1] for i, word in enumerate(words[:-1]) if word in ("--out", "--resume")]
+    where = str(stop.args[0]) if stop.args else next(iter(named), None)
+    if where and Path(where).is_dir():
+        return f"stopped; go on with: rewardlab train --resume {where}"
+    return "stopped"
+
+
+def as_json(document: Any) -> str:
+    import json
+
+    return json.dumps(plain(document), ensure_ascii=False, allow_nan=False, indent=1)
+
+
+def plain(value: Any) -> Any:
+    """A document as JSON can hold it: paths as text, numbers of numpy as numbers, NaN and infinity as null."""
+    if isinstance(value, Mapping):
+        return {str(k): plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(v) for v in value]
+    if hasattr(value, "tolist"):
+        return plain(value.tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value if value is None or isinstance(value, str | int | float | bool) else str(value)
+
+
+def _unknown(kind: str, name: str, known: Any) -> Exception:
+    from rewardlab.errors import unknown
+
+    return unknown(kind, name, known)

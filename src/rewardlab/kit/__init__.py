@@ -1,1 +1,0 @@
-"""Tools that every part may use: reading answers, splitting steps, sources of problems."""

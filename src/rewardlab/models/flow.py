@@ -1,0 +1,65 @@
+"""The small denoiser of a task of points: flow matching on what a careless teacher draws."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from rewardlab.core import Task, seed_of, stream
+from rewardlab.errors import RewardlabError
+from rewardlab.policies.diffusion.denoiser import Denoiser
+from rewardlab.util.files import cached
+from rewardlab.util.progress import Bar
+
+from .fingerprint import fingerprint
+
+MAKERS = ("models/flow.py", "policies/diffusion/denoiser.py")
+POOL, STEPS, ROWS, LR = 40_000, 3000, 512, 5e-3
+
+
+def warmed(task: Task) -> Denoiser:
+    """The denoiser for a task; the first call on a machine makes it, which takes some seconds."""
+    name = f"flow-{task.name}-{fingerprint([task.name], MAKERS, task.source)}"
+    return Denoiser.load(cached(name, lambda folder: _warm_up(task).save(folder)), "cpu")
+
+
+def untrained(task: Task) -> Denoiser:
+    """One with random weights, for tests."""
+    return Denoiser({"hidden": 16, "layers": 2}, torch.device("cpu")).initialise(torch.Generator().manual_seed(0))
+
+
+def _warm_up(task: Task) -> Denoiser:
+    """Regress v(x_t, t) on noise - data, where x_t = (1 - t) data + t noise (Lipman et al. 2023, arXiv:2210.02747)."""
+    rng = stream("flow matching", task.name)
+    policy = Denoiser({}, torch.device("cpu")).initialise(rng)
+    condition, data = _pool(task)
+    optimiser = torch.optim.AdamW(policy.parameters(), lr=LR, weight_decay=0.0)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, STEPS)
+    with Bar(f"making the small denoiser for {task.name} (once)", STEPS) as bar:
+        for _ in range(STEPS):
+            rows = torch.randint(len(data), (ROWS,), generator=rng)
+            x, noise, t = data[rows], torch.randn((ROWS, data.shape[1]), generator=rng), torch.rand(ROWS, generator=rng)
+            mixed = torch.lerp(x, noise, t[:, None])
+            loss = (policy.model(mixed, t, condition[rows]) - (noise - x)).square().mean()
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+            schedule.step()
+            bar.advance(f"loss {float(loss.detach()):.3f}")
+    return policy
+
+
+def _pool(task: Task) -> tuple[Tensor, Tensor]:
+    """Conditions and points of the teacher."""
+    if task.demonstrate is None:
+        raise RewardlabError(f"the task {task.name} has no teacher to learn a denoiser from; give a checkpoint with --model")
+    found = []
+    for i in range(POOL):
+        problem = task.train[seed_of("warm-up", i) % (1 << 40)]
+        point = task.demonstrate(problem, random.Random(seed_of("teacher", task.name, i)))
+        found.append((problem.prompt[-1].data, point))
+    conditions, points = zip(*found, strict=True)
+    return torch.from_numpy(np.asarray(conditions, np.float32)), torch.from_numpy(np.asarray(points, np.float32))

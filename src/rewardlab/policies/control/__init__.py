@@ -1,0 +1,1 @@
+"""Policies of observations and actions."""

@@ -1,0 +1,255 @@
+"""Policies that act on observations: small networks for discrete actions or continuous commands, and their critics.
+
+A trajectory of theirs holds float rows of one width D = max(observation, action), padded with zeros: rows that are read
+(observations) and rows that are decided (actions) alternate, or several are read in a row. A decision is made on the row before it.
+A discrete action is its number, in the first place of the row.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+from torch.distributions import Categorical, Independent, Normal
+
+from rewardlab.core import Batch, Message, Outputs, Sampling, Spent, Trajectory, Turn
+from rewardlab.errors import RewardlabError
+from rewardlab.policies.weights import HasWeights
+from rewardlab.util.device import device_of
+
+MODEL_TYPE = "rewardlab_actor"
+
+
+@dataclass(frozen=True)
+class Shape:
+    """observation: its length.  action: how many there are, or the length of a command if `discrete` is False."""
+
+    observation: int
+    action: int
+    discrete: bool = True
+    hidden: int = 64
+    layers: int = 2
+    critic: bool = False
+
+    @property
+    def width(self) -> int:
+        """D: of the rows of a trajectory."""
+        return max(self.observation, 1 if self.discrete else self.action)
+
+    @property
+    def decided(self) -> int:
+        """How much of a row an action takes."""
+        return 1 if self.discrete else self.action
+
+
+class Actor(HasWeights):
+    """A policy over actions; with `critic`, a model of values: V of an observation at its row, Q of observation and action at the
+    action's row. So the value of a position is of what has happened up to and including it, as for every other policy.
+    """
+
+    context = 1 << 30
+    step = 0
+
+    def __init__(self, shape: Shape, device: torch.device | str = "cpu", name: str = "policy", seed: int = 0):
+        self.shape, self.device, self.name, self.spent = shape, torch.device(device), name, Spent()
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            self.model = (_Critic(shape) if shape.critic else _Policy(shape)).to(self.device)
+
+    @classmethod
+    def load(cls, folder: Path | str, device: str = "auto") -> Actor:
+        config = json.loads((Path(folder) / "config.json").read_text())
+        found = cls(Shape(**config["shape"]), device_of(device))
+        found.load_state(load_file(Path(folder) / "model.safetensors"))
+        return found
+
+    def save(self, folder: Path | str) -> None:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        config = {"model_type": MODEL_TYPE, "shape": asdict(self.shape)}
+        (Path(folder) / "config.json").write_text(json.dumps(config, indent=2))
+        save_file({k: v.cpu().contiguous() for k, v in self.state().items()}, Path(folder) / "model.safetensors")
+
+    def copy(self, name: str, value_head: bool = False) -> Actor:
+        """A model of its own with the same weights; with `value_head`, a critic for the same world, which begins at 0."""
+        if value_head and not self.shape.critic:
+            return Actor(replace(self.shape, critic=True), self.device, name)
+        found = copy.copy(self)
+        found.name, found.spent, found.model = name, Spent(), copy.deepcopy(self.model)
+        return found
+
+    def activation_bytes(self, tokens: int) -> int:
+        return tokens * 4 * self.shape.layers * self.shape.hidden
+
+    def check_fits(self, trajectory: Trajectory, max_new: int) -> None:
+        """There is always room: a decision rests on the row before it alone."""
+
+    def pieces(self, ids: np.ndarray) -> list[str]:
+        """Each row as short text, without the zeros it is padded with."""
+        return [" ".join(f"{x:.3g}" for x in np.trim_zeros(row, "b")) + " | " for row in ids]
+
+    # ---- trajectories ------------------------------------------------------------------------------------------------
+
+    def read(self, trajectories: Sequence[Trajectory], messages: Sequence[Sequence[Message]]) -> list[Trajectory]:
+        """Append observations. A message without data is not seen, and only pays."""
+        return [t.plus(self._read(new)) for t, new in zip(trajectories, messages, strict=True)]
+
+    def _read(self, new: Sequence[Message]) -> Turn:
+        seen = [m.data for m in new if m.data is not None]
+        paid = [m.reward for m in new if m.reward is not None]
+        text = "\n".join(m.text for m in new if m.text)
+        return Turn(None, self._rows(seen, self.shape.observation, "observation"), text=text, reward=sum(paid) if paid else None)
+
+    def write(self, trajectories: Sequence[Trajectory], replies: Sequence[Any]) -> list[Trajectory]:
+        """Append recorded actions, one each (a number, or a command), as decisions of this policy."""
+        rows = [self._rows([a], self.shape.decided, "action") for a in replies]
+        return [t.plus(Turn(self.name, r, text=self._say(r)), "end") for t, r in zip(trajectories, rows, strict=True)]
+
+    def _rows(self, data: Sequence[Any], length: int, what: str) -> np.ndarray:
+        rows = np.zeros((len(data), self.shape.width), np.float32)
+        for row, x in zip(rows, data, strict=True):
+            flat = np.ravel(x)
+            if len(flat) != length:
+                raise RewardlabError(
+                    f"an {what} of {len(flat)} numbers, for a policy made for {length}: was it made for this task?"
+                )
+            row[:length] = flat
+        return rows
+
+    def _say(self, row: np.ndarray) -> str:
+        return " ".join(f"{x:.3g}" for x in row[0, : self.shape.decided])
+
+    @torch.no_grad()
+    def extend(self, trajectories: Sequence[Trajectory], sampling: Sampling, rng: torch.Generator) -> list[Trajectory]:
+        """Draw one action for each trajectory, on the last row it holds. Temperature 0 takes the most likely."""
+        if self.shape.critic:
+            raise RewardlabError(f"the model {self.name!r} is a critic and cannot act")
+        if not trajectories:
+            return []
+        last = [_last_row(t) for t in trajectories]
+        policy = self.model(torch.from_numpy(np.stack(last)).to(self.device)[:, : self.shape.observation])
+        drawn = self._draw(policy, sampling.temperature, rng)
+        rows = np.zeros((len(trajectories), 1, self.shape.width), np.float32)
+        rows[:, 0, : self.shape.decided] = drawn.view(len(rows), -1).cpu().numpy()
+        raw = policy.log_prob(drawn).cpu().numpy()
+        tempered = _tempered(policy, sampling.temperature or 1.0).log_prob(drawn).cpu().numpy()
+        self.spent.generated += len(trajectories)
+        return [
+            t.plus(Turn(self.name, r, raw[i : i + 1], tempered[i : i + 1], self._say(r), step=self.step), "end")
+            for i, (t, r) in enumerate(zip(trajectories, rows, strict=True))
+        ]
+
+    def _draw(self, policy: Any, temperature: float, rng: torch.Generator) -> Tensor:
+        if self.shape.discrete:
+            if temperature == 0:
+                return policy.logits.argmax(-1)
+            chances = (policy.logits / temperature).softmax(-1).cpu()
+            return torch.multinomial(chances, 1, generator=rng).squeeze(1).to(self.device)
+        noise = torch.randn(policy.mean.shape, generator=rng).to(self.device)
+        return policy.mean + temperature * policy.stddev * noise
+
+    # ---- what the model says -----------------------------------------------------------------------------------------
+
+    def score(self, trajectories: Sequence[Trajectory]) -> list[np.ndarray]:
+        """Log-prob of every action, (len,); 0 at what is only read."""
+        self.spent.scored += sum(map(len, trajectories))
+        with torch.no_grad():
+            return [self._logprobs_of(t) for t in trajectories]
+
+    def _logprobs_of(self, t: Trajectory) -> np.ndarray:
+        ids, mask = torch.from_numpy(t.ids)[None].to(self.device), torch.from_numpy(t.mask)[None].to(self.device)
+        return self._acting(ids, mask, ())["logprobs"][0].cpu().numpy()
+
+    def evaluate(self, batch: Batch, wants: Sequence[str] = ("logprobs",), per_token: Sequence[Any] = ()) -> Outputs:
+        """Of a policy: log-probs and entropies at decisions. Of a critic: V at observations, Q at decisions. With gradient."""
+        self.spent.scored += int(batch.length.sum())
+        if self.shape.critic:
+            return Outputs(value=self.model(self._seen(batch.ids), self._taken(batch.ids), batch.mask))
+        if "value" in wants:
+            raise RewardlabError(f"the model {self.name!r} is a policy and knows no values; use a copy of it with a value head")
+        found = self._acting(batch.ids, batch.mask, per_token)
+        return Outputs(found.pop("logprobs"), found.pop("entropy"), extra=found)
+
+    def _acting(self, ids: Tensor, mask: Tensor, per_token: Sequence[Any]) -> dict[str, Tensor]:
+        where = mask.clone()
+        where[:, 0] = False
+        seen, taken = self._seen(ids).roll(1, 1)[where], self._taken(ids)[where]
+        policy = self.model(seen)
+        found = {"logprobs": policy.log_prob(taken), "entropy": policy.entropy()}
+        for f in per_token:
+            if not self.shape.discrete:
+                raise RewardlabError(f"{f.__name__} asks for the chances of every action, and commands are continuous")
+            found |= f(policy.logits, taken)
+        return {k: torch.zeros_like(where, dtype=v.dtype).masked_scatter(where, v) for k, v in found.items()}
+
+    def _seen(self, ids: Tensor) -> Tensor:
+        return ids[..., : self.shape.observation]
+
+    def _taken(self, ids: Tensor) -> Tensor:
+        return ids[..., 0].long() if self.shape.discrete else ids[..., : self.shape.action]
+
+
+class _Policy(nn.Module):
+    """Observation to a distribution over actions. Commands: Gaussian around tanh of the network, its spread learnt apart."""
+
+    def __init__(self, shape: Shape):
+        super().__init__()
+        self.net = _network(shape.observation, shape.action, shape, 0.01)
+        self.log_std = None if shape.discrete else nn.Parameter(torch.full((shape.action,), -0.5))
+
+    def forward(self, seen: Tensor) -> Any:
+        out = self.net(seen)
+        return Categorical(logits=out) if self.log_std is None else _gaussian(out.tanh(), self.log_std.exp().expand_as(out))
+
+
+class _Critic(nn.Module):
+    """V of an observation, and Q of an observation with an action."""
+
+    def __init__(self, shape: Shape):
+        super().__init__()
+        self.actions = shape.action if shape.discrete else 0
+        self.v = _network(shape.observation, 1, shape, 0.0)
+        self.q = _network(shape.observation + shape.action, 1, shape, 0.0)
+
+    def forward(self, seen: Tensor, taken: Tensor, mask: Tensor) -> Tensor:
+        """(B, T): Q where `mask`, else V."""
+        commands = F.one_hot(taken[mask].clamp(0, self.actions - 1), self.actions).float() if self.actions else taken[mask]
+        q = self.q(torch.cat((seen.roll(1, 1)[mask], commands), -1)).squeeze(-1)
+        return self.v(seen).squeeze(-1).masked_scatter(mask, q)
+
+
+def _network(inputs: int, outputs: int, shape: Shape, last: float) -> nn.Sequential:
+    """Tanh layers; the weights of the last one are scaled by `last`, so that nothing is preferred at first."""
+    sizes = [inputs] + [shape.hidden] * shape.layers
+    layers = [m for a, b in pairwise(sizes) for m in (nn.Linear(a, b), nn.Tanh())]
+    head = nn.Linear(sizes[-1], outputs)
+    with torch.no_grad():
+        head.weight.mul_(last)
+        head.bias.zero_()
+    return nn.Sequential(*layers, head)
+
+
+def _gaussian(mean: Tensor, std: Tensor) -> Independent:
+    return Independent(Normal(mean, std), 1)
+
+
+def _tempered(policy: Any, temperature: float) -> Any:
+    if isinstance(policy, Categorical):
+        return Categorical(logits=policy.logits / temperature)
+    return _gaussian(policy.mean, temperature * policy.stddev)
+
+
+def _last_row(t: Trajectory) -> np.ndarray:
+    for turn in reversed(t.turns):
+        if len(turn.ids):
+            return turn.ids[-1]
+    raise RewardlabError(f"nothing was observed in {t.problem.question[:60]!r}: its environment must begin with an observation")

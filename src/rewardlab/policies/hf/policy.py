@@ -1,0 +1,211 @@
+"""Any causal language model of transformers as a policy, trained whole or through LoRA adapters.
+
+The vocabulary head runs in chunks, as for the lean policy, on what the model's trunk says. So logits must be a linear map of
+hidden states; a model that scales or soft-caps them is refused when it is loaded.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from rewardlab.core import Batch, Outputs, Sampling, Trajectory
+from rewardlab.errors import RewardlabError
+from rewardlab.policies.head import per_token_losses, token_logprobs
+from rewardlab.policies.replies import Replies
+from rewardlab.policies.sampler import draw
+from rewardlab.policies.text import TextPolicy
+from rewardlab.util.device import device_of, dtype_of, keep_freed_memory
+
+from .model import adapted, check_head, classifier, context_of, for_drawing, load_model, vocabulary
+
+ROWS = 256
+
+
+class HFPolicy(TextPolicy):
+    """A transformers model as a policy, a critic or a reward model (`value_head`, (1, hidden)).
+
+    model: a causal model, or the PeftModel around one: then only its adapters train, and copies share the frozen weights.
+    dtype: format of computation (autocast); weights, gradients and log-probs are float32. Dropout is always off.
+    """
+
+    def __init__(
+        self, model: Any, tokenizer: Any, device: torch.device, dtype: torch.dtype, name: str = "policy",
+        value_head: Tensor | None = None,
+    ):  # fmt: skip
+        super().__init__(tokenizer)
+        if device.type == "cpu":
+            keep_freed_memory()
+        self.whole = model.to(device).eval()
+        self.model = model.get_base_model() if adapted(model) else model
+        self.value_head = None if value_head is None else nn.Parameter(value_head.detach().to(device))
+        self.device, self.dtype, self.name = device, dtype, name
+        self.context = context_of(self.model, tokenizer)
+        if value_head is None:
+            check_head(self.model, device)
+
+    @classmethod
+    def load(cls, folder: Path | str, device: str = "auto", dtype: str = "auto", lora_rank: int | None = None) -> HFPolicy:
+        """Read a Hugging Face checkpoint folder with its tokenizer; `lora_rank` puts fresh adapters on all linear layers."""
+        from transformers import AutoTokenizer
+
+        where = device_of(device)
+        model, value_head = load_model(str(folder), lora_rank)
+        return cls(model, AutoTokenizer.from_pretrained(str(folder)), where, dtype_of(dtype, where), value_head=value_head)
+
+    def copy(self, name: str, value_head: bool = False) -> HFPolicy:
+        """A model of its own with the same weights; with `value_head`, a scalar head speaks instead of the vocabulary's."""
+        frozen = {id(p): p for p in self.whole.parameters() if not p.requires_grad}
+        whole, head = copy.deepcopy(self.whole, frozen), None if self.value_head is None else self.value_head.clone()
+        if value_head and head is None:
+            head = torch.zeros(1, self.model.config.get_text_config().hidden_size)
+        return HFPolicy(whole, self.tokenizer, self.device, self.dtype, name, head)
+
+    def save(self, folder: Path | str) -> None:
+        """Write an ordinary Hugging Face checkpoint, adapters merged into the weights of a copy."""
+        model = copy.deepcopy(self.whole).merge_and_unload() if adapted(self.whole) else self.model
+        if self.value_head is not None:
+            model = classifier(model, self.value_head, self.tokenizer)
+        model.save_pretrained(folder)
+        self.save_tokenizer(Path(folder))
+
+    def parameters(self) -> list[nn.Parameter]:
+        return [*self.whole.parameters(), *([] if self.value_head is None else [self.value_head])]
+
+    def state(self) -> dict[str, Tensor]:
+        """The weights that train, by name."""
+        return {k: p.detach() for k, p in self._trained().items()}
+
+    @torch.no_grad()
+    def load_state(self, state: dict[str, Tensor]) -> None:
+        for name, p in self._trained().items():
+            p.copy_(state[name])
+
+    def _trained(self) -> dict[str, nn.Parameter]:
+        found = {k: p for k, p in self.whole.named_parameters() if p.requires_grad}
+        return found if self.value_head is None else found | {"value_head": self.value_head}
+
+    def activation_bytes(self, tokens: int) -> int:
+        """About what a forward and backward pass over so many tokens keeps in memory."""
+        c, size = self.model.config.get_text_config(), torch.empty(0, dtype=self.dtype).element_size()
+        mlp = getattr(c, "intermediate_size", None) or 4 * c.hidden_size
+        return tokens * c.num_hidden_layers * (17 * c.hidden_size + 5 * mlp) * size
+
+    # ---- drawing -----------------------------------------------------------------------------------------------------
+
+    def extend(self, trajectories: Sequence[Trajectory], sampling: Sampling, rng: torch.Generator) -> list[Trajectory]:
+        """Draw one reply for each trajectory."""
+        if self.value_head is not None:
+            raise RewardlabError(f"the model {self.name!r} has a value head and cannot generate")
+        if not trajectories:
+            return []
+        for t in trajectories:
+            self.check_fits(t, sampling.max_new)
+        vocab = self.model.config.get_text_config().vocab_size
+        drawing = _Drawing(Replies(self, len(trajectories), sampling, rng, vocab))
+        order, model = sorted(range(len(trajectories)), key=lambda i: len(trajectories[i])), for_drawing(self.whole, self.dtype)
+        for start in range(0, len(order), ROWS):
+            if not drawing.enough:
+                part = sorted(order[start : start + ROWS])
+                drawing.rows = np.array(part)
+                self._generate(model, [trajectories[i].ids for i in part], drawing)
+        self.spent.generated += int(drawing.replies.count.sum())
+        return drawing.replies.added_to(trajectories)
+
+    def _generate(self, model: Any, prompts: list[np.ndarray], drawing: _Drawing) -> None:
+        from transformers import GenerationConfig, LogitsProcessorList, StoppingCriteriaList
+
+        width = max(len(p) for p in prompts)
+        ids, mask = torch.zeros(2, len(prompts), width, dtype=torch.long)
+        for row, p in enumerate(prompts):
+            ids[row, width - len(p) :], mask[row, width - len(p) :] = torch.from_numpy(p), 1
+        kept = model.generation_config
+        # the checkpoint's own penalties and limits would change what is drawn behind the log-probs' back
+        model.generation_config = GenerationConfig()
+        how = GenerationConfig(do_sample=False, max_new_tokens=drawing.replies.sampling.max_new, pad_token_id=0)
+        try:
+            with torch.no_grad(), self._autocast():
+                model.generate(
+                    input_ids=ids.to(self.device), attention_mask=mask.to(self.device), generation_config=how,
+                    logits_processor=LogitsProcessorList([drawing]), stopping_criteria=StoppingCriteriaList([drawing.over]),
+                )  # fmt: skip
+        finally:
+            model.generation_config = kept
+
+    # ---- log-probs ---------------------------------------------------------------------------------------------------
+
+    def evaluate(self, batch: Batch, wants: Sequence[str] = ("logprobs",), per_token: Sequence[Any] = ()) -> Outputs:
+        """Log-probs and entropies where `batch.mask`, values and hidden states everywhere; (B, T), with gradient."""
+        self.spent.scored += int(batch.length.sum())
+        return self._forward(batch.ids, batch.length, batch.mask, wants, per_token)
+
+    def _forward(self, ids: Tensor, length: Tensor, mask: Tensor, wants: Sequence[str], per_token: Sequence[Any] = ()) -> Outputs:
+        real = torch.arange(ids.shape[1], device=ids.device) < length[:, None]
+        hidden = self._hidden(ids)
+        out = Outputs()
+        if "value" in wants:
+            if self.value_head is None:
+                raise RewardlabError(f"the model {self.name!r} has no value head")
+            out.value = F.linear(hidden, self.value_head.to(self.dtype)).squeeze(-1).float().masked_fill(~real, 0.0)
+        if "hidden" in wants:
+            out.hidden = hidden.float().masked_fill(~real[:, :, None], 0.0)
+        if "logprobs" in wants or "entropy" in wants or per_token:
+            self._speak(out, hidden, ids, mask, per_token)
+        return out
+
+    def _hidden(self, ids: Tensor) -> Tensor:
+        """(B, T, hidden). Texts are padded on the right, where causal attention never looks: no mask is needed."""
+        with self._autocast():
+            return self.model.base_model(input_ids=ids, use_cache=False).last_hidden_state.to(self.dtype)
+
+    def _speak(self, out: Outputs, hidden: Tensor, ids: Tensor, mask: Tensor, per_token: Sequence[Any]) -> None:
+        """Fill in what the vocabulary head says, at decided positions only."""
+        decided = mask.clone()
+        decided[:, 0] = False
+        h, chosen = hidden[decided.roll(-1, 1)], ids[decided]
+        weight, bias = vocabulary(self.model)
+        if bias is not None:
+            h, weight = F.pad(h, (0, 1), value=1.0), torch.cat((weight, bias[:, None]), 1)
+        weight = weight.to(self.dtype)
+
+        def table(x: Tensor) -> Tensor:
+            return x.new_zeros(mask.shape).masked_scatter(decided, x)
+
+        out.logprobs, out.entropy = map(table, token_logprobs(h, weight, chosen))
+        if per_token:
+            out.extra = {k: table(v) for k, v in per_token_losses(h, weight, chosen, per_token).items()}
+
+    def _autocast(self) -> torch.autocast:
+        return torch.autocast(self.device.type, self.dtype, enabled=self.dtype != torch.float32)
+
+
+class _Drawing:
+    """Draws the tokens of `generate` itself, so that the log-probs kept are those of the very draw.
+
+    As a processor of logits it leaves one token possible, the drawn one. rows: those in the present call of `generate`.
+    """
+
+    def __init__(self, replies: Replies):
+        self.replies, self.rows = replies, np.zeros(0, np.int64)
+        self.open = np.ones(len(replies.count), bool)
+
+    @property
+    def enough(self) -> bool:
+        return int((~self.open).sum()) >= (self.replies.sampling.enough or len(self.open))
+
+    def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
+        drawn = draw(scores.clone(), self.replies.sampling, self.replies.uniform(self.rows))
+        live = np.flatnonzero(self.open[self.rows])
+        ended = self.replies.record(self.rows[live], *(x.cpu().numpy()[live] for x in drawn))
+        self.open[self.rows[live[ended]]] = False
+        return torch.full_like(scores, -torch.inf).scatter_(1, drawn[0][:, None], 0.0)
+
+    def over(self, input_ids: Tensor, scores: Any, **rest: Any) -> Tensor:
+        return torch.from_numpy(~self.open[self.rows] | self.enough).to(input_ids.device)

@@ -1,0 +1,123 @@
+"""A vision-language model of transformers (the Llava family) as a policy: text with images in it.
+
+Every image becomes as many image tokens as the vision encoder gives features; the model puts the features in their places. Images
+stay with the turn that was read (`Turn.images`), as arrays (height, width, 3) of bytes, and are encoded anew with every pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from rewardlab.core import Batch, Message, Outputs, Sampling, Trajectory
+from rewardlab.errors import RewardlabError
+from rewardlab.util.device import device_of, dtype_of
+
+from .policy import HFPolicy
+
+
+class VisionPolicy(HFPolicy):
+    """A Llava model whose vision encoder reads square images of one size."""
+
+    @classmethod
+    def load(cls, folder: Path | str, device: str = "auto", dtype: str = "auto", lora_rank: int | None = None) -> VisionPolicy:
+        """Read a Hugging Face checkpoint folder with its tokenizer."""
+        from transformers import AutoModelForImageTextToText, AutoTokenizer
+
+        if lora_rank:
+            raise RewardlabError("adapters on vision-language models are not offered; train the whole model")
+        where = device_of(device)
+        model = AutoModelForImageTextToText.from_pretrained(str(folder), dtype=torch.float32)
+        return cls(model, AutoTokenizer.from_pretrained(str(folder)), where, dtype_of(dtype, where))
+
+    def copy(self, name: str, value_head: bool = False) -> VisionPolicy:
+        found = super().copy(name, value_head)
+        return VisionPolicy(found.whole, self.tokenizer, self.device, self.dtype, name, found.value_head)
+
+    @property
+    def tokens_per_image(self) -> int:
+        seen = self.model.config.vision_config
+        return (seen.image_size // seen.patch_size) ** 2
+
+    # ---- reading -----------------------------------------------------------------------------------------------------
+
+    def read(self, trajectories: Sequence[Trajectory], messages: Sequence[Sequence[Message]]) -> list[Trajectory]:
+        """Append messages; their images come before their text."""
+        mark = self.tokenizer.convert_ids_to_tokens(self.model.config.image_token_id) * self.tokens_per_image
+        shown = [[replace(m, text=mark * len(m.images) + m.text, images=()) for m in new] for new in messages]
+        return [_with_images(t, new) for t, new in zip(super().read(trajectories, shown), messages, strict=True)]
+
+    @contextmanager
+    def _looking(self, rows: Sequence[Trajectory], model: Any = None) -> Iterator[None]:
+        """Within it, the model (the policy's, if none is given) sees the images of these rows where the first image tokens stand.
+
+        An image token that the model itself drew shows nothing: it is read as padding.
+        """
+        images = [[image for turn in t.turns for image in turn.images] for t in rows]
+        pixels = self._pixels([image for seen in images for image in seen])
+        room = torch.tensor([len(seen) * self.tokens_per_image for seen in images], device=self.device)[:, None]
+        token, blank = self.model.config.image_token_id, self.tokenizer.pad_token_id or 0
+
+        def show(module: Any, args: Any, given: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+            ids = given["input_ids"]
+            marks = ids == token
+            # one token at a time is what is being drawn
+            shown = marks & (marks.cumsum(1) <= room) if ids.shape[1] > 1 else torch.zeros_like(marks)
+            given = given | {"input_ids": ids.masked_fill(marks & ~shown, blank)}
+            return args, given | {"pixel_values": pixels, "mm_encoder_outputs": None} if bool(shown.any()) else given
+
+        hook = (model or self.model).base_model.register_forward_pre_hook(show, with_kwargs=True)
+        try:
+            yield
+        finally:
+            hook.remove()
+
+    def _pixels(self, images: Sequence[np.ndarray]) -> Tensor | None:
+        """(n, 3, size, size) from -1 to 1; None where there is nothing to see."""
+        size = self.model.config.vision_config.image_size
+        for image in images:
+            if np.shape(image) != (size, size, 3):
+                raise RewardlabError(
+                    f"this policy sees images of {size} x {size} x 3 bytes, and one is {np.shape(image)}; scale it"
+                )
+        if not images:
+            return None
+        return torch.from_numpy(np.stack(images)).to(self.device).permute(0, 3, 1, 2).float() / 127.5 - 1.0
+
+    # ---- the same calls, looking -------------------------------------------------------------------------------------
+
+    def extend(self, trajectories: Sequence[Trajectory], sampling: Sampling, rng: torch.Generator) -> list[Trajectory]:
+        """Draw one reply for each trajectory."""
+        self._asked = trajectories
+        return super().extend(trajectories, sampling, rng)
+
+    def _generate(self, model: Any, prompts: list[np.ndarray], drawing: Any) -> None:
+        with self._looking([self._asked[i] for i in drawing.rows], model):
+            super()._generate(model, prompts, drawing)
+
+    def score(self, trajectories: Sequence[Trajectory]) -> list[np.ndarray]:
+        """Log-prob of every position, (len,); row by row, since rows of other lengths would change places."""
+        found = []
+        for t in trajectories:
+            with self._looking([t]):
+                found += super().score([t])
+        return found
+
+    def evaluate(self, batch: Batch, wants: Sequence[str] = ("logprobs",), per_token: Sequence[Any] = ()) -> Outputs:
+        """Log-probs and entropies where `batch.mask`, values and hidden states everywhere; (B, T), with gradient."""
+        with self._looking([t for t, _ in batch.rows]):
+            return super().evaluate(batch, wants, per_token)
+
+
+def _with_images(trajectory: Trajectory, new: Sequence[Message]) -> Trajectory:
+    """The newest turn with the images of its messages, and their text without marks."""
+    images = tuple(image for m in new for image in m.images)
+    newest = replace(trajectory.turns[-1], images=images, text="\n".join(m.text for m in new))
+    return replace(trajectory, turns=(*trajectory.turns[:-1], newest))

@@ -1,0 +1,1 @@
+"""The lean policy: Llama, Mistral, Qwen2 and Qwen3 checkpoints."""

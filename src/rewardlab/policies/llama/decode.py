@@ -1,0 +1,201 @@
+"""Generation for the lean policy: a static cache, equal prompts computed once, finished rows replaced by waiting ones.
+
+On CPUs small models are drawn by one worker per core, each with rows of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from rewardlab.core import Sampling, Trajectory
+from rewardlab.policies.replies import Replies
+from rewardlab.policies.sampler import draw
+from rewardlab.policies.scripting import scripted
+
+from .attention import causal_attention
+from .decode_step import fold, next_logits, step_layers
+
+if TYPE_CHECKING:
+    from .policy import LlamaPolicy
+
+MAX_ROWS = {"cpu": 256, "cuda": 1024}
+PREFILL_TOKENS = 8192
+ROWS_MULTIPLE = 8
+"""The batch shrinks to multiples of this: every new shape costs a CPU's matrix library some fractions of a millisecond."""
+SPAN_MULTIPLE = 16
+"""The cache grows by so many positions: its matrices must be contiguous, and again shapes should be few."""
+SMALL_BYTES = 64 << 20
+"""Up to this size weights stay in a cache."""
+WORKER_ROWS = {"small": 16, "large": 32}
+"""Each core draws rows of its own, where it has so many: cores then never wait for each other, which for a small model they
+would do most of the time. The weights of a large one are read from memory by every worker, which many rows make up for."""
+
+
+@torch.no_grad()
+def generate(policy: LlamaPolicy, trajectories: Sequence[Trajectory], sampling: Sampling, rng: torch.Generator) -> list[Trajectory]:
+    """One reply for each trajectory, in order."""
+    if not trajectories:
+        return []
+    for t in trajectories:
+        policy.check_fits(t, sampling.max_new)
+    replies = Replies(policy, len(trajectories), sampling, rng, policy.model.shape.vocab)
+    with torch.inference_mode():
+        weights, prompts = fold(policy.model, policy.dtype), [t.ids for t in trajectories]
+        shares = np.array_split(np.arange(len(prompts)), workers(policy, len(prompts), sampling))
+        if len(shares) == 1:
+            _Decoder(policy, weights, prompts, replies, shares[0]).run()
+        else:
+            _side_by_side([_Decoder(policy, weights, prompts, replies, share) for share in shares])
+    return replies.added_to(trajectories)
+
+
+def workers(policy: LlamaPolicy, rows: int, sampling: Sampling) -> int:
+    """How many threads draw, each with rows of its own."""
+    # which rows are the first to be enough must not depend on how fast a thread runs
+    if policy.device.type != "cpu" or sampling.enough:
+        return 1
+    size = sum(p.numel() for p in policy.parameters()) * torch.empty(0, dtype=policy.dtype).element_size()
+    least = WORKER_ROWS["small" if size <= SMALL_BYTES else "large"]
+    return max(1, min(torch.get_num_threads(), rows // least))
+
+
+def _side_by_side(decoders: list[_Decoder]) -> None:
+    """Run each in a thread of its own, whose operations use one core."""
+    threads = torch.get_num_threads()
+
+    def run(decoder: _Decoder) -> None:
+        torch.set_num_threads(1)
+        with torch.inference_mode():
+            decoder.run()
+
+    try:
+        with ThreadPoolExecutor(len(decoders)) as pool:
+            list(pool.map(run, decoders))
+    finally:
+        torch.set_num_threads(threads)  # PyTorch also keeps the number for threads that are started later
+
+
+class _Decoder:
+    """Draws the replies to some rows; the slots in which they are running.
+
+    waiting: rows without a slot; slots: the row that runs in each slot, -1 for none; position: (slots,) of the token fed next.
+    cache: of each layer (2, slots, Hkv, span, d), keys and values; mask: (slots, span), 0 for what a row may see, else -inf.
+    """
+
+    def __init__(self, policy: LlamaPolicy, weights, prompts: list[np.ndarray], replies: Replies, rows: np.ndarray):
+        self.policy, self.weights, self.prompts, self.replies = policy, weights, prompts, replies
+        self.waiting, self.total, self.finished = rows.tolist(), len(rows), 0
+        size, shape = min(len(rows), MAX_ROWS.get(policy.device.type, 256)), policy.model.shape
+        self.slots = np.full(size, -1)
+        self.position, self.last = np.zeros(size, np.int64), np.zeros(size, np.int64)
+        zeros = partial(torch.zeros, dtype=policy.dtype, device=policy.device)
+        self.cache = [zeros(2, size, shape.kv_heads, 0, shape.head_dim) for _ in range(shape.layers)]
+        self.mask = zeros(size, 0)
+        self.layers, self.next_logits = step_layers(weights), scripted(next_logits, policy.device.type)
+
+    def run(self) -> None:
+        enough = self.replies.sampling.enough or self.total
+        while self.finished < enough and (self.waiting or (self.slots >= 0).any()):
+            self._admit()
+            self._step()
+
+    # ---- rows in and out ---------------------------------------------------------------------------------------------
+
+    def _admit(self) -> None:
+        """Fill free slots with waiting rows, a good number at once; when none wait, close the gaps instead."""
+        free = np.flatnonzero(self.slots < 0)
+        size = len(self.slots)
+        if not self.waiting:
+            live = np.flatnonzero(self.slots >= 0)
+            room = -(-len(live) // ROWS_MULTIPLE) * ROWS_MULTIPLE
+            if room <= size * 3 // 4:
+                self._compact(np.sort(np.concatenate((live, free[: room - len(live)]))))
+            return
+        if len(free) < min(size, len(self.waiting), max(1, size // 8)):
+            return
+        taken, self.waiting = self.waiting[: len(free)], self.waiting[len(free) :]
+        used = free[: len(taken)]
+        self.slots[used] = taken
+        self.last[used] = [self.prompts[r][-1] for r in taken]
+        self.position[used] = [len(self.prompts[r]) - 1 for r in taken]
+        self._prefill(used)
+
+    def _compact(self, kept: np.ndarray) -> None:
+        index = torch.from_numpy(kept).to(self.mask.device)
+        for i, table in enumerate(self.cache):
+            self.cache[i] = table[:, index]
+        self.mask = self.mask[index]
+        self.slots, self.position, self.last = self.slots[kept], self.position[kept], self.last[kept]
+
+    def _grow(self, span: int) -> None:
+        """Make room for `span` positions. Zeros, not junk: what is not to be seen is weighted by 0, and 0 times a NaN is a NaN."""
+        more = -(-span // SPAN_MULTIPLE) * SPAN_MULTIPLE - self.mask.shape[1]
+        if more > 0:
+            for i, table in enumerate(self.cache):
+                self.cache[i] = F.pad(table, (0, 0, 0, more))
+            self.mask = F.pad(self.mask, (0, more), value=-torch.inf)
+
+    def _prefill(self, used: np.ndarray) -> None:
+        """Compute each different prompt once, all but its last token, into the cache of every slot that has it.
+
+        The last token of the prompt is fed by the first decoding step, so drawing has one path only.
+        """
+        same: dict[bytes, list[int]] = {}
+        for slot in used:
+            same.setdefault(self.prompts[self.slots[slot]].tobytes(), []).append(int(slot))
+        groups = sorted(same.values(), key=lambda g: len(self.prompts[self.slots[g[0]]]))
+        self._grow(int(self.position[used].max()) + 1)
+        seen = torch.arange(self.mask.shape[1]) < torch.from_numpy(self.position[used])[:, None]
+        self.mask[torch.from_numpy(used)] = torch.where(seen, 0.0, -torch.inf).to(self.mask)
+        while groups:
+            width = len(self.prompts[self.slots[groups[-1][0]]]) - 1
+            n = max(1, PREFILL_TOKENS // max(1, width))
+            part, groups = groups[-n:], groups[:-n]
+            if width > 0:
+                self._prefill_part(part, width)
+
+    def _prefill_part(self, part: list[list[int]], width: int) -> None:
+        device = self.policy.device
+        table = np.zeros((len(part), width), np.int64)
+        for i, group in enumerate(part):
+            prompt = self.prompts[self.slots[group[0]]][:-1]
+            table[i, : len(prompt)] = prompt
+        source = torch.tensor([i for i, group in enumerate(part) for _ in group], device=device)
+        target = torch.tensor([slot for group in part for slot in group], device=device)
+
+        def attend(layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+            q, k, v = (x.view(len(part), width, *x.shape[1:]) for x in (q, k, v))
+            self.cache[layer][:, target, :, :width] = torch.stack((k, v)).transpose(2, 3)[:, source]
+            return causal_attention(q, k, v, scale=1.0).flatten(0, 1)
+
+        positions = torch.arange(width, device=device).repeat(len(part))
+        self.policy.model.trunk(self.weights, torch.from_numpy(table).to(device).view(-1), positions, attend)
+
+    # ---- one token for every slot ------------------------------------------------------------------------------------
+
+    def _step(self) -> None:
+        self._grow(int(self.position.max()) + 1)
+        device, w, shape = self.policy.device, self.weights, self.policy.model.shape
+        last, position = torch.from_numpy(self.last).to(device), torch.from_numpy(self.position).to(device)
+        logits = self.next_logits(
+            last, position, self.mask, self.cache, w.embed, (w.cos, w.sin), self.layers, w.head, shape.heads, shape.eps
+        )
+        drawn = draw(logits, self.replies.sampling, self.replies.uniform(self.slots))
+        self._record(*(x.cpu().numpy() for x in drawn))
+
+    def _record(self, ids: np.ndarray, raw: np.ndarray, sampled: np.ndarray) -> None:
+        live = np.flatnonzero(self.slots >= 0)
+        self.last[live] = ids[live]
+        self.position[live] += 1
+        ended = live[self.replies.record(self.slots[live], ids[live], raw[live], sampled[live])]
+        # an empty slot goes on at position 0, where it reads and writes nothing that matters
+        self.slots[ended], self.last[ended], self.position[ended] = -1, 0, 0
+        self.finished += len(ended)

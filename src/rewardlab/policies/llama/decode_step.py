@@ -1,0 +1,92 @@
+"""One token more for every row, over a cache of keys and values: the inner loop of generation as one function of tensors."""
+
+from types import SimpleNamespace
+from typing import List, NamedTuple, Optional, Tuple  # noqa: UP035 - TorchScript knows these names only
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from .linear import gated, linear, linear_plus, pack
+from .model import Llama
+
+
+class StepLayer(NamedTuple):
+    """The weights of a layer as `fold` makes them."""
+
+    qkv: Tensor
+    qkv_bias: Optional[Tensor]  # noqa: UP045
+    q_norm: Optional[Tensor]  # noqa: UP045
+    k_norm: Optional[Tensor]  # noqa: UP045
+    out: Tensor
+    gate: Tensor
+    up: Tensor
+    down: Tensor
+
+
+def fold(model: Llama, dtype: torch.dtype) -> SimpleNamespace:
+    """The weights as `Llama.cast` gives them, but packed and without norm weights: these, and attention's 1/sqrt(d), are in the
+    matrices.
+
+    Made afresh at each call of generation, since training changes the weights in place.
+    """
+    w, s = model.cast(torch.float32), model.shape
+    scale = torch.ones(s.heads + 2 * s.kv_heads, 1, device=w.embed.device)
+    if not s.qk_norm:  # a norm would undo a scale before it
+        scale[: s.heads] = s.head_dim**-0.5
+    scale = scale.expand(-1, s.head_dim).reshape(-1, 1)
+    for layer in w.layers:
+        layer.qkv = pack((layer.qkv * scale * layer.attn_norm).to(dtype))
+        layer.qkv_bias = None if layer.qkv_bias is None else (layer.qkv_bias * scale[:, 0]).to(dtype)
+        layer.q_norm = None if layer.q_norm is None else (layer.q_norm * s.head_dim**-0.5).to(dtype)
+        layer.k_norm = None if layer.k_norm is None else layer.k_norm.to(dtype)
+        layer.gate, layer.up = map(pack, (layer.gate_up * layer.mlp_norm).to(dtype).chunk(2))
+        layer.out, layer.down = pack(layer.out.to(dtype)), pack(layer.down.to(dtype))
+        layer.attn_norm = layer.mlp_norm = layer.gate_up = None
+    w.head = pack((w.head * w.norm).to(dtype))
+    w.embed, w.norm, w.cos, w.sin = w.embed.to(dtype), None, w.cos.to(dtype), w.sin.to(dtype)
+    return w
+
+
+def step_layers(folded: SimpleNamespace) -> list[StepLayer]:
+    return [StepLayer(**{name: getattr(layer, name) for name in StepLayer._fields}) for layer in folded.layers]
+
+
+def next_logits(
+    ids: Tensor,
+    position: Tensor,
+    mask: Tensor,
+    cache: List[Tensor],  # noqa: UP006
+    embed: Tensor,
+    tables: Tuple[Tensor, Tensor],  # noqa: UP006
+    layers: List[StepLayer],  # noqa: UP006
+    head: Tensor,
+    heads: int,
+    eps: float,
+) -> Tensor:
+    """Float32 logits (n, V) of what follows `ids` (n,) at `position` (n,). Writes their keys and values into the cache.
+
+    cache: of each layer (2, n, Hkv, span, d), keys and values; mask: (n, span), 0 for what a row may see, else -inf.
+    """
+    n, kv, span, d = cache[0].shape[1:]
+    half, hidden, index, q_k, q_k_v = d // 2, [embed.shape[1]], torch.arange(n, device=ids.device), heads + kv, heads + 2 * kv
+    mask.index_put_((index, position), torch.zeros((), dtype=mask.dtype, device=mask.device))
+    late = mask.view(n, 1, 1, span)
+    place = (torch.arange(2 * n * kv, device=ids.device).view(2, n, kv).transpose(0, 1) * span + position.view(n, 1, 1)).reshape(-1)
+    # values turn by 0: one product over all heads, with tables of full shape, takes half the time of one that skips and repeats
+    c, s = [table[position].unsqueeze(1).repeat(1, q_k_v, 1) for table in tables]
+    c[:, q_k:], s[:, q_k:] = 1.0, 0.0
+    x = F.embedding(ids, embed)
+    for i, w in enumerate(layers):
+        qkv = linear(F.rms_norm(x, hidden, None, eps), w.qkv, w.qkv_bias).view(n, q_k_v, d)
+        if w.q_norm is not None and w.k_norm is not None:
+            q, k = F.rms_norm(qkv[:, :heads], [d], w.q_norm, eps), F.rms_norm(qkv[:, heads:q_k], [d], w.k_norm, eps)
+            qkv = torch.cat((q, k, qkv[:, q_k:]), 1)
+        qkv = torch.addcmul(qkv * c, torch.cat((qkv[..., half:], qkv[..., :half]), -1), s)
+        cache[i].view(-1, d).index_copy_(0, place, qkv[:, heads:].reshape(-1, d))
+        keys, values = cache[i].view(2, n * kv, span, d).unbind(0)
+        scores = torch.bmm(qkv[:, :heads].reshape(n * kv, -1, d), keys.transpose(1, 2)).view(n, kv, -1, span).add_(late)
+        a = torch.bmm(scores.softmax(-1).view(n * kv, -1, span), values)
+        x = linear_plus(a.view(n, heads * d), w.out, x)
+        x = linear_plus(gated(F.rms_norm(x, hidden, None, eps), w.gate, w.up), w.down, x)
+    return linear(F.rms_norm(x, hidden, None, eps), head).float()

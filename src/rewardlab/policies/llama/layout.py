@@ -1,0 +1,128 @@
+"""From a table of texts to one flat list of tokens and back; a prompt that rows side by side have in common is computed once."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from rewardlab.policies.packing import rounded, scatter, unflatten
+
+from .attention import attention, causal_attention
+
+LEAST_SAVED = 0.1
+"""Share of the tokens that must fall away for common prompts to be computed apart: laying out keys twice costs something too."""
+
+
+class Layout:
+    """Which tokens of a table (B, T) are computed, in which order.
+
+    ids, positions: (n,) of the flat tokens, `real` of them and a few that only make up a round number;
+    where: (m,) places of real tokens in the table, None if it is full;
+    flat: (m,) the flat token of each of these places, None if each has its own.
+    """
+
+    def __init__(self, ids: Tensor, length: Tensor):
+        self.rows, self.width = ids.shape
+        column = torch.arange(self.width, device=ids.device)
+        real = (column < length[:, None]).view(-1)
+        self.where = None if bool(real.all()) else real.nonzero().squeeze(1)
+        self.flat: Tensor | None = None
+        positions = column.repeat(self.rows)
+        self._compute(*(x if self.where is None else x[self.where] for x in (ids.reshape(-1), positions)))
+
+    def _compute(self, ids: Tensor, positions: Tensor) -> None:
+        self.real, self.extra = len(ids), rounded(len(ids)) - len(ids)
+        self.ids, self.positions = (F.pad(x, (0, self.extra)) for x in (ids, positions))
+
+    def table(self, x: Tensor) -> Tensor:
+        """Flat values (n, ...) as a table (B, T, ...), zeros on the right."""
+        x = x[: self.real] if self.flat is None else x.index_select(0, self.flat)
+        return unflatten(x, self.where, self.rows, self.width)
+
+    def flat_of(self, place: Tensor) -> Tensor:
+        """The flat tokens at these places of the table."""
+        if self.where is not None:
+            place = torch.searchsorted(self.where, place)
+        return place if self.flat is None else self.flat[place]
+
+    def attend(self, layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        a = causal_attention(self.table(q), self.table(k), self.table(v))
+        a = a.reshape(self.rows * self.width, *a.shape[2:])
+        if self.where is None and not self.extra:
+            return a
+        where = torch.arange(len(a), device=a.device) if self.where is None else self.where
+        return a.index_select(0, F.pad(where, (0, self.extra)))
+
+
+class SharedLayout(Layout):
+    """Flat tokens are the common prompts, each once, then what follows them in each row (a row that shares nothing: all of it).
+
+    shared: (B,) how many leading tokens each row has in common; owner: (B,) the prompt that it is.
+    Replies look at the keys of their prompt, copied to each row of it, and at their own; going back the copies' gradients add up.
+    """
+
+    def __init__(self, ids: Tensor, length: Tensor, shared: Tensor, owner: Tensor, heads: Tensor):
+        super().__init__(ids, length)
+        self.owner, self.prompts, column = owner, len(heads), torch.arange(self.width, device=ids.device)
+        self.prompt_width, self.reply_width = int(shared.max()), int((length - shared).max())
+        in_prompt = column[: self.prompt_width] < shared[heads, None]
+        at = shared[:, None] + torch.arange(self.reply_width, device=ids.device)
+        in_reply = at < length[:, None]
+        self.prompt_places, self.reply_places = (x.view(-1).nonzero().squeeze(1) for x in (in_prompt, in_reply))
+        at = at.clamp(max=self.width - 1)
+        self._compute(
+            torch.cat((ids[heads, : self.prompt_width][in_prompt], ids.gather(1, at)[in_reply])),
+            torch.cat((column[: self.prompt_width].expand_as(in_prompt)[in_prompt], at[in_reply])),
+        )
+        self.flat = self._flat_of_all(in_prompt, in_reply, shared)
+        self.seen = self._seen(shared)
+
+    def _flat_of_all(self, in_prompt: Tensor, in_reply: Tensor, shared: Tensor) -> Tensor:
+        n = len(self.prompt_places)
+        prompt = (in_prompt.view(-1).cumsum(0) - 1).view(in_prompt.shape)[self.owner]
+        reply = (in_reply.view(-1).cumsum(0) - 1 + n).view(in_reply.shape)
+        column = torch.arange(self.width, device=shared.device).expand(self.rows, -1)
+        own = reply.gather(1, (column - shared[:, None]).clamp(0, self.reply_width - 1))
+        common = F.pad(prompt, (0, self.width - self.prompt_width))
+        flat = torch.where(column < shared[:, None], common, own).reshape(-1)
+        return flat if self.where is None else flat[self.where]
+
+    def _seen(self, shared: Tensor) -> Tensor:
+        """(B, R, P + R): which keys of its prompt and its reply a token of a reply may see."""
+        r = torch.ones(self.reply_width, self.reply_width, dtype=torch.bool, device=shared.device).tril()
+        p = torch.arange(self.prompt_width, device=shared.device) < shared[:, None]
+        return torch.cat((p[:, None].expand(-1, self.reply_width, -1), r.expand(self.rows, -1, -1)), 2)
+
+    def attend(self, layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        n = len(self.prompt_places)
+        pq, pk, pv = (scatter(x[:n], self.prompt_places, self.prompts, self.prompt_width) for x in (q, k, v))
+        rq, rk, rv = (scatter(x[n : self.real], self.reply_places, self.rows, self.reply_width) for x in (q, k, v))
+        keys, values = (torch.cat((p.index_select(0, self.owner), r), 1) for p, r in ((pk, rk), (pv, rv)))
+        of_prompts, of_replies = causal_attention(pq, pk, pv), attention(rq, keys, values, self.seen)
+        return torch.cat(
+            (
+                of_prompts.flatten(0, 1).index_select(0, self.prompt_places),
+                of_replies.flatten(0, 1).index_select(0, F.pad(self.reply_places, (0, self.extra))),
+            )
+        )
+
+
+def layout(ids: Tensor, length: Tensor, mask: Tensor) -> Layout:
+    """The cheaper layout of these rows; what may be shared is whatever comes before a row's first decision (`mask`)."""
+    shared, owner, heads = shared_prompts(ids, length, mask)
+    saved = shared.sum() - shared[heads].sum()
+    if int(saved) < LEAST_SAVED * int(length.sum()):
+        return Layout(ids, length)
+    return SharedLayout(ids, length, shared, owner, heads)
+
+
+def shared_prompts(ids: Tensor, length: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """(B,) leading tokens in common with a neighbour, (B,) which run of neighbours a row is in, and the first row of each run."""
+    column = torch.arange(ids.shape[1], device=ids.device)
+    prompt = torch.where(mask.any(1), mask.int().argmax(1), length)
+    alike = ((ids[1:] == ids[:-1]) | (column >= prompt[1:, None])).all(1) & (prompt[1:] == prompt[:-1])
+    starts = F.pad(~alike, (1, 0), value=True)
+    owner = starts.cumsum(0) - 1
+    alone = torch.bincount(owner)[owner] == 1
+    return prompt.masked_fill(alone, 0), owner, starts.nonzero().squeeze(1)

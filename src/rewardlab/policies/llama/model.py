@@ -1,0 +1,278 @@
+"""A lean Llama-family decoder: Llama, Mistral, Qwen2 and Qwen3 checkpoints, with nothing but the mathematics.
+
+Tokens of all rows run as one flat list, so no matrix product ever sees padding; only attention knows about rows. What
+attention means (a whole text, or one more token over a cache) is a function passed in by the caller.
+
+Weights are kept in float32 and cast to the format of computation where used. Query, key and value, and the two halves of
+the gated MLP, are one matrix each; checkpoints hold them apart, as Hugging Face does.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from rewardlab.errors import RewardlabError
+
+from .linear import gated, linear
+from .lora import merged
+
+Attend = Callable[[int, Tensor, Tensor, Tensor], Tensor]
+"""(layer, q (n, Hq, d), k (n, Hkv, d), v (n, Hkv, d)) -> (n, Hq, d)"""
+
+FAMILIES = ("llama", "mistral", "qwen2", "qwen3")
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What a Hugging Face config says of the model's form."""
+
+    vocab: int
+    hidden: int
+    layers: int
+    heads: int
+    kv_heads: int
+    head_dim: int
+    mlp: int
+    context: int
+    eps: float
+    tied: bool
+    qkv_bias: bool
+    qk_norm: bool
+
+    @classmethod
+    def of(cls, config: dict[str, Any]) -> Shape:
+        family = config.get("model_type")
+        if family not in FAMILIES:
+            raise RewardlabError(f"policies/llama runs {', '.join(FAMILIES)}, not {family!r}; load it with hf:PATH")
+        if config.get("use_sliding_window") or (family == "mistral" and config.get("sliding_window")):
+            raise RewardlabError(f"policies/llama has no sliding-window attention (needed by this {family}); load it with hf:PATH")
+        if config.get("mlp_bias") or config.get("hidden_act", "silu") != "silu":
+            raise RewardlabError("policies/llama has SiLU MLPs without bias; load this checkpoint with hf:PATH")
+        heads = config["num_attention_heads"]
+        return cls(
+            vocab=config["vocab_size"],
+            hidden=config["hidden_size"],
+            layers=config["num_hidden_layers"],
+            heads=heads,
+            kv_heads=config.get("num_key_value_heads") or heads,
+            head_dim=config.get("head_dim") or config["hidden_size"] // heads,
+            mlp=config["intermediate_size"],
+            context=config["max_position_embeddings"],
+            eps=config.get("rms_norm_eps", 1e-6),
+            tied=bool(config.get("tie_word_embeddings", False)),
+            qkv_bias=family == "qwen2" or bool(config.get("attention_bias")),
+            qk_norm=family == "qwen3",
+        )
+
+
+class Layer(nn.Module):
+    def __init__(self, s: Shape):
+        super().__init__()
+        width = (s.heads + 2 * s.kv_heads) * s.head_dim
+        self.attn_norm = nn.Parameter(torch.ones(s.hidden))
+        self.qkv = nn.Parameter(torch.empty(width, s.hidden))
+        self.register_parameter("qkv_bias", nn.Parameter(torch.zeros(width)) if s.qkv_bias else None)
+        self.register_parameter("q_norm", nn.Parameter(torch.ones(s.head_dim)) if s.qk_norm else None)
+        self.register_parameter("k_norm", nn.Parameter(torch.ones(s.head_dim)) if s.qk_norm else None)
+        self.out = nn.Parameter(torch.empty(s.hidden, s.heads * s.head_dim))
+        self.mlp_norm = nn.Parameter(torch.ones(s.hidden))
+        self.gate_up = nn.Parameter(torch.empty(2 * s.mlp, s.hidden))
+        self.down = nn.Parameter(torch.empty(s.hidden, s.mlp))
+        self.adapters = nn.ModuleDict()
+
+    def cast(self, dtype: torch.dtype) -> SimpleNamespace:
+        """The weights in a number format, what adapters add among them."""
+        weights = dict(self._parameters) | {k: adapter(self._parameters[k]) for k, adapter in self.adapters.items()}
+        return SimpleNamespace(**{k: None if w is None else w.to(dtype) for k, w in weights.items()})
+
+
+class Llama(nn.Module):
+    """The decoder. `value_head` turns it into a critic or a reward model."""
+
+    head: nn.Parameter | None
+    value_head: nn.Parameter | None
+
+    def __init__(self, config: dict[str, Any], value_head: bool = False):
+        super().__init__()
+        self.config = config
+        self.shape = s = Shape.of(config)
+        self.embed = nn.Parameter(torch.empty(s.vocab, s.hidden))
+        self.layers = nn.ModuleList(Layer(s) for _ in range(s.layers))
+        self.norm = nn.Parameter(torch.ones(s.hidden))
+        self.register_parameter("head", None if s.tied or value_head else nn.Parameter(torch.empty(s.vocab, s.hidden)))
+        self.register_parameter("value_head", nn.Parameter(torch.zeros(1, s.hidden)) if value_head else None)
+        cos, sin = rope_tables(config, s)
+        self.register_buffer("cos", cos, persistent=False)
+        self.register_buffer("sin", sin, persistent=False)
+
+    def initialise(self, generator: torch.Generator) -> Llama:
+        """Random weights: normal, of scale 0.7/sqrt(width), and by 1/sqrt(2 layers) less where they enter the residual stream.
+
+        The customary 0.02 suits widths of thousands; a narrow model starts nearly dead with it, and learns far later.
+        """
+        std = 0.7 * self.shape.hidden**-0.5
+        for name, p in self.named_parameters():
+            if p.dim() > 1 and "value_head" not in name:
+                scale = (2 * self.shape.layers) ** -0.5 if name.endswith(("out", "down")) else 1.0
+                nn.init.normal_(p, 0.0, std * scale, generator=generator)
+        return self
+
+    def cast(self, dtype: torch.dtype) -> SimpleNamespace:
+        """All weights in a number format; differentiable when gradients are on."""
+        weights = SimpleNamespace(**{k: None if p is None else p.to(dtype) for k, p in self._parameters.items()})
+        weights.layers = [layer.cast(dtype) for layer in self.layers]  # type: ignore[operator]
+        weights.head = weights.embed if weights.head is None else weights.head
+        weights.cos, weights.sin = self.cos.to(dtype), self.sin.to(dtype)
+        return weights
+
+    def trunk(self, w: SimpleNamespace, ids: Tensor, positions: Tensor, attend: Attend) -> Tensor:
+        """Hidden states (n, hidden) of flat tokens `ids` (n,) at `positions` (n,), after the last norm."""
+        s = self.shape
+        x = F.embedding(ids, w.embed)
+        cos, sin = w.cos[positions].unsqueeze(1), w.sin[positions].unsqueeze(1)
+        for i, layer in enumerate(w.layers):
+            h = F.rms_norm(x, (s.hidden,), layer.attn_norm, s.eps)
+            qkv = linear(h, layer.qkv, layer.qkv_bias).view(-1, s.heads + 2 * s.kv_heads, s.head_dim)
+            qk, v = qkv[:, : s.heads + s.kv_heads], qkv[:, s.heads + s.kv_heads :]
+            if layer.q_norm is not None:
+                q = F.rms_norm(qk[:, : s.heads], (s.head_dim,), layer.q_norm, s.eps)
+                k = F.rms_norm(qk[:, s.heads :], (s.head_dim,), layer.k_norm, s.eps)
+                qk = torch.cat((q, k), 1)
+            qk = rotate(qk, cos, sin)
+            a = attend(i, qk[:, : s.heads], qk[:, s.heads :], v)
+            x = x + linear(a.reshape(-1, s.heads * s.head_dim), layer.out)
+            x = x + _mlp(layer, F.rms_norm(x, (s.hidden,), layer.mlp_norm, s.eps))
+        return F.rms_norm(x, (s.hidden,), w.norm, s.eps)
+
+
+def _mlp(layer: SimpleNamespace, h: Tensor) -> Tensor:
+    """By the matrix of both halves, or by each of them alone where the weights were packed for drawing."""
+    if layer.gate_up is None:
+        return linear(gated(h, layer.gate, layer.up), layer.down)
+    return GatedMlp.apply(h, layer.gate_up, layer.down)
+
+
+class GatedMlp(torch.autograd.Function):
+    """(n, hidden) -> (n, hidden): down (silu(gate h) * up h). Keeps gate h and up h; their product is made again going back."""
+
+    @staticmethod
+    def forward(ctx, h: Tensor, gate_up: Tensor, down: Tensor) -> Tensor:
+        both = F.linear(h, gate_up)
+        ctx.save_for_backward(h, gate_up, down, both)
+        gate, up = both.chunk(2, -1)
+        return F.linear(F.silu(gate).mul_(up), down)
+
+    @staticmethod
+    def backward(ctx, g: Tensor) -> tuple[Tensor, Tensor | None, Tensor | None]:  # type: ignore[override]
+        h, gate_up, down, both = ctx.saved_tensors
+        gate, up = both.chunk(2, -1)
+        silu, g_product = F.silu(gate), g @ down
+        g_down = g.T @ (silu * up) if ctx.needs_input_grad[2] else None
+        g_both = torch.cat((torch.ops.aten.silu_backward(g_product * up, gate), g_product * silu), -1)
+        return g_both @ gate_up, g_both.T @ h if ctx.needs_input_grad[1] else None, g_down
+
+
+def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    """Rotary position embedding of x (n, H, d) by tables (n, 1, d); `sin` already carries the sign of its first half."""
+    half = x.shape[-1] // 2
+    return torch.addcmul(x * cos, torch.cat((x[..., half:], x[..., :half]), -1), sin)
+
+
+def rope_tables(config: dict[str, Any], s: Shape) -> tuple[Tensor, Tensor]:
+    """(context, head_dim) cosines and signed sines. Scaled variants (linear, llama3, yarn ...) come from transformers."""
+    rope = dict(config.get("rope_parameters") or config.get("rope_scaling") or {})
+    kind = rope.get("rope_type") or rope.get("type") or "default"
+    theta = rope.get("rope_theta") or config.get("rope_theta") or 10000.0
+    scale = 1.0
+    if kind == "default":
+        inverse = 1.0 / theta ** (torch.arange(0, s.head_dim, 2, dtype=torch.float32) / s.head_dim)
+    else:
+        from transformers import AutoConfig
+        from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
+
+        if kind not in ROPE_INIT_FUNCTIONS or kind in ("dynamic", "longrope"):
+            raise RewardlabError(f"policies/llama does not know RoPE of type {kind!r}; load this checkpoint with hf:PATH")
+        full = AutoConfig.for_model(**config)
+        inverse, scale = ROPE_INIT_FUNCTIONS[kind](full, torch.device("cpu"))
+    angles = torch.outer(torch.arange(s.context, dtype=torch.float32), inverse)
+    cos, sin = angles.cos() * scale, angles.sin() * scale
+    return torch.cat((cos, cos), -1), torch.cat((-sin, sin), -1)
+
+
+def _hf_names(model: Llama) -> Iterator[tuple[str, Tensor]]:
+    """Hugging Face names with views of our weights: writing into a view writes into the model."""
+    s = model.shape
+    q, kv = s.heads * s.head_dim, s.kv_heads * s.head_dim
+    yield "model.embed_tokens.weight", model.embed
+    yield "model.norm.weight", model.norm
+    if model.head is not None:
+        yield "lm_head.weight", model.head
+    if model.value_head is not None:
+        yield "score.weight", model.value_head
+    layers: Any = model.layers
+    for i, layer in enumerate(layers):
+        at, mlp = f"model.layers.{i}.self_attn", f"model.layers.{i}.mlp"
+        yield f"model.layers.{i}.input_layernorm.weight", layer.attn_norm
+        yield f"model.layers.{i}.post_attention_layernorm.weight", layer.mlp_norm
+        for name, part in zip("qkv", layer.qkv.split([q, kv, kv]), strict=True):
+            yield f"{at}.{name}_proj.weight", part
+        if layer.qkv_bias is not None:
+            for name, part in zip("qkv", layer.qkv_bias.split([q, kv, kv]), strict=True):
+                yield f"{at}.{name}_proj.bias", part
+        if layer.q_norm is not None:
+            yield f"{at}.q_norm.weight", layer.q_norm
+            yield f"{at}.k_norm.weight", layer.k_norm
+        yield f"{at}.o_proj.weight", layer.out
+        for name, part in zip(("gate", "up"), layer.gate_up.chunk(2), strict=True):
+            yield f"{mlp}.{name}_proj.weight", part
+        yield f"{mlp}.down_proj.weight", layer.down
+
+
+@torch.no_grad()
+def load_llama(folder: Path, value_head: bool = False) -> Llama:
+    """Read a Hugging Face checkpoint folder (one safetensors file or many)."""
+    config = json.loads((folder / "config.json").read_text())
+    files = sorted(folder.glob("*.safetensors"))
+    if not files:
+        raise RewardlabError(f"{folder} holds no .safetensors file; save the model with save_pretrained(safe_serialization=True)")
+    tensors = {k: v for file in files for k, v in load_file(file).items()}
+    model = Llama(config, value_head=value_head or "score.weight" in tensors)
+    _refuse_unknown(folder, set(tensors) - {name for name, _ in _hf_names(model)})
+    for name, view in _hf_names(model):
+        if name not in tensors and name == "score.weight":
+            continue
+        if name not in tensors:
+            raise RewardlabError(f"{folder}: the checkpoint lacks the weight {name}")
+        view.copy_(tensors[name])
+    return model
+
+
+def _refuse_unknown(folder: Path, names: set[str]) -> None:
+    """A weight that is not read (a bias, say) would make a model that is silently another one."""
+    names = {n for n in names if n != "lm_head.weight" and not n.endswith("inv_freq")}
+    if names:
+        raise RewardlabError(f"{folder}: policies/llama has no place for the weight {min(names)}; load it with hf:PATH")
+
+
+def save_llama(model: Llama, folder: Path) -> None:
+    """Write config.json and model.safetensors, readable by transformers; adapters are merged into the weights."""
+    model = merged(model)
+    folder.mkdir(parents=True, exist_ok=True)
+    kind = "ForSequenceClassification" if model.value_head is not None else "ForCausalLM"
+    family = {"llama": "Llama", "mistral": "Mistral", "qwen2": "Qwen2", "qwen3": "Qwen3"}[model.config["model_type"]]
+    config = model.config | {"architectures": [family + kind], "dtype": "float32"}
+    if model.value_head is not None:
+        config |= {"num_labels": 1, "id2label": {"0": "LABEL_0"}, "label2id": {"LABEL_0": 0}}
+    (folder / "config.json").write_text(json.dumps(config, indent=2))
+    tensors = {name: view.detach().cpu().contiguous().clone() for name, view in _hf_names(model)}
+    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})

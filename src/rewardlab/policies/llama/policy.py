@@ -1,0 +1,123 @@
+"""The lean policy: reads, scores, learns and draws with `llama_model`, on CPU and GPU by the same code."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from rewardlab.core import Batch, Outputs, Sampling, Trajectory
+from rewardlab.errors import RewardlabError
+from rewardlab.policies.head import per_token_losses, token_logprobs
+from rewardlab.policies.packing import rounded, scatter
+from rewardlab.policies.text import TextPolicy
+from rewardlab.policies.weights import HasWeights
+from rewardlab.util.device import device_of, dtype_of, keep_freed_memory
+
+from .decode import generate
+from .layout import Layout, layout
+from .lora import adapt
+from .model import Llama, load_llama, save_llama
+
+
+class LlamaPolicy(HasWeights, TextPolicy):
+    """A Llama-family model as a policy, a critic or a reward model (`value_head`).
+
+    dtype: format of computation; weights, gradients and log-probs are float32.
+    """
+
+    def __init__(self, model: Llama, tokenizer: Any, device: torch.device, dtype: torch.dtype, name: str = "policy"):
+        super().__init__(tokenizer)
+        if device.type == "cpu":
+            keep_freed_memory()
+        self.model = model.to(device)
+        self.device, self.dtype, self.name = device, dtype, name
+        self.context = model.shape.context
+
+    @classmethod
+    def load(cls, folder: Path | str, device: str = "auto", dtype: str = "auto", value_head: bool = False) -> LlamaPolicy:
+        """Read a Hugging Face checkpoint folder with its tokenizer."""
+        from transformers import AutoTokenizer
+
+        where = device_of(device)
+        tokenizer = AutoTokenizer.from_pretrained(str(folder))
+        return cls(load_llama(Path(folder), value_head), tokenizer, where, dtype_of(dtype, where))
+
+    def adapt(self, rank: int) -> LlamaPolicy:
+        """Train LoRA adapters of this rank instead of the weights. Their random half comes from a seed of its own."""
+        adapt(self.model, rank, torch.Generator().manual_seed(0))
+        return self
+
+    def copy(self, name: str, value_head: bool = False) -> LlamaPolicy:
+        """A model of its own with the same weights (frozen ones are shared); with `value_head`, its vocabulary head gives way to a
+        scalar one."""
+        model = copy.deepcopy(self.model, {id(p): p for p in self.model.parameters() if not p.requires_grad})
+        if value_head and model.value_head is None:
+            model.head = None
+            model.value_head = torch.nn.Parameter(torch.zeros(1, model.shape.hidden, device=self.device))
+        return LlamaPolicy(model, self.tokenizer, self.device, self.dtype, name)
+
+    def save(self, folder: Path | str) -> None:
+        """Write an ordinary Hugging Face checkpoint."""
+        save_llama(self.model, Path(folder))
+        self.save_tokenizer(Path(folder))
+
+    def activation_bytes(self, tokens: int) -> int:
+        """About what a forward and backward pass over so many tokens keeps in memory."""
+        s, size = self.model.shape, torch.empty(0, dtype=self.dtype).element_size()
+        per_layer = 8 * s.hidden + 3 * (s.heads + 2 * s.kv_heads) * s.head_dim + 5 * s.mlp
+        return tokens * s.layers * per_layer * size
+
+    def weights(self) -> SimpleNamespace:
+        """The weights in the format of computation, cast afresh at each call: nobody can forget to refresh them."""
+        return self.model.cast(self.dtype)
+
+    def extend(self, trajectories: Sequence[Trajectory], sampling: Sampling, rng: torch.Generator) -> list[Trajectory]:
+        """Draw one reply for each trajectory, prompts that are equal being computed once."""
+        if self.model.value_head is not None:
+            raise RewardlabError(f"the model {self.name!r} has a value head and cannot generate")
+        done = generate(self, trajectories, sampling, rng)
+        self.spent.generated += sum(map(len, done)) - sum(map(len, trajectories))
+        return done
+
+    def evaluate(self, batch: Batch, wants: Sequence[str] = ("logprobs",), per_token: Sequence[Any] = ()) -> Outputs:
+        """Log-probs and entropies where `batch.mask`, values and hidden states everywhere; (B, T), with gradient."""
+        self.spent.scored += int(batch.length.sum())
+        return self._forward(batch.ids, batch.length, batch.mask, wants, per_token)
+
+    def _forward(self, ids: Tensor, length: Tensor, mask: Tensor, wants: Sequence[str], per_token: Sequence[Any] = ()) -> Outputs:
+        w = self.weights()
+        tokens = layout(ids, length, mask)
+        hidden = self.model.trunk(w, tokens.ids, tokens.positions, tokens.attend)
+        out = Outputs()
+        if "value" in wants:
+            if self.model.value_head is None:
+                raise RewardlabError(f"the model {self.name!r} has no value head")
+            out.value = tokens.table(F.linear(hidden, w.value_head).squeeze(-1).float())
+        if "hidden" in wants:
+            out.hidden = tokens.table(hidden.float())
+        if "logprobs" in wants or "entropy" in wants or per_token:
+            self._head(out, w, hidden, tokens, ids, mask, per_token)
+        return out
+
+    def _head(self, out: Outputs, w, hidden: Tensor, tokens: Layout, ids: Tensor, mask: Tensor, per_token) -> None:
+        """Fill in what the vocabulary head says, at decided positions only."""
+        rows, width = mask.shape
+        decided = mask.clone()
+        decided[:, 0] = False
+        place = decided.view(-1).nonzero().squeeze(1)
+        n = len(place)
+        at, chosen = (F.pad(x, (0, rounded(n) - n)) for x in (tokens.flat_of(place - 1), ids.reshape(-1)[place]))
+        h = hidden.index_select(0, at)
+        logprobs, entropy = token_logprobs(h, w.head, chosen)
+        out.logprobs = scatter(logprobs[:n], place, rows, width)
+        out.entropy = scatter(entropy[:n], place, rows, width)
+        if per_token:
+            extra = per_token_losses(h, w.head, chosen, per_token)
+            out.extra = {k: scatter(v[:n], place, rows, width) for k, v in extra.items()}

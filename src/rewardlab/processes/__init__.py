@@ -1,0 +1,1 @@
+"""Functions called in processes of their own."""

@@ -1,0 +1,99 @@
+"""Rewards as they are written: the name of one, a file of one's own, or a formula.
+
+    correct    length_penalty:per_token=0.01    mine.py:score    format_ok(pattern=".+####.+") >> correct() - 0.1 * "mine.py:cost"
+
+A formula holds what a recipe's reward prints: + - * >>, numbers, brackets, .named("..."), rewards and operators by name with their
+settings, and files in quotes. It is read, never run: nothing else that Python has is known here.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from rewardlab import registry
+from rewardlab.errors import RewardlabError
+from rewardlab.rewards.external import find
+from rewardlab.rewards.reward import Reward
+
+from .settings import fit
+
+SIGNS: dict[type, Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.RShift: operator.rshift,
+}
+
+
+def read_reward(written: str) -> Reward:
+    """The reward that a text stands for. Raises RewardlabError with what cannot be read, and where."""
+    path, _, function = written.rpartition(":")
+    if path.endswith(".py") and "(" not in function:
+        return _of_file(Path(path), function)
+    if written.endswith(".py"):
+        raise RewardlabError(f"which function of {written}? write --reward {written}:FUNCTION")
+    if "(" in written or '"' in written:
+        return _of_formula(written)
+    name, _, options = written.partition(":")
+    return registry.part("reward", name, **registry.parse_options(options))
+
+
+def _of_file(path: Path, function: str) -> Reward:
+    if not path.is_file():
+        raise RewardlabError(f"there is no reward file {path}")
+    # looked for now, not after the first rollouts
+    find(path, function)
+    return registry.part("reward", "from_file", path=str(path.resolve()), function=function)
+
+
+def _of_formula(written: str) -> Reward:
+    try:
+        found = _read(ast.parse(written.strip(), mode="eval").body, written)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as e:
+        raise RewardlabError(f"cannot read the reward {written[:200]!r}: {e.args[0] if e.args else type(e).__name__}") from e
+    if not isinstance(found, Reward):
+        raise RewardlabError(f"{written!r} is no reward: it pays everyone the same")
+    return found
+
+
+def _read(node: ast.expr, written: str) -> Any:
+    """A reward or a number."""
+    match node:
+        case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
+            # a float, which knows no >> of its own
+            return float(number)
+        case ast.Constant(value=str() as file):
+            return read_reward(file)
+        case ast.UnaryOp(op=ast.USub(), operand=x):
+            return -_read(x, written)
+        case ast.BinOp(left=left, op=sign, right=right) if type(sign) in SIGNS:
+            try:
+                return SIGNS[type(sign)](_read(left, written), _read(right, written))
+            except TypeError as e:
+                raise RewardlabError(f"{ast.unparse(node)}: a number has no such operator; in {written!r}") from e
+        case ast.Call(func=ast.Attribute(value=of, attr="named"), args=[ast.Constant(value=str() as name)], keywords=[]):
+            return _read(of, written).named(name)
+        case ast.Call(func=ast.Name(id=name), args=args, keywords=keywords) if all(k.arg for k in keywords):
+            return _called(name, [_read(x, written) for x in args], {str(k.arg): _setting(k, written) for k in keywords})
+    raise RewardlabError(f"{ast.unparse(node)[:80]!r} has no meaning in a reward; in {written[:200]!r}")
+
+
+def _called(name: str, of: list[Any], settings: dict[str, Any]) -> Reward:
+    try:
+        found = registry.part("reward", name, *of, **settings)
+    except TypeError as e:
+        raise RewardlabError(f"{name}(...) is made of no other reward; its settings go by name") from e
+    for key, value in settings.items():
+        fit(found.function, key, value)
+    return found
+
+
+def _setting(given: ast.keyword, written: str) -> Any:
+    try:
+        return ast.literal_eval(given.value)
+    except ValueError:
+        raise RewardlabError(f"{given.arg}={ast.unparse(given.value)} must be a number, a text or a list; in {written!r}") from None

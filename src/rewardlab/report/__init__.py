@@ -1,0 +1,1 @@
+"""The page of a run, or of several side by side."""

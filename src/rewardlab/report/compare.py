@@ -1,0 +1,227 @@
+"""Several runs side by side: what was set otherwise, what they came to, and by how much they differ."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from rewardlab.runs.samples import conform
+from rewardlab.util.intervals import interval
+
+from . import curves
+from .html import duration, percent, points, short, table
+from .summary import read_config, summarise
+
+Row = dict[str, Any]
+
+NO_ARM = (
+    "name",
+    "seed",
+    "params",
+    "formula",
+    "recipe",
+    "settings.seed",
+)  # not what makes an arm: the slots of the formula are
+LEAST_PAIRS = 5  # problems that two runs share, below which nothing is said of them
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A run as its files tell it."""
+
+    folder: Path
+    name: str
+    config: Row
+    summary: Row
+    rows: list[Row]
+
+    @property
+    def arm(self) -> tuple[tuple[str, str], ...]:
+        """All settings but the seed: runs that share them are repetitions of one another."""
+        return tuple((k, v) for k, v in settings_of(self.config).items() if k not in NO_ARM)
+
+
+def read_runs(folders: Sequence[Path | str]) -> list[Finished]:
+    """Runs with names that tell them apart."""
+    paths = [Path(folder) for folder in folders]
+    names = _names(paths)
+    return [Finished(p, n, read_config(p), summarise(p), curves.read_metrics(p)) for p, n in zip(paths, names, strict=True)]
+
+
+def _names(paths: list[Path]) -> list[str]:
+    """Folder names, with as many parents before them as tell them apart; a folder that comes twice is numbered."""
+    whole = [path.resolve() for path in paths]
+    for depth in range(1, max(len(path.parts) for path in whole) + 1):
+        names = ["/".join(path.parts[-depth:]) for path in whole]
+        if len(set(names)) == len(names):
+            return names
+    return [f"{path.name} ({i})" for i, path in enumerate(whole, 1)]
+
+
+def settings_of(config: Row) -> dict[str, str]:
+    """Settings by dotted names, a recipe as the slots of its formula."""
+    slots = (line.split(None, 1) for line in str(config.get("formula") or "").splitlines())
+    rest = {k: v for k, v in config.items() if k not in ("formula", "recipe", "name")}
+    return {**dict(pair for pair in slots if len(pair) == 2), **dict(_flat(rest))}
+
+
+def _flat(data: Row, before: str = "") -> Iterator[tuple[str, str]]:
+    for name, value in data.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{before}{name}.")
+        else:
+            yield before + str(name), str(value)
+
+
+def overlaid(runs: Sequence[Finished]) -> list[Row]:
+    """The sections of all runs, equal panels joined; each line says of which `run` it is. Stacked panels cannot be laid over."""
+    sections: dict[str, dict[str, Row]] = {}
+    for i, run in enumerate(runs):
+        for section in curves.sections(run.rows):
+            panels = sections.setdefault(section["title"], {})
+            for panel in section["panels"]:
+                if panel.get("stacked"):
+                    continue
+                joined = panels.setdefault(panel["title"], panel | {"lines": [], "spans": [], "warn": ""})
+                joined["lines"] += [line | {"run": i} for line in panel["lines"]]
+                joined["percent"] = joined.get("percent", False) and panel.get("percent", False)
+    return [{"title": title, "panels": list(panels.values())} for title, panels in sections.items() if panels]
+
+
+# -- tables ------------------------------------------------------------------------------------------------------------
+
+
+def tables(runs: Sequence[Finished]) -> str:
+    parts = [("What they came to", numbers(runs)), ("Paired differences", pairs(runs)), ("Settings that differ", differing(runs))]
+    return "".join(f"<section><h2>{title}</h2>{body}</section>" for title, body in parts)
+
+
+def numbers(runs: Sequence[Finished]) -> str:
+    """Held-out numbers with their intervals, and the difference to the first run, taking runs as independent."""
+    first = runs[0].summary
+    name = escape(str(first["measure"]))
+    columns = ["run", f"held-out {name} before", "after", "best", "less the first run's", "reward", "length", "tokens", "time"]
+    rows = [[_key(i, run.name) + _state(run.summary), *_numbers(run.summary, first if i else None)] for i, run in enumerate(runs)]
+    note = "In brackets 95% intervals. A difference takes two runs as independent; on the same problems its interval is narrower."
+    return table(columns, rows) + f'<p class="note">{note}</p>'
+
+
+def _key(i: int, name: str) -> str:
+    return f'<i class="key k{i % 8}"></i>{escape(name)}'
+
+
+def _state(summary: Row) -> str:
+    """How far a run came that has not ended."""
+    end = f" of {escape(str(summary['steps']))}" if summary["steps"] else ""
+    return "" if summary["finished"] else f"<small> step {summary['step']}{end}</small>"
+
+
+def _numbers(summary: Row, first: Row | None) -> list[str]:
+    best, seconds = summary["best"], summary["seconds"]
+    return [
+        _measured(summary["before"]),
+        _measured(summary["after"]),
+        f"{percent(best['value'])}<small> at step {best['step']}</small>" if best else "–",
+        _less(summary, first),
+        f"{summary['reward']:.3g}" if summary["reward"] is not None else "–",
+        f"{summary['length']:.0f}" if summary["length"] is not None else "–",
+        short(summary["tokens"]) if summary["tokens"] else "–",
+        duration(seconds) if seconds else "–",
+    ]
+
+
+def _measured(found: Row | None) -> str:
+    if not found:
+        return "–"
+    bounds = f"<small> [{percent(found['ci95'][0])}, {percent(found['ci95'][1])}]</small>" if found["ci95"] else ""
+    return f"<b>{percent(found['value'])}</b>{bounds}"
+
+
+def _less(summary: Row, first: Row | None) -> str:
+    mine, theirs = summary["after"], first and first["after"]
+    if not mine or not theirs or not first or summary["measure"] != first["measure"] or not mine["ci95"] or not theirs["ci95"]:
+        return "–"
+    return _difference(*curves.difference(theirs, mine))
+
+
+def _difference(mean: float, low: float, high: float) -> str:
+    sure = "up" if low > 0 else "down" if high < 0 else ""
+    return f'<b class="{sure}">{points(mean)}</b><small> [{points(low)}, {points(high)}]</small>'
+
+
+def differing(runs: Sequence[Finished]) -> str:
+    every = [settings_of(run.config) for run in runs]
+    names = dict.fromkeys(name for settings in every for name in settings)
+    rows = [[escape(n), *(escape(s.get(n, "–")) for s in every)] for n in names if len({s.get(n) for s in every}) > 1]
+    if not rows:
+        return '<p class="note">None: these runs were set alike.</p>'
+    return table(["setting", *(_key(i, run.name) for i, run in enumerate(runs))], rows, "code")
+
+
+def pairs(runs: Sequence[Finished]) -> str:
+    """Differences in which chance is shared: over equal seeds, and over training problems that two runs drew at one step."""
+    rows = [*_by_seed(runs), *_by_problem(runs)]
+    if not rows:
+        return '<p class="note">None: no two of them share seeds, or the training problems of a recorded step.</p>'
+    note = (
+        "Points of the second less the first, with the 95% Student t interval over pairs. Seeds: the held-out measure at the end, "
+        "one pair for each seed that both have. Problems: the share right among a training problem's rollouts at the last step "
+        "that both recorded, one pair for each problem that both drew there; it says nothing of other seeds."
+    )
+    return table(["", "paired over", "pairs", "difference"], rows) + f'<p class="note">{note}</p>'
+
+
+def _by_seed(runs: Sequence[Finished]) -> Iterator[list[str]]:
+    arms: dict[Any, list[Finished]] = {}
+    for run in runs:
+        arms.setdefault(run.arm, []).append(run)
+    (base, *others) = arms.values()
+    for other in others:
+        ends = [
+            {str(r.config.get("seed")): r.summary["after"]["value"] for r in arm if r.summary["after"]} for arm in (base, other)
+        ]
+        effects = [ends[1][seed] - value for seed, value in ends[0].items() if seed in ends[1]]
+        if len(effects) > 1 and base[0].summary["measure"] == other[0].summary["measure"]:
+            yield _paired(base[0].name, other[0].name, "seeds", effects)
+
+
+def _by_problem(runs: Sequence[Finished]) -> Iterator[list[str]]:
+    for run in runs[1:]:
+        shared = _steps(runs[0].folder).keys() & _steps(run.folder).keys()
+        if not shared:
+            continue
+        step = max(shared)
+        base, other = (_right(_steps(r.folder)[step]) for r in (runs[0], run))
+        effects = [other[question] - base[question] for question in base if question in other]
+        if len(effects) >= LEAST_PAIRS:
+            yield _paired(runs[0].name, run.name, f"problems of step {step}", effects)
+
+
+def _paired(first: str, second: str, over: str, effects: list[float]) -> list[str]:
+    mean, low, high = (float(x) for x in interval(np.array(effects)))
+    return [f"{escape(second)} less {escape(first)}", over, str(len(effects)), _difference(mean, low, high)]
+
+
+def _steps(folder: Path) -> dict[int, Path]:
+    return {int(path.stem[5:]): path for path in (folder / "rollouts").glob("step-*.parquet") if path.stem[5:].isdigit()}
+
+
+def _right(path: Path) -> dict[str, float]:
+    """The share right of each problem's rollouts, by its question; nothing of a file that cannot be read."""
+    try:
+        recorded = conform(pq.ParquetFile(path).read(["question", "truth"]))
+    except (OSError, pa.ArrowException):
+        return {}
+    found: dict[str, list[float]] = {}
+    for question, truth in zip(recorded["question"].to_pylist(), recorded["truth"].to_pylist(), strict=True):
+        if question and truth is not None and math.isfinite(truth):
+            found.setdefault(question, []).append(truth)
+    return {question: sum(values) / len(values) for question, values in found.items()}

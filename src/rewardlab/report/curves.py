@@ -1,0 +1,248 @@
+"""The curves of a run: metrics.jsonl read, and laid out as panels of a page."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+
+from rewardlab.runs.metrics import finite, plain
+
+Row = dict[str, Any]
+Points = tuple[list[float], list[float]]
+
+LONGEST = 1500  # points of one curve; beyond that, neighbours are averaged
+BOUNDS = ("eval/ci95_low", "eval/ci95_high")
+EXACT = ("lr", "tokens")  # without noise: smoothing would only blur their corners
+MUST_BE_FINITE = ("loss", "grad_norm")
+PHASES = ("generate", "reward", "train")
+NAMED = {
+    "length": ("Length", "tokens per reply"),
+    "entropy": ("Entropy", "nats per token"),
+    "kl": ("KL to the reference", "nats per token"),
+    "drift": ("KL to the policy that drew", "nats per token"),
+    "ratio_far": ("Ratios off by over 20%", "of decisions"),
+    "drawn_far": ("Drawn otherwise than trained", "decisions whose probability is off by over 20%"),
+    "loss": ("Loss", ""),
+    "grad_norm": ("Gradient norm", "before clipping"),
+    "clip_share": ("Clipped share", "of tokens"),
+    "lr": ("Learning rate", ""),
+    "missing": ("Missing verdicts", "rollouts per step"),
+}
+SHOWN = {"step", "reward", "truth", "tokens", "eval/n", *BOUNDS, *NAMED}
+
+
+def read_metrics(run_dir: Path) -> list[Row]:
+    """One row per step, in order. A broken line (a killed run) is skipped; of two values for a step the later wins."""
+    path = run_dir / "metrics.jsonl"
+    rows: dict[int, Row] = {}
+    for line in path.read_text("utf-8", "replace").split("\n") if path.exists() else ():
+        try:
+            row = json.loads(line)
+            step = int(row["step"])
+        except (ValueError, TypeError, KeyError, OverflowError):
+            continue
+        rows.setdefault(step, {}).update(row)
+    return [rows[step] for step in sorted(rows)]
+
+
+def points(rows: list[Row], name: str) -> Points:
+    """Steps and values where `name` was logged; NaN where what was logged is not a finite number."""
+    have = [(float(row["step"]), finite(row[name])) for row in rows if name in row]
+    return [step for step, _ in have], [value for _, value in have]
+
+
+def last(rows: list[Row], name: str) -> float | None:
+    """The last finite value of `name`."""
+    values = [v for v in points(rows, name)[1] if math.isfinite(v)]
+    return values[-1] if values else None
+
+
+def not_finite(rows: list[Row]) -> dict[str, list[int]]:
+    """Steps at which loss or gradient norm was logged, but not as a finite number (a null stands for one too)."""
+    bad = {name: [int(x) for x, y in zip(*points(rows, name), strict=True) if math.isnan(y)] for name in MUST_BE_FINITE}
+    return {name: steps for name, steps in bad.items() if steps}
+
+
+def difference(before: Row, after: Row) -> tuple[float, float, float]:
+    """after - before with a 95% interval (Newcombe 1998, method 10), taking the two as independent.
+
+    Both are {"value": p, "ci95": [low, high]}. Measured on the same problems, the true interval is narrower.
+    """
+    (p, (a, b)), (q, (c, d)) = ((x["value"], x["ci95"]) for x in (before, after))
+    return q - p, q - p - math.hypot(q - c, b - p), q - p + math.hypot(d - q, p - a)
+
+
+def divergence(rows: list[Row], sure: float = 4.0) -> list[Row]:
+    """Stretches of steps where the proxy reward rises while the held-out truth falls.
+
+    Both slopes must stand `sure` standard errors from zero within a window. Narrow windows are asked first, since they
+    say best where it happened; wide ones catch what noise hides from those. Each stretch: first and last step, reward
+    and truth (from, to), text.
+    """
+    both = [r for r in rows if math.isfinite(finite(r.get("reward")) + finite(r.get("truth")))]
+    table = np.array([[r["step"], r["reward"], r["truth"]] for r in both], float).reshape(-1, 3)
+    if len(table) > 400:
+        table = np.array([part.mean(0) for part in np.array_split(table, 400)])
+    step, reward, truth = table.T
+    for width in sorted({max(10, len(step) // 5), max(10, len(step) // 2), len(step)}):
+        if width < 10 or width > len(step):
+            continue
+        starts = np.flatnonzero((_trend(reward, width) > sure) & (_trend(truth, width) < -sure))
+        if len(starts):
+            return [_stretch(step, reward, truth, a, b) for a, b in _spans(starts, width)]
+    return []
+
+
+def sections(rows: list[Row]) -> list[Row]:
+    """The page's curves: [{title, panels: [{title, note, lines, ...}]}], empty panels and sections left out."""
+    terms = [k.removeprefix("reward/") for k in _names(rows) if k.startswith("reward/")]
+    phases = {f"seconds/{p}" for p in (*PHASES, "step")}
+    others = [k for k in _names(rows) if k not in SHOWN | phases and not k.startswith("reward/")]
+    measured = [
+        _single(rows, k, f"Held-out {k.removeprefix('eval/')}")
+        for k in others
+        if k.startswith("eval/") and k != f"eval/{measure(rows)}"
+    ]
+    others = [k for k in others if not k.startswith("eval/")]
+    reward = _single(rows, "reward", "Reward", "mean over rollouts")
+    found: list[tuple[str, list[Row | None]]] = [
+        (
+            "Learning",
+            [_accuracy(rows), _proxy(rows), reward, *measured],
+        ),
+        ("Reward terms", [_single(rows, f"reward/{t}", t) for t in terms]),
+        ("Policy", [_single(rows, k, *NAMED[k]) for k in ("length", "entropy", "kl", "drift", "ratio_far", "drawn_far")]),
+        ("Optimisation", [_single(rows, k, *NAMED[k]) for k in ("loss", "grad_norm", "clip_share", "lr")]),
+        ("Cost", [_time(rows), _single(rows, "tokens", "Tokens", "so far"), _missing(rows)]),
+        ("Other measures", [_single(rows, k, k) for k in others]),
+    ]
+    kept = ({"title": title, "panels": [p for p in panels if p and p["lines"]]} for title, panels in found)
+    return [section for section in kept if section["panels"]]
+
+
+def clocks(rows: list[Row]) -> dict[str, list[float]]:
+    """What may stand on the x axis: the steps, and the tokens and seconds until each of them as far as they were logged."""
+    tokens = np.maximum.accumulate([_known(row.get("tokens")) for row in rows] or [0.0])
+    seconds = np.cumsum([_known(row.get("seconds/step")) for row in rows])
+    spent = {"tokens": tokens, "seconds": seconds}
+    return {"step": [row["step"] for row in rows], **{k: [float(f"{v:.7g}") for v in x] for k, x in spent.items() if x.any()}}
+
+
+def measure(rows: list[Row]) -> str:
+    """The name of what was measured on held-out problems: the first that an evaluation logs."""
+    named = (k for row in rows for k in row if k.startswith("eval/"))
+    return next(named, "eval/pass@1").removeprefix("eval/")
+
+
+def _accuracy(rows: list[Row]) -> Row:
+    name = measure(rows)
+    line = _line(rows, f"eval/{name}", name)
+    bounds = [dict(zip(*points(rows, bound), strict=True)) for bound in BOUNDS]
+    if line and all(bounds):
+        line["low"], line["high"] = ([plain(b.get(x, math.nan)) for x in line["x"]] for b in bounds)
+    note = f"{name} on problems that training never sees, with its 95% interval"
+    share = line is not None and all(v is None or 0 <= v <= 1 for v in line["y"])
+    return _panel("Held-out accuracy" if share else f"Held-out {name}", note, [line], percent=share)
+
+
+def _proxy(rows: list[Row]) -> Row | None:
+    proxy, truth = _line(rows, "reward", "proxy reward"), _line(rows, "truth", "truth (held-out verifier)")
+    if not proxy or not truth:
+        return None
+    found = divergence(rows)
+    values = [v for v in proxy["y"] if v is not None]
+    alike = all(-1 <= v <= 2 for v in values)
+    note = "what training is paid, and what the task's own verifier says of the same rollouts"
+    panel = _panel("Proxy against truth", note, [proxy, truth | {"right": not alike}])
+    return panel | {"spans": [[s["first"], s["last"]] for s in found], "warn": " ".join(s["text"] for s in found)}
+
+
+def _time(rows: list[Row]) -> Row:
+    """Seconds per phase, stacked; what the step took beyond its phases is `other`."""
+    lines = [_line(rows, f"seconds/{phase}", phase) for phase in PHASES]
+    rest = [r | {"rest": max(0.0, finite(r["seconds/step"]) - _phases(r))} for r in rows if "seconds/step" in r]
+    lines.append(_line(rest, "rest", "other"))
+    totals = {x["name"]: sum(v for v in x["y"] if v is not None) for x in lines if x}
+    whole = sum(totals.values()) or 1.0
+    note = "seconds per step: " + ", ".join(f"{name} {100 * t / whole:.0f}%" for name, t in totals.items())
+    return _panel("Time per phase", note, lines, stacked=True)
+
+
+def _missing(rows: list[Row]) -> Row | None:
+    return _single(rows, "missing", *NAMED["missing"]) if any(points(rows, "missing")[1]) else None
+
+
+def _phases(row: Row) -> float:
+    return sum(v for v in (finite(row.get(f"seconds/{p}", 0.0)) for p in PHASES) if math.isfinite(v))
+
+
+def _single(rows: list[Row], name: str, title: str, note: str = "") -> Row:
+    line = _line(rows, name, title)
+    values = {v for v in line["y"] if v is not None} if line else set()
+    if line and len(values) == 1 and len(line["y"]) > 2:
+        note = f"{note}, constant".removeprefix(", ")
+    return _panel(title, note, [line])
+
+
+def _panel(title: str, note: str, lines: list[Row | None], **traits: Any) -> Row:
+    return {"title": title, "note": note, "lines": [x for x in lines if x], **traits}
+
+
+def _line(rows: list[Row], name: str, label: str) -> Row | None:
+    x, y = thin(points(rows, name))
+    if not any(math.isfinite(v) for v in y):
+        return None
+    exact = name in EXACT or name.startswith("eval/")
+    return {"name": label, "x": [plain(v) for v in x], "y": [plain(v) for v in y], "exact": exact}
+
+
+def thin(curve: Points, longest: int = LONGEST) -> Points:
+    """At most `longest` points: means of neighbours, over their finite values."""
+    if len(curve[0]) <= longest:
+        return curve
+    x, y = (np.array_split(np.array(c), longest) for c in curve)
+    return [float(p.mean()) for p in x], [_mean(p) for p in y]
+
+
+def _trend(y: np.ndarray, width: int) -> np.ndarray:
+    """The t statistic of the least-squares slope within each window."""
+    windows = sliding_window_view(y, width)
+    x = np.arange(width) - (width - 1) / 2
+    slope = windows @ x / (x @ x)
+    residual = windows - windows.mean(1, keepdims=True) - slope[:, None] * x
+    error = np.sqrt((residual**2).sum(1) / (width - 2) / (x @ x))
+    return slope / np.maximum(error, 1e-9)
+
+
+def _spans(starts: np.ndarray, width: int) -> Iterator[tuple[int, int]]:
+    """Windows of this width, those that touch joined: (first, last) index."""
+    for run in np.split(starts, np.flatnonzero(np.diff(starts) > width) + 1):
+        yield int(run[0]), int(run[-1]) + width - 1
+
+
+def _stretch(step: np.ndarray, reward: np.ndarray, truth: np.ndarray, a: int, b: int) -> Row:
+    edge = max(1, (b - a + 1) // 5)
+    (r0, r1), (t0, t1) = ((y[a : a + edge].mean(), y[b + 1 - edge : b + 1].mean()) for y in (reward, truth))
+    first, final = int(step[a]), int(step[b])
+    text = f"Steps {first}–{final}: the reward rises ({r0:.3g} → {r1:.3g}) while the truth falls ({t0:.3g} → {t1:.3g})."
+    return {"first": first, "last": final, "reward": (r0, r1), "truth": (t0, t1), "text": text}
+
+
+def _names(rows: list[Row]) -> list[str]:
+    return [k for k in dict.fromkeys(k for row in rows for k in row) if any(map(math.isfinite, points(rows, k)[1]))]
+
+
+def _mean(values: np.ndarray) -> float:
+    finite = values[np.isfinite(values)]
+    return float(finite.mean()) if len(finite) else math.nan
+
+
+def _known(value: Any) -> float:
+    number = finite(value)
+    return number if math.isfinite(number) else 0.0

@@ -1,0 +1,181 @@
+"""Rollouts packed for a page: small enough for ten thousand of them, and opened by the browser alone.
+
+base64(gzip(n, header, arrays)): n, the header's length, as four bytes, little-endian; the header, JSON; then its `arrays` one after
+the other, with one entry for each token of each rollout. Of each array the low bytes of all entries come first, then the next ones,
+since bytes of one kind compress better side by side.
+
+ids         the token, an index into `vocabulary`
+mask        1 where a policy decided
+credit      in 1/32767 of the largest of the rollout (`credit_of`)
+others      in thousandths; log-prob, what the update added to it, and the entropy, in nats
+
+A number that is missing is -32768.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rewardlab.runs.metrics import plain
+from rewardlab.runs.samples import HEAD, TAIL
+
+MISSING = -32768
+FULL = 32767
+NATS = 1000.0
+
+
+def packed(tables: Sequence[pa.Table]) -> str:
+    """The chosen rollouts of each run as one text."""
+    table = pa.concat_tables(tables).combine_chunks()
+    of_run = np.repeat(np.arange(len(tables)), [len(t) for t in tables])
+    cut = Cut(table)
+    words = _lists(table, "tokens").values.fill_null("").dictionary_encode()
+    credit, largest = _credit(cut, table)
+    arrays: dict[str, np.ndarray] = {
+        "ids": cut.column(_numpy(words.indices, np.uint32), cut.length).astype(np.uint32),
+        "mask": (cut.of(table, "mask") == 1).astype(np.uint8),
+        "credit": credit,
+        **_nats(cut, table),
+    }
+    arrays["credit"][arrays["mask"] == 0] = MISSING
+    groups, of_group = _groups(table, of_run)
+    header = {
+        "head": HEAD,
+        "nats": NATS,
+        "vocabulary": words.dictionary.to_pylist(),
+        "groups": groups,
+        "rollouts": _rollouts(table, of_group),
+        "length": cut.kept.tolist(),
+        "gap": cut.gap.tolist(),
+        "credit_of": [plain(x, 5) for x in largest.tolist()],
+        "arrays": [[name, array.dtype.name, len(array)] for name, array in arrays.items()],
+    }
+    text = json.dumps(clean(header), separators=(",", ":"), allow_nan=False).encode("utf-8", "replace")
+    parts = [len(text).to_bytes(4, "little"), text, *map(_by_byte, arrays.values())]
+    return base64.b64encode(gzip.compress(b"".join(parts), 6, mtime=0)).decode()
+
+
+def _by_byte(array: np.ndarray) -> bytes:
+    little = array.astype(array.dtype.newbyteorder("<"))
+    return little.view(np.uint8).reshape(-1, array.itemsize).T.tobytes()
+
+
+class Cut:
+    """Which tokens of each trajectory are on the page: all, or the first HEAD and the last TAIL."""
+
+    def __init__(self, table: pa.Table):
+        self.length = _lengths(table, "tokens")
+        self.gap = np.maximum(0, self.length - HEAD - TAIL)
+        self.kept = self.length - self.gap
+        self.row = np.repeat(np.arange(len(table)), self.kept)
+        within = np.arange(len(self.row)) - np.repeat(np.cumsum(self.kept) - self.kept, self.kept)
+        self.position = within + np.where(within >= HEAD, self.gap[self.row], 0)
+
+    def of(self, table: pa.Table, name: str) -> np.ndarray:
+        """A column of lists, flat, NaN where a list is too short or holds a null."""
+        return self.column(_numpy(_lists(table, name).values.cast(pa.float64()), np.float64), _lengths(table, name))
+
+    def column(self, flat: np.ndarray, length: np.ndarray) -> np.ndarray:
+        if not len(flat):
+            return np.full(len(self.row), np.nan)
+        start = np.cumsum(length) - length
+        at = np.minimum(start[self.row] + self.position, len(flat) - 1)
+        return np.where(self.position < length[self.row], flat[at], np.nan)
+
+
+def _lists(table: pa.Table, name: str) -> pa.ListArray:
+    """A column of lists without nulls among them, so that lengths and values belong together."""
+    column = table[name].combine_chunks()
+    lengths = pc.list_value_length(column).fill_null(0).to_numpy(zero_copy_only=False)
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+    return pa.ListArray.from_arrays(offsets, column.flatten())
+
+
+def _lengths(table: pa.Table, name: str) -> np.ndarray:
+    return pc.list_value_length(table[name]).fill_null(0).to_numpy().astype(np.int64)
+
+
+def _numpy(array: pa.Array, kind: Any) -> np.ndarray:
+    return array.to_numpy(zero_copy_only=False).astype(kind)
+
+
+def _nats(cut: Cut, table: pa.Table) -> dict[str, np.ndarray]:
+    """The columns that are counted in nats; one that nothing was recorded of is left out."""
+    old, new = cut.of(table, "logprob"), cut.of(table, "new_logprob")
+    found = {"logprob": old, "ratio": new - old, "entropy": cut.of(table, "entropy")}
+    return {name: _whole(values * NATS) for name, values in found.items() if np.isfinite(values).any() and len(values)}
+
+
+def _credit(cut: Cut, table: pa.Table) -> tuple[np.ndarray, np.ndarray]:
+    """Credit in shares of each rollout's largest, and these (B,)."""
+    values = cut.of(table, "credit")
+    largest = np.zeros(len(table))
+    np.maximum.at(largest, cut.row, np.nan_to_num(np.abs(values), nan=0.0, posinf=0.0))
+    scale = np.where(largest > 0, largest, 1.0)[cut.row]
+    return _whole(values / scale * FULL), largest
+
+
+def _whole(values: np.ndarray) -> np.ndarray:
+    known = np.isfinite(values)
+    return np.where(known, np.clip(np.rint(np.where(known, values, 0.0)), -FULL, FULL), MISSING).astype(np.int16)
+
+
+def _groups(table: pa.Table, of_run: np.ndarray) -> tuple[list[dict[str, Any]], list[int]]:
+    """Each group once, and which one each rollout belongs to."""
+    found: dict[tuple[Any, ...], int] = {}
+    groups: list[dict[str, Any]] = []
+    places = []
+    columns = ("step", "group", "question", "answer", "size")
+    for run, *values in zip(of_run.tolist(), *(table[c].to_pylist() for c in columns), strict=True):
+        key = (run, *values[:2])
+        if key not in found:
+            found[key] = len(groups)
+            groups.append({"run": run, **dict(zip(columns, values, strict=True))})
+        places.append(found[key])
+    return groups, places
+
+
+def _rollouts(table: pa.Table, of_group: list[int]) -> list[dict[str, Any]]:
+    """What is known of each rollout besides its tokens; what is empty is left out."""
+    plain_text = ("stop", "why", "extracted")
+    nested = ("terms", "weights", "step_rewards")
+    names = ("row", "reward", "truth", *plain_text, *nested, "path", "turns", "reply", "tokens")
+    found = []
+    for g, *values in zip(of_group, *(_column(table, name) for name in names), strict=True):
+        row = dict(zip(names, values, strict=True))
+        row |= {name: _object(row[name]) for name in nested} | {name: plain(row[name]) for name in ("reward", "truth")}
+        row["turns"] = [[t["author"], t["tokens"] or 0, t["reward"]] for t in row["turns"] or [] if t]
+        if row.pop("tokens"):
+            del row["reply"]
+        found.append({"group": g} | {k: v for k, v in row.items() if v not in (None, "", [], {})})
+    return found
+
+
+def _column(table: pa.Table, name: str) -> list[Any]:
+    return _lengths(table, name).tolist() if name == "tokens" else table[name].to_pylist()
+
+
+def _object(text: str | None) -> dict[str, Any]:
+    try:
+        data = json.loads(text or "{}")
+    except ValueError:
+        return {}
+    return data if isinstance(data, dict) else {}
+
+
+def clean(data: Any) -> Any:
+    """Nested data without numbers that JSON does not know."""
+    if isinstance(data, dict):
+        return {str(k): clean(v) for k, v in data.items()}
+    if isinstance(data, list | tuple):
+        return [clean(v) for v in data]
+    return None if isinstance(data, float) and not math.isfinite(data) else data

@@ -1,0 +1,95 @@
+"""What a run came to, from its files alone."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+from rewardlab.errors import RewardlabError
+from rewardlab.runs.metrics import plain
+
+from . import curves
+
+Row = dict[str, Any]
+
+
+def summarise(run_dir: Path | str) -> Row:
+    """What a run came to, from its files alone.
+
+    method, task, model, seed, step, steps, finished, measure (what was evaluated);
+    before, after, best: {"step", "value", "ci95", "n"} or None;
+    gain: (difference, low, high) or None; reward and length: the last; tokens and seconds: the total; warnings.
+    """
+    run_dir = Path(run_dir)
+    config, rows, done = read_config(run_dir), curves.read_metrics(run_dir), _json(run_dir / "summary.json")
+    evals, name = _evals(rows), curves.measure(rows)
+    before = _measured(done.get("before"), evals[:1], name)
+    after = _measured(done.get("after"), evals[1:][-1:], name)
+    seconds = [v for v in curves.points(rows, "seconds/step")[1] if math.isfinite(v)]
+    return {
+        **{k: config.get(k) for k in ("method", "task", "model", "seed", "steps")},
+        "step": rows[-1]["step"] if rows else 0,
+        "finished": bool(done),
+        "measure": name,
+        "before": before,
+        "after": after,
+        "best": max(evals, key=lambda e: e["value"], default=None),
+        "gain": _gain(before, after),
+        **{k: curves.last(rows, k) for k in ("reward", "length", "tokens")},
+        "seconds": math.fsum(seconds) if seconds else None,
+        "warnings": _warnings(rows, done),
+    }
+
+
+def _evals(rows: list[Row]) -> list[Row]:
+    names = dict(zip(("value", "low", "high"), (f"eval/{curves.measure(rows)}", *curves.BOUNDS), strict=True))
+    found = [{k: plain(row.get(name)) for k, name in names.items()} | {"step": row["step"]} for row in rows]
+    known = [e for e in found if e["value"] is not None]
+    return [{"step": e["step"], "value": e["value"], "ci95": _pair([e["low"], e["high"]]), "n": None} for e in known]
+
+
+def _measured(summary: Any, evals: list[Row], name: str) -> Row | None:
+    """What the summary says, else what the metrics say."""
+    if not isinstance(summary, dict) or plain(summary.get(name)) is None:
+        return evals[0] if evals else None
+    return {"step": None, "n": summary.get("n"), "value": summary[name], "ci95": _pair(summary.get("ci95"))}
+
+
+def _pair(bounds: Any) -> list[float] | None:
+    whole = isinstance(bounds, list) and len(bounds) == 2 and all(plain(b) is not None for b in bounds)
+    return bounds if whole else None
+
+
+def _gain(before: Row | None, after: Row | None) -> tuple[float, float, float] | None:
+    if before and after and before["ci95"] and after["ci95"]:
+        return curves.difference(before, after)
+    return None
+
+
+def _warnings(rows: list[Row], done: Row) -> list[str]:
+    found = [f"{s['text']} The policy may be exploiting the reward." for s in curves.divergence(rows)]
+    for name, steps in curves.not_finite(rows).items():
+        where = ", ".join(map(str, steps[:5])) + (", …" if len(steps) > 5 else "")
+        found.append(f"{name} was not a finite number at step{'s' * (len(steps) > 1)} {where}.")
+    missing = sum(v for v in curves.points(rows, "missing")[1] if math.isfinite(v))
+    if missing:
+        found.append(f"{missing:g} rollouts had no verdict: the reward failed there, and they were left out.")
+    said = done.get("problems")
+    return found + ([str(s) for s in said] if isinstance(said, list) else [str(said)] if isinstance(said, str) else [])
+
+
+def read_config(run_dir: Path) -> Row:
+    config = _json(run_dir / "config.json")
+    if not config:
+        raise RewardlabError(f"{run_dir} is not a run: no readable config.json; give the folder that `train` wrote")
+    return config
+
+
+def _json(path: Path) -> Row:
+    try:
+        data = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return data if isinstance(data, dict) else {}

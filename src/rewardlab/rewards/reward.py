@@ -1,0 +1,242 @@
+"""Rewards, and their algebra.
+
+A reward sees every group of a step at once and gives each trajectory a Score. Rewards add, multiply, scale and gate:
+
+    correct() + 0.2 * format_ok()          a sum; every named term is kept, unweighted, in `parts`
+    correct() * productivity()             a product
+    format_ok() >> correct()               a gate: the right side is paid where the left is positive, else the left's value
+    1 - length()                           a number is a reward that pays everyone the same, and has no term
+
+A value of None means "no verdict" (our own failure). It is never turned into a zero: it spreads through + and *.
+
+What is no sum (a product, a gate) has a term of its own, named after what it is made of, and the terms in it are kept with
+weight 0: what a trajectory earned is always the sum of its terms by their weights.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from rewardlab.core.part import Expression, Part, decorator
+from rewardlab.core.score import Score, Scores, Term, added, merged_parts, scaled, shaped
+from rewardlab.core.trajectory import Group
+from rewardlab.errors import RewardlabError
+
+
+class Reward(Part):
+    """(groups, run) -> scores, with `+ - * >>`, scaling by numbers, and `.named(name)`."""
+
+    slot = "reward"
+
+    @property
+    def label(self) -> str:
+        """The name of the term that holds all that it pays. A sum has no such term; there it only tells sums apart."""
+        return self.name
+
+    def __call__(self, groups: list[Group], run: Any = None) -> Scores:
+        raw = _lift(self.function, self.settings, self.traits.get("over", "trajectory"), groups, run)
+        return [[_as_score(x, self.name, self.traits.get("steps", False)) for x in row] for row in raw]
+
+    def differentiable(self, x: Any, problem: Any) -> Any:
+        """(n,) rewards of decisions x (n, *shape) as a function torch can differentiate; not every reward has one."""
+        if "differentiable" not in self.traits:
+            raise RewardlabError(f"{self} has no gradient: it judges what is given and cannot say which way is better")
+        return self.traits["differentiable"](x, problem, **self.settings)
+
+    def named(self, name: str) -> Reward:
+        return Named(self, name)
+
+    def __add__(self, other: Any) -> Reward:
+        return Sum.join(self, as_reward(other))
+
+    def __radd__(self, other: Any) -> Reward:
+        # Python's sum() starts from 0, which pays nothing and is no outcome either
+        return self if other == 0 else Sum.join(as_reward(other), self)
+
+    def __mul__(self, other: Any) -> Reward:
+        return Scaled(float(other), self) if isinstance(other, int | float) else Product.join(self, as_reward(other))
+
+    def __rmul__(self, other: Any) -> Reward:
+        return Scaled(float(other), self)
+
+    def __neg__(self) -> Reward:
+        return -1.0 * self
+
+    def __sub__(self, other: Any) -> Reward:
+        return self + -1.0 * other
+
+    def __rsub__(self, other: Any) -> Reward:
+        return other + -1.0 * self
+
+    def __rshift__(self, other: Any) -> Reward:
+        return Gate.join(self, as_reward(other))
+
+
+def as_reward(x: Any) -> Reward:
+    """A reward as it is, and a number as the reward that pays it to everyone."""
+    if isinstance(x, int | float) and math.isfinite(x):
+        return Constant(float(x))
+    if not isinstance(x, Reward):
+        raise RewardlabError(f"cannot combine a reward with {x!r}: it is not a reward (forgot to call it?)")
+    return x
+
+
+class Constant(Expression, Reward):
+    """The same for everyone. It has no term: it tells no reply from another."""
+
+    rank = 3
+
+    @property
+    def label(self) -> str:
+        return str(self)
+
+    def __call__(self, groups: list[Group], run: Any = None) -> Scores:
+        return [[Score(self._of[0]) for _ in group] for group in groups]
+
+    def differentiable(self, x: Any, problem: Any) -> Any:
+        return x.new_full((len(x),), self._of[0])
+
+
+class _Combined(Expression, Reward):
+    """Rewards joined by an operator that works score by score."""
+
+    rank = 1
+
+    @property
+    def label(self) -> str:
+        return self.symbol.join(self._labelled(x) for x in self._of)
+
+    def _labelled(self, x: Reward) -> str:
+        inner: Any = x
+        while isinstance(inner, Scaled):
+            inner = inner._of[1]
+        return f"({x.label})" if isinstance(inner, Expression) and inner.rank < self.rank else x.label
+
+    def __call__(self, groups: list[Group], run: Any = None) -> Scores:
+        columns = [part(groups, run) for part in self.of]
+        return [[self.combine([c[g][i] for c in columns]) for i in range(len(group))] for g, group in enumerate(groups)]
+
+    def combine(self, scores: list[Score]) -> Score:
+        raise NotImplementedError(f"{type(self).__name__} says nowhere how scores are joined")
+
+
+class Sum(_Combined):
+    symbol, rank = "+", 1
+
+    def __str__(self) -> str:
+        return self._bracket(self._of[0]) + "".join(self._signed(x) for x in self._of[1:])
+
+    __repr__ = __str__
+
+    def _signed(self, x: Any) -> str:
+        less = isinstance(x, Scaled | Constant) and x._of[0] < 0
+        if less and isinstance(x, Scaled):
+            return f" - {x._bracket(x._of[1])}" if x._of[0] == -1 else f" - {Scaled(-x._of[0], x._of[1])}"
+        return f" - {Constant(-x._of[0])}" if less else f" + {self._bracket(x)}"
+
+    def combine(self, scores: list[Score]) -> Score:
+        return added(scores)
+
+    def differentiable(self, x: Any, problem: Any) -> Any:
+        return sum(part.differentiable(x, problem) for part in self._of)
+
+
+class Product(_Combined):
+    symbol, rank = "*", 2
+
+    def combine(self, scores: list[Score]) -> Score:
+        stepped = [s for s in scores if s.steps]
+        if len(stepped) > 1:
+            raise RewardlabError(f"{self}: at most one factor may reward steps")
+        values = [s.value for s in scores if s.value is not None]
+        if len(values) < len(scores):
+            return shaped(self.label, Score(None), scores)
+        steps: tuple[tuple[int, float], ...] = ()
+        if stepped:
+            factor = math.prod(s.value or 0.0 for s in scores if s is not stepped[0])
+            steps = tuple((t, r * factor) for t, r in stepped[0].steps)
+        return shaped(self.label, Score(math.prod(values), steps), scores)
+
+
+class Gate(_Combined):
+    """Pays the last reward if all before it are positive (steps and value together), else the first that is not."""
+
+    symbol, rank = ">>", 0
+
+    def combine(self, scores: list[Score]) -> Score:
+        closed = (s for s in scores[:-1] if s.total is None or s.total <= 0)
+        paid = next(closed, scores[-1])
+        return shaped(self.label, replace(paid, steps=() if paid.value is None else paid.steps), scores)
+
+
+class Scaled(_Combined):
+    symbol, rank = "*", 2
+
+    @property
+    def label(self) -> str:
+        return self._of[1].label
+
+    def combine(self, scores: list[Score]) -> Score:
+        return scaled(scores[0], self._of[0])
+
+    def differentiable(self, x: Any, problem: Any) -> Any:
+        return self._of[0] * self._of[1].differentiable(x, problem)
+
+
+class Named(_Combined):
+    """A reward whose term carries another name. Its details, and the terms of a sum, get the name as a prefix."""
+
+    rank = 3
+
+    @property
+    def label(self) -> str:
+        return self._of[1]
+
+    def __str__(self) -> str:
+        return f"{self._bracket(self._of[0])}.named({self._of[1]!r})"
+
+    __repr__ = __str__
+
+    def combine(self, scores: list[Score]) -> Score:
+        (inner, name), parts = self._of, scores[0].parts
+        whole = next(iter(parts)) if len(parts) == 1 else inner.label
+        renamed = ((name if k == whole else f"{name}.{k.removeprefix(f'{whole}.')}", t) for k, t in parts.items())
+        return replace(scores[0], parts=merged_parts([Score(None, parts={k: t}) for k, t in renamed]))
+
+    def differentiable(self, x: Any, problem: Any) -> Any:
+        return self._of[0].differentiable(x, problem)
+
+
+def _lift(function: Callable, settings: dict, over: str, groups: list[Group], run: Any) -> list[list[Any]]:
+    """Apply a function written for one trajectory, one group, or all groups."""
+    positional = [p for p in inspect.signature(function).parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
+    rest = (run,) if len(positional) > 1 else ()
+    if over == "groups":
+        return function(groups, *rest, **settings)
+    if over == "group":
+        return [list(function(group, *rest, **settings)) for group in groups]
+    return [[function(t, *rest, **settings) for t in group] for group in groups]
+
+
+def _as_score(x: Any, name: str, stepwise: bool) -> Score:
+    if isinstance(x, Score):
+        return x if x.parts else replace(x, parts={name: Term(x.value if x.ends else None, x.steps)})
+    if stepwise:
+        steps = tuple((int(t), float(r)) for t, r in x)
+        return Score(0.0, steps, {name: Term(None, steps)})
+    value = None if x is None else float(x)
+    return Score(value, (), {name: Term(value)})
+
+
+reward = decorator(Reward)
+"""Make a reward of a function.
+
+over="trajectory" (default): f(trajectory[, run], *, ...) -> float | None | Score
+over="group": f(group[, run], *, ...) -> one of these per trajectory;  over="groups": f(groups[, run], *, ...) -> a list of lists
+steps=True: each is a list of (token position, reward) instead of one number
+differentiable=g: g(x, problem, *, ...) -> the same reward of decisions x (n, *shape) as a tensor (n,), with gradient
+"""

@@ -1,0 +1,173 @@
+"""What a run leaves behind while it trains.
+
+config.json                  recipe, formula, settings, versions
+metrics.jsonl                one flushed line per step
+rollouts/step-000010.parquet what was drawn, token by token, with rewards and credit
+best/, model/                ordinary Hugging Face checkpoints: the best by held-out measure, and the last
+summary.json, report.html
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from torch import Tensor
+
+from rewardlab.core import Batch, Group, Run, Score, Scores, Trajectory
+from rewardlab.errors import RewardlabError
+from .metrics import read_metrics
+from rewardlab.util.files import new_file, new_folder, sweep, write_json, write_text
+
+ROLLOUT = pa.schema(
+    {
+        **dict.fromkeys(("step", "group", "row"), pa.int64()),
+        **dict.fromkeys(("question", "answer", "reply", "stop"), pa.string()),
+        **dict.fromkeys(("reward", "truth"), pa.float64()),
+        # JSON: {term: value}, {term: share in the sum}, {term: [[token position, reward], ...]}
+        **dict.fromkeys(("terms", "weights", "step_rewards"), pa.string()),
+        **dict.fromkeys(("why", "extracted"), pa.string()),
+        "path": pa.list_(pa.int32()),
+        "turns": pa.list_(pa.struct({"author": pa.string(), "tokens": pa.int32(), "reward": pa.float64()})),
+        "tokens": pa.list_(pa.string()),
+        "mask": pa.list_(pa.bool_()),
+        # a number for each token; null where nothing was drawn
+        **dict.fromkeys(("credit", "logprob", "new_logprob", "entropy"), pa.list_(pa.float32())),
+    }
+)
+"""A row of rollouts/*.parquet. new_logprob and entropy are of the policy that the step's update left."""
+
+Line = Callable[[int, dict[str, float | None]], None]
+"""Is told each line of metrics, also those that a resumed run finds written."""
+
+
+class Recorder:
+    """Writes into one run folder."""
+
+    def __init__(self, folder: Path, track: Line | None = None):
+        self.folder, self.track = folder, track
+        self.best: float | None = None
+        folder.mkdir(parents=True, exist_ok=True)
+
+    @property
+    def metrics_file(self) -> Path:
+        return self.folder / "metrics.jsonl"
+
+    def rewind(self, step: int) -> list[dict[str, Any]]:
+        """Forget lines and rollouts after `step`: they are about to be made again. Returns the lines kept."""
+        for folder in (self.folder, self.folder / "checkpoints", self.folder / "rollouts"):
+            sweep(folder)
+        kept = [line for line in read_metrics(self.folder) if line["step"] <= step]
+        with disk_errors(self.metrics_file):
+            write_text(self.metrics_file, "".join(json.dumps(line) + "\n" for line in kept))
+        for file in (self.folder / "rollouts").glob("step-*.parquet"):
+            if int(file.stem.split("-")[1]) > step:
+                file.unlink()
+        for line in kept:
+            self._tell(line)
+        return kept
+
+    def line(self, step: int, metrics: dict[str, float]) -> None:
+        clean = {k: v if math.isfinite(v) else None for k, v in metrics.items()}
+        with disk_errors(self.metrics_file), open(self.metrics_file, "a", encoding="utf-8") as f:
+            f.write(json.dumps({"step": step, **clean}) + "\n")
+            f.flush()
+        self._tell({"step": step, **clean})
+
+    def _tell(self, line: dict[str, Any]) -> None:
+        if self.track:
+            self.track(line["step"], {k: v for k, v in line.items() if k != "step"})
+
+    def rollouts(
+        self, run: Run, groups: list[Group], scores: Scores, batch: Batch, truth: list[list[float | None]],
+        after: Mapping[str, Tensor] | None = None,
+    ) -> None:  # fmt: skip
+        """One parquet row per trajectory.  after: what `after_update` says of the batch."""
+        path = self.folder / "rollouts" / f"step-{run.step:06d}.parquet"
+        rows = list(_rows(run, groups, scores, batch, truth, after or {}))
+        with disk_errors(path):
+            path.parent.mkdir(exist_ok=True)
+            with new_file(path) as new:
+                pq.write_table(pa.Table.from_pylist(rows, ROLLOUT), new, compression="zstd")
+
+    def keep_best(self, value: float, model: Any) -> None:
+        """Save the model if no evaluation was better."""
+        if self.best is None or value > self.best:
+            self.best = value
+            self.model(model, "best")
+
+    def model(self, model: Any, name: str) -> None:
+        with disk_errors(self.folder / name), new_folder(self.folder / name) as new:
+            model.save(new)
+
+    def summary(self, data: dict[str, Any]) -> None:
+        with disk_errors(self.folder):
+            write_json(self.folder / "summary.json", data)
+
+
+def _rows(
+    run: Run, groups: list[Group], scores: Scores, batch: Batch, truth: list[list[float | None]], after: Mapping[str, Tensor]
+) -> Iterator[dict[str, Any]]:
+    names = {"logprobs": "new_logprob", "entropy": "entropy"}
+    seen = {names[k]: table.float().cpu().numpy() for k, table in after.items()}
+    credit = batch.credit.float().cpu().numpy() if batch.credit is not None else None
+    i = 0
+    for g, group in enumerate(groups):
+        for k, t in enumerate(group):
+            n = len(t)
+            yield {
+                "step": run.step, "group": g, "row": k, "truth": truth[g][k] if truth else None,
+                **_drawn(run, t), **_earned(scores[g][k] if scores else None),
+                "credit": credit[i, :n].tolist() if credit is not None else [0.0] * n,
+                **{name: _numbers(table[i, :n]) for name, table in seen.items()},
+            }  # fmt: skip
+            i += 1
+
+
+def _drawn(run: Run, t: Trajectory) -> dict[str, Any]:
+    turns = [{"author": turn.author, "tokens": len(turn.ids), "reward": turn.reward} for turn in t.turns]
+    return {
+        "question": t.problem.question, "answer": str(t.problem.answer), "reply": t.reply, "stop": t.stop or "open",
+        "path": list(t.path), "turns": turns, "tokens": run.policy.pieces(t.ids), "mask": t.mask.tolist(),
+        "logprob": _numbers(t.column("logprobs")),
+    }  # fmt: skip
+
+
+def _earned(score: Score | None) -> dict[str, Any]:
+    if score is None:
+        return {"terms": "{}", "weights": "{}", "step_rewards": "{}", "why": "", "extracted": ""}
+    return {
+        "reward": score.total,
+        "terms": json.dumps({name: term.value for name, term in score.parts.items()}),
+        "weights": json.dumps({name: term.weight for name, term in score.parts.items()}),
+        "step_rewards": json.dumps({name: term.steps for name, term in score.parts.items() if term.steps}),
+        "why": score.why,
+        "extracted": score.extracted,
+    }
+
+
+def _numbers(column: np.ndarray) -> list[float | None]:
+    return [None if math.isnan(x) else x for x in column.tolist()]
+
+
+@contextmanager
+def disk_errors(path: Path) -> Iterator[None]:
+    """Say plainly that the disk is full."""
+    try:
+        yield
+    except Exception as e:
+        # safetensors and tokenizers raise errors of their own, which only tell the number in their text
+        full = (errno.ENOSPC, errno.EDQUOT)
+        if getattr(e, "errno", None) not in full and not any(f"(os error {number})" in str(e) for number in full):
+            raise
+        raise RewardlabError(
+            f"the disk is full: cannot write {path}; the last checkpoint is whole. Free some space, then resume the run"
+        ) from e

@@ -1,0 +1,278 @@
+"""Trackers: a run's configuration and every line of metrics.jsonl, sent to where runs are compared.
+
+    rewardlab train grpo --task arithmetic --track tensorboard,wandb
+
+Each sends from a thread of its own, so that a slow network never holds a step up. What cannot be sent waits, with one warning, and
+goes with a later line. track.json in the run folder holds each tracker's run and the last step sent: a resumed run goes on in it,
+and catches up on what was not sent. Only an interruption between sending and noting it can send a line twice.
+
+Where runs go is the trackers' own business: WANDB_MODE, WANDB_PROJECT, MLFLOW_TRACKING_URI, MLFLOW_EXPERIMENT_NAME, TRACKIO_DIR ...
+TensorBoard writes into the run folder.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import json
+import os
+import queue
+import re
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from rewardlab.errors import RewardlabError, unknown
+from rewardlab.util.files import write_json
+from rewardlab.util.progress import console
+from .record import Line
+
+PROJECT = "rewardlab"
+PATIENCE = 60.0
+"""Seconds that a finished run waits for what is still to be sent."""
+
+Metrics = dict[str, float]
+
+
+class Tracker(Protocol):
+    """Made with (run folder, configuration, the run to go on with or None); raises where the run cannot be opened."""
+
+    run: str
+
+    def send(self, step: int, metrics: Metrics) -> None: ...
+
+    def close(self, error: bool) -> None: ...
+
+
+class TensorBoard:
+    """Event files in the folder `tensorboard` of the run."""
+
+    def __init__(self, folder: Path, config: dict[str, Any], run: str | None):
+        from torch.utils.tensorboard import SummaryWriter
+
+        self.run = "tensorboard"
+        self.writer = SummaryWriter(str(folder / self.run))
+        if run is None:
+            self.writer.add_text("config", f"```json\n{json.dumps(config, indent=2)}\n```", 0)
+
+    def send(self, step: int, metrics: Metrics) -> None:
+        for name, value in metrics.items():
+            self.writer.add_scalar(name, value, step)
+        self.writer.flush()
+
+    def close(self, error: bool) -> None:
+        self.writer.close()
+
+
+class Wandb:
+    def __init__(self, folder: Path, config: dict[str, Any], run: str | None):
+        import wandb
+
+        self.run = run or uuid.uuid4().hex[:8]
+        self.opened = wandb.init(
+            project=os.environ.get("WANDB_PROJECT", PROJECT), name=folder.name, dir=str(folder), id=self.run, resume="allow",
+            config=config, reinit="create_new", settings=wandb.Settings(silent=True, console="off"),
+        )  # fmt: skip
+
+    def send(self, step: int, metrics: Metrics) -> None:
+        self.opened.log(metrics, step=step)
+
+    def close(self, error: bool) -> None:
+        self.opened.finish(exit_code=int(error))
+
+
+class Mlflow:
+    def __init__(self, folder: Path, config: dict[str, Any], run: str | None):
+        from mlflow import MlflowClient
+        from mlflow.entities import Metric, Param
+
+        # a server that does not answer is asked again by us
+        os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "2")
+        self.client, self.metric = MlflowClient(), Metric
+        if run is not None:
+            self.client.update_run(run, status="RUNNING")
+            self.run = run
+            return
+        experiment = os.environ.get("MLFLOW_EXPERIMENT_NAME", PROJECT)
+        found = self.client.get_experiment_by_name(experiment)
+        number = found.experiment_id if found else self.client.create_experiment(experiment)
+        self.run = self.client.create_run(number, run_name=folder.name).info.run_id
+        params = [Param(name, value[:6000]) for name, value in _flat(config)]
+        for i in range(0, len(params), 100):
+            self.client.log_batch(self.run, params=params[i : i + 100])
+
+    def send(self, step: int, metrics: Metrics) -> None:
+        now = int(1000 * time.time())
+        named = [self.metric(_mlflow_name(name), value, now, step) for name, value in metrics.items()]
+        self.client.log_batch(self.run, metrics=named)
+
+    def close(self, error: bool) -> None:
+        self.client.set_terminated(self.run, "FAILED" if error else "FINISHED")
+
+
+class Trackio:
+    def __init__(self, folder: Path, config: dict[str, Any], run: str | None):
+        import trackio
+
+        # a run's name is all there is to find it by
+        self.run = run or f"{folder.name}-{uuid.uuid4().hex[:8]}"
+        alone = {"embed": False, "auto_log_gpu": False, "auto_log_cpu": False}
+        self.opened = trackio.init(PROJECT, self.run, config=config, resume="allow", **alone)
+
+    def send(self, step: int, metrics: Metrics) -> None:
+        self.opened.log(metrics, step=step)
+
+    def close(self, error: bool) -> None:
+        self.opened.finish()
+
+
+TRACKERS: dict[str, type] = {"tensorboard": TensorBoard, "wandb": Wandb, "mlflow": Mlflow, "trackio": Trackio}
+"""By name, which is also the name of the package; `rewardlab[track]` holds tensorboard, each other an extra of its own name."""
+
+
+def trackers(names: str | Iterable[str]) -> list[str]:
+    """Names of trackers, once each, also from "a,b". Raises RewardlabError for one that is unknown or not installed."""
+    written = [names] if isinstance(names, str) else list(names)
+    found = list(dict.fromkeys(name.strip() for words in written for name in words.split(",") if name.strip()))
+    for name in found:
+        if name not in TRACKERS:
+            raise unknown("tracker", name, TRACKERS)
+        if importlib.util.find_spec(name) is None:
+            extra = "track" if name == "tensorboard" else name
+            raise RewardlabError(f"the tracker {name} is not installed: pip install 'rewardlab[{extra}]'")
+    return found
+
+
+@contextlib.contextmanager
+def tracking(names: Sequence[str], folder: Path, config: dict[str, Any], resumed: bool) -> Iterator[Line]:
+    """A function that sends a line of metrics to all trackers.
+
+    One that cannot be opened ends a run that has not begun; a resumed run goes on without it.
+    """
+    book = _Book(folder / "track.json")
+    senders: list[_Sender] = []
+
+    def line(step: int, metrics: dict[str, float | None]) -> None:
+        for sender in senders:
+            sender.put(step, {k: v for k, v in metrics.items() if v is not None})
+
+    error = True
+    try:
+        for name in names:
+            senders += filter(None, [_open(name, folder, config, book, resumed)])
+        yield line
+        error = False
+    finally:
+        for sender in senders:
+            sender.close(error)
+
+
+def _open(name: str, folder: Path, config: dict[str, Any], book: _Book, resumed: bool) -> _Sender | None:
+    known = book.known.get(name, {})
+    try:
+        tracker = TRACKERS[name](folder, config, known.get("run"))
+    except Exception as e:
+        if not resumed:
+            mend = f"nothing was trained yet; mend that, then rewardlab train --resume {folder}"
+            raise RewardlabError(f"the tracker {name} cannot be opened: {_first_line(e)} ({mend})") from e
+        _warn(f"the tracker {name} cannot be opened, and the run goes on without it: {_first_line(e)}")
+        return None
+    sent = known.get("sent", -1)
+    book.note(name, tracker.run, sent)
+    return _Sender(name, tracker, sent, lambda step: book.note(name, tracker.run, step))
+
+
+class _Book:
+    """track.json: by tracker, its run and the last step that it was sent."""
+
+    def __init__(self, path: Path):
+        self.path, self.lock = path, threading.Lock()
+        try:
+            self.known: dict[str, dict[str, Any]] = json.loads(path.read_text())
+        except (OSError, ValueError):
+            self.known = {}
+
+    def note(self, name: str, run: str, sent: int) -> None:
+        with self.lock:
+            self.known[name] = {"run": run, "sent": sent}
+            write_json(self.path, self.known)
+
+
+class _Sender:
+    """One tracker's thread. Lines that could not be sent are tried again with the 1st, 2nd, 4th, 8th ... line after them."""
+
+    def __init__(self, name: str, tracker: Tracker, sent: int, note: Callable[[int], None]):
+        self.name, self.tracker, self.last, self.note = name, tracker, sent, note
+        self.waiting: list[tuple[int, Metrics]] = []
+        self.pause = self.rest = 0
+        self.warned = False
+        self.lines: queue.SimpleQueue[tuple[int, Metrics] | bool] = queue.SimpleQueue()
+        # a daemon, since a tracker that hangs must not keep a finished run from ending
+        self.thread = threading.Thread(target=self._run, name=f"tracker {name}", daemon=True)
+        self.thread.start()
+
+    def put(self, step: int, metrics: Metrics) -> None:
+        """Send a line, unless it was sent before the run was resumed."""
+        if step > self.last:
+            self.last = step
+            self.lines.put((step, metrics))
+
+    def close(self, error: bool) -> None:
+        self.lines.put(error)
+        self.thread.join(PATIENCE)
+        if self.thread.is_alive():
+            self._failed(f"still sending after {PATIENCE:g} seconds")
+
+    def _run(self) -> None:
+        while not isinstance(line := self.lines.get(), bool):
+            self.waiting.append(line)
+            self.rest -= 1
+            if self.rest < 0:
+                self._attempt(self._send)
+        self._attempt(self._send)
+        self._attempt(lambda: self.tracker.close(line))
+
+    def _send(self) -> None:
+        while self.waiting:
+            step, metrics = self.waiting[0]
+            self.tracker.send(step, metrics)
+            self.note(step)
+            del self.waiting[0]
+
+    def _attempt(self, work: Callable[[], None]) -> None:
+        try:
+            work()
+            self.pause = 0
+        except Exception as e:
+            self.pause = 2 * self.pause or 1
+            self.rest = self.pause - 1
+            self._failed(_first_line(e))
+
+    def _failed(self, why: str) -> None:
+        if not self.warned:
+            _warn(f"the tracker {self.name} failed, and the run goes on; what is missing is in metrics.jsonl: {why}")
+        self.warned = True
+
+
+def _warn(text: str) -> None:
+    console.print(f"warning: {text}", style="yellow", highlight=False, markup=False)
+
+
+def _first_line(e: Exception) -> str:
+    return f"{type(e).__name__}: {str(e).strip()}".splitlines()[0][:300]
+
+
+def _flat(config: dict[str, Any], above: str = "") -> Iterator[tuple[str, str]]:
+    """Settings by dotted name, as text."""
+    for name, value in config.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{above}{name}.")
+        else:
+            yield f"{above}{name}", value if isinstance(value, str) else json.dumps(value)
+
+
+def _mlflow_name(name: str) -> str:
+    return re.sub(r"[^\w\-. :/]", "_", name)

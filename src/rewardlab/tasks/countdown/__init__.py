@@ -1,0 +1,1 @@
+"""Numbers to be joined into an expression with a given value."""

@@ -1,0 +1,104 @@
+"""Countdown: "Use 3, 5, 7 to make 9.", each number once. Many answers may be right, so the verifier evaluates them.
+
+Solvable by construction. The gold solution works step by step and then writes the whole expression:
+
+    7-3=4
+    4+5=9
+    Answer: 7-3+5
+"""
+
+from __future__ import annotations
+
+import operator
+import random
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+from rewardlab.core import Problem, Task, ask
+from rewardlab.errors import RewardlabError
+from rewardlab.tasks.sources import Generated, test_set
+
+VALUES = range(100)
+LARGEST = 20
+APPLY: dict[str, Callable[[int, int], int]] = {"+": operator.add, "-": operator.sub, "*": operator.mul}
+
+
+class Chain(NamedTuple):
+    """Numbers combined from left to right."""
+
+    steps: list[str]
+    expression: str
+    value: int
+
+    @property
+    def text(self) -> str:
+        return "\n".join([*self.steps, f"Answer: {self.expression}"])
+
+
+def countdown(*, numbers: int = 3, signs: str = "+-", test_size: int = 1000, error: float = 0.2) -> Task:
+    """Reach a target in 0..99 from `numbers` numbers in 1..20 with the operations in `signs` (of + - *).
+
+    error: how often the teacher of `demonstrate` writes an attempt that misses the target.  test_size: at most so many
+    test problems, fewer where the numbers and signs do not give so many.
+    """
+    if not 2 <= numbers <= 6:
+        raise RewardlabError(f"countdown: numbers must be between 2 and 6, not {numbers}")
+    if not 0 <= error <= 1:
+        raise RewardlabError(f"countdown: error is a probability between 0 and 1, not {error}")
+    if not signs or not set(signs) <= set(APPLY):
+        raise RewardlabError(f"countdown: signs are one or more of {' '.join(APPLY)}, not {signs!r}")
+    signs = "".join(sign for sign in APPLY if sign in signs)
+    draw, key = partial(_draw, count=numbers, signs=signs), ("countdown", numbers, signs)
+    return Task(
+        name="countdown",
+        train=Generated(draw, key),
+        test=test_set(draw, key, test_size),
+        verifier="countdown_equation",
+        max_new=max(64, 20 * numbers),
+        about=f"make a target in 0..99 from {numbers} numbers, each used once",
+        demonstrate=partial(_demonstrate, error=error, signs=signs),
+        pass_rate=0.30 if (numbers, signs) == (3, "+-") else None,
+        columns=("prompt", "answer", "numbers", "target", "steps", "solution"),
+    )
+
+
+def _draw(rng: random.Random, *, count: int, signs: str) -> Problem:
+    numbers = sorted(rng.randint(1, LARGEST) for _ in range(count))
+    while (chain := _combine(numbers, rng, signs)) is None:
+        numbers = sorted(rng.randint(1, LARGEST) for _ in range(count))
+    return ask(
+        f"Use {', '.join(map(str, numbers))} to make {chain.value}.",
+        chain.expression,
+        numbers=numbers,
+        target=chain.value,
+        steps=chain.steps,
+        solution=chain.text,
+    )
+
+
+def _combine(numbers: list[int], rng: random.Random, signs: str) -> Chain | None:
+    """The numbers in a random order, joined by random operations, every value within 0..99; None where none fits."""
+    first, *rest = rng.sample(numbers, len(numbers))
+    value, expression, steps, loose = first, str(first), [], False
+    for number in rest:
+        fitting = [sign for sign in signs if APPLY[sign](value, number) in VALUES]
+        if not fitting:
+            return None
+        sign = rng.choice(fitting)
+        result = APPLY[sign](value, number)
+        steps.append(f"{value}{sign}{number}={result}")
+        expression = f"({expression}){sign}{number}" if loose and sign == "*" else f"{expression}{sign}{number}"
+        value, loose = result, sign != "*"
+    return Chain(steps, expression, value)
+
+
+def _demonstrate(problem: Problem, rng: random.Random, *, error: float, signs: str) -> str:
+    """The gold solution, or an honest attempt that ends at another number."""
+    if rng.random() >= error:
+        return problem.meta["solution"]
+    for _ in range(100):
+        chain = _combine(problem.meta["numbers"], rng, signs)
+        if chain is not None and chain.value != problem.meta["target"]:
+            return chain.text
+    return problem.meta["solution"]

@@ -1,0 +1,1 @@
+"""Questions about facts, answered by looking things up."""

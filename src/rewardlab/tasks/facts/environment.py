@@ -1,0 +1,32 @@
+"""A search engine over the documents of a problem, as a tool that a policy asks in lines "Search: ..."."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rewardlab.core import Message, Problem, Turn, environment
+from rewardlab.errors import RewardlabError
+from rewardlab.text.bm25 import index_of
+
+State = dict[str, Any]
+
+ASK, NOTHING = "Search:", "Nothing found."
+
+
+def _start(problem: Problem, seed: int, *, results: int, field: str) -> tuple[Message | None, State]:
+    if field not in problem.meta:
+        raise RewardlabError(f"search finds no documents: problem {problem.question[:60]!r} has no {field!r} in its meta")
+    return None, {"documents": list(problem.meta[field])}
+
+
+@environment(start=_start)
+def search(state: State, turn: Turn, *, results: int = 1, field: str = "facts") -> tuple[Message | None, State]:
+    """Answers the first line "Search: ..." of a reply with the best `results` documents of meta[`field`], by BM25.
+
+    A reply without such a line is taken as final.
+    """
+    query = next((line.removeprefix(ASK) for line in turn.text.splitlines() if line.startswith(ASK)), None)
+    if query is None:
+        return None, state
+    found = index_of(tuple(state["documents"])).best(query, results)
+    return Message("user", " ".join(found) or NOTHING), state

@@ -1,0 +1,1 @@
+"""Points in the plane, made by a denoiser."""

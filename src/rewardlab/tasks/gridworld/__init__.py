@@ -1,0 +1,1 @@
+"""A grid with a goal and a trap."""

@@ -1,0 +1,1 @@
+"""Programs to be rewritten so that they need fewer operations."""

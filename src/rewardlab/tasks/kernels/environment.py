@@ -1,0 +1,26 @@
+"""A machine that runs rewritten programs, says what is wrong with them or what they cost, and lets the policy try again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rewardlab.core import Message, Problem, Turn, environment
+from rewardlab.errors import RewardlabError
+
+from .judge import judge
+
+State = dict[str, Any]
+
+
+def _start(problem: Problem, seed: int) -> tuple[Message | None, State]:
+    wanted = ("library", "inputs", "outputs", "cost")
+    if not all(name in problem.meta for name in wanted):
+        raise RewardlabError(f"kernels needs {', '.join(wanted)} in the meta of problem {problem.question[:60]!r}; use that task")
+    return None, {name: problem.meta[name] for name in wanted}
+
+
+@environment(start=_start)
+def kernels(state: State, turn: Turn) -> tuple[Message | None, State]:
+    """Answers every program with its verdict. A text that is no program ends the episode."""
+    judged = judge(turn.text, state)
+    return (Message("user", str(judged)) if judged.read else None), state

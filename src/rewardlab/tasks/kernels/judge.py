@@ -1,0 +1,51 @@
+"""How right, how fast and how much its own a rewritten program is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from rewardlab.tasks.programs import ProgramError, parse, run
+
+
+class Judged(NamedTuple):
+    """right: gives what the reference gives on every input.  operations, cost: of the program and of the reference, on all inputs.
+
+    own: share of the operations that run outside the library.  read: whether it is a program at all.
+    """
+
+    right: bool
+    operations: int
+    cost: int
+    own: float
+    read: bool = True
+    why: str = ""
+
+    @property
+    def speedup(self) -> float:
+        """How many times fewer operations than the reference; 0 if it is not right."""
+        return self.cost / self.operations if self.right else 0.0
+
+    def __str__(self) -> str:
+        if not self.right:
+            return f"Wrong: {self.why}."
+        return f"Right: {self.operations} of {self.cost} operations, {round(100 * self.own)}% own."
+
+
+def judge(text: str, given: Mapping[str, Any]) -> Judged:
+    """A rewritten program against the reference of a problem's meta: library, inputs, outputs, cost."""
+    try:
+        library = {name: parse(body) for name, body in given["library"].items()}
+        program = parse(text.strip(), library)
+    except ProgramError as e:
+        return Judged(False, 0, given["cost"], 0.0, False, str(e))
+    operations = in_library = 0
+    for value, expected in zip(given["inputs"], given["outputs"], strict=True):
+        try:
+            ran = run(program, value, library=library)
+        except ProgramError as e:
+            return Judged(False, 0, given["cost"], 0.0, why=str(e))
+        if ran.value != expected:
+            return Judged(False, 0, given["cost"], 0.0, why=f"gives {ran.value}, not {expected}"[:60])
+        operations, in_library = operations + ran.operations, in_library + ran.in_library
+    return Judged(True, operations, given["cost"], 1 - in_library / max(1, operations))

@@ -1,0 +1,108 @@
+"""Programs to be rewritten so that they do the same with fewer operations, and do not lean on the slow library.
+
+    f: + 3; + 4
+    g: sort; last           f; g            right, but lazy: all the work is the library's
+    Write f; g faster.      + 7; g          the small part is faster, the large one still the library's
+                            + 7; max        what is wanted
+
+What a program must give on hidden inputs, and what the library needs for it, is in meta (library, inputs, outputs, cost).
+"""
+
+from __future__ import annotations
+
+import random
+from functools import partial
+
+from rewardlab.core import Problem, Task, ask
+from rewardlab.errors import RewardlabError
+from rewardlab.tasks.programs import parse, run
+from rewardlab.tasks.sources import Generated, test_set
+
+from .judge import judge
+
+SAME = (
+    ("reverse; sort", "sort"), ("sort; sort", "sort"), ("abs; abs", "abs"), ("reverse; keep even", "keep even; reverse"),
+    ("sort; keep odd", "keep odd; sort"), ("sort; unique", "unique; sort"),
+)  # fmt: skip
+"""Lists of lists that are the same; the second of each needs no more operations."""
+FOLDED = (
+    ("sort; last", "max"), ("sort; head", "min"), ("sort; sum", "sum"), ("sort; len", "len"), ("reverse; head", "last"),
+    ("reverse; last", "head"), ("reverse; sum", "sum"), ("reverse; max", "max"), ("reverse; min", "min"), ("sort; max", "max"),
+)  # fmt: skip
+"""Numbers of lists that are the same; the second of each needs fewer operations."""
+SIGNS = "+-*"
+WORTH = 2.0
+
+
+def kernels(*, inputs: int = 4, length: int = 8, test_size: int = 200, error: float = 0.5) -> Task:
+    """Rewrite f; g, judged on `inputs` hidden lists of `length` numbers.
+
+    error: how often the teacher of `demonstrate` leaves a part to the library, or gets one wrong.
+    """
+    if not 1 <= inputs <= 20 or not 4 <= length <= 50:
+        raise RewardlabError(f"kernels: inputs must be between 1 and 20 and length between 4 and 50, not {inputs} and {length}")
+    if not 0 <= error <= 1:
+        raise RewardlabError(f"kernels: error is a probability between 0 and 1, not {error}")
+    draw, key = partial(_draw, inputs=inputs, length=length), ("kernels", inputs, length)
+    return Task(
+        name="kernels",
+        train=Generated(draw, key),
+        test=test_set(draw, key, test_size),
+        verifier="fast_program",
+        max_new=24,
+        about="rewrite a program to do the same with fewer operations",
+        demonstrate=partial(_demonstrate, error=error),
+        columns=("prompt", "answer", "library", "inputs", "outputs", "cost", "parts", "solution"),
+    )
+
+
+def _draw(rng: random.Random, *, inputs: int, length: int) -> Problem:
+    """A problem whose best rewriting is at least WORTH times as fast."""
+    while judge((problem := _any(rng, inputs, length)).answer, problem.meta).speedup < WORTH:
+        pass
+    return problem
+
+
+def _any(rng: random.Random, inputs: int, length: int) -> Problem:
+    first, second = _arithmetic(rng) if rng.random() < 0.8 else rng.choice(SAME), rng.choice(FOLDED)
+    library = {"f": first[0], "g": second[0]}
+    values = [[rng.randint(-20, 50) for _ in range(length)] for _ in range(inputs)]
+    known = {name: parse(body) for name, body in library.items()}
+    ran = [run(parse("f; g", known), value, library=known) for value in values]
+    answer = f"{first[1]}; {second[1]}"
+    question = f"f: {library['f']}\ng: {library['g']}\nWrite f; g faster."
+    return ask(
+        question, answer, library=library, inputs=values, outputs=[r.value for r in ran], cost=sum(r.operations for r in ran),
+        parts=[first[1], second[1]], solution=answer,
+    )  # fmt: skip
+
+
+def _arithmetic(rng: random.Random) -> tuple[str, str]:
+    """Two steps of arithmetic, and the one that does both."""
+    sign = rng.choice(SIGNS)
+    a, b = rng.randint(2, 12), rng.randint(2, 12)
+    return f"{sign} {a}; {sign} {b}", f"{sign} {a * b if sign == '*' else a + b}"
+
+
+def _demonstrate(problem: Problem, rng: random.Random, *, error: float) -> list[str]:
+    """Three attempts with what is answered to them, each as good as the last or better, unless a part is written wrongly."""
+    said: list[str] = []
+    parts = ["f", "g"]
+    for turn in range(3):
+        for i, (name, better) in enumerate(zip("fg", problem.meta["parts"], strict=True)):
+            if parts[i] != better and rng.random() >= error:
+                parts[i] = better
+            elif parts[i] not in (name, better):
+                parts[i] = name
+        wrong = rng.random() < error / 4
+        i = rng.randrange(2)
+        shown = [_slip(x, rng) if wrong and j == i else x for j, x in enumerate(parts)]
+        said.append("; ".join(shown))
+        if turn < 2:
+            said.append(str(judge(said[-1], problem.meta)))
+    return said
+
+
+def _slip(part: str, rng: random.Random) -> str:
+    """Another program that might be meant."""
+    return rng.choice([better for _, better in (*SAME, *FOLDED)] + [f"{rng.choice(SIGNS)} {rng.randint(2, 24)}"])

@@ -1,0 +1,1 @@
+"""A point mass to be steered."""

@@ -1,0 +1,88 @@
+"""Pointmass: push a point to a goal, learning from pairs of recorded segments of which one is preferred.
+
+The data are episodes of drivers of every skill, cut into segments; of two, the one that earned more is `chosen`. Episodes of your
+own are read from a folder (`kit.episodes`). The world itself is `envs.pointmass`; its dynamics are written here once more, for many
+episodes at a time, and a test holds the two together.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+
+from rewardlab.core import Problem, Task, ask, seed_of
+from rewardlab.errors import RewardlabError
+from rewardlab.tasks.episodes import Episode, load_episodes
+
+SHAPE: dict[str, Any] = {"observation": 6, "action": 2, "discrete": False}
+LENGTH = 48
+
+
+def pointmass(*, pairs: int = 500, segment: int = 16, episodes: int = 200, data: str | None = None, test_size: int = 200) -> Task:
+    """pairs: to learn from.  segment: steps of each.  episodes: recorded, from which the segments are cut, unless the folder `data`
+    holds them; their observations are this world's.
+    """
+    if min(pairs, segment, test_size) < 1 or episodes < 2:
+        raise RewardlabError("pointmass: pairs, segment and test_size must be at least 1, and episodes 2")
+    recorded = load_episodes(data) if data else drive(episodes, seed_of("pointmass", "train"))
+    held_out = drive(max(2, test_size), seed_of("pointmass", "test"))
+    return Task(
+        name="pointmass",
+        train=_problems(recorded, pairs, segment, "train"),
+        test=_problems(held_out, test_size, segment, "test"),
+        verifier="earned",
+        max_new=1,
+        about="push a point to its goal, learning from preferences between recorded segments",
+        model="actor",
+        columns=("prompt", "start", "goal", "chosen", "rejected", "shape"),
+    )
+
+
+def drive(n: int, seed: int, length: int = LENGTH) -> list[Episode]:
+    """Episodes of n drivers: each heads for the goal by its skill, for a place of its own by the rest, with noise."""
+    rng = np.random.default_rng(seed)
+    x, goal, elsewhere = rng.uniform(-1, 1, (3, n, 2))
+    skill, v = rng.uniform(0, 1, (n, 1)), np.zeros((n, 2))
+    seen, forces, paid = [_observe(x, v, goal)], [], []
+    for _ in range(length):
+        wish = skill * _head_for(goal, x, v) + (1 - skill) * _head_for(elsewhere, x, v)
+        force = np.clip(wish + 0.3 * rng.standard_normal((n, 2)), -1, 1).astype(np.float32)
+        v = 0.8 * v + 0.2 * force
+        x = np.clip(x + 0.25 * v, -1, 1)
+        seen.append(_observe(x, v, goal))
+        forces.append(force)
+        paid.append(-np.linalg.norm(goal - x, axis=-1).astype(np.float32))
+    ends = np.arange(length) == length - 1
+    columns = (np.stack(c, 1) for c in (seen, forces, paid))
+    return [Episode(o, a, r, np.zeros(length, bool), ends) for o, a, r in zip(*columns, strict=True)]
+
+
+def _observe(x: np.ndarray, v: np.ndarray, goal: np.ndarray) -> np.ndarray:
+    return np.concatenate((x, v, goal - x), -1).astype(np.float32)
+
+
+def _head_for(place: np.ndarray, x: np.ndarray, v: np.ndarray) -> np.ndarray:
+    return np.clip(3 * (place - x) - 2 * v, -1, 1)
+
+
+def _problems(recorded: list[Episode], n: int, segment: int, name: str) -> list[Problem]:
+    """n worlds, each with a pair of segments from two different episodes."""
+    long = [e for e in recorded if len(e) >= segment]
+    if len(long) < 2:
+        raise RewardlabError(f"pointmass: {len(long)} episodes have the {segment} steps of a segment; two are needed")
+    rng = random.Random(seed_of("pointmass", name, n, segment))
+    return [_problem(rng, long, segment, i) for i in range(n)]
+
+
+def _problem(rng: random.Random, recorded: list[Episode], segment: int, number: int) -> Problem:
+    start, goal = ([round(rng.uniform(-1, 1), 3) for _ in range(2)] for _ in range(2))
+    pair = [e.cut(rng.randint(0, len(e) - segment), segment) for e in rng.sample(recorded, 2)]
+    chosen, rejected = sorted(pair, key=lambda e: -float(e.rewards.sum()))
+    question = f"Pair {number}. Push the point from {start} to {goal}."
+    return ask(question, start=start, goal=goal, chosen=_plain(chosen), rejected=_plain(rejected), shape=SHAPE)
+
+
+def _plain(segment: Episode) -> dict[str, np.ndarray]:
+    return {"observations": segment.observations, "actions": segment.actions, "rewards": segment.rewards}

@@ -1,0 +1,1 @@
+"""The generators of the package reasoning-gym, judged by their own scorers."""

@@ -1,0 +1,1 @@
+"""Pictures of shapes, and boxes around them."""

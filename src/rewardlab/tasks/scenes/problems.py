@@ -1,0 +1,115 @@
+"""Generated images of coloured shapes on a grid; a problem asks for the box of one, or for the boxes of all of a colour.
+
+A picture is CELLS x CELLS cells of PIXELS x PIXELS pixels. A box is [left, top, right, bottom] in cells, its end not included, so
+the whole picture is [0,0,6,6]. The careless teacher of `demonstrate` is often a cell off, sees shapes that are not there, and now
+and then forgets a tag.
+"""
+
+from __future__ import annotations
+
+import random
+from functools import partial
+
+import numpy as np
+
+from rewardlab.core import Message, Problem, Task
+from rewardlab.errors import RewardlabError
+from rewardlab.tasks.sources import Generated, test_set
+
+CELLS, PIXELS = 6, 6
+COLOURS = {"red": (220, 40, 40), "green": (40, 180, 60), "blue": (50, 80, 230)}
+SHAPES = ("square", "ring")
+
+Box = tuple[int, int, int, int]
+Thing = tuple[str, str, Box]
+
+
+def scenes(
+    *, refer: float = 0.5, slip: float = 0.1, extra: float = 0.3, forget: float = 0.1, most: int = 3, test_size: int = 300
+) -> Task:
+    """Referring expressions and detection.
+
+    refer: share of problems that ask for one shape; the others ask for all of a colour.  slip, extra, forget: chances that the
+    teacher puts an edge a cell off, adds a box that is not there (again and again), and leaves out the closing tag.
+    most: shapes in a picture.
+    """
+    for name, share in (("refer", refer), ("slip", slip), ("extra", extra), ("forget", forget)):
+        if not 0 <= share <= 1 or (name == "extra" and share == 1):
+            raise RewardlabError(f"scenes: {name} is a probability between 0 and 1, not {share}")
+    if not 2 <= most <= 5:
+        raise RewardlabError(f"scenes: most is a number of shapes from 2 to 5, not {most}")
+    draw, key = partial(_draw, refer=refer, most=most), ("scenes", refer, most)
+    return Task(
+        name="scenes",
+        train=Generated(draw, key),
+        test=test_set(draw, key, test_size),
+        verifier="box_overlap",
+        max_new=40,
+        about="boxes of coloured shapes in small pictures",
+        demonstrate=partial(_demonstrate, slip=slip, extra=extra, forget=forget),
+        model="vision",
+        columns=("prompt", "answer", "boxes", "kind"),
+    )
+
+
+def written(boxes: list[Box]) -> str:
+    """A reply with these boxes."""
+    return f"<answer>{''.join('[' + ','.join(map(str, b)) + ']' for b in boxes)}</answer>"
+
+
+def _draw(rng: random.Random, *, refer: float, most: int) -> Problem:
+    things = _things(rng, rng.randint(2, most))
+    colour, shape, _ = rng.choice(things)
+    alike = [box for c, s, box in things if (c, s) == (colour, shape)]
+    if rng.random() < refer and len(alike) == 1:
+        question, boxes = f"the {colour} {shape}", alike
+    else:
+        question, boxes = f"all {colour}", sorted((box for c, _, box in things if c == colour), key=lambda b: (b[1], b[0]))
+    kind = "refer" if question.startswith("the") else "detect"
+    asked = Message("user", question, images=(_picture(things),))
+    return Problem((asked,), written(boxes), {"boxes": [list(b) for b in boxes], "kind": kind})
+
+
+def _things(rng: random.Random, n: int) -> list[Thing]:
+    """Shapes of 2 x 2 cells up to 3 x 3 that share no cell; fewer than n where no place is found."""
+    free, things = np.ones((CELLS, CELLS), bool), []
+    for _ in range(n):
+        for _ in range(20):
+            wide, high = rng.randint(2, 3), rng.randint(2, 3)
+            x, y = rng.randint(0, CELLS - wide), rng.randint(0, CELLS - high)
+            if free[y : y + high, x : x + wide].all():
+                free[y : y + high, x : x + wide] = False
+                things.append((rng.choice(list(COLOURS)), rng.choice(SHAPES), (x, y, x + wide, y + high)))
+                break
+    return things
+
+
+def _picture(things: list[Thing]) -> np.ndarray:
+    """(height, width, 3) bytes: shapes with white outlines on black, a ring hollow."""
+    image = np.zeros((CELLS * PIXELS, CELLS * PIXELS, 3), np.uint8)
+    for colour, shape, box in things:
+        left, top, right, bottom = (PIXELS * edge for edge in box)
+        image[top:bottom, left:right] = 255
+        image[top + 1 : bottom - 1, left + 1 : right - 1] = COLOURS[colour]
+        if shape == "ring":
+            image[top + 3 : bottom - 3, left + 3 : right - 3] = 0
+    return image
+
+
+def _demonstrate(problem: Problem, rng: random.Random, *, slip: float, extra: float, forget: float) -> str:
+    boxes = [_slipped(box, rng, slip) for box in problem.meta["boxes"]]
+    while problem.meta["kind"] == "detect" and len(boxes) < 4 and rng.random() < extra:
+        boxes.append(_slipped(_things(rng, 1)[0][2], rng, 0.0))
+    reply = written(boxes)
+    return reply.removesuffix("</answer>") if rng.random() < forget else reply
+
+
+def _slipped(box: Box, rng: random.Random, slip: float) -> Box:
+    """Each edge is moved by a cell with the chance `slip`, where the box stays a box within the picture."""
+    edges = list(box)
+    for i in range(4):
+        moved = edges[i] + rng.choice((-1, 1))
+        ends = [*edges[:i], moved, *edges[i + 1 :]]
+        if rng.random() < slip and 0 <= moved <= CELLS and ends[0] < ends[2] and ends[1] < ends[3]:
+            edges = ends
+    return edges[0], edges[1], edges[2], edges[3]

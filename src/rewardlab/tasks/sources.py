@@ -1,0 +1,99 @@
+"""Sources of problems: by position, so that one number resumes the data; and splits that cannot overlap."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rewardlab.core import Problem, seed_of
+from rewardlab.errors import RewardlabError
+
+Draw = Callable[[random.Random], Problem]
+
+TEST_SHARE = 0.1
+DRAWS_PER_PROBLEM = 30
+
+
+def held_out(problem: Problem, share: float = TEST_SHARE) -> bool:
+    """Whether a problem belongs to the test set. Decided by the text of its prompt alone, so no draw can cross over."""
+    return int(problem.key[:13], 16) < share * 16**13
+
+
+@dataclass(frozen=True)
+class Generated:
+    """An endless source: position i is drawn with the seed (key, "train", i), again until it is not held out."""
+
+    draw: Draw
+    key: tuple[Any, ...]
+
+    def __getitem__(self, position: int) -> Problem:
+        rng = random.Random(seed_of(*self.key, "train", _natural(position)))
+        while held_out(problem := self.draw(rng)):
+            pass
+        return problem
+
+
+def test_set(draw: Draw, key: tuple[Any, ...], size: int) -> list[Problem]:
+    """The held-out problems that belong to `Generated(draw, key)`: distinct, always the same.
+
+    `size` of them, or fewer where the world is so small that further draws only repeat.
+    """
+    if size < 1:
+        raise RewardlabError(f"test_size must be at least 1, not {size}")
+    rng = random.Random(seed_of(*key, "test"))
+    found: dict[str, Problem] = {}
+    for _ in range(DRAWS_PER_PROBLEM * size):
+        if held_out(problem := draw(rng)):
+            found.setdefault(problem.key, problem)
+        if len(found) == size:
+            break
+    return list(found.values())
+
+
+@dataclass(frozen=True)
+class Shuffled:
+    """An endless source over a finite list: every epoch holds each problem once, in an order of its own."""
+
+    problems: Sequence[Problem]
+    seed: int = 0
+    _orders: dict[int, list[int]] = field(default_factory=dict, repr=False, compare=False)
+
+    def __len__(self) -> int:
+        """Problems in an epoch."""
+        return len(self.problems)
+
+    def __getitem__(self, position: int) -> Problem:
+        epoch, place = divmod(_natural(position), len(self.problems))
+        return self.problems[self._order(epoch)[place]]
+
+    def _order(self, epoch: int) -> list[int]:
+        if epoch not in self._orders:
+            order = list(range(len(self.problems)))
+            random.Random(seed_of("shuffle", self.seed, epoch)).shuffle(order)
+            self._orders.clear()
+            self._orders[epoch] = order
+        return self._orders[epoch]
+
+
+def data_file(*parts: str) -> Path:
+    """A file of the shared data: in $REWARDLAB_DATA, else in shared/data beside the current folder or the project."""
+    given = os.environ.get("REWARDLAB_DATA")
+    beside = (Path.cwd(), Path(__file__).resolve().parents[3])
+    roots = [Path(given)] if given else [root.parent / "shared" / "data" for root in beside]
+    for root in roots:
+        if (path := root.joinpath(*parts)).is_file():
+            return path
+    looked = ", ".join(str(root) for root in dict.fromkeys(roots))
+    raise RewardlabError(
+        f"the data file {'/'.join(parts)} is missing (looked in {looked}); set REWARDLAB_DATA to the folder that holds {parts[0]}/"
+    )
+
+
+def _natural(position: int) -> int:
+    if position < 0:
+        raise IndexError(f"a source has no position {position}: positions count from 0")
+    return position

@@ -1,0 +1,1 @@
+"""Tasks about small programs, which a policy makes up and solves itself."""

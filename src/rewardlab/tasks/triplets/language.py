@@ -1,0 +1,105 @@
+"""Tasks made of a program, its inputs and its outputs: any one of the three can be asked for, given the other two.
+
+    deduction    Program: keep > 3; sum       abduction    Program: keep > 3; sum      induction    [1, 4] -> 4
+                 Input: [1, 4]                             Output: 4                                [5, 6, 2] -> 11
+                 Output?                                   Input?                                   Program?
+
+A proposal of a task is text too, and becomes one by running its program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from rewardlab.core import Problem, ask
+from rewardlab.tasks.programs import ProgramError, Value, parse, read_value, run, show, show_value
+
+KINDS = ("deduction", "abduction", "induction")
+ASKED = {"deduction": "Output", "abduction": "Input", "induction": "Program"}
+INPUTS = 4
+"""Inputs of an induction task; the outputs of the first half are shown, the rest decide."""
+
+
+class Triplet(NamedTuple):
+    """A program, inputs, and what it makes of them, as text."""
+
+    program: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+
+
+def triplet(program: str, inputs: Sequence[str]) -> Triplet:
+    """Run a program. Raises ProgramError where it has no value. The language is deterministic, so once is enough."""
+    parsed, values = parse(program), [read_value(text) for text in inputs]
+    outputs = tuple(show_value(run(parsed, value).value) for value in values)
+    return Triplet(show(parsed), tuple(show_value(value) for value in values), outputs)
+
+
+def to_solve(kind: str, task: Triplet) -> Problem:
+    """The problem of finding what `kind` asks for; its answer is one of those that are right."""
+    program, inputs, outputs = task
+    shown = zip(inputs[: INPUTS // 2], outputs[: INPUTS // 2], strict=True)
+    given, answer = {
+        "deduction": ([f"Program: {program}", f"Input: {inputs[0]}"], outputs[0]),
+        "abduction": ([f"Program: {program}", f"Output: {outputs[0]}"], inputs[0]),
+        "induction": ([f"{i} -> {o}" for i, o in shown], program),
+    }[kind]
+    question = "\n".join([*given, f"{ASKED[kind]}?"])
+    return ask(question, answer, role="solve", kind=kind, program=program, inputs=list(inputs), outputs=list(outputs))
+
+
+def to_propose(kind: str, past: Sequence[Triplet]) -> Problem:
+    """The problem of making up a task unlike past ones; of induction, of making up inputs for the program of the first."""
+    program = past[0].program if kind == "induction" else None
+    known = [f"Program: {program}"] if program else [f"unlike: {t.program} of {t.inputs[0]}" for t in past]
+    return ask("\n".join([f"Propose {kind}", *known]), role="propose", kind=kind, program=program, inputs=[], outputs=[])
+
+
+def proposal(kind: str, task: Triplet) -> str:
+    """A task as its proposer writes it."""
+    if kind == "induction":
+        return "\n".join(f"Input: {text}" for text in task.inputs)
+    return f"Program: {task.program}\nInput: {task.inputs[0]}"
+
+
+def read_proposal(problem: Problem, reply: str) -> tuple[str, list[str]]:
+    """(program, inputs) that a reply to `to_propose` states. Raises ProgramError where it cannot be read."""
+    programs, inputs = stated(reply, "Program"), stated(reply, "Input")
+    wanted = INPUTS if problem.meta["kind"] == "induction" else 1
+    if len(inputs) != wanted or len(set(inputs)) != wanted:
+        raise ProgramError(f"{len(set(inputs))} different inputs where {wanted} are asked for")
+    if problem.meta["program"] is None and len(programs) != 1:
+        raise ProgramError(f"{len(programs)} programs where one is asked for")
+    program = problem.meta["program"] or programs[0]
+    parse(program)
+    for text in inputs:
+        read_value(text)
+    return program, inputs
+
+
+def stated(reply: str, name: str) -> list[str]:
+    """What follows "NAME: " in the lines of a reply."""
+    lines = (line.strip() for line in reply.splitlines())
+    return [line.removeprefix(f"{name}: ") for line in lines if line.startswith(f"{name}: ")]
+
+
+def solves(problem: Problem, reply: str) -> bool:
+    """Whether a reply to `to_solve` is right. Raises ProgramError where it states nothing that can be read."""
+    meta = problem.meta
+    said = stated(reply, ASKED[meta["kind"]])
+    if not said:
+        raise ProgramError(f"no line {ASKED[meta['kind']]}: ... found")
+    if meta["kind"] == "deduction":
+        return read_value(said[-1]) == read_value(meta["outputs"][0])
+    if meta["kind"] == "abduction":
+        return _gives(meta["program"], read_value(said[-1]), meta["outputs"][0])
+    program, half = show(parse(said[-1])), INPUTS // 2
+    return all(_gives(program, read_value(i), o) for i, o in zip(meta["inputs"][half:], meta["outputs"][half:], strict=True))
+
+
+def _gives(program: str, value: Value, output: str) -> bool:
+    try:
+        return run(parse(program), value).value == read_value(output)
+    except ProgramError:
+        return False

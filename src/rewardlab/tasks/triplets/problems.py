@@ -1,0 +1,103 @@
+"""Small programs on lists: say what one makes of an input, which input gives an output, or which program gives examples.
+
+The gold solution of a deduction runs the program stage by stage:
+
+    Program: keep > 3; * 2          [4, 5]
+    Input: [1, 4, 5]         ->     [8, 10]
+    Output?                         Output: [8, 10]
+"""
+
+from __future__ import annotations
+
+import random
+from functools import partial
+
+from rewardlab.core import Problem, Task
+from rewardlab.errors import RewardlabError
+from rewardlab.tasks.programs import Program, draw_program, parse, read_value, run, show, show_value
+from rewardlab.tasks.sources import Generated, test_set
+
+from .language import ASKED, INPUTS, KINDS, Triplet, proposal, to_propose, to_solve, triplet
+
+LARGEST = 9
+
+
+def triplets(*, stages: int = 2, error: float = 0.2, proposals: float = 0.15, test_size: int = 400) -> Task:
+    """Programs of 1 to `stages` stages on lists of 2 to 4 numbers in 0..9.
+
+    error: of the teacher, per stage of a deduction, else per answer.  proposals: share of training problems that ask for a
+    new task instead; no test problem does.
+    """
+    if not 1 <= stages <= 5:
+        raise RewardlabError(f"triplets: stages must be between 1 and 5, not {stages}")
+    for name, share in (("error", error), ("proposals", proposals)):
+        if not 0 <= share < 1:
+            raise RewardlabError(f"triplets: {name} is a share of at least 0 and below 1, not {share}")
+    key = ("triplets", stages)
+    return Task(
+        name="triplets",
+        train=Generated(partial(_draw, stages=stages, proposals=proposals), key),
+        test=test_set(partial(_draw, stages=stages, proposals=0.0), key, test_size),
+        verifier="triplet_answer",
+        max_new=64,
+        about=f"outputs, inputs and programs of up to {stages} stages on short lists",
+        demonstrate=partial(_demonstrate, error=error),
+        lessons=2000,
+        columns=("prompt", "answer", "role", "kind", "program", "inputs", "outputs", "solution"),
+    )
+
+
+def _draw(rng: random.Random, *, stages: int, proposals: float) -> Problem:
+    kind = rng.choice(KINDS)
+    if rng.random() < proposals:
+        problem = to_propose(kind, [_triplet(rng, stages, count=1) for _ in range(2)])
+        made = _triplet(rng, stages, problem.meta["program"], INPUTS if kind == "induction" else 1)
+        return _with_solution(problem, proposal(kind, made))
+    made = _triplet(rng, stages, count=INPUTS if kind == "induction" else 1)
+    problem = to_solve(kind, made)
+    trace = _trace(parse(made.program), made.inputs[0]) if kind == "deduction" else []
+    return _with_solution(problem, "\n".join([*trace, f"{ASKED[kind]}: {problem.answer}"]))
+
+
+def _with_solution(problem: Problem, solution: str) -> Problem:
+    return Problem(problem.prompt, problem.answer, {**problem.meta, "solution": solution})
+
+
+def _triplet(rng: random.Random, stages: int, program: str | None = None, count: int = INPUTS) -> Triplet:
+    program = program or show(draw_program(rng, stages=rng.randint(1, stages), largest=LARGEST))
+    inputs: list[str] = []
+    while len(inputs) < count:
+        text = show_value([rng.randint(0, LARGEST) for _ in range(rng.randint(2, 4))])
+        inputs += [text] if text not in inputs else []
+    return triplet(program, inputs)
+
+
+def _trace(program: Program, text: str) -> list[str]:
+    """The value after each stage but the last."""
+    value = read_value(text)
+    return [show_value(value := run((stage,), value).value) for stage in program[:-1]]
+
+
+def _demonstrate(problem: Problem, rng: random.Random, *, error: float) -> str:
+    """The solution as a careless teacher writes it: numbers slip, and what follows carries on from them."""
+    solution = problem.meta["solution"]
+    if problem.meta["role"] == "propose":
+        return solution
+    if problem.meta["kind"] != "deduction":
+        return _slip(solution, rng) if rng.random() < error else solution
+    value, lines = problem.meta["inputs"][0], []
+    for stage in parse(problem.meta["program"]):
+        value = show_value(run((stage,), read_value(value)).value)
+        value = _slip(value, rng) if rng.random() < error else value
+        lines.append(value)
+    return "\n".join([*lines[:-1], f"Output: {lines[-1]}"])
+
+
+def _slip(text: str, rng: random.Random) -> str:
+    """The text with one digit a little off; as it is where it has none."""
+    digits = [i for i, char in enumerate(text) if char.isdigit()]
+    if not digits:
+        return text
+    at = rng.choice(digits)
+    near = [d for d in (int(text[at]) - 1, int(text[at]) + 1) if 0 <= d <= 9]
+    return f"{text[:at]}{rng.choice(near)}{text[at + 1 :]}"

@@ -1,0 +1,1 @@
+"""Solutions to be judged step by step."""

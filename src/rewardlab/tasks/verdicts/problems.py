@@ -1,0 +1,85 @@
+"""Judging solutions: chains of arithmetic as a careless solver writes them, to be found right or wrong, step by step.
+
+A step is right if it goes on from the number before it, does what the question asks next, and comes out right; so the step
+that goes wrong is wrong, and those that only carry its result on are right. The answer is right if it is the gold answer.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from functools import partial
+
+from rewardlab.core import Problem, Task
+from rewardlab.errors import RewardlabError
+from rewardlab.tasks.arithmetic import APPLY, arithmetic
+from rewardlab.tasks.sources import Generated, test_set
+
+from .language import to_judge, written
+
+_EQUATION = re.compile(r"(\d+)([-+*])(\d+)=\d+")
+NEAR = (-10, -2, -1, 1, 2, 10)
+
+
+def verdicts(*, difficulty: int = 3, error: float = 0.22, doubt: float = 0.15, test_size: int = 500) -> Task:
+    """Solutions of arithmetic chains of `difficulty` steps.
+
+    error: of the solver, per step.  doubt: how often the teacher of `demonstrate` works a step out wrong himself; his verdicts
+    follow from that.
+    """
+    for name, share in (("error", error), ("doubt", doubt)):
+        if not 0 <= share <= 1:
+            raise RewardlabError(f"verdicts: {name} is a probability between 0 and 1, not {share}")
+    draw, key = partial(_draw, difficulty=difficulty, error=error), ("verdicts", difficulty, error)
+    return Task(
+        name="verdicts",
+        train=Generated(draw, key),
+        test=test_set(draw, key, test_size),
+        verifier="final_verdict",
+        max_new=20 * (difficulty + 1),
+        about=f"solutions of {difficulty} arithmetic steps, to be judged step by step",
+        demonstrate=partial(_demonstrate, doubt=doubt),
+        columns=("prompt", "answer", "count", "lines", "should", "verdicts", "solution"),
+        lessons=1000,
+    )
+
+
+def _draw(rng: random.Random, *, difficulty: int, error: float) -> Problem:
+    solver = arithmetic(difficulty=difficulty, error=error, test_size=1)
+    problem = solver.train[rng.getrandbits(40)]
+    assert solver.demonstrate is not None
+    lines = solver.demonstrate(problem, rng).splitlines()
+    should = worked(problem.meta["steps"], lines)
+    judged = [line == want for line, want in zip(lines, should, strict=True)]
+    right = lines[-1] == f"Answer: {problem.answer}"
+    return to_judge(
+        problem.question, lines, right, lines=lines, should=should, verdicts=judged, solution=written(judged, right, should)
+    )
+
+
+def worked(gold: list[str], lines: list[str]) -> list[str]:
+    """What each line of a solution should have been, given those before it; `gold`: the right equations.
+
+    After the last of them, every line should be the answer.
+    """
+    value, should = _EQUATION.fullmatch(gold[0])[1], []  # type: ignore[index]
+    for want, line in zip(gold, lines, strict=False):
+        _, sign, operand = _EQUATION.fullmatch(want).groups()  # type: ignore[union-attr]
+        known = value.isascii() and value.isdigit() and len(value) < 7
+        should.append(f"{value}{sign}{operand}={APPLY[sign](int(value), int(operand)) if known else '?'}")
+        value = line.rpartition("=")[2]
+    return [*should, *(f"Answer: {value}" for _ in lines[len(gold) :])]
+
+
+def _demonstrate(problem: Problem, rng: random.Random, *, doubt: float) -> str:
+    """The judgement of a careless teacher: one who works a step out wrong finds fault with a right one."""
+    should = [_slip(step, rng) if rng.random() < doubt else step for step in problem.meta["should"]]
+    said = [line == want for line, want in zip(problem.meta["lines"], should, strict=True)]
+    return written(said, all(said), should)
+
+
+def _slip(step: str, rng: random.Random) -> str:
+    """The step with a result that is a little off."""
+    known, sign, result = step.rpartition(": " if step.startswith("Answer") else "=")
+    near = [value for off in NEAR if (value := int(result) + off) >= 0]
+    return f"{known}{sign}{rng.choice(near)}"

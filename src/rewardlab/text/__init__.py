@@ -1,0 +1,1 @@
+"""Reading text: stated answers, code blocks, JSON, words, steps."""

@@ -1,0 +1,1 @@
+"""Small tools with nothing of a domain: files, saving, devices, progress."""

@@ -1,0 +1,77 @@
+"""What this machine is good at: devices, number formats, memory."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import os
+import sys
+from pathlib import Path
+
+import torch
+
+from rewardlab.errors import RewardlabError
+
+
+def device_of(name: str = "auto") -> torch.device:
+    """`auto` is a GPU where there is one, else the CPU."""
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    if name == "cuda" and not torch.cuda.is_available():
+        raise RewardlabError("--device cuda: this machine has no usable CUDA device; use --device cpu or auto")
+    if name not in ("cpu", "cuda") and not name.startswith("cuda:"):
+        raise RewardlabError(f"unknown device {name!r}; known: auto, cpu, cuda")
+    return torch.device(name)
+
+
+@functools.cache
+def has_bf16_matrix_units(device_type: str) -> bool:
+    """Whether bf16 matrix products run in hardware (AMX or AVX512-BF16 on CPUs, Ampere and later on GPUs)."""
+    if device_type == "cuda":
+        return torch.cuda.is_bf16_supported(including_emulation=False)
+    try:
+        with open("/proc/cpuinfo") as f:
+            flags = f.read()
+    except OSError:
+        return False
+    return "amx_bf16" in flags or "avx512_bf16" in flags
+
+
+def dtype_of(name: str, device: torch.device) -> torch.dtype:
+    """The number format of computation. Weights and optimiser state are always float32."""
+    if name == "auto":
+        return torch.bfloat16 if has_bf16_matrix_units(device.type) else torch.float32
+    known = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+    if name not in known:
+        raise RewardlabError(f"unknown dtype {name!r}; known: auto, float32, bfloat16")
+    return known[name]
+
+
+def memory_of(device: torch.device) -> int:
+    """Bytes that a process may use there: the GPU's, or its share of the machine's (or of its control group's)."""
+    if device.type == "cuda":
+        return torch.cuda.get_device_properties(device).total_memory
+    found = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+    for path in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+        try:
+            found.append(int(Path(path).read_text()))
+        except (OSError, ValueError):  # not there, or "max"
+            continue
+    return min(found) // int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+
+
+@functools.cache
+def keep_freed_memory() -> None:
+    """Tell glibc to reuse large blocks instead of handing them back to the kernel.
+
+    Every large activation otherwise costs its page faults again at each step.
+    """
+    if not sys.platform.startswith("linux"):
+        return
+    try:
+        libc = ctypes.CDLL("libc.so.6")
+        mmap_threshold, trim_threshold, gigabyte = -3, -1, 1 << 30
+        libc.mallopt(mmap_threshold, gigabyte)
+        libc.mallopt(trim_threshold, gigabyte)
+    except (OSError, AttributeError):
+        return

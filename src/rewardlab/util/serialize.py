@@ -1,0 +1,74 @@
+"""Nested plain data with arrays and trajectories in it, to JSON plus a flat dictionary of tensors, and back.
+
+What a method keeps in `run.memory` is saved this way: numbers, strings, lists, tuples, dictionaries (any plain keys), tensors,
+arrays, and the dataclasses of `core` (problems, turns, trajectories, scores).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import torch
+
+from rewardlab.core import Message, Problem, Score, Term, Trajectory, Turn
+from rewardlab.errors import RewardlabError
+
+_CLASSES = {c.__name__: c for c in (Message, Problem, Turn, Trajectory, Score, Term)}
+
+
+def pack(value: Any, tensors: dict[str, torch.Tensor], where: str = "memory") -> Any:
+    """JSON data for `value`; tensors and arrays go into `tensors`. Raises RewardlabError with the place of what cannot be saved."""
+    if isinstance(value, torch.Tensor | np.ndarray | np.generic):
+        return _pack_array(value, tensors, where)
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, list):
+        return [pack(v, tensors, f"{where}[{i}]") for i, v in enumerate(value)]
+    if isinstance(value, tuple):
+        return {"$": "tuple", "of": [pack(v, tensors, f"{where}[{i}]") for i, v in enumerate(value)]}
+    if isinstance(value, dict):
+        return {
+            "$": "dict",
+            "of": [[pack(k, tensors, where), pack(v, tensors, f"{where}[{k!r}]")] for k, v in value.items()],
+        }
+    if _CLASSES.get(type(value).__name__) is type(value):
+        fields = {f.name: pack(getattr(value, f.name), tensors, f"{where}.{f.name}") for f in dataclasses.fields(value)}
+        return {"$": type(value).__name__, "of": fields}
+    raise RewardlabError(
+        f"{where} holds a {type(value).__name__}, which cannot be saved; keep plain data, arrays or trajectories there"
+    )
+
+
+def _pack_array(value: torch.Tensor | np.ndarray | np.generic, tensors: dict[str, torch.Tensor], where: str) -> dict[str, Any]:
+    """Always a copy: arrays that share memory could not be written, and must not change while they wait."""
+    name = f"t{len(tensors)}"
+    if isinstance(value, torch.Tensor):
+        tensors[name] = value.detach().cpu().contiguous().clone()
+        return {"$": "tensor", "name": name, "device": value.device.type}
+    try:
+        tensors[name] = torch.from_numpy(np.array(value, order="C"))
+    except TypeError as e:
+        raise RewardlabError(f"{where} holds an array of {value.dtype}, which cannot be saved; keep numbers there") from e
+    return {"$": "array" if isinstance(value, np.ndarray) else "number", "name": name}
+
+
+def unpack(data: Any, tensors: dict[str, torch.Tensor], device: torch.device | str = "cpu") -> Any:
+    """The inverse of `pack`; tensors that were not on the CPU go to `device`."""
+    if isinstance(data, list):
+        return [unpack(v, tensors, device) for v in data]
+    if not isinstance(data, dict):
+        return data
+    kind = data["$"]
+    if kind == "tensor":
+        found = tensors[data["name"]]
+        return found if data["device"] == "cpu" else found.to(device)
+    if kind in ("array", "number"):
+        array = tensors[data["name"]].numpy()
+        return array if kind == "array" else array[()]
+    if kind == "tuple":
+        return tuple(unpack(v, tensors, device) for v in data["of"])
+    if kind == "dict":
+        return {unpack(k, tensors, device): unpack(v, tensors, device) for k, v in data["of"]}
+    return _CLASSES[kind](**{k: unpack(v, tensors, device) for k, v in data["of"].items()})

@@ -1,0 +1,1 @@
+"""Verifiers: rewards that compare a reply with a gold answer."""

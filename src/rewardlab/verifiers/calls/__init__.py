@@ -1,0 +1,1 @@
+"""Function calls compared with gold calls and schemas."""

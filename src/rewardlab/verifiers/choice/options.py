@@ -1,0 +1,193 @@
+r"""Which options a reply chooses. It must commit itself: who names several options has chosen several.
+
+    (B)    B. Paris    **B**    The answer is B because ...    \boxed{\text{B}}    I choose option B    Paris
+
+What is not understood in full counts as no choice ("not B", "B is wrong", "I think", "A dog"): better to miss an answer than to
+read one into a text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from rewardlab.text.replies import claims, end_of
+
+Options = Mapping[str, str]
+"""Letters, each with the text of its option; the text is empty where only letters are known."""
+
+LONGEST = 2_000
+"""Characters of one statement that are read."""
+
+_WORDS = (
+    "so|thus|therefore|hence|clearly|definitely|certainly|probably|most likely|it is|it's|it must be|must be|should be|would be"
+    "|(?:i|we) (?:would )?(?:choose|chose|pick|select|say|go with|went with)|i'd (?:choose|pick|say|go with)|my|the|correct|right"
+    "|best|true|only|final|answers?|options?|choices?|letters?|is|are|both|either"
+)
+_FILLING = re.compile(rf"[\s,:]{{0,3}}(?:(?:{_WORDS})\b[\s,:]{{0,3}}){{0,8}}", re.IGNORECASE)
+_MARKUP = re.compile(r"\\(?:boxed|text|textbf|mathrm|mathbf|mbox)\s?\{|\\[()\[\]]|[*_`$\"“”{}\[\]<>]")
+_ALONE = r"(?<![\w'’])(?-i:([A-Z]))(?![\w'’])"
+_FIRST = re.compile(rf"\(?{_ALONE}\s?([).:,;/&+–—]|-\s|$)?")
+_BARE = re.compile(r"\(?([A-Za-z])[).:]{0,2}")
+_RUN = re.compile(r"[A-Z]{2,26}")
+_JOINED = re.compile(
+    rf"(?:[,;/&+(]|\b(?:and|or|either|both|also|maybe|perhaps|possibly|plus|even|then)\b)\s?\(?(?:option |choice )?{_ALONE}"
+    rf"|[.):]\s?\(?{_ALONE}(?=\s?[.):,;]|\s?$)",
+    re.IGNORECASE,
+)
+_OPEN = re.compile(r"\b(?:or|either)\b", re.IGNORECASE)
+_END = re.compile(
+    r"\b(?:because|since|as|for|which|rather than|instead of|not|due to|given|while|where|although|but)\b|\n"
+    r"|(?<=[^\s(].)[.](?=\s)|[!?]",
+    re.IGNORECASE,
+)
+_AS_WELL = re.compile(
+    r"\b(?:or|also|alternatively|maybe|perhaps|possibly|could|might|may|actually|wait|hmm|no|but|however|correction|instead|change|both|either)\b"
+    rf"[^.!?\n]{{0,40}}?{_ALONE}(?!\s[a-z]+\s[a-z])(?![^.!?\n]{{0,40}}(?:not\b|n't|wrong|incorrect|false|impossible|fail|contradict|violate))",
+    re.IGNORECASE,
+)
+_TURN = re.compile(
+    r"\b(?:wait|actually|no|hmm|correction|instead|mistake|sorry|however|but|recheck|again|reconsider)\b", re.IGNORECASE
+)
+
+
+class Choice(NamedTuple):
+    """letters: those chosen, sorted; none where `why` says what is wrong."""
+
+    letters: str
+    why: str = ""
+
+
+def choose(reply: str, options: Options) -> Choice:
+    """What a reply chooses."""
+    text = end_of(reply)
+    found = [(claim, read(claim.text, options)) for claim in claims(text)]
+    if not found:
+        return _from_lines(text, options)
+    claim, answer = found[-1]
+    if not answer:
+        return Choice("", f"no option is stated in {claim.text[:60]!r}")
+    for earlier, other in found[:-1]:
+        if other and other != answer and (earlier.final or not _TURN.search(text, earlier.start, claim.start)):
+            return Choice("", f"states {_show(other)}, and then {_show(answer)}")
+    for line in claim.text.splitlines()[1:]:
+        if (other := read(line, options)) not in ("", answer) and _stands_alone(line, options):
+            return Choice("", f"states {_show(answer)}, and then {_show(other)}")
+    return _kept(answer, claim.text, options)
+
+
+def read(statement: str, options: Options) -> str:
+    """The letters that a statement names, sorted; "" where it is not understood."""
+    statement = statement[:LONGEST].strip()
+    if not statement:
+        return ""
+    text = _MARKUP.sub("", statement).strip()
+    for line in (statement, text):
+        for letter, option in options.items():
+            if option and key(option) == key(line.partition("\n")[0]):
+                return letter
+    text = text[_filling(text) :]
+    if (bare := _BARE.fullmatch(text)) and bare[1].upper() in options:
+        return bare[1].upper()
+    if _RUN.fullmatch(text) and len({*text}) == len(text) and {*text} <= {*options}:
+        return "".join(sorted(text))
+    clause = text[: _end(text)]
+    first = _FIRST.match(clause)
+    return _by_letter(first, clause, options) if first and first[1] in options else _by_text(clause, options)
+
+
+def _by_letter(first: re.Match[str], clause: str, options: Options) -> str:
+    """The first letter and those joined to it; "" where anything else follows it without a mark between, or another's text."""
+    letter = first[1]
+    rest = _without(clause[first.end(1) :], options[letter])
+    joined = ({one for pair in _JOINED.findall(rest) for one in pair} & {*options}) - {letter, "I"}
+    if not first[2] and not _is_filling(_JOINED.sub(" ", rest)):
+        return ""
+    quoted = {other for other, text in options.items() if _stands_in(text, rest) and text != options[letter]}
+    return "" if quoted - joined or (joined and _OPEN.search(rest)) else "".join(sorted({letter, *joined}))
+
+
+def _by_text(clause: str, options: Options) -> str:
+    """The letters of the options that are quoted in a clause which says nothing else."""
+    rest, named = clause, ""
+    for letter in sorted(options, key=lambda letter: -len(options[letter])):
+        if _stands_in(options[letter], rest):
+            rest, named = _without(rest, options[letter]), named + letter
+    settled = not _OPEN.search(rest) and _is_filling(re.sub(r"\band\b", " ", rest))
+    return "".join(sorted(named)) if settled else ""
+
+
+def _from_lines(text: str, options: Options) -> Choice:
+    """The choice of a reply without "answer is": its last or first line, if no other line names another option."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    named = [read(line, options) for line in lines]
+    if named and named[-1] and _is_bare(lines[-1]):
+        # what stands above may be the options, gone through one by one
+        named = [letters for line, letters in zip(lines, named, strict=True) if _is_bare(line)]
+    if not named or not (named[-1] or named[0]):
+        return Choice("", "no answer found")
+    different = sorted({letters for letters in named if letters})
+    if len(different) > 1:
+        return Choice("", f"names {_show(''.join(different))}, and settles on none")
+    return _kept(different[0], text, options)
+
+
+def _kept(answer: str, said: str, options: Options) -> Choice:
+    """The choice, unless what follows it takes another option into consideration as well."""
+    text = _MARKUP.sub("", said[: 10 * LONGEST])
+    for option in options.values():
+        text = _without(text, option) if len(option) > 1 else text
+    for match in _AS_WELL.finditer(text, _filling(text) + 1):
+        if match[1] in options and match[1] not in answer and match[1] != "I":
+            return Choice("", f"says {_show(answer)}, and then {match[1]} as well")
+    return Choice(answer)
+
+
+def _is_bare(line: str) -> bool:
+    text = _MARKUP.sub("", line).strip()
+    return bool(_BARE.fullmatch(text, _filling(text)))
+
+
+def _stands_alone(line: str, options: Options) -> bool:
+    return _is_bare(line) or key(line) in {key(text) for text in options.values()}
+
+
+def _is_filling(text: str) -> bool:
+    return not text[_filling(text) :].strip(" .,:;()!")
+
+
+def _filling(text: str) -> int:
+    """How far words go that say nothing of their own."""
+    match = _FILLING.match(text)
+    return match.end() if match else 0
+
+
+def _end(text: str) -> int:
+    """Where a statement ends, and reasons or other sentences begin."""
+    cut = _END.search(text, _filling(text))
+    return cut.start() if cut else len(text)
+
+
+def key(text: str) -> str:
+    """What must be the same of two options' texts for them to be the same."""
+    return " ".join(text.casefold().split()).strip(" *_`$\"'“”").rstrip(".!")
+
+
+def _found(option: str, text: str) -> re.Match[str] | None:
+    """Where an option's text stands in another, and is no part of a longer word or number."""
+    whole = rf"(?<![\w.+−-]){re.escape(option.strip())}(?![\w%]|[.,][0-9])"
+    return re.search(whole, text, re.IGNORECASE) if option.strip() else None
+
+
+def _stands_in(option: str, text: str) -> bool:
+    return _found(option, text) is not None
+
+
+def _without(text: str, option: str) -> str:
+    match = _found(option, text)
+    return text[: match.start()] + " " + text[match.end() :] if match else text
+
+
+def _show(letters: str) -> str:
+    return " and ".join(letters)

@@ -1,0 +1,81 @@
+"""The verifier of multiple choice."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from string import ascii_uppercase
+from typing import Any
+
+from rewardlab.text.replies import data
+from rewardlab.verifiers.contract import Pair, Verdict, differs, no_verdict, right, verifier, wrong
+
+from .options import Options, choose, key, read
+
+
+@verifier(over="pairs")
+def choice(pairs: list[Pair], *, share: bool = False) -> list[Verdict]:
+    """Right where the reply chooses the gold option, by its letter or its text, and no other.
+
+    The answer is a letter, an option's text, or {"answer": either, "options": [...]}; the options may also stand in
+    meta["options"], as a list or by letters. A whole number is an option's index, from 0. Where the answer is a list of several,
+    all of them must be chosen and no others; with `share`, the value is then the Jaccard index of the letters.
+    Hedging ("A or B"), a list of the options, and a change after the "final answer" are refused.
+    """
+    return [_judged(pair, share) for pair in pairs]
+
+
+def _judged(pair: Pair, share: bool) -> Verdict:
+    try:
+        gold, options = _gold(pair.answer, pair.meta)
+    except (ValueError, TypeError, AttributeError) as problem:
+        return no_verdict(f"the gold answer {str(pair.answer)[:80]!r} is no option: {problem}")
+    said, why = choose(pair.response, options)
+    if not said:
+        return wrong(why)
+    value = len({*said} & {*gold}) / len({*said} | {*gold}) if share and len(gold) > 1 else None
+    if said == gold or (len(gold) == 1 == len(said) and options[said] and key(options[said]) == key(options[gold])):
+        return right(said, value=value)
+    return wrong(differs(said, gold), said, value=value)
+
+
+def _gold(answer: Any, meta: Mapping[str, Any]) -> tuple[str, Options]:
+    """The gold letters, sorted, and the options."""
+    given: Any = meta.get("options", meta.get("choices"))
+    answer = data(answer)
+    if isinstance(answer, Mapping):
+        answer, given = answer.get("answer"), answer.get("options", given)
+    options = _options(given)
+    several = answer if isinstance(answer, list | tuple) else [answer]
+    letters = {letter for one in several for letter in _letters(one, options)}
+    if not letters:
+        raise ValueError("it is empty")
+    return "".join(sorted(letters)), options
+
+
+def _options(given: Any) -> dict[str, str]:
+    """Letters and texts; letters alone where no options are known."""
+    if given is None:
+        return dict.fromkeys(ascii_uppercase, "")
+    if isinstance(given, Mapping) and not {"text", "label"} <= {*given}:
+        return {str(letter).strip().upper(): str(text) for letter, text in given.items()}
+    texts = given["text"] if isinstance(given, Mapping) else given
+    if not 2 <= len(texts) <= len(ascii_uppercase):
+        raise ValueError(f"there are {len(texts)} options, and not 2 to {len(ascii_uppercase)}")
+    return {letter: str(text) for letter, text in zip(ascii_uppercase, texts, strict=False)}
+
+
+def _letters(gold: Any, options: Options) -> str:
+    if isinstance(gold, int) and not isinstance(gold, bool):
+        return list(options)[gold] if 0 <= gold < len(options) and any(options.values()) else _no("its index fits no options")
+    if not isinstance(gold, str) or not gold.strip():
+        return _no("it is no text")
+    by_text = [letter for letter, text in options.items() if text and key(text) == key(gold)]
+    by_letter = gold.strip(" ().:").upper()
+    if by_letter in options and by_text and by_letter not in by_text:
+        return _no("it is the letter of one option and the text of another")
+    found = by_letter if by_letter in options else by_text[0] if by_text else read(gold, options)
+    return found or _no("no option is like it")
+
+
+def _no(why: str) -> str:
+    raise ValueError(why)

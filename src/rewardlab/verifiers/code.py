@@ -1,0 +1,161 @@
+"""Programs that must pass tests. They run in the sandbox (`kit/sandbox`), a step's programs at once.
+
+answer = {"tests": "assert add(1, 2) == 3"}                                     asserts that call the program's functions
+answer = {"tests": "def check(candidate): ...", "entry_point": "add"}           HumanEval's form; "prompt": its beginning
+answer = {"io": [["1 2\n", "3\n"], ...]}                                        what is read, and what must be printed
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from rewardlab.sandbox import Checked, Limits, Outcome, Played, Printed, Sandbox
+
+from .contract import Pair, Verdict, no_verdict, right, verifier, wrong
+
+FENCE = "```"
+PYTHON = ("python", "python3", "py")
+
+
+class Wanted(NamedTuple):
+    """A pair that is to be run: its program, its answer, and its inputs and outputs where it has some."""
+
+    program: str
+    answer: Mapping[str, Any]
+    io: Sequence[tuple[str, str]]
+
+
+@verifier(over="pairs")
+def code(
+    pairs: Sequence[Pair], *, seconds: float = 10.0, memory: int = 512, processes: int = 8, partial: bool = False
+) -> list[Verdict]:
+    """Whether a program passes its tests; with partial, the share of them that it passes.
+
+    The program is the reply's last block of Python, else its last block, else all of it. seconds: limit for all of its tests,
+    or for each input.  memory: MiB.  parts: `passed`, the share of tests; `seconds`, of processor time; `memory`, in MiB, the most.
+    """
+    sandbox = Sandbox(Limits(seconds=seconds, memory=memory << 20, processes=processes))
+    read = [_read(pair) for pair in pairs]
+    tested = [one for one in read if isinstance(one, Wanted) and not one.io]
+    played = [one for one in read if isinstance(one, Wanted) and one.io]
+    outcomes = iter(sandbox.run_tests([_tested(one) for one in tested]))
+    printed = iter(sandbox.run_programs([Played(one.program, stdin) for one in played for stdin, _ in one.io]))
+
+    def verdict(one: Wanted | Verdict) -> Verdict:
+        if isinstance(one, Verdict):
+            return one
+        if one.io:
+            return _of_outputs(one, [next(printed) for _ in one.io], partial)
+        return _of_tests(one, next(outcomes), partial)
+
+    return [verdict(one) for one in read]
+
+
+def program_of(reply: str) -> str:
+    """The last block of Python in a reply, else its last block, else the reply; a block that is not closed ends with the reply."""
+    blocks: list[tuple[str, list[str]]] = []
+    inside = False
+    for line in reply.splitlines():
+        if line.lstrip().startswith(FENCE) and (not inside or line.strip() == FENCE):
+            inside = not inside
+            if inside:
+                blocks.append((line.strip()[len(FENCE) :].strip().lower(), []))
+        elif inside:
+            blocks[-1][1].append(line)
+    python = [lines for language, lines in blocks if language.split(" ")[0] in PYTHON]
+    chosen = python or [lines for _, lines in blocks]
+    return "\n".join(chosen[-1]) + "\n" if chosen else reply
+
+
+def _read(pair: Pair) -> Wanted | Verdict:
+    answer = pair.answer
+    if isinstance(answer, str):
+        try:
+            answer = json.loads(answer)
+        except ValueError:
+            answer = {"tests": answer}
+    problem = _unusable(answer)
+    if problem:
+        return no_verdict(f"the gold answer {problem}")
+    program = program_of(pair.response)
+    if not program.strip():
+        return wrong("the reply holds no program")
+    return Wanted(program, answer, [(stdin, stdout) for stdin, stdout in answer.get("io", ())])
+
+
+def _unusable(answer: Any) -> str:
+    """What is wrong with a gold answer."""
+    if not isinstance(answer, Mapping) or not (answer.get("tests") or answer.get("io")):
+        return "has neither `tests` nor `io`"
+    if not all(isinstance(answer.get(name) or "", str) for name in ("tests", "entry_point", "prompt")):
+        return "must have text as `tests`, `entry_point` and `prompt`"
+    pairs = answer.get("io") or ()
+    if isinstance(pairs, str) or not all(len(pair) == 2 and all(isinstance(text, str) for text in pair) for pair in pairs):
+        return "must have pairs of texts, input and output, as `io`"
+    return ""
+
+
+def _tested(one: Wanted) -> Checked:
+    prompt, entry_point = one.answer.get("prompt") or "", one.answer.get("entry_point") or ""
+    return Checked(
+        completed(prompt, one.program, entry_point), one.answer["tests"], entry_point, prompt, bool(one.answer.get("in_place"))
+    )
+
+
+def completed(prompt: str, program: str, entry_point: str) -> tuple[str, ...]:
+    """A prompt with the program that completes it: as one source, or two where the program writes the function anew."""
+    if not prompt:
+        return (program,)
+    anew = entry_point and re.search(rf"^(?:async )?def {re.escape(entry_point)}\b", program, re.MULTILINE)
+    return (_stub(prompt), program) if anew else (prompt + program,)
+
+
+def _stub(prompt: str) -> str:
+    """A prompt that runs on its own; its function may still lack a body."""
+    for text in (prompt, f"{prompt.rstrip()}\n    pass\n"):
+        try:
+            ast.parse(text)
+        except (SyntaxError, ValueError):
+            continue
+        return text
+    return ""
+
+
+def _of_tests(one: Wanted, outcome: Outcome, partial: bool) -> Verdict:
+    if outcome.passed is None:
+        return no_verdict(outcome.why)
+    parts = {"passed": outcome.share if outcome.cases else float(outcome.passed)}
+    return _verdict(one, outcome.passed, outcome.why, parts, [outcome], partial)
+
+
+def _of_outputs(one: Wanted, printed: Sequence[Printed], partial: bool) -> Verdict:
+    if failed := next((run.why for run in printed if run.ended is None), ""):
+        return no_verdict(failed)
+    whys = [_differs(run, stdout) for run, (_, stdout) in zip(printed, one.io, strict=True)]
+    first = next((f"input {number}: {why}" for number, why in enumerate(whys, 1) if why), "")
+    return _verdict(one, not first, first, {"passed": whys.count("") / len(whys)}, printed, partial)
+
+
+def _differs(run: Printed, wanted: str) -> str:
+    if not run.ended:
+        return run.why
+    return "" if _lines(run.stdout) == _lines(wanted) else "prints something else"
+
+
+def _lines(text: str) -> list[str]:
+    """Without spaces at the ends of lines, and empty lines at the end."""
+    return [line.rstrip() for line in text.rstrip().split("\n")]
+
+
+def _verdict(
+    one: Wanted, passed: bool, why: str, parts: dict[str, float], runs: Sequence[Outcome | Printed], partial: bool
+) -> Verdict:
+    parts |= {"seconds": sum(run.seconds for run in runs), "memory": max(run.memory for run in runs) / (1 << 20)}
+    value = parts["passed"] if partial else None
+    if passed:
+        return right(one.program, "passes all tests", value=value, parts=parts)
+    return wrong(why or "fails", one.program, value=value, parts=parts)

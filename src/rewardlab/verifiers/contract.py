@@ -1,0 +1,187 @@
+"""Verifiers: rewards that hold a reply against a gold answer.
+
+    @verifier
+    def exact_match(response, answer, *, case=True) -> Verdict: ...          one pair at a time
+    @verifier(over="pairs")
+    def program_passes(pairs, *, seconds=5.0) -> list[Verdict]: ...           all pairs of a step at once
+
+    exact_match()                            a reward, for a recipe
+    exact_match().check("yes", "yes")        one verdict
+    exact_match().check_all(pairs)           many
+    exact_match().trl()                      a reward function for TRL
+    exact_match().verl()                     a compute_score for verl
+
+A verdict is True, False, or None. Whatever the reply causes is False, with the reason: hanging must not pay. None is our own
+failure alone, such as a gold answer that cannot be read. A verifier never raises, and works from any thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from rewardlab.core.part import decorator
+from rewardlab.core.score import Score, Scores, Term
+from rewardlab.core.trajectory import Group
+from rewardlab.rewards.reward import Reward
+
+GOLD = ("answer", "solution", "ground_truth", "gold", "label")
+"""Columns that hold the gold answer, in the order in which they are looked for."""
+
+SHOWN = 80
+"""Characters of a text that a reason quotes."""
+
+
+class Pair(NamedTuple):
+    """A reply, the gold answer, and what was asked (its text, and the problem's other data)."""
+
+    response: str
+    answer: Any
+    prompt: str = ""
+    meta: Mapping[str, Any] = {}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a verifier says of a reply.
+
+    correct: None where the verifier itself failed.  extracted: what it took for the answer.  why: the reason, in words.
+    value: what it pays where that is not 1 for right and 0 for wrong.  parts: further numbers by name, which are kept beside the
+    reward (the share of tests passed, seconds taken).
+    """
+
+    correct: bool | None
+    extracted: str = ""
+    why: str = ""
+    value: float | None = None
+    parts: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def pays(self) -> float | None:
+        return None if self.correct is None else float(self.correct) if self.value is None else self.value
+
+
+def right(extracted: str = "", why: str = "right", **rest: Any) -> Verdict:
+    return Verdict(True, extracted, why, **rest)
+
+
+def wrong(why: str, extracted: str = "", **rest: Any) -> Verdict:
+    return Verdict(False, extracted, why, **rest)
+
+
+def no_verdict(why: str) -> Verdict:
+    """The verifier cannot judge, and the reply is not to blame."""
+    return Verdict(None, "", why)
+
+
+def differs(said: object, gold: object) -> str:
+    """The reason of a verdict on an answer that is not the gold one."""
+    return f"said {shorten(said)}, the answer is {shorten(gold)}"
+
+
+def shorten(text: object) -> str:
+    """A text in quotes, cut where it is long."""
+    text = str(text)
+    return repr(text if len(text) <= SHOWN else text[: SHOWN - 1] + "…")
+
+
+class Verifier(Reward):
+    """A function of pairs, as a reward and in the other forms that engines ask for."""
+
+    def check(self, response: str, answer: Any, prompt: str = "", **meta: Any) -> Verdict:
+        return self.check_all([Pair(response, answer, prompt, meta)])[0]
+
+    def check_all(self, pairs: Sequence[Pair | tuple[str, Any]]) -> list[Verdict]:
+        """One verdict for each pair, in their order. Never raises."""
+        given = [pair if isinstance(pair, Pair) else Pair(*pair) for pair in pairs]
+        if self.traits.get("over", "pair") == "pair":
+            return [self._one(pair) for pair in given]
+        try:
+            return self._together(given) if given else []
+        except Exception as problem:
+            return [self._one(pair) for pair in given] if len(given) > 1 else [self._blame(given[0], problem)]
+
+    def __call__(self, groups: list[Group], run: Any = None) -> Scores:
+        pairs = [Pair(t.reply, t.problem.answer, t.problem.question, t.problem.meta) for group in groups for t in group]
+        verdicts = iter(self.check_all(pairs))
+        return [[self._scored(next(verdicts)) for _ in group] for group in groups]
+
+    def trl(self) -> Callable[..., list[float | None]]:
+        """f(prompts, completions, **columns) -> rewards, as TRL calls it; the gold answers come from the first column in GOLD.
+
+        Other columns go along as the problem's data.
+        """
+
+        def scores(prompts: Any = None, completions: Any = None, **columns: Any) -> list[float | None]:
+            gold = next((columns[name] for name in GOLD if name in columns), [None] * len(completions))
+            asked = prompts if prompts is not None else [""] * len(completions)
+            beside = {name: column for name, column in columns.items() if isinstance(column, list) and len(column) == len(gold)}
+            metas = [{name: column[i] for name, column in beside.items()} for i in range(len(gold))]
+            pairs = [Pair(_text(c), g, _text(p), m) for c, g, p, m in zip(completions, gold, asked, metas, strict=True)]
+            return [verdict.pays for verdict in self.check_all(pairs)]
+
+        scores.__name__ = self.name
+        return scores
+
+    def verl(self) -> Callable[..., dict[str, Any]]:
+        """compute_score(data_source, solution_str, ground_truth, extra_info) -> {"score", "acc", "pred", "why"}, as verl calls it.
+
+        verl knows no missing verdict: there the score is 0.0 and `acc` None.
+        """
+
+        def compute_score(
+            data_source: Any, solution_str: str, ground_truth: Any, extra_info: Any = None, **_: Any
+        ) -> dict[str, Any]:
+            found = self.check(solution_str, ground_truth, **(extra_info if isinstance(extra_info, dict) else {}))
+            return {"score": found.pays or 0.0, "acc": found.correct, "pred": found.extracted, "why": found.why}
+
+        return compute_score
+
+    def _together(self, pairs: list[Pair]) -> list[Verdict]:
+        found = list(self.function(pairs, **self.settings))
+        if len(found) != len(pairs):
+            raise ValueError(f"{self} gave {len(found)} verdicts for {len(pairs)} replies")
+        return found
+
+    def _one(self, pair: Pair) -> Verdict:
+        try:
+            return self._raw(pair)
+        except Exception as problem:
+            return self._blame(pair, problem)
+
+    def _raw(self, pair: Pair) -> Verdict:
+        if not isinstance(pair.response, str):
+            return wrong(f"the reply is no text but {type(pair.response).__name__}")
+        if self.traits.get("over", "pair") == "pairs":
+            return self._together([pair])[0]
+        return self.function(pair.response, pair.answer, **self.settings)
+
+    def _blame(self, pair: Pair, problem: Exception) -> Verdict:
+        """Whose fault an exception is: the reply's, if an empty reply gets a verdict on the same gold answer."""
+        said = f"{type(problem).__name__}: {' '.join(str(problem).split())[:200]}"
+        try:
+            self._raw(pair._replace(response=""))
+        except Exception:
+            return no_verdict(f"{self.name} failed: {said}")
+        return wrong(f"the reply broke {self.name}: {said}")
+
+    def _scored(self, found: Verdict) -> Score:
+        parts = {self.name: Term(found.pays)}
+        parts |= {f"{self.name}.{name}": Term(value, weight=0.0) for name, value in found.parts.items()}
+        return Score(found.pays, (), parts, found.why, extracted=found.extracted)
+
+
+def _text(message: Any) -> str:
+    """A plain text, or the last text of a list of messages."""
+    if isinstance(message, list | tuple) and message and isinstance(message[-1], Mapping):
+        content = message[-1].get("content", "")
+        return content if isinstance(content, str) else "".join(str(part.get("text", "")) for part in content or ())
+    return message
+
+
+verifier = decorator(Verifier)
+"""Make a verifier of a function.
+
+over="pair" (default): f(response, answer, *, ...) -> Verdict;  over="pairs": f(pairs, *, ...) -> a verdict for each
+"""

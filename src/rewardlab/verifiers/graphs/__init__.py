@@ -1,0 +1,1 @@
+"""Problems on graphs whose answers are not unique."""

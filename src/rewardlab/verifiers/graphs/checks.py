@@ -1,0 +1,259 @@
+"""Whether an answer solves a problem on a graph, decided by algorithm: of several right answers, each is right.
+
+    {"kind": "shortest_path", "source": "A", "target": "D",
+     "graph": {"nodes": ["A", "B", "C", "D"], "edges": [["A", "B", 4], ...], "directed": false}}
+
+`judge` is called in worker processes: what it takes from a reply it reads in linear time, but some problems are hard.
+A problem without a solution is solved by saying so.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import networkx as nx
+
+from . import search
+from .answers import Unreadable, answer, names, read_colours, read_edges, read_nodes, says_none
+
+Graph = Any
+Problem = Mapping[str, Any]
+
+
+class Kind(NamedTuple):
+    """read: an answer from text.  fault: why it is no solution, or "".  size: what is bounded.  best: the size of the best
+    solution, None where there is none.  sense: 1 where a solution is to be large, -1 small.  bound: the key of the problem
+    that bounds the size.  extreme: where that key is missing, the size must be the best.
+    """
+
+    read: Callable[..., Any]
+    fault: Callable[[Graph, Any, Problem], str]
+    size: Callable[[Graph, Any], float]
+    best: Callable[[Graph, Problem], float | None]
+    sense: int = -1
+    bound: str = "length"
+    extreme: bool = False
+
+
+def judge(problem: str, reply: str) -> list[Any]:
+    """[right, the answer found, why] of a reply to a problem, which is given as JSON."""
+    kind, given, graph = _known(problem)
+    try:
+        text = answer(reply)
+        if says_none(text) and text not in graph:
+            found = given.get("solvable") is True or solvable(problem)
+            return [not found, "none", "there is a solution" if found else "right: there is no solution"]
+        said = kind.read(text, names(graph))
+    except Unreadable as fault:
+        return [False, "", str(fault)]
+    shown = str(said)[:500]
+    if why := kind.fault(graph, said, given):
+        return [False, shown, why]
+    bound = _bound(kind, given)
+    if bound is None and not kind.extreme:
+        return [True, shown, "right"]
+    size, bound = kind.size(graph, said), _best(problem) if bound is None else bound
+    right = bound is not None and _meets(kind, size, bound)
+    return [right, shown, f"right: {size:g}" if right else f"{kind.bound} {size:g}, where {bound:g} is asked for"]
+
+
+def solvable(problem: str) -> bool:
+    """Whether the problem has a solution. Raises for one that cannot be read; may take very long."""
+    kind, given, _ = _known(problem)
+    best, bound = _best(problem), _bound(kind, given)
+    return best is not None and (bound is None or _meets(kind, best, bound))
+
+
+@lru_cache(maxsize=256)
+def _known(problem: str) -> tuple[Kind, Problem, Graph]:
+    given = json.loads(problem)
+    if given.get("kind") not in KINDS:
+        raise ValueError(f"{given.get('kind')!r} is no kind of problem; there are {', '.join(KINDS)}")
+    graph = read_graph(given["graph"])
+    for end in ("source", "target"):
+        if end in given and str(given[end]) not in graph:
+            raise ValueError(f"the {end} {given[end]!r} is no node")
+    return KINDS[given["kind"]], given, graph
+
+
+@lru_cache(maxsize=256)
+def _best(problem: str) -> float | None:
+    kind, given, graph = _known(problem)
+    return kind.best(graph, given)
+
+
+def read_graph(given: Mapping[str, Any]) -> Graph:
+    """Nodes by their names as text; of parallel edges the lightest, with `count` of how many there are."""
+    graph = nx.DiGraph() if given.get("directed") else nx.Graph()
+    graph.add_nodes_from(str(node) for node in given.get("nodes", ()))
+    for u, v, *rest in given["edges"]:
+        u, v, weight = str(u), str(v), _number(rest[0]) if rest else 1
+        old = graph.get_edge_data(u, v, {"weight": weight, "count": 0})
+        graph.add_edge(u, v, weight=min(weight, old["weight"]), count=old["count"] + 1)
+    if not graph:
+        raise ValueError("the graph has no nodes")
+    return graph
+
+
+def _bound(kind: Kind, problem: Problem) -> float | None:
+    bound = problem.get(kind.bound)
+    return len(bound) if isinstance(bound, list) else None if bound is None else _number(bound)
+
+
+def _meets(kind: Kind, size: float, bound: float) -> bool:
+    return kind.sense * size >= kind.sense * bound - 1e-9 * max(1.0, abs(bound))
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise ValueError(f"{value!r} is no number")
+    return value
+
+
+def _walk_fault(graph: Graph, said: Sequence[str], problem: Problem) -> str:
+    """Why a list of nodes is no walk from the source to the target, where these are given."""
+    if not said:
+        return "no nodes"
+    for end, node in (("source", said[0]), ("target", said[-1])):
+        if end in problem and str(problem[end]) != node:
+            return f"the {end} is {problem[end]}, not {node}"
+    return next((f"there is no edge {u} -> {v}" for u, v in pairwise(said) if not graph.has_edge(u, v)), "")
+
+
+def _path_fault(graph: Graph, said: Sequence[str], problem: Problem) -> str:
+    return _twice(said) or _walk_fault(graph, said, problem)
+
+
+def _every_node_fault(graph: Graph, said: Sequence[str], problem: Problem) -> str:
+    missing = [node for node in graph if node not in set(said)]
+    return f"leaves out {missing[0]}" if missing else _path_fault(graph, said, problem)
+
+
+def _round_fault(graph: Graph, said: Sequence[str], problem: Problem) -> str:
+    """A tour through all nodes; that it comes back to its first node may be written or not."""
+    tour = _open(said)
+    if len(tour) < (2 if graph.is_directed() else 3):
+        return "too few nodes for a cycle"
+    ends = {key: problem[key] for key in ("source",) if key in problem}
+    back = "" if graph.has_edge(tour[-1], tour[0]) else f"there is no edge {tour[-1]} -> {tour[0]}"
+    return _every_node_fault(graph, tour, ends) or back
+
+
+def _order_fault(graph: Graph, said: Sequence[str], problem: Problem) -> str:
+    place = {node: i for i, node in enumerate(said)}
+    if fault := _twice(said) or next((f"leaves out {node}" for node in graph if node not in place), ""):
+        return fault
+    return next((f"{v} stands before {u}" for u, v in graph.edges if place[u] >= place[v]), "")
+
+
+def _euler_fault(graph: Graph, said: Sequence[str], problem: Problem) -> str:
+    def edge(u: str, v: str) -> Any:
+        return (u, v) if graph.is_directed() else frozenset((u, v))
+
+    used = Counter(edge(u, v) for u, v in pairwise(said))
+    if fault := _walk_fault(graph, said, problem):
+        return fault
+    if problem["kind"] == "eulerian_circuit" and said[0] != said[-1]:
+        return "does not come back to where it starts"
+    counts = ((u, v, used[edge(u, v)], count) for u, v, count in graph.edges(data="count"))
+    return next((f"takes the edge {u} -> {v} {n} times, not {count}" for u, v, n, count in counts if n != count), "")
+
+
+def _colour_fault(graph: Graph, said: Mapping[str, str], problem: Problem) -> str:
+    if missing := [node for node in graph if node not in said]:
+        return f"{missing[0]} has no colour"
+    if isinstance(allowed := problem.get("colors"), list):
+        known = {str(colour).casefold() for colour in allowed}
+        if strange := [colour for colour in said.values() if colour not in known]:
+            return f"{strange[0]!r} is none of the colours"
+    return next((f"{u} and {v} are joined and both {said[u]}" for u, v in graph.edges if said[u] == said[v]), "")
+
+
+def _matching_fault(graph: Graph, said: Sequence[tuple[str, str]], problem: Problem) -> str:
+    return _twice([node for edge in said for node in edge]) or _edges_fault(graph, said)
+
+
+def _tree_fault(graph: Graph, said: Sequence[tuple[str, str]], problem: Problem) -> str:
+    if fault := _edges_fault(graph, said):
+        return fault
+    tree = nx.Graph(said)
+    whole = len(said) == tree.number_of_edges() == len(graph) - 1 and set(tree) | ({*graph} if len(graph) == 1 else set()) == {
+        *graph
+    }
+    return "" if whole and (not said or nx.is_connected(tree)) else "no tree that joins all nodes"
+
+
+def _edges_fault(graph: Graph, said: Sequence[tuple[str, str]]) -> str:
+    return next((f"there is no edge {u}-{v}" for u, v in said if not graph.has_edge(u, v)), "")
+
+
+def _independent_fault(graph: Graph, said: Sequence[str], problem: Problem) -> str:
+    chosen = set(said)
+    return next((f"{u} and {v} are joined" for u, v in graph.edges if u in chosen and v in chosen), "")
+
+
+def _clique_fault(graph: Graph, said: Sequence[str], problem: Problem) -> str:
+    chosen = sorted(set(said))
+    return next((f"{u} and {v} are not joined" for i, u in enumerate(chosen) for v in chosen[:i] if not graph.has_edge(u, v)), "")
+
+
+def _cover_fault(graph: Graph, said: Sequence[str], problem: Problem) -> str:
+    chosen = set(said)
+    return next((f"does not cover {u}-{v}" for u, v in graph.edges if u not in chosen and v not in chosen), "")
+
+
+def _twice(said: Sequence[str]) -> str:
+    node, times = Counter(said).most_common(1)[0] if said else ("", 0)
+    return f"{node} stands {times} times" if times > 1 else ""
+
+
+def _open(said: Sequence[str]) -> Sequence[str]:
+    return said[:-1] if len(said) > 1 and said[0] == said[-1] else said
+
+
+def _length(graph: Graph, said: Sequence[str]) -> float:
+    return sum(graph.edges[edge]["weight"] for edge in pairwise(said))
+
+
+def _weight(graph: Graph, said: Sequence[tuple[str, str]]) -> float:
+    return sum(graph.edges[edge]["weight"] for edge in said)
+
+
+def _tour_length(graph: Graph, said: Sequence[str]) -> float:
+    return _length(graph, [*_open(said), said[0]])
+
+
+def _distinct(graph: Graph, said: Any) -> int:
+    return len({*(said.values() if isinstance(said, dict) else said)})
+
+
+_path = Kind(read_nodes, _path_fault, _length, search.shortest_path)
+_round = Kind(read_nodes, _round_fault, _tour_length, search.hamiltonian_cycle)
+_edges = Kind(read_edges, _matching_fault, lambda _, said: len(said), search.matching, 1, "size")
+_tree = Kind(read_edges, _tree_fault, _weight, search.spanning_tree)
+_set = Kind(read_nodes, _independent_fault, _distinct, search.independent_set, 1, "size", True)
+KINDS: dict[str, Kind] = {
+    "path": _path,
+    "shortest_path": _path._replace(extreme=True),
+    "hamiltonian_path": Kind(read_nodes, _every_node_fault, _length, search.hamiltonian_path),
+    "hamiltonian_cycle": _round,
+    "tsp_tour": _round._replace(best=search.shortest_tour, extreme=True),
+    "topological_order": Kind(read_nodes, _order_fault, _distinct, search.topological_order),
+    "eulerian_path": Kind(read_nodes, _euler_fault, _length, search.eulerian_path),
+    "eulerian_circuit": Kind(read_nodes, _euler_fault, _length, search.eulerian_circuit),
+    "coloring": Kind(read_colours, _colour_fault, _distinct, search.coloring, -1, "colors", True),
+    "matching": _edges,
+    "maximum_matching": _edges._replace(extreme=True),
+    "perfect_matching": _edges._replace(best=search.perfect_matching, extreme=True),
+    "spanning_tree": _tree,
+    "minimum_spanning_tree": _tree._replace(extreme=True),
+    "independent_set": _set,
+    "clique": _set._replace(fault=_clique_fault, best=search.clique),
+    "vertex_cover": _set._replace(fault=_cover_fault, best=search.vertex_cover, sense=-1),
+}

@@ -1,0 +1,75 @@
+"""The verifier of problems on graphs whose answers are not unique."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from rewardlab.processes.pool import Done, Failed, workers
+from rewardlab.text.replies import data
+from rewardlab.verifiers.contract import Pair, Verdict, no_verdict, right, verifier, wrong
+
+JUDGE = "rewardlab.verifiers.graphs.checks:judge"
+SOLVABLE = "rewardlab.verifiers.graphs.checks:solvable"
+MOST = 1_000_000
+"""Characters of a reply that are looked at."""
+
+
+@verifier(over="pairs")
+def graph_solution(pairs: list[Pair], *, seconds: float = 5.0) -> list[Verdict]:
+    """Right where the reply solves the answer's problem on a graph, checked by algorithm (networkx), never against one solution.
+
+    The answer is {"kind": ..., "graph": {"nodes": [...], "edges": [[u, v] or [u, v, weight], ...], "directed": bool}, ...}, as data
+    or JSON text. The kinds, with what else they take:
+
+        path, shortest_path                           source, target; length: at most so much
+        hamiltonian_path, hamiltonian_cycle           source, target
+        tsp_tour                                      length: at most so much; else the shortest, of up to 14 nodes
+        topological_order, eulerian_path, eulerian_circuit
+        coloring                                      colors: how many at most, or their names; else the fewest
+        matching, maximum_matching, perfect_matching  size: at least so many edges
+        spanning_tree, minimum_spanning_tree          length: at most so much
+        independent_set, clique, vertex_cover         size: at least (a cover: at most) so many; else the best
+
+    A problem without a solution is solved by "none"; where it is known to have one, "solvable": true saves the search.
+    seconds: limit for one reply; a problem that alone takes longer gets no verdict.
+    """
+    if importlib.util.find_spec("networkx") is None:
+        return [no_verdict("graphs need the package networkx: pip install 'rewardlab[verify]'")] * len(pairs)
+    problems = [_problem(pair.answer) for pair in pairs]
+    calls = [(problem, pair.response[:MOST]) for problem, pair in zip(problems, pairs, strict=True) if problem is not None]
+    judged = iter(workers(JUDGE, seconds=seconds).map(calls))
+    found = [None if problem is None else next(judged) for problem in problems]
+    failed = {problem for problem, result in zip(problems, found, strict=True) if isinstance(result, Failed)}
+    faults = _faults(sorted(problem for problem in failed if problem), seconds)
+    return [_verdict(result, faults.get(problem or "")) for problem, result in zip(problems, found, strict=True)]
+
+
+def _problem(answer: Any) -> str | None:
+    """The problem as JSON, None where it is none."""
+    try:
+        given = data(answer)
+        return json.dumps(given, sort_keys=True, allow_nan=False) if isinstance(given, Mapping) else None
+    except (ValueError, TypeError):
+        return None
+
+
+def _faults(problems: list[str], seconds: float) -> dict[str, str]:
+    """Of problems on which the judge failed, those that fail without any reply, and how."""
+    results = workers(SOLVABLE, seconds=seconds).map([(problem,) for problem in problems])
+    return {problem: result.why for problem, result in zip(problems, results, strict=True) if isinstance(result, Failed)}
+
+
+def _verdict(result: Any, fault: str | None) -> Verdict:
+    if result is None:
+        return no_verdict("the gold answer is no problem on a graph")
+    if isinstance(result, Done):
+        correct, extracted, why = result.value
+        return right(extracted, why) if correct else wrong(why, extracted)
+    return (
+        no_verdict(f"the problem itself cannot be judged: {fault}")
+        if fault
+        else wrong(f"the reply could not be judged: {result.why}")
+    )

@@ -1,0 +1,70 @@
+"""The verifier of instructions that a program can check, as in IFEval."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from rewardlab.errors import RewardlabError
+from rewardlab.text.answers import after_thinking
+from rewardlab.text.replies import data, listed
+from rewardlab.verifiers.contract import Verdict, no_verdict, verifier, wrong
+
+from .constraints import CONSTRAINTS
+
+Test = Callable[[str], bool]
+
+PLAIN = "A plain sentence, to see whether an instruction can be checked at all."
+
+
+@verifier
+def instructions(response: str, answer: Any, *, loose: bool = False, share: bool = False) -> Verdict:
+    """Right where the reply follows all instructions of the answer; with `share`, the value is the share that it follows.
+
+    The answer is {"instructions": [{"id": "length_constraints:number_words", "num_words": 50, "relation": "at least"}, ...]}, or a
+    row of IFEval, {"instruction_id_list": [...], "kwargs": [...]}, as data or as JSON text. Ids and arguments are those of IFEval
+    (`kit.constraints`).  loose: a reply also follows if it does without its first or last line, or without asterisks.
+    Thinking before </think> is left out.
+    """
+    try:
+        tests = _tests(data(answer))
+    except (RewardlabError, ValueError, TypeError, KeyError, AttributeError) as problem:
+        return no_verdict(f"the instructions cannot be checked: {problem}")
+    text = after_thinking(response)
+    if not text.strip():
+        return wrong("the reply is empty", value=0.0 if share else None)
+    forms = [form for form in (_forms(text) if loose else [text]) if form.strip()]
+    broken = [name for name, test in tests if not any(test(form) for form in forms)]
+    followed = 1 - len(broken) / len(tests)
+    why = f"does not follow {listed(broken)}" if broken else f"follows all {len(tests)}"
+    return Verdict(not broken, text.strip()[:80], why, followed if share else None, {"followed": followed})
+
+
+def _tests(answer: Mapping[str, Any]) -> list[tuple[str, Test]]:
+    """Each instruction's id and test. Raises what says that one of them is unknown or cannot be used."""
+    if "instruction_id_list" in answer:
+        rows = [{"id": name, **given} for name, given in zip(answer["instruction_id_list"], answer["kwargs"], strict=True)]
+    else:
+        rows = [{**row, **row.get("kwargs", {})} for row in answer["instructions"]]
+    if not rows:
+        raise ValueError("there are none")
+    return [_test(row) for row in rows]
+
+
+def _test(row: Mapping[str, Any]) -> tuple[str, Test]:
+    if row["id"] not in CONSTRAINTS:
+        raise ValueError(f"{row['id']!r} is no instruction")
+    check = CONSTRAINTS[row["id"]]
+    # tables of IFEval fill what an instruction does not take with None
+    given = {key: value for key, value in row.items() if key not in ("id", "kwargs") and value is not None}
+    inspect.signature(check).bind(PLAIN, **given)
+    check(PLAIN, **given)
+    return row["id"], lambda text: check(text, **given)
+
+
+def _forms(text: str) -> list[str]:
+    """The reply as IFEval's loose accuracy takes it, in eight forms."""
+    lines = text.split("\n")
+    cut = [text, *("\n".join(part).strip() for part in (lines[1:], lines[:-1], lines[1:-1]))]
+    return [*cut, *(form.replace("*", "") for form in cut)]

@@ -1,0 +1,79 @@
+"""Verifiers that compare a reply with the gold answer.
+
+Whatever the reply causes is wrong, with the reason; an answer that stands only in the thinking is none. A gold answer that cannot
+be read is our failure, and gives no verdict.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from rewardlab.text import answers as extraction
+from rewardlab.text import words
+from rewardlab.text.answers import after_answer, after_thinking, boxed, last_number, number, one_number, tidy
+from rewardlab.text.replies import accepted, listed
+
+from .contract import Verdict, differs, no_verdict, right, verifier, wrong
+
+NO_GOLD = "the problem has no gold answer"
+
+
+@verifier
+def final_number(response: str, answer: Any) -> Verdict:
+    r"""Right where the number that the reply ends on equals the gold number, exactly.
+
+    Read from the last \boxed, else after "answer", else the last number. A stated answer must come to one number.
+    """
+    gold = _gold_number(answer)
+    if gold is None:
+        return no_verdict(f"the gold answer {answer!r} is not a number")
+    text = after_thinking(response)
+    said = boxed(text) or after_answer(text) or last_number(text)
+    value = one_number(said) if said else None
+    if value is None:
+        return wrong(f"no single number in {said[:60]!r}" if said else "no answer found", said or "")
+    return _compared(value == gold, str(value), str(gold))
+
+
+@verifier
+def final_answer(response: str, answer: Any) -> Verdict:
+    """Right where the final answer equals the gold answer, or one of a list: as numbers if both are, else as tidied text."""
+    golds = accepted(answer)
+    if not golds:
+        return no_verdict(NO_GOLD)
+    said = extraction.final_answer(after_thinking(response))
+    if said is None:
+        return wrong("no answer found")
+    return _compared(any(_equal(said, gold) for gold in golds), said, listed(golds))
+
+
+@verifier
+def exact_match(response: str, answer: Any, *, normalised: bool = False) -> Verdict:
+    """Right where the whole reply is the gold answer, or one of a list, but for spaces around it.
+
+    normalised: also but for case, punctuation and articles, as in SQuAD; but -5 stays another number than 5.
+    """
+    golds = accepted(answer)
+    if not golds or (normalised and not all(words.normalised(gold) for gold in golds)):
+        return no_verdict(f"nothing of the gold answer {answer!r} is left to compare" if golds else NO_GOLD)
+    same = _same_words if normalised else str.__eq__
+    return _compared(any(same(response.strip(), gold) for gold in golds), response.strip(), listed(golds))
+
+
+def _gold_number(gold: object) -> Fraction | None:
+    """The gold number; a worked solution in the manner of GSM8K may stand before its "####"."""
+    return None if gold is None else number(str(gold).rpartition("####")[2])
+
+
+def _equal(said: str, gold: str) -> bool:
+    want, value = _gold_number(gold), number(said)
+    return value == want if value is not None and want is not None else tidy(said) == tidy(gold)
+
+
+def _same_words(said: str, gold: str) -> bool:
+    return words.normalised(said) == words.normalised(gold) and number(said) == number(gold)
+
+
+def _compared(equal: bool, said: str, gold: str) -> Verdict:
+    return right(said) if equal else wrong(differs(said, gold), said)

@@ -1,0 +1,1 @@
+"""Lists compared as sets and as rankings."""

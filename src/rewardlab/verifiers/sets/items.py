@@ -1,0 +1,49 @@
+"""Lists of items in text: JSON, bullets, numbered or plain lines, semicolons, commas."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from fractions import Fraction
+from typing import Any
+
+from rewardlab.text.answers import number
+from rewardlab.text.replies import first_json
+
+_BULLET = re.compile(r"\s{0,20}(?:[-*•+‣–]|\(?[0-9]{1,4}[.)])\s{1,20}")
+_NUMBER = re.compile(r"[-+−]?[0-9]{1,60}(?:\.[0-9]{1,60})?(?:/[0-9]{1,60})?")
+_MARKS = "\"'`*_,; "
+_AND = re.compile(r"(?:and|&)\s", re.IGNORECASE)
+
+
+def items(text: str) -> list[str]:
+    """The keys of the items that a text lists, in order, repetitions kept.
+
+    A JSON list, else the lines with a bullet or number if there are any, else all lines if there are several, else what
+    semicolons, or else commas, separate.
+    """
+    found = first_json(text)
+    if found and isinstance(found[0], list) and "[" not in found[2]:
+        return keys(found[0])
+    lines = [line for line in text.strip().splitlines() if line.strip()]
+    bullets = [line for line in lines if _BULLET.match(line)]
+    if bullets:
+        return keys(_BULLET.sub("", line, count=1) for line in bullets)
+    if len(lines) > 1:
+        return keys(line.rstrip(",;") for line in lines)
+    parts = text.strip(" \t\r\n\\{}[]()").split(";" if ";" in text else ",")
+    return keys([parts[0], *(_AND.sub("", part.strip(), count=1) for part in parts[1:])])
+
+
+def keys(found: Iterable[Any]) -> list[str]:
+    return [key for one in found if (key := item_key(one))]
+
+
+def item_key(item: Any) -> str:
+    """What must be the same for two items to be the same: spelling, but for case, spaces and marks around it; a number's value."""
+    if not isinstance(item, str):
+        item = json.dumps(item, sort_keys=True)
+    text = " ".join(item.casefold().split()).strip(_MARKS).rstrip(".").strip(_MARKS)
+    value: Fraction | None = number(text) if _NUMBER.fullmatch(text) else None
+    return text if value is None else str(value)

@@ -1,0 +1,81 @@
+"""Verifiers of lists: as sets, and as rankings.
+
+Items are read from the stated answer: a JSON list, bullets, lines, or what semicolons or commas separate. They are the same if they
+are spelt the same, but for case and spaces, or are the same number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rewardlab.text.replies import data, listed, stated
+from rewardlab.text.words import f1
+from rewardlab.verifiers.contract import Verdict, no_verdict, verifier, wrong
+
+from . import measures as ranks
+from .items import item_key, items, keys
+
+MOST = 10_000
+"""Items of a reply; more are no answer."""
+
+
+@verifier
+def same_set(response: str, answer: Any, *, measure: str = "f1", at: float = 1.0) -> Verdict:
+    """How much the items of the reply are those of the gold list; order and repetition do not matter.
+
+    measure: "f1", "jaccard", "precision" or "recall"; it is the value, all are kept as parts.  at: from where on the reply is
+    right. Recall alone pays who lists everything.
+    """
+    gold = set(items(answer) if isinstance(answer, str) else keys(answer or ()))
+    if not gold:
+        return no_verdict("the gold answer lists nothing")
+    said, why = _said(response)
+    mine = set(said)
+    shared = len(mine & gold)
+    parts = {
+        "f1": f1(shared, len(mine), len(gold)),
+        "jaccard": shared / len(mine | gold),
+        "precision": shared / max(1, len(mine)),
+        "recall": shared / len(gold),
+    }
+    if why:
+        return wrong(why, value=0.0, parts=dict.fromkeys(parts, 0.0))
+    missing, more = sorted(gold - mine), sorted(mine - gold)
+    why = "right" if mine == gold else f"misses {listed(missing)[:80] or 'none'}; has too many: {listed(more)[:80] or 'none'}"
+    return Verdict(parts[measure] >= at, listed(said)[:500], why, parts[measure], parts)
+
+
+@verifier
+def ranking(response: str, answer: Any, *, measure: str = "ndcg", k: int = 10, at: float = 1.0) -> Verdict:
+    """How well the reply ranks what is relevant: {item: grade}, or a list of items that are as relevant as each other.
+
+    measure: "ndcg", "recall", "precision", "mrr" or "map", of the first k. Its value is paid as a share of what the best ranking
+    gets (precision and recall at k cannot reach 1 where more or fewer than k items are relevant); the parts are the plain
+    measures.  at: from which share on the reply is right.
+    """
+    grades = _grades(answer)
+    if not grades:
+        return no_verdict("the gold answer holds nothing that is relevant")
+    said, why = _said(response)
+    parts = {name: of(said, grades, k) for name, of in ranks.MEASURES.items()}
+    if why:
+        return wrong(why, value=0.0, parts=dict.fromkeys(parts, 0.0))
+    best = ranks.MEASURES[measure](sorted(grades, key=lambda item: -grades[item]), grades, k)
+    value = min(1.0, parts[measure] / best)
+    return Verdict(value >= at, listed(said)[:500], f"{measure}@{k} is {parts[measure]:.3f} of at most {best:.3f}", value, parts)
+
+
+def _said(response: str) -> tuple[list[str], str]:
+    """The items of a reply, or none and why."""
+    found = items(stated(response))
+    if not found:
+        return [], "no items found"
+    return ([], f"lists over {MOST} items") if len(found) > MOST else (found, "")
+
+
+def _grades(answer: Any) -> dict[str, float]:
+    answer = data(answer)
+    if isinstance(answer, Mapping):
+        return {item_key(item): float(grade) for item, grade in answer.items() if float(grade) > 0}
+    return dict.fromkeys(items(answer) if isinstance(answer, str) else keys(answer or ()), 1.0)

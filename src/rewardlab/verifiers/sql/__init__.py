@@ -1,0 +1,1 @@
+"""Queries judged by what they return."""

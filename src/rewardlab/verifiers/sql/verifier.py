@@ -1,0 +1,153 @@
+"""Queries judged by what they return: execution equality on sqlite and duckdb databases."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from rewardlab.errors import RewardlabError
+from rewardlab.processes.pool import Done, Failed, Workers, workers
+from rewardlab.text.answers import after_thinking
+from rewardlab.text.blocks import last_block
+from rewardlab.text.replies import data
+from rewardlab.util.extras import require
+from rewardlab.verifiers.contract import Pair, Verdict, no_verdict, right, verifier, wrong
+
+from .engines import is_script
+
+LONGEST = 20_000
+"""Characters of the longest query that is run."""
+FENCES = ("sql", "sqlite", "duckdb")
+PARTS = ("runs", "syntax", "schema", "linking", "ngrams")
+NOTHING = dict.fromkeys(PARTS, 0.0)
+DOUBT = "right, but this proves little: "
+SPARE = 1.0
+"""Seconds beside gold query and query that a process may take, to open databases."""
+
+
+class Gold(NamedTuple):
+    query: str
+    databases: list[str]
+    dialect: str
+
+
+@verifier(over="pairs")
+def sql(
+    pairs: list[Pair], *, ordered: bool | None = None, column_order: bool = True, tolerance: float = 1e-9, strict: bool = False,
+    partial: Mapping[str, float] | None = None, seconds: float = 5.0, rows: int = 10_000, dialect: str = "sqlite",
+) -> list[Verdict]:  # fmt: skip
+    """Right where the query returns what the gold query returns. It is taken from the last ```sql block, else is the whole reply.
+
+    answer: {"query", "database"}, as a dict or its JSON text, or the query alone beside a column `database`. A database is the path
+    of a sqlite or duckdb file, or a script that creates one (in `dialect`, or the answer's own "dialect"). It may be a list:
+    the query must then agree on each, which a wrong one seldom does (test-suite accuracy; Zhong et al. 2020, arXiv:2010.02840).
+
+    Rows are compared as bags, so duplicates count; in order where the gold query has an ORDER BY outside brackets (also rows
+    that tie in it), or as `ordered` says. column_order=False: columns may stand in any order; their names never count. How values
+    are compared is said in `kit/sql_results.py`; floats may differ by the relative `tolerance`.
+
+    Wrong, with the reason: a query that fails, writes, is a matter of chance, reads no table though the gold query reads one, or
+    takes over `seconds`; a result of over `rows` rows. A gold query that does so is our failure. Two empty results, and a gold
+    query with LIMIT and no ORDER BY, prove little: the reason says so, and `strict` makes them no verdict.
+
+    parts: runs (1 or 0), and syntax, schema, linking, ngrams as `kit/sql_text.py: likeness` has them; all are 1 for a right query.
+    partial: what each pays of a wrong query, e.g. {"runs": 0.1, "linking": 0.2}; at most 1 together.
+    """
+    shares = _shares(partial)
+    limits, how = {"seconds": seconds, "rows": rows}, {"ordered": ordered, "column_order": column_order, "tolerance": tolerance}
+    try:
+        require("verify", "sqlglot")
+        # the time of the gold query, of the query, and to open databases
+        pool = workers("rewardlab.verifiers.sql.worker:judge", seconds=2 * seconds + SPARE)
+        found = _judged(pairs, pool, limits, how, dialect)
+    except RewardlabError as problem:
+        return [no_verdict(str(problem)) for _ in pairs]
+    return [_paid(_strictly(verdict) if strict else verdict, shares) for verdict in found]
+
+
+def stated_query(response: str) -> str:
+    """The query of a reply: its last ```sql block after any thinking, else the whole of it."""
+    text = after_thinking(response)
+    block = last_block(text, *FENCES)
+    return text.strip() if block is None else block
+
+
+def _shares(partial: Mapping[str, float] | None) -> dict[str, float]:
+    shares = dict(partial or {})
+    if any(name not in PARTS or not share >= 0 for name, share in shares.items()) or sum(shares.values()) > 1:
+        raise RewardlabError(f"sql: partial gives shares of at most 1 together to {', '.join(PARTS)}, not {shares}")
+    return shares
+
+
+def _judged(pairs: list[Pair], pool: Workers, limits: dict[str, Any], how: dict[str, Any], dialect: str) -> list[Verdict]:
+    found = [_prepared(pair, dialect) for pair in pairs]
+    asked = {i: one for i, one in enumerate(found) if not isinstance(one, Verdict)}
+    calls = [(query, gold.query, gold.databases, limits | {"dialect": gold.dialect}, how) for query, gold in asked.values()]
+    results = dict(zip(asked, pool.map(calls), strict=True))
+    # whatever ended a process: it is the gold query's doing if that ends it without the reply
+    ended = [i for i, result in results.items() if isinstance(result, Failed)]
+    again = dict(zip(asked, calls, strict=True))
+    alone = dict(zip(ended, pool.map([(None, *again[i][1:]) for i in ended]), strict=True))
+    return [one if isinstance(one, Verdict) else _verdict(one[0], results[i], alone.get(i)) for i, one in enumerate(found)]
+
+
+def _verdict(query: str, result: Done | Failed, alone: Done | Failed | None) -> Verdict:
+    """What a process answered, as a verdict. alone: what it said of the gold query alone, where it did not answer."""
+    if isinstance(alone, Failed):
+        return no_verdict(f"the gold query {alone.why}")
+    if isinstance(result, Failed):
+        return wrong(f"the query {result.why}", query, parts=NOTHING)
+    said = result.value
+    if said["correct"] is None:
+        return no_verdict(said["why"])
+    if not said["correct"]:
+        return wrong(said["why"], query, parts=said["parts"])
+    return right(query, DOUBT + "; ".join(said["doubts"]) if said["doubts"] else "right", parts=said["parts"])
+
+
+def _strictly(verdict: Verdict) -> Verdict:
+    return no_verdict(verdict.why) if verdict.why.startswith(DOUBT) else verdict
+
+
+def _paid(verdict: Verdict, shares: dict[str, float]) -> Verdict:
+    if verdict.correct is not False or not shares:
+        return verdict
+    return replace(verdict, value=sum(share * verdict.parts[name] for name, share in shares.items()))
+
+
+def _prepared(pair: Pair, dialect: str) -> Verdict | tuple[str, Gold]:
+    gold = _gold(pair, dialect)
+    if gold is None:
+        return no_verdict("the gold answer is not {'query', 'database'}")
+    query = stated_query(pair.response)
+    if not query or len(query) > LONGEST:
+        why = f"the query is longer than {LONGEST} characters" if query else "no query found"
+        return wrong(why, query[:LONGEST], parts=NOTHING)
+    return query, gold
+
+
+def _gold(pair: Pair, dialect: str) -> Gold | None:
+    answer = pair.answer
+    if isinstance(answer, str):
+        answer = _from_json(answer) or {"query": answer, "database": pair.meta.get("database")}
+    if not isinstance(answer, Mapping):
+        return None
+    query, given = answer.get("query"), answer.get("database")
+    databases = list(given) if isinstance(given, list | tuple) else [given]
+    if not isinstance(query, str) or not query.strip() or not databases:
+        return None
+    if not all(isinstance(one, str | os.PathLike) for one in databases):
+        return None
+    named = [str(one) if is_script(str(one)) else os.path.abspath(str(one)) for one in databases]
+    return Gold(query, named, str(answer.get("dialect", dialect)))
+
+
+def _from_json(text: str) -> Mapping[str, Any] | None:
+    """An object that stands in a text as JSON; None where it is other text, such as a query."""
+    try:
+        found = data(text)
+    except ValueError:
+        return None
+    return found if isinstance(found, Mapping) else None

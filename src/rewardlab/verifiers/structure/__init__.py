@@ -1,0 +1,1 @@
+"""Verifiers of form: JSON, schemas, tags."""

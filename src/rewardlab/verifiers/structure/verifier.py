@@ -1,0 +1,142 @@
+"""Verifiers of form: JSON, JSON that fits a schema, and tags such as <think> and <answer>."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from rewardlab.errors import RewardlabError
+from rewardlab.processes.pool import Done, Failed, workers
+from rewardlab.text import strict_json
+from rewardlab.text.answers import after_thinking
+from rewardlab.text.blocks import last_block
+from rewardlab.util.extras import require
+from rewardlab.verifiers.contract import Pair, Verdict, differs, no_verdict, right, verifier, wrong
+
+NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,50}")
+
+
+@verifier
+def json_value(response: str, answer: Any) -> Verdict:
+    """Right where the reply states the gold answer as JSON: in its last ```json block after any thinking, else as the whole of it.
+
+    answer: the value, or its JSON text. Both are read strictly: a name that stands twice, NaN and a comma too many are refused.
+    1 equals 1.0, but neither true nor "1"; the order of names does not count, that of lists does.
+    """
+    try:
+        gold = _value(answer)
+    except ValueError as problem:
+        return no_verdict(f"the gold answer is no JSON: {problem}")
+    said = stated_json(response)
+    try:
+        value = strict_json.parse(said)
+    except ValueError as problem:
+        return wrong(f"no JSON: {problem}", said)
+    return right(said) if strict_json.equal(value, gold) else wrong(differs(said, answer), said)
+
+
+@verifier(over="pairs")
+def json_schema(
+    pairs: list[Pair], *, schema: Mapping[str, Any] | None = None, formats: bool = False, seconds: float = 2.0
+) -> list[Verdict]:
+    """Right where the reply states JSON, as `json_value` reads it, that fits a JSON Schema (draft 2020-12, or its own $schema).
+
+    answer: the schema, or {"schema", "value"} where the value must be the gold one too, each as data or as JSON text. With `schema`
+    given, the answer is not looked at. formats: whether "format" is checked. What takes over `seconds` is wrong.
+    """
+    found = [_to_check(pair, schema) for pair in pairs]
+    asked = [one for one in found if not isinstance(one, Verdict)]
+    try:
+        require("verify", "jsonschema")
+        pool = workers("rewardlab.verifiers.structure.schema:violation", seconds=seconds)
+        results = iter(pool.map([([("", rules, value)], formats) for _, rules, value in asked]))
+    except RewardlabError as problem:
+        return [no_verdict(str(problem)) for _ in pairs]
+    return [one if isinstance(one, Verdict) else _fit(one[0], next(results)) for one in found]
+
+
+def _to_check(pair: Pair, schema: Any) -> Verdict | tuple[str, Any, Any]:
+    """A verdict, or what is to be checked: the JSON as it stands in the reply, the schema, and the value."""
+    gold: dict[str, Any] = {"schema": schema}
+    try:
+        if schema is None:
+            given = _value(pair.answer)
+            wrapped = isinstance(given, dict) and "schema" in given and given.keys() <= {"schema", "value"}
+            gold = {name: x if x is None else _value(x) for name, x in given.items()} if wrapped else {"schema": given}
+        if not isinstance(gold["schema"], Mapping | bool):
+            raise ValueError("it is neither an object nor true or false")
+    except ValueError as problem:
+        return no_verdict(f"the gold answer holds no JSON schema: {problem}")
+    said = stated_json(pair.response)
+    try:
+        value = strict_json.parse(said)
+    except ValueError as problem:
+        return wrong(f"no JSON: {problem}", said)
+    if "value" in gold and not strict_json.equal(value, gold["value"]):
+        return wrong(differs(said, gold["value"]), said)
+    return said, gold["schema"], value
+
+
+def _fit(said: str, result: Done | Failed) -> Verdict:
+    if isinstance(result, Failed):
+        return wrong(f"validation {result.why}", said)
+    if "unusable" in result.value:
+        return no_verdict(result.value["unusable"])
+    return wrong(result.value["wrong"], said) if result.value else right(said, "fits the schema")
+
+
+def _value(answer: Any) -> Any:
+    """A gold answer that is data, or the text of its JSON. Raises ValueError."""
+    if isinstance(answer, str):
+        return strict_json.parse(answer)
+    if answer is None or strict_json.deeper(answer, strict_json.DEEPEST):
+        raise ValueError("nothing is given" if answer is None else "it is nested too deeply")
+    return answer
+
+
+def stated_json(response: str) -> str:
+    """The JSON of a reply: its last ```json block after any thinking, else its last block, else the whole of it."""
+    text = after_thinking(response)
+    block = last_block(text, "json", "")
+    return text.strip() if block is None else block
+
+
+@verifier
+def tags(
+    response: str, answer: Any, *, names: tuple[str, ...] = ("think", "answer"), prefilled: bool | None = None,
+    outside: bool = False, empty: bool = False,
+) -> Verdict:  # fmt: skip
+    """Right where the reply is <think>...</think><answer>...</answer>, or has other `names`: each once, in order, side by side.
+
+    prefilled: whether the chat template has already written the first opening tag, so that the reply begins within it; None accepts
+    a reply with that tag and one without.  outside: text before, between and after is allowed.  empty: so is a tag that holds
+    nothing but spaces. The gold answer is not looked at; what the last tag holds is taken for the answer.
+    """
+    if not names or len(set(names)) < len(names) or not all(NAME.fullmatch(name) for name in names):
+        raise RewardlabError(f"tags: names must be different words of letters, digits, _ and -, not {list(names)}")
+    marks = list(re.finditer(rf"</?(?:{'|'.join(names)})>", response))
+    said = [mark.group() for mark in marks]
+    want = [mark for name in names for mark in (f"<{name}>", f"</{name}>")]
+    starts_within = prefilled or (prefilled is None and said[:1] != want[:1])
+    if said != (want[1:] if starts_within else want):
+        return wrong(_out_of_form(said, want[1:] if starts_within else want, want[0] if prefilled else None))
+    edges = [(0, 0)] * starts_within + [mark.span() for mark in marks]
+    held = [response[a[1] : b[0]] for a, b in zip(edges[::2], edges[1::2], strict=True)]
+    around = [response[: edges[0][0]], *(response[a[1] : b[0]] for a, b in zip(edges[1::2], edges[2::2], strict=False))]
+    if not outside and any(text.strip() for text in (*around, response[edges[-1][1] :])):
+        return wrong("there is text outside the tags", held[-1].strip())
+    blank = [name for name, text in zip(names, held, strict=True) if not text.strip()]
+    if blank and not empty:
+        return wrong(f"<{blank[0]}> holds nothing", held[-1].strip())
+    return right(held[-1].strip(), "well formed")
+
+
+def _out_of_form(said: list[str], want: list[str], prefilled: str | None) -> str:
+    """What is wrong with the tags of a reply, in words."""
+    if prefilled in said:
+        return f"{prefilled} is written again: the prompt ends with it"
+    for mark in want:
+        if said.count(mark) != 1:
+            return f"{mark} is missing" if mark not in said else f"{mark} stands {said.count(mark)} times"
+    return f"the tags are out of order: {' '.join(said)}"

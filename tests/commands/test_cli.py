@@ -1,0 +1,253 @@
+"""The command line, as people and scripts meet it."""
+
+import argparse
+import errno
+import inspect
+import json
+import os
+import signal
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rewardlab.commands import bench, cli, train
+from rewardlab.registry import catalogue
+
+NOISY = '''"""Noisy: says something while it is imported."""
+from rewardlab.core import Recipe
+print("hello from a library")
+
+def noisy(base=None, *, strength=1.0):
+    return (base or Recipe(name="noisy")).but(lr=strength)
+
+claim = None
+'''
+STOPPED = NOISY.replace("noisy", "interrupted").replace(
+    'print("hello from a library")', "import os, signal; os.kill(os.getpid(), signal.SIGINT)"
+)
+
+
+def rewardlab(*argv: str, **env: str) -> subprocess.CompletedProcess:
+    command = [sys.executable, "-m", "rewardlab", *argv]
+    return subprocess.run(command, env={**os.environ, **env}, capture_output=True, text=True)
+
+
+@pytest.fixture
+def methods(tmp_path):
+    folder = tmp_path / "methods" / "command_line"
+    folder.mkdir(parents=True)
+    (folder / "noisy.py").write_text(NOISY)
+    return folder.parent
+
+
+TRAIN = "train grpo --task arithmetic"
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("trian", "unknown command 'trian'; did you mean train?"),
+        ("list --jsn", "unknown flag of list '--jsn'; did you mean --json?"),
+        ("list --folder baseline", "unknown folder 'baseline'; did you mean baselines"),
+        ("show grop", "unknown method 'grop'; did you mean grpo"),
+        ("show", "the following arguments are required: METHOD (see rewardlab show --help)"),
+        ("train --task arithmetic", "which method?"),
+        ("train grpo", "which task? give --task NAME (known: arithmetic,"),
+        ("train grpo --task aritmetic", "unknown task 'aritmetic'; did you mean arithmetic"),
+        (f"{TRAIN} --stepps 3", "unknown flag of grpo '--stepps'; did you mean --steps"),
+        (f"{TRAIN} --beat 3", "did you mean --beta"),
+        (f"{TRAIN} --steps -3", "argument --steps: must be a whole number above 0"),
+        (f"{TRAIN} --n many", "n of grpo must be a whole number, not 'many'"),
+        (f"{TRAIN} --reward none.py:f", "there is no reward file none.py"),
+        (f"{TRAIN} --reward corect", "did you mean correct"),
+        ("train grpo --resume runs/x --steps 9", "--resume goes on with a run as it was begun; drop grpo, --steps"),
+        ("eval embedded --task arithmetic --k 1,no", "must be a whole number above 0, not 'no'"),
+        ("answer grpo", "one of the arguments --task --prompt is required"),
+        ("report no/such/run", "there is no run in no/such/run"),
+        ("bench no-such", "unknown benchmark 'no-such'"),
+    ],
+)
+def test_a_mistake_is_one_clear_line(line, message, capsys):
+    assert cli.main(line.split()) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.startswith("rewardlab: ")
+    assert message in said.err
+    assert said.err.count("\n") == 1
+
+
+def test_a_mistake_ends_the_process_with_code_2_and_debug_shows_where():
+    plain = rewardlab("show", "grop")
+    assert (plain.returncode, plain.stdout, plain.stderr.count("\n")) == (2, "", 1)
+    debug = rewardlab("--debug", "show", "grop")
+    assert debug.returncode != 0
+    assert "Traceback" in debug.stderr
+
+
+def test_our_own_mistake_is_one_line_too(monkeypatch, capsys):
+    monkeypatch.setattr(catalogue, "row", lambda name: 1 / 0)
+    assert cli.main(["show", "grpo"]) == 1
+    assert capsys.readouterr().err == "rewardlab: ZeroDivisionError: division by zero (--debug shows where)\n"
+
+
+def test_a_full_disk_is_named():
+    message, code = cli.explain(OSError(errno.ENOSPC, "No space left on device", "runs/x/metrics.jsonl"))
+    assert code == 1
+    assert "the disk is full (runs/x/metrics.jsonl)" in message
+    assert "--resume" in message
+
+
+def test_a_reader_that_leaves_is_no_error():
+    command = [sys.executable, "-m", "rewardlab", "list", "--json"]
+    writer = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert writer.stdout
+    writer.stdout.close()
+    assert writer.communicate()[1] == b""
+    assert writer.returncode == 1
+
+
+def test_ctrl_c_says_how_to_go_on(methods, tmp_path):
+    (methods / "command_line" / "interrupted.py").write_text(STOPPED)
+    run = tmp_path / "run"
+    run.mkdir()
+    argv = ("train", "interrupted", "--task", "arithmetic", "--out", str(run))
+    done = rewardlab(*argv, REWARDLAB_METHODS=str(methods))
+    assert done.returncode == 130
+    assert done.stderr == f"rewardlab: stopped; go on with: rewardlab train --resume {run}\n"
+
+
+def test_ctrl_c_names_the_folder_the_trainer_chose(tmp_path):
+    assert cli.stopped(["demo"], KeyboardInterrupt(tmp_path)).endswith(f"--resume {tmp_path}")
+    assert cli.stopped(["bench"], KeyboardInterrupt()) == "stopped"
+
+
+@pytest.mark.parametrize("argv", [["list"], ["list", "--json"], ["show", "grpo"], ["show", "grpo", "--json"]])
+def test_list_and_show_answer_at_once_without_torch(argv):
+    code = f"import sys; from rewardlab.commands.cli import main; main({argv!r}); sys.exit('torch' in sys.modules)"
+    seconds = []
+    for _ in range(3):
+        began = time.perf_counter()
+        subprocess.run([sys.executable, "-c", code], stdout=subprocess.DEVNULL, check=True)
+        seconds.append(time.perf_counter() - began)
+    assert statistics.median(seconds) < 0.5
+
+
+def test_list_has_the_promised_columns():
+    rows = json.loads(rewardlab("list", "--json").stdout)
+    assert {"grpo", "sft", "ppo"} <= {row["name"] for row in rows}
+    columns = ["name", "folder", "system", "kind", "reference", "baseline", "claim", "verdict"]
+    assert all(list(row) == columns for row in rows)
+    grpo = next(row for row in rows if row["name"] == "grpo")
+    assert (grpo["folder"], grpo["system"]) == ("baselines", None)
+    assert grpo["reference"] == "Shao et al. 2024, arXiv:2402.03300"
+
+
+def test_json_is_one_document_whatever_libraries_print(methods):
+    done = rewardlab("show", "noisy", "--json", REWARDLAB_METHODS=str(methods))
+    assert json.loads(done.stdout)["idea"] == "says something while it is imported."
+    assert "hello from a library" in done.stderr
+
+
+def test_json_has_no_nan_and_plain_numbers():
+    document = {"a": float("nan"), "b": np.float32(0.5), "c": np.arange(2), "d": Path("x"), "e": [float("inf")]}
+    assert json.loads(cli.as_json(document)) == {"a": None, "b": 0.5, "c": [0, 1], "d": "x", "e": [None]}
+
+
+def test_show_tells_what_a_method_is(capsys):
+    assert cli.main(["show", "grpo"]) == 0
+    said = capsys.readouterr().out
+    formula = "center() >> scale_by_std() >> to_go()"
+    for piece in ("Formula", formula, "Changes against", "Claim", "--beta", "2402.03300"):
+        assert piece in said
+
+
+def test_alone_it_gives_an_overview(capsys):
+    assert cli.main([]) == 0
+    said = capsys.readouterr().out
+    assert "rewardlab train grpo --task arithmetic" in said
+    assert all(f"\n  {name} " in said for name in cli.COMMANDS)
+
+
+def test_flags_that_are_not_the_commands_own_are_settings():
+    own = {"--task": True, "--dry-run": False, "--prompt": True}
+    line = "grpo --n 8 --task a --bias -0.5 --dry-run --flag --eps=0.1 --a.by 2 --prompt -1+2"
+    words, settings = cli.split(line.split(), own)
+    assert words == ["grpo", "--task=a", "--dry-run", "--prompt=-1+2"]
+    assert settings == {"--n": "8", "--bias": "-0.5", "--flag": "true", "--eps": "0.1", "--a.by": "2"}
+
+
+def parsed(line: str) -> argparse.Namespace:
+    return cli.parse(train, "train", line.split())
+
+
+def test_train_asks_the_api_for_what_the_flags_say():
+    asked = train.request(
+        parsed("grpo --task arithmetic:difficulty=2 --n 4 --clip_norm 0.5 --steps 7 --seed 3 --out runs/x --max-new 40")
+    )
+    from rewardlab import api
+
+    inspect.signature(api.train).bind(**asked)
+    inspect.signature(api.plan).bind(**asked)
+    assert asked["settings"] == {"n": 4, "clip_norm": 0.5}
+    assert str(asked["recipe"].rollout) == "independent(n=4)"
+    assert asked["recipe"].update.clip_norm == 0.5
+    assert (asked["steps"], asked["seed"], asked["out"], asked["max_new"]) == (7, 3, Path("runs/x"), 40)
+    assert len(asked["task"].train[0].meta["steps"]) == 2
+
+
+def test_rewards_of_ones_own_replace_the_methods_and_add_up(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text("def short(completion): return -len(completion)\n")
+    asked = train.request(parsed(f"grpo --task arithmetic --reward {path}:short --reward final_number"))
+    assert [part.name for part in asked["recipe"].reward.of] == ["from_file", "final_number"]
+    assert asked["recipe"].reward.of[0].settings == {"path": str(path), "function": "short"}
+
+
+@pytest.fixture
+def benchmarks(tmp_path, monkeypatch):
+    folder = tmp_path / "benchmarks"
+    folder.mkdir()
+    monkeypatch.setattr(catalogue, "repository", lambda: tmp_path)
+    row = {"name": "fast-thing", "ratio": 4.2, "ours": 42, "peer": 10, "unit": "tokens/s", "settings": {}}
+    fast = f"import sys\nassert sys.argv[1:] == ['--json']\nprint({json.dumps(row)!r})\n"
+    (folder / "fast_thing.py").write_text(fast)
+    (folder / "broken.py").write_text("raise SystemExit(3)\n")
+    (folder / "_shared.py").write_text("raise SystemExit(9)\n")
+    return row
+
+
+def test_bench_runs_what_is_named_in_its_own_process(benchmarks, capsys):
+    assert cli.main(["bench", "fast-thing", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == [benchmarks]
+
+
+def test_bench_goes_on_after_a_failure_and_says_so(benchmarks, capsys):
+    assert cli.main(["bench", "--json"]) == 1
+    assert json.loads(capsys.readouterr().out) == [{"name": "broken", "error": "exit code 3"}, benchmarks]
+    bench.show([{"name": "broken", "error": "exit code 3"}, benchmarks])
+    assert "exit code 3" in capsys.readouterr().out
+
+
+def test_without_a_checkout_there_is_nothing_to_bench(monkeypatch, capsys):
+    monkeypatch.setattr(catalogue, "repository", lambda: None)
+    assert cli.main(["bench"]) == 2
+    assert "from a checkout" in capsys.readouterr().err
+
+
+def test_stopping_by_signal_leaves_no_traceback(methods):
+    (methods / "command_line" / "interrupted.py").write_text(STOPPED)
+    done = rewardlab("show", "interrupted", REWARDLAB_METHODS=str(methods))
+    assert (done.returncode, done.stderr) == (128 + signal.SIGINT, "rewardlab: stopped\n")
+
+
+def test_only_a_flag_lets_code_run_without_isolation(monkeypatch, capsys):
+    monkeypatch.setenv("REWARDLAB_UNSAFE_SANDBOX", "")
+    assert cli.main(["--version"]) == 0
+    assert os.environ["REWARDLAB_UNSAFE_SANDBOX"] == ""
+    assert cli.main(["--unsafe-sandbox", "--version"]) == 0
+    assert os.environ["REWARDLAB_UNSAFE_SANDBOX"] == "1"

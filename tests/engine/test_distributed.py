@@ -1,0 +1,104 @@
+"""Two processes that train together take the steps of one."""
+
+from __future__ import annotations
+
+import os
+import socket
+from pathlib import Path
+
+import pytest
+import torch
+import torch.multiprocessing as mp
+from safetensors.torch import load_file, save_file
+
+from rewardlab import registry
+from rewardlab.core import Recipe, Run, Score, Trajectory, ask, objective
+from rewardlab.credit.group import center, whiten
+from rewardlab.credit.value import to_go
+from rewardlab.engine import distributed
+from rewardlab.engine.step import Ops, Settings
+from rewardlab.models.embedded import untrained
+from rewardlab.objectives.ratio import policy_gradient
+from rewardlab.objectives.weighting import token_mean
+
+
+@objective(unit="batch")
+def spread_of_likelihood(out, batch, run):
+    """A loss that no row has alone."""
+    return torch.where(batch.mask, out.logprobs, 0.0).sum(1).var()
+
+
+REPLIES = [["a", "quite long reply", "b c"], ["one two three four", "x"], ["yes", "no", "maybe so", "y"]]
+REWARDS = [[1.0, 0.0, 0.5], [0.0, 2.0], [1.0, 1.0, None, 0.0]]
+
+
+def recipe() -> Recipe:
+    # whitened credit, a token mean and a loss of the whole batch: all need every row, whoever holds it
+    return Recipe(
+        credit=center() >> to_go() >> whiten(), objective=policy_gradient() + 0.1 * spread_of_likelihood(), weighting=token_mean()
+    )
+
+
+def trained(micro_tokens: int = 64) -> tuple[dict[str, torch.Tensor], dict[str, float]]:
+    """The weights after two updates on recorded rollouts, and the numbers of the last."""
+    policy = untrained()
+    problems = [ask(f"{i}?") for i, group in enumerate(REPLIES) for _ in group]
+    asked = policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
+    rows = iter(policy.write(asked, [text for group in REPLIES for text in group]))
+    groups = [[next(rows) for _ in group] for group in REPLIES]
+    scores = [[Score(r) for r in row] for row in REWARDS]
+    run = Run(policy)
+    ops = Ops(recipe(), run, registry.task("arithmetic", test_size=2), Settings(micro_tokens=micro_tokens))
+    for _ in range(2):
+        ops.update(ops.collate(groups, scores))
+    return {k: v.clone() for k, v in policy.state().items()}, run.metrics
+
+
+def one_of_two(rank: int, port: int, out: str) -> None:
+    os.environ |= {"RANK": str(rank), "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    torch.set_num_threads(1)
+    distributed.begin()
+    weights, metrics = trained()
+    save_file(weights, f"{out}/rank{rank}.safetensors")
+    torch.save(metrics, f"{out}/rank{rank}.metrics")
+    order = distributed.spread(lambda share: [x * 10 for x in share], [1, 2, 3])
+    assert order == [10, 20, 30]
+    assert distributed.spread(lambda share: share * 2, [1, 2, 3]) == [1, 3, 1, 3, 2, 2]
+    drawn = Ops(registry.build("grpo", {"n": 2}), Run(untrained(), max_new=4), registry.task("arithmetic", test_size=2), Settings())
+    groups = drawn.rollout(drawn.problems(3))
+    torch.save([[t.ids.tolist() for t in g] for g in groups], f"{out}/rank{rank}.rollouts")
+    torch.distributed.barrier()
+    distributed.end()
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory) -> Path:
+    out = tmp_path_factory.mktemp("two")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    mp.spawn(one_of_two, (port, str(out)), nprocs=2)
+    return out
+
+
+def test_two_processes_take_the_steps_of_one(two):
+    weights, metrics = trained()
+    for rank in range(2):
+        other = load_file(two / f"rank{rank}.safetensors")
+        assert all(torch.allclose(weights[k], other[k], atol=1e-6) for k in weights)
+        found = torch.load(two / f"rank{rank}.metrics")
+        assert found.keys() == metrics.keys()
+        assert all(found[k] == pytest.approx(metrics[k], abs=1e-4) for k in metrics)
+
+
+def test_both_see_the_same_rollouts_in_the_order_of_the_problems(two):
+    first, second = (torch.load(two / f"rank{r}.rollouts") for r in range(2))
+    assert first == second
+    assert len(first) == 3
+    assert len({str(g) for g in first}) == 3
+
+
+def test_the_steps_do_move_the_weights():
+    before = untrained().state()
+    after, _ = trained()
+    assert any(not torch.allclose(before[k], after[k], atol=1e-5) for k in before)

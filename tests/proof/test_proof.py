@@ -1,0 +1,486 @@
+"""Whether verdicts are sound, pairs are paired, nothing is lost from the record, and comparisons compare like with like."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from rewardlab import api, registry
+from rewardlab.commands import cli
+from rewardlab.commands.reproduce import show
+from rewardlab.errors import RewardlabError
+from rewardlab.proof import compare, methods_doc, results, runs
+from rewardlab.proof.claim import Claim
+from rewardlab.proof.page import page
+from rewardlab.proof.reproduce import claim_of, judge, reproduce, reproduce_all
+from rewardlab.proof.runs import Done, Job
+from rewardlab.proof.verdict import holds, verdict
+from rewardlab.proof.workers import Failed, run_all
+from rewardlab.registry import catalogue
+from rewardlab.util.intervals import t_quantile
+
+LADDER = '''"""Ladder: a study whose rungs are counted.
+
+    height = 1 + seed / 1000
+
+Jacob et al. 1700, made up.
+"""
+import os, time
+from pathlib import Path
+from rewardlab.proof.claim import Claim
+from rewardlab.core import Recipe
+from rewardlab.evals.study import study
+
+@study
+def rungs(run):
+    print("a study may print")
+    if hold := os.environ.get("LADDER_HOLDS"):
+        Path(hold, str(run.seed)).touch()
+        time.sleep(60)
+    if run.seed == 103 and "LADDER_BREAKS" in os.environ:
+        raise ValueError("a rung is broken")
+    return {"height": 1 + run.seed / 1000, "depth": 0.25}
+
+def ladder(base=None):
+    return (base or Recipe(name="ladder")).but(study=rungs())
+
+claim = Claim(
+    says="it is high", versus=None, task="arithmetic", measure="height", direction="higher", margin=0.5, against="depth",
+)
+'''
+FEW = '''"""Few: two replies a step."""
+from rewardlab.methods.baselines.grpo import grpo
+
+def few(base=None):
+    return grpo(n=2).but(problems=1, name="few")
+
+claim = None
+'''
+MUTE = LADDER[: LADDER.index("claim = ")].replace("ladder", "mute") + "claim = None\n"
+SMALL = Claim(
+    says="small", versus="grpo", task="arithmetic:test_size=8", measure="pass@1", direction="higher", margin=0.0, budget=200,
+    model="untrained", settings={"problems": 2}, versus_settings={"problems": 1, "n": 2}, problems=4,
+)  # fmt: skip
+
+
+@pytest.fixture
+def ladder(tmp_path, monkeypatch):
+    """A folder with a study that has a claim, one that has none, and two quick methods."""
+    folder = tmp_path / "own" / "proving"
+    folder.mkdir(parents=True)
+    for name, text in (("ladder", LADDER), ("mute", MUTE), ("few", FEW), ("less", FEW.replace("few", "less"))):
+        (folder / f"{name}.py").write_text(text)
+        monkeypatch.delitem(sys.modules, f"rewardlab.methods.proving.{name}", raising=False)
+    monkeypatch.delitem(sys.modules, "rewardlab.methods.proving", raising=False)
+    monkeypatch.setenv("REWARDLAB_METHODS", str(folder.parent))
+    return folder / "ladder.py"
+
+
+# ---- verdicts --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("freedom", "t"), [(1, 12.7062), (2, 4.3027), (3, 3.1824), (4, 2.7764), (5, 2.5706), (9, 2.2622), (30, 2.0423), (120, 1.9799)]
+)
+def test_t_quantiles_are_those_of_the_tables(freedom, t):
+    assert t_quantile(freedom) == pytest.approx(t, abs=5e-5)
+
+
+@pytest.mark.parametrize(("margin", "word"), [(0.0, "holds"), (3.0, "holds"), (3.01, "too noisy"), (5.0, "does not hold")])
+def test_a_verdict_by_hand(margin, word):
+    # mean 3, deviations -2 .. 2: variance (4 + 1 + 0 + 1 + 4) / 4 = 2.5; half width 2.7764 * sqrt(2.5 / 5) = 1.9632
+    found = verdict([1, 2, 3, 4, 5], margin)
+    assert (found.effect, found.low, found.high) == pytest.approx((3.0, 1.0368, 4.9632), abs=1e-4)
+    assert found.verdict == word
+
+
+def test_fewer_than_five_pairs_say_nothing_and_fewer_than_two_have_no_interval():
+    assert verdict([1.0, 1.0, 1.0, 1.1], 0.0).verdict == "too noisy"
+    assert verdict([-1.0, -1.0, -1.0, -1.1], 0.0).verdict == "too noisy"
+    one = verdict([1.0], 0.0)
+    assert (one.effect, one.low, one.high, one.verdict) == (1.0, -np.inf, np.inf, "too noisy")
+    assert verdict([], 0.0).verdict == "too noisy"
+
+
+def test_effects_without_spread():
+    assert verdict([0.2] * 5, 0.1).verdict == "holds"
+    assert verdict([0.3 - 0.2] * 5, 0.1).verdict == "holds"  # 0.09999999999999998 in floating point
+    assert verdict([0.0] * 5, 0.0).verdict == "too noisy"
+    assert verdict([1e-16] * 5, 0.0).verdict == "too noisy"
+    assert verdict([0.0] * 5, 0.1).verdict == "does not hold"
+    assert verdict([-0.1] * 5, 0.0).verdict == "does not hold"
+
+
+def binomial(p, rng, shape):
+    """pass@1 on 200 problems."""
+    return rng.binomial(200, p, shape) / 200
+
+
+ZEROS = {
+    "normal": lambda rng, shape: rng.normal(size=shape),
+    "half right": lambda rng, shape: binomial(0.5, rng, shape) - binomial(0.5, rng, shape),
+    "nearly all right": lambda rng, shape: binomial(0.98, rng, shape) - binomial(0.98, rng, shape),
+    "runs that differ": lambda rng, shape: (
+        binomial(rng.beta(9, 1, shape), rng, shape) - binomial(rng.beta(9, 1, shape), rng, shape)
+    ),
+    "runs that collapse": lambda rng, shape: rng.exponential(size=shape) ** 2 - rng.exponential(size=shape) ** 2,
+}
+
+
+@pytest.mark.parametrize("zero", ZEROS)
+@pytest.mark.parametrize("pairs", [5, 8])
+def test_of_claims_without_effect_at_most_one_in_forty_holds(zero, pairs):
+    """2.5%, and four standard errors of 40,000 simulated claims: 4 * sqrt(0.025 * 0.975 / 40000) = 0.0031."""
+    effects = ZEROS[zero](np.random.default_rng(7), (40_000, pairs))
+    rates = [float(holds(effects, margin).mean()) for margin in (0.0, 0.01, 0.05)]
+    assert rates == sorted(rates, reverse=True)
+    assert 0 < rates[0] <= 0.025 + 0.0031
+
+
+def test_a_true_effect_is_found():
+    effects = np.random.default_rng(0).normal(3.0, 1.0, (2000, 5))
+    assert holds(effects, 0.0).mean() > 0.97
+    assert holds(effects, 6.0).mean() < 0.001
+
+
+def test_one_side_that_seldom_collapses_is_what_five_pairs_can_miss():
+    """The limit that docs/methods.md tells of: both sides 0.05 on average, one always, the other from Beta(0.5, 9.5)."""
+    rng = np.random.default_rng(0)
+    effects = 0.05 - rng.beta(0.5, 9.5, (40_000, 5))
+    assert 0.10 < holds(effects, 0.0).mean() < 0.20
+    assert holds(0.05 - rng.beta(0.5, 9.5, (40_000, 20)), 0.0).mean() < 0.10
+
+
+def done(**numbers):
+    return Done({k.replace("_", "."): v for k, v in numbers.items()}, [], 1.0)
+
+
+def test_effects_are_of_pairs_and_positive_where_they_speak_for_the_claim():
+    mine, other = [done(length=x) for x in (5, 6, 7, 5, 6)], [done(length=x) for x in (8, 8, 8, 8, 8)]
+    claim = replace(SMALL, measure="length", direction="lower", margin=2.0)
+    found = judge("grpo", claim, mine, other)
+    assert found["effects"] == [3, 2, 1, 3, 2]
+    assert found["effect"] == pytest.approx(2.2)
+    assert found["verdict"] == "holds"
+    assert judge("grpo", replace(claim, direction="higher"), mine, other)["verdict"] == "does not hold"
+
+
+def test_without_a_baseline_a_number_is_compared_with_another_of_its_run_or_with_0():
+    mine = [done(right=0.5 + x / 100, before_right=0.25) for x in range(5)]
+    claim = replace(SMALL, versus=None, measure="right", against="before.right")
+    assert judge("grpo", claim, mine, [])["effects"] == pytest.approx([0.25, 0.26, 0.27, 0.28, 0.29])
+    assert judge("grpo", replace(claim, against=None), mine, [])["effects"] == pytest.approx([0.5, 0.51, 0.52, 0.53, 0.54])
+
+
+def test_a_failed_run_leaves_its_pair_out_and_the_claim_without_verdict():
+    mine, other = [done(right=1.0)] * 7, [*[done(right=0.5)] * 5, Failed("out of memory"), done(right=float("nan"))]
+    found = judge("grpo", replace(SMALL, measure="right"), mine, other)
+    assert found["effects"] == [0.5] * 5 + [None, None]
+    assert found["verdict"] == "incomplete"
+
+
+def test_a_number_that_is_not_measured_is_named():
+    with pytest.raises(RewardlabError, match="grpo measures no 'rigth' here; it has: right"):
+        judge("grpo", replace(SMALL, measure="rigth"), [done(right=1.0)], [done(right=1.0)])
+
+
+# ---- runs ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_training_run_tells_its_numbers_and_leaves_nothing(tmp_path):
+    job = Job("grpo", SMALL.task, 3, str(tmp_path / "run"), {"problems": 1, "n": 2}, "untrained", 4, steps=5, eval_every=2)
+    found = runs.run(job)
+    assert {"pass@1", "before.pass@1", "train.reward", "train.length", "tokens", "steps"} <= found.numbers.keys()
+    assert found.numbers["steps"] == 5
+    spent = [tokens for tokens, _ in found.curve]
+    assert len(spent) == 4  # before, after steps 2, 4 and 5
+    assert spent == sorted(spent)
+    assert spent[-1] == found.numbers["tokens"]
+    assert found.curve[-1][1]["pass@1"] == found.numbers["pass@1"]
+    assert not (tmp_path / "run").exists()
+    assert runs.run(job).numbers == found.numbers
+
+
+def test_numbers_of_training_are_means_over_the_last_quarter_of_the_steps():
+    lines = [{"step": 0, "eval/pass@1": 0.5}, *({"step": s, "reward": s, "tokens": 9, "seconds/step": 1.0} for s in range(1, 9))]
+    assert runs._in_training(lines) == {"train.reward": (7 + 8) / 2}
+
+
+def test_both_sides_see_the_same_problems_on_the_same_budget(tmp_path, monkeypatch):
+    seen, train = [], api.train
+    monkeypatch.setattr(api, "train", lambda *a, **k: seen.append((k, r := train(*a, **k))) or r)
+    for method, settings in (("grpo", {"problems": 1, "n": 2}), ("rloo", {"problems": 2, "n": 2})):
+        runs.run(Job(method, SMALL.task, 7, str(tmp_path / method), settings, "untrained", 4, budget=200))
+    (one, first), (two, second) = seen
+    same = ("seed", "start", "budget", "eval_problems")
+    assert [one[k] for k in same] == [two[k] for k in same] == [7, 70_000, 200, 4]
+    assert all(200 <= r.summary["tokens"] < 2 * 200 + 2 * 2 * 100 for r in (first, second))
+
+
+def test_answers_and_studies_are_runs_too(ladder, tmp_path):
+    found = runs.run(Job("best_of_n", SMALL.task, 1, str(tmp_path / "no"), {"n": 2}, "untrained", 3)).numbers
+    assert {"accuracy", "pass@1", "tokens"} == found.keys()
+    assert runs.run(Job("ladder", "arithmetic", 4, "")).numbers == runs.study("ladder", 4) == {"height": 1.004, "depth": 0.25}
+    with pytest.raises(RewardlabError, match="grpo is no study; run it with: rewardlab train grpo"):
+        runs.study("grpo")
+
+
+# ---- processes -------------------------------------------------------------------------------------------------------
+
+
+def work(job):
+    if job == "raise":
+        raise ValueError("bad\nluck")
+    if job == "die":
+        os._exit(7)
+    print("not for the document")
+    return job * 2, torch.get_num_threads(), os.environ["OMP_NUM_THREADS"]
+
+
+def test_no_job_reaches_another_not_even_by_dying(capfd):
+    found = dict(run_all(work, [1, "raise", "die", 2, 3], processes=1))
+    assert found == {
+        0: (2, 1, "1"), 1: Failed("ValueError: bad luck"), 2: Failed("its process ended with exit code 7"),
+        3: (4, 1, "1"), 4: (6, 1, "1"),
+    }  # fmt: skip
+    assert capfd.readouterr().out == ""
+
+
+def test_a_claim_is_run_and_every_run_of_it_is_kept(tmp_path):
+    first = reproduce("rloo", range(100, 102), claim=SMALL, jobs=1, into=tmp_path)
+    assert first["verdict"] == "too noisy"
+    assert [len(first[side]) for side in ("method", "baseline", "effects")] == [2, 2, 2]
+    assert all(run["tokens"] >= 200 for side in ("method", "baseline") for run in first[side])
+    assert first["spent"].keys() == {"method", "baseline"}
+    record = json.loads((tmp_path / "rloo.json").read_text())
+    assert (record["name"], record["system"], len(record["runs"])) == ("rloo", None, 1)
+    assert record["claim"] == record["runs"][0]["claim"] == results.as_record(SMALL)
+    assert {"name": "rloo", **record["runs"][0]} == first
+    assert first["code"]["method"] == catalogue.hash_of(registry.file_of("rloo"))
+    assert first["code"]["baseline"] == {"grpo": catalogue.hash_of(registry.file_of("grpo"))}
+
+
+def test_a_crash_is_told_and_recorded_and_the_claim_is_run_again(ladder, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(registry, "methods", lambda: {"ladder": ladder, "mute": ladder.with_name("mute.py")})
+    monkeypatch.setenv("LADDER_BREAKS", "yes")
+    assert [row["verdict"] for row in reproduce_all(jobs=1, into=tmp_path)] == ["incomplete"]
+    assert "ladder, seed 103, failed: ValueError: a rung is broken" in capsys.readouterr().err
+    monkeypatch.delenv("LADDER_BREAKS")
+    assert [row["verdict"] for row in reproduce_all(jobs=1, into=tmp_path)] == ["holds"]
+    kept = results.read("ladder", tmp_path)["runs"]
+    assert [run["verdict"] for run in kept] == ["incomplete", "holds"]
+    assert kept[0]["method"][3] == {"error": "ValueError: a rung is broken"}
+    assert kept[1]["effects"] == pytest.approx([0.85, 0.851, 0.852, 0.853, 0.854])
+
+    def not_again(*_, **__):
+        raise AssertionError("it was run since its file last changed")
+
+    monkeypatch.setattr("rewardlab.proof.reproduce.reproduce", not_again)
+    assert reproduce_all(jobs=1, into=tmp_path) == [{"name": "ladder", **kept[1]}]
+
+
+def test_ctrl_c_ends_every_process_and_leaves_no_folder(ladder, tmp_path):
+    (tmp_path / "begun").mkdir()
+    (tmp_path / "tmp").mkdir()
+    env = {**os.environ, "LADDER_HOLDS": str(tmp_path / "begun"), "TMPDIR": str(tmp_path / "tmp")}
+    command = [sys.executable, "-m", "rewardlab", "reproduce", "ladder", "--dev", "--jobs", "1"]
+    running = subprocess.Popen(command, env=env, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    for _ in range(1200):
+        if any((tmp_path / "begun").iterdir()):
+            break
+        time.sleep(0.05)
+    assert any((tmp_path / "begun").iterdir())
+    os.killpg(running.pid, signal.SIGINT)
+    _, said = running.communicate(timeout=60)
+    assert running.returncode == 130
+    assert "Traceback" not in said
+    assert said.strip().endswith("rewardlab: stopped")
+    assert list((tmp_path / "tmp").iterdir()) == []
+    for _ in range(100):
+        if not alive(running.pid):
+            break
+        time.sleep(0.05)
+    assert not alive(running.pid)
+
+
+def alive(group):
+    """Processes of a group that still run; one that ended without being asked for its exit code does not."""
+    told = (p.read_text().rpartition(")")[2].split() for p in Path("/proc").glob("[0-9]*/stat") if p.exists())
+    return [1 for state, _, its_group, *_ in told if int(its_group) == group and state not in "ZX"]
+
+
+def test_closing_the_jobs_ends_their_processes():
+    import multiprocessing
+
+    with closing(run_all(time.sleep, [0.0, 60.0], processes=1)) as outcomes:
+        assert next(outcomes) == (0, None)
+        assert multiprocessing.active_children()
+    assert not multiprocessing.active_children()
+
+
+# ---- the record ------------------------------------------------------------------------------------------------------
+
+
+def run_of(word="holds", **more):
+    return {
+        "verdict": word, "claim": results.as_record(claim_of("grpo")), "code": results.code("grpo", "ppo"), "measure": "pass@1",
+        "effect": 0.1, "ci95": [0.05, 0.15], **more,
+    }  # fmt: skip
+
+
+def test_many_may_add_to_a_record_at_once(tmp_path):
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda i: results.append("grpo", {}, run_of(i=i), tmp_path), range(16)))
+    assert sorted(run["i"] for run in results.read("grpo", tmp_path)["runs"]) == list(range(16))
+    assert [p.name for p in tmp_path.iterdir()] == ["grpo.json"]
+
+
+def test_a_broken_record_is_never_written_over(tmp_path):
+    (tmp_path / "grpo.json").write_text('{"runs": [')
+    with pytest.raises(RewardlabError, match=r"grpo.json is no record of results"):
+        results.append("grpo", {}, run_of(), tmp_path)
+    assert (tmp_path / "grpo.json").read_text() == '{"runs": ['
+
+
+def test_a_run_is_fresh_until_the_method_or_its_claim_changes(tmp_path):
+    claim = claim_of("grpo")
+    assert not results.fresh("grpo", claim, tmp_path)
+    results.append("grpo", results.as_record(claim), run_of(), tmp_path)
+    assert results.fresh("grpo", claim, tmp_path)
+    assert not results.fresh("grpo", replace(claim, margin=claim.margin + 1), tmp_path)
+    results.append("grpo", {}, run_of(code={"method": "of another file"}), tmp_path)
+    assert not results.fresh("grpo", claim, tmp_path)
+
+
+def test_development_seeds_are_never_mixed_with_others(ladder, tmp_path):
+    with pytest.raises(RewardlabError, match="seeds 98 to 102 mix those for development"):
+        reproduce("ladder", range(98, 103), into=tmp_path)
+
+
+# ---- the command line ------------------------------------------------------------------------------------------------
+
+
+def test_development_prints_one_document_or_a_table_and_leaves_no_record(ladder, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(results, "folder", lambda: tmp_path / "results")
+    argv = ["reproduce", "ladder", "--dev", "--jobs", "1", "--seeds", "2"]
+    assert cli.main([*argv, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert (document["name"], document["verdict"], document["seeds"]) == ("ladder", "too noisy", [0, 1])
+    assert not (tmp_path / "results").exists()
+    show(document)
+    told = " ".join(capsys.readouterr().out.split())
+    assert "height, to be higher, against depth" in told
+    assert "effect +0.7505, 95% interval +0.7441 to +0.7569, margin 0.5: too noisy" in told
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("reproduce mute", "mute makes no claim: there is nothing to reproduce"),
+        ("reproduce", "one of the arguments METHOD --all is required"),
+        ("reproduce grpoo", "unknown method 'grpoo'; did you mean grpo"),
+        ("study grpo", "grpo is no study; run it with: rewardlab train grpo"),
+        ("compare grpo grpo --task arithmetic", "grpo is named twice"),
+        ("compare grpo rloo", "the following arguments are required: --task"),
+        ("compare grpo ladder --task arithmetic", "a study trains no policy"),
+        ("compare grpo rloo --task arithmetic --out /proc", "/proc exists and is not an empty folder"),
+    ],
+)
+def test_a_wrong_request_is_refused_with_its_reason(ladder, line, message, capsys):
+    assert cli.main(line.split()) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_study_prints_its_table(ladder, capsys):
+    assert cli.main(["study", "ladder", "--seed", "5", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"study": "ladder", "seed": 5, "numbers": {"height": 1.005, "depth": 0.25}}
+
+
+# ---- comparisons -----------------------------------------------------------------------------------------------------
+
+
+def test_compared_methods_get_what_the_first_spends(ladder, tmp_path, monkeypatch):
+    # in this process, for speed: the others are tested above
+    monkeypatch.setattr(compare, "run_all", lambda do, jobs, processes: ((i, do(job)) for i, job in enumerate(jobs)))
+    world = compare.World("arithmetic:test_size=8,difficulty=1", "untrained", 4, eval_every=1)
+    found = compare.compare(["few", "less"], world, seeds=range(2), steps=2, measure="train.length", jobs=1, out=tmp_path / "out")
+    first, second = found["methods"]
+    assert second["tokens"] >= first["tokens"]
+    differences = [b - a for a, b in zip(first["values"], second["values"], strict=True)]
+    assert second["difference"]["values"] == pytest.approx(differences)
+    assert second["difference"]["mean"] == pytest.approx(sum(differences) / 2)
+    # two values: half width t * s / sqrt(2), s = |a - b| / sqrt(2)
+    a, b = first["values"]
+    half = 12.7062 * abs(a - b) / 2
+    assert first["ci95"] == pytest.approx([(a + b) / 2 - half, (a + b) / 2 + half], rel=1e-4)
+    assert {"out": str(tmp_path / "out"), **json.loads((tmp_path / "out" / "compare.json").read_text())} == found
+    text = (tmp_path / "out" / "compare.html").read_text()
+    assert not re.search(r"<(script|link|img)[^>]+(src|href)=", text)
+
+
+def test_a_mean_curve_is_where_every_seed_was_measured():
+    # at 100 tokens the first is half way from 0 to 1, the second at 0.6; at 200 both are at 1 and 0.8
+    curves = [[(0, {"x": 0.0}), (200, {"x": 1.0})], [(0, {"x": 0.4}), (100, {"x": 0.6}), (300, {"x": 1.0})]]
+    found = compare.mean_curve(curves, "x")
+    assert (found["tokens"][0], found["tokens"][-1]) == (0, 200)
+    assert found["mean"][0] == pytest.approx(0.2)
+    assert found["mean"][-1] == pytest.approx(0.9)
+    assert np.interp(100, found["tokens"], found["mean"]) == pytest.approx(0.55, abs=0.01)
+    # half width at 200: 12.7062 * s / sqrt(2), s = 0.2 / sqrt(2)
+    assert found["high"][-1] == pytest.approx(0.9 + 12.7062 * 0.2 / 2, rel=1e-4)
+    assert compare.mean_curve([[(50, {"x": 1.0})]], "x") == {"tokens": [50.0], "mean": [1.0], "low": [1.0], "high": [1.0]}
+    assert compare.mean_curve(curves, "y") == {"tokens": [], "mean": [], "low": [], "high": []}
+
+
+def test_nothing_written_by_others_can_run_in_the_page():
+    hostile = "</script><script>alert(1)</script>{{data}}"
+    curve = {"tokens": [1.0], "mean": [1.0], "low": [1.0], "high": [1.0]}
+    row = {
+        "method": hostile, "formula": hostile, "mean": 1.0, "ci95": None, "difference": None, "tokens": 1, "seconds": [1.0],
+        "curve": curve,
+    }  # fmt: skip
+    record = {"task": hostile, "model": hostile, "seeds": [0], "budget": None, "problems": 1, "measure": hostile, "methods": [row]}
+    text = page(record)
+    assert "<script>alert" not in text
+    assert len(re.findall(r"<script", text.split("plotly.js")[0])) == 2  # the data, and the one that begins with plotly
+
+
+# ---- docs/methods.md -------------------------------------------------------------------------------------------------
+
+
+def test_the_document_tells_verdicts_and_marks_those_of_older_files(tmp_path):
+    results.append("grpo", results.as_record(claim_of("grpo")), run_of(), tmp_path)
+    results.append("rloo", {}, run_of("too noisy", code={"method": "of another file"}), tmp_path)
+    text = methods_doc.document(tmp_path)
+    assert re.search(r"Claims: .*holds 1, .*too noisy 1", text)
+    (grpo,) = [line for line in text.splitlines() if line.startswith("| [grpo]")]
+    assert "**holds**<br>pass@1 +0.1 [+0.05, +0.15]" in grpo
+    assert "credit: `center() >> scale_by_std() >> to_go()`" in grpo
+    (rloo,) = [line for line in text.splitlines() if line.startswith("| [rloo]")]
+    assert "**too noisy** †" in rloo
+    assert all(line.count(" | ") == 3 for line in text.splitlines() if line.startswith("| ["))
+
+
+def test_a_stale_document_is_refused(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(catalogue, "repository", lambda: tmp_path)
+    (tmp_path / "docs").mkdir()
+    assert methods_doc.main(["--check"]) == 1
+    assert "stale; run: make docs" in capsys.readouterr().err
+    assert methods_doc.main(["--write"]) == 0
+    assert methods_doc.main(["--check"]) == 0
+    (tmp_path / "docs" / "methods.md").write_text("older")
+    assert methods_doc.main(["--check"]) == 1
+    assert methods_doc.main([]) == 2

@@ -1,0 +1,229 @@
+"""Names to methods, parts and tasks; where settings go; what the index tells."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rewardlab import registry
+from rewardlab.errors import RewardlabError
+from rewardlab.registry import catalogue
+
+ALPHA = '''"""Alpha: scale what was earned.
+
+    A = by * r
+
+Doe et al. 2031, arXiv:3101.00001. The scale is the paper's.
+"""
+from rewardlab.proof.claim import Claim
+from rewardlab.core import Recipe, credit, objective
+from rewardlab.rewards.reward import reward
+
+@credit
+def scaled(a, batch, run, *, by=2.0): return by * a
+
+@objective
+def plain(out, batch, run): return -out.logprobs
+
+@reward
+def length(trajectory): return float(len(trajectory.reply))
+
+def alpha(base=None, *, by=2.0, group_size=4, style="terse", eps: float = 1):
+    base = base or Recipe(name="alpha", objective=plain(), reward=length())
+    return base.but(credit=scaled(by=by))
+
+claim = None
+'''
+BETA = '''"""Beta: whiten after scaling."""
+from rewardlab.proof.claim import Claim
+from rewardlab.core import Recipe, credit
+from rewardlab.credit.group import center
+
+def beta_2(base=None, *, by=1.0, weight=0.5):
+    base = base or Recipe(name="beta_2")
+    return base.but(credit=base.credit >> center() if base.credit else center(), lr=weight)
+
+claim = Claim(says="beats alpha", versus="alpha", task="arithmetic", measure="pass@1", direction="higher", margin=0.1)
+kind = "analysis"
+'''
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Methods outside the package, each import under a name of its own."""
+    root = tmp_path_factory.mktemp("methods")
+    write(root, "toy_methods", "alpha", ALPHA)
+    write(root, "toy_methods", "beta_2", BETA)
+    return root
+
+
+@pytest.fixture(autouse=True)
+def outside(folder, monkeypatch):
+    monkeypatch.setenv("REWARDLAB_METHODS", str(folder))
+
+
+def write(root: Path, folder: str, name: str, text: str) -> Path:
+    (root / folder).mkdir(exist_ok=True)
+    path = root / folder / f"{name}.py"
+    path.write_text(text)
+    return path
+
+
+def test_a_method_is_found_by_its_file_however_it_is_spelled(folder):
+    assert registry.methods()["beta_2"] == folder / "toy_methods" / "beta_2.py"
+    assert registry.method("beta-2") is registry.method("beta.2") is registry.method("beta_2")
+    assert registry.spell("100-days-after-r1") == "_100_days_after_r1"
+
+
+def test_an_unknown_method_names_the_nearest():
+    with pytest.raises(RewardlabError, match="unknown method 'alhpa'; did you mean alpha"):
+        registry.build("alhpa")
+
+
+def test_two_files_of_one_name_are_refused(folder):
+    path = write(folder, "elsewhere", "alpha", ALPHA)
+    try:
+        with pytest.raises(RewardlabError, match="two methods are named alpha"):
+            registry.methods()
+    finally:
+        path.unlink()
+
+
+def test_a_file_without_its_function_is_refused(folder):
+    path = write(folder, "toy_methods", "gamma", '"""Gamma: nothing."""\n')
+    try:
+        with pytest.raises(RewardlabError, match="has no function gamma"):
+            registry.build("gamma")
+    finally:
+        path.unlink()
+
+
+def test_settings_go_to_the_method_that_takes_them_and_to_the_update():
+    recipe = registry.build("alpha+beta-2", {"alpha.by": 3, "weight": 0.25, "problems": 7})
+    assert str(recipe.credit) == "scaled(by=3) >> center()"
+    assert recipe.name == "alpha+beta_2"
+    assert (recipe.update.lr, recipe.update.problems) == (0.25, 7)
+    assert isinstance(recipe.credit.of[0].settings["by"], float)
+
+
+def test_a_field_of_the_update_overrides_what_the_method_set():
+    assert registry.build("beta_2", {"weight": 0.25, "lr": 1e-3}).update.lr == 1e-3
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "message"),
+    [
+        ("alpha+beta_2", {"by": 1.0}, "both take by; write alpha.by or beta_2.by"),
+        ("alpha", {"group_sise": 1}, "unknown setting of alpha 'group_sise'; did you mean group_size"),
+        ("alpha", {"problms": 1}, "did you mean problems"),
+        ("alpha", {"alpha.bye": 1}, "unknown setting of alpha 'bye'; did you mean by"),
+        ("alpha", {"beta_2.by": 1}, "unknown method of this stack 'beta_2'"),
+        ("alpha", {"group_size": "many"}, "group_size of alpha must be a whole number, not 'many'"),
+        ("alpha", {"group_size": 2.5}, "must be a whole number"),
+        ("alpha", {"by": True}, "by of alpha must be a number, not True"),
+        ("alpha", {"by": None}, "by of alpha must be a number, not None"),
+        ("alpha", {"lr": "fast"}, "lr of update must be a number"),
+        ("alpha+alpha", {}, "alpha is named twice"),
+    ],
+)
+def test_a_setting_that_does_not_fit_is_refused_in_one_line(name, settings, message):
+    with pytest.raises(RewardlabError) as e:
+        registry.build(name, settings)
+    assert message in str(e.value)
+    assert "\n" not in str(e.value)
+
+
+def test_parameters_name_flags_types_and_owners():
+    found = {p.flag: p for p in registry.parameters("alpha+beta_2")}
+    assert found["--group-size"][1:] == ("int", 4, "alpha")
+    assert found["--eps"].type == "float"
+    assert {"--alpha.by", "--beta-2.by"} <= found.keys()
+    assert "--by" not in found
+    assert found["--lr"][1:] == ("float", 0.5, "update")
+
+
+def test_text_settings_that_look_like_numbers_stay_text():
+    registry.build("alpha", {"style": 3})
+    with pytest.raises(RewardlabError):
+        registry.build("alpha", {"eps": "3"})
+
+
+def test_parts_are_found_by_name():
+    assert str(registry.part("credit", "center")) == "center()"
+    with pytest.raises(RewardlabError, match="did you mean scale_by_std"):
+        registry.part("credit", "scale_by_sdt")
+
+
+def test_a_task_takes_options_in_its_name():
+    short = registry.task("arithmetic:difficulty=1,test_size=20")
+    assert len(short.test) == 20
+    assert len(short.test[0].meta["steps"]) == 1
+    assert {len(p.meta["steps"]) for p in registry.task("arithmetic:difficulty=[1,2],test_size=40").test} == {1, 2}
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("arithmetik", "unknown task 'arithmetik'; did you mean arithmetic"),
+        ("arithmetic:dificulty=2", "did you mean difficulty"),
+        ("arithmetic:difficulty", "write difficulty=VALUE"),
+        ("arithmetic:error=often", "error of arithmetic must be a number"),
+        ("arithmetic:difficulty=hard", "not hard"),
+    ],
+)
+def test_a_task_that_does_not_exist_or_fit_says_so(name, message):
+    with pytest.raises(RewardlabError) as e:
+        registry.task(name)
+    assert message in str(e.value)
+
+
+def test_a_path_is_a_task_of_your_own_problems(tmp_path):
+    path = tmp_path / "mine.jsonl"
+    path.write_text("".join(json.dumps({"q": f"{i}+1?", "a": str(i + 1)}) + "\n" for i in range(30)))
+    task = registry.task(str(path), prompt_column="q", answer_column="a", system="Be brief.")
+    prompt = task.test[0].prompt
+    assert [m.role for m in prompt] == ["system", "user"]
+    assert int(prompt[1].text[:-3]) + 1 == int(task.test[0].answer)
+    with pytest.raises(RewardlabError, match="option of the task arithmetic 'prompt_column'"):
+        registry.task("arithmetic", prompt_column="q")
+
+
+def test_rows_tell_what_a_method_is_and_what_it_changes():
+    rows = {r["name"]: r for r in registry.rows("toy_methods")}
+    alpha, beta = rows["alpha"], rows["beta_2"]
+    assert alpha["idea"] == "scale what was earned."
+    assert alpha["reference"] == "Doe et al. 2031, arXiv:3101.00001"
+    assert alpha["text"] == "    A = by * r\n\nThe scale is the paper's."
+    assert (alpha["system"], alpha["kind"], alpha["claim"], alpha["baseline"]) == ("alpha", "method", None, None)
+    assert (beta["system"], beta["kind"]) == ("beta-2", "analysis")
+    assert (beta["claim"], beta["baseline"]) == ("beats alpha", "alpha")
+    assert beta["changes"]["credit"] == ["scaled()", "center()"]
+    assert beta["changes"]["objective"] == ["plain()", None]
+    assert beta["changes"]["lr"] == ["0.0003", "0.5"]
+    assert beta["verdict"] == "not run"
+
+
+def test_a_stack_is_compared_with_its_first_method():
+    row = catalogue.row("alpha+beta_2")
+    assert row["baseline"] == "alpha"
+    assert row["changes"] == {"credit": ["scaled()", "scaled() >> center()"], "lr": ["0.0003", "0.5"]}
+
+
+def test_the_verdict_is_that_of_the_last_run(tmp_path, monkeypatch):
+    (tmp_path / "results").mkdir()
+    runs = {"runs": [{"verdict": "holds"}, {"verdict": "too noisy"}]}
+    (tmp_path / "results" / "alpha.json").write_text(json.dumps(runs))
+    monkeypatch.setattr(catalogue, "repository", lambda: tmp_path)
+    assert {r["name"]: r["verdict"] for r in registry.rows("toy_methods")} == {"alpha": "too noisy", "beta_2": "not run"}
+
+
+def ideas(root: Path) -> dict[str, str]:
+    """Ideas as a fresh process tells them, with whether torch was imported to do so."""
+    code = (
+        "import json, sys; from rewardlab import index; rows = registry.rows('worlds');"
+        "print(json.dumps({r['name']: r['idea'] for r in rows} | {'torch': 'torch' in sys.modules}))"
+    )
+    env = {"REWARDLAB_METHODS": str(root), "PATH": ""}
+    return json.loads(subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, check=True).stdout)

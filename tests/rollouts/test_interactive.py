@@ -1,0 +1,88 @@
+"""Episodes: who said what, what was paid for which decision, and why it ended."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from rewardlab import registry
+from rewardlab.core import Message, Run, ask, environment
+from rewardlab.engine.collate import collate
+from rewardlab.models.embedded import untrained
+from rewardlab.rewards.environment import paid
+from rewardlab.rollouts.interactive import interactive
+
+
+def start_counting(problem, seed, *, upto=3):
+    return Message("user", f"count to {upto}"), {"at": 0, "seed": seed}
+
+
+@environment(start=start_counting)
+def counting(state, turn, *, upto=3):
+    """Pays 1, 2, ... for each turn; ends itself after `upto` of them, saying so."""
+    at = state["at"] + 1
+    return Message("user", f"that was {at}", reward=float(at), last=at == upto), {**state, "at": at}
+
+
+@environment(start=lambda problem, seed: (None, 0))
+def silent(state, turn):
+    return None, state
+
+
+@pytest.fixture(scope="module")
+def policy():
+    return untrained()
+
+
+def episodes(policy, **settings):
+    run = Run(policy, seed=1, max_new=4)
+    return interactive(**settings)([ask("Please."), ask("Again.")], run), run
+
+
+def test_an_episode_alternates_and_is_paid_for_the_turn_before_the_message(policy):
+    groups, run = episodes(policy, env=counting(upto=3), n=2, turns=9)
+    assert [len(g) for g in groups] == [2, 2]
+    for t in (t for g in groups for t in g):
+        assert [turn.author for turn in t.turns] == [None, "policy", None, "policy", None, "policy", None]
+        assert t.stop == "end"
+        assert [r for _, r in t.paid] == [1.0, 2.0, 3.0]
+        assert [at for at, _ in t.paid] == t.ends
+        assert len(t.turns[-1].ids) == 0  # the last message is not read
+        assert t.turns[-1].text == "that was 3"
+    batch = collate(groups, paid()(groups, run), policy.device)
+    assert batch.given.sum(1).tolist() == [3] * 4
+    assert bool((batch.given <= batch.mask).all())
+    assert batch.reward.sum(1).tolist() == [6.0] * 4
+
+
+def test_episodes_that_run_out_of_turns_keep_the_last_pay(policy):
+    groups, _ = episodes(policy, env=counting(upto=5), n=1, turns=2)
+    assert [t.stop for g in groups for t in g] == ["turns", "turns"]
+    assert [[r for _, r in t.paid] for g in groups for t in g] == [[1.0, 2.0]] * 2
+
+
+def test_an_environment_may_say_nothing(policy):
+    groups, _ = episodes(policy, env=silent(), n=1, turns=5)
+    assert all([turn.author for turn in t.turns] == [None, "policy"] for g in groups for t in g)
+
+
+def test_an_episode_ends_where_the_next_reply_would_not_fit(policy):
+    small = policy.copy("policy")
+    small.context = 60
+    groups, _ = episodes(small, env=counting(upto=99), n=1, turns=99)
+    assert {t.stop for g in groups for t in g} == {"context"}
+    assert all(len(t) + 4 > 60 for g in groups for t in g)
+
+
+def test_a_seed_repeats_episodes_and_environments_get_seeds_of_their_own(policy):
+    first, _ = episodes(policy, env=counting(), n=2)
+    second, _ = episodes(policy, env=counting(), n=2)
+    for a, b in zip(first, second, strict=True):
+        assert all(np.array_equal(x.ids, y.ids) for x, y in zip(a, b, strict=True))
+
+
+def test_a_recipe_with_an_environment_comes_back_from_json():
+
+    recipe = registry.build("grpo").but(rollout=interactive(env=counting(upto=2)), reward=paid())
+    assert registry.load_recipe(recipe.to_json()) == recipe
+    assert "counting(upto=2)" in str(recipe)

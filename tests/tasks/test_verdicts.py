@@ -1,0 +1,120 @@
+"""Judging solutions step by step: the task, how judgements are read, and what they pay."""
+
+import random
+
+import numpy as np
+import pytest
+
+from rewardlab import registry
+from rewardlab.core import Run, Trajectory, Turn
+from rewardlab.models.embedded import untrained
+from rewardlab.tasks.verdicts.language import first_error, read, step_f1, to_judge, written
+from rewardlab.tasks.verdicts.problems import worked
+from rewardlab.tasks.verdicts.rewards import every_step_judged, final_verdict, step_verdicts
+from rewardlab.text.splitters import mark
+
+GOLD = ["7+5=12", "12*3=36"]  # Start with 7. Add 5. Multiply by 3.
+
+
+@pytest.mark.parametrize(
+    ("lines", "should"),
+    [
+        (["7+5=12", "12*3=36", "Answer: 36"], ["7+5=12", "12*3=36", "Answer: 36"]),
+        (["7+5=13", "13*3=39", "Answer: 39"], ["7+5=12", "13*3=39", "Answer: 39"]),  # what only carries an error on is right
+        (["7+5=12", "12+3=15", "Answer: 15"], ["7+5=12", "12*3=36", "Answer: 15"]),  # true, but not what was asked
+        (["7+5=12", "13*3=39", "Answer: 39"], ["7+5=12", "12*3=36", "Answer: 39"]),  # true, but does not go on from 12
+        (["7+5=12", "12*3=36", "Answer: 12"], ["7+5=12", "12*3=36", "Answer: 36"]),
+        (["7+5=12"], ["7+5=12"]),
+        (["seven", "Answer: 36"], ["7+5=12", "seven*3=?"]),
+    ],
+)
+def test_a_step_is_judged_by_what_came_before_it(lines, should):
+    assert worked(GOLD, lines) == should
+
+
+def test_gold_judgements_get_full_marks_and_flipped_ones_none():
+    task = registry.task("verdicts")
+    problems = [task.train[i] for i in range(100)]
+    for p in problems:
+        assert p.answer == "right" or not all(p.meta["verdicts"])
+        gold = replied(p, p.meta["solution"])
+        flipped = written([not ok for ok in p.meta["verdicts"]], p.answer != "right", p.meta["should"])
+        assert read(p.meta["solution"]).steps == p.meta["verdicts"]
+        assert final_verdict()([[gold]])[0][0].value == every_step_judged()([[gold]])[0][0].value == 1
+        assert final_verdict()([[replied(p, flipped)]])[0][0].value == 0
+    assert 20 < sum(p.answer == "right" for p in problems) < 80
+    assert not {p.key for p in task.test} & {p.key for p in problems}
+
+
+def test_a_teacher_who_works_every_step_out_wrong_finds_fault_with_every_right_one():
+    task = registry.task("verdicts", doubt=1.0)
+    p = next(p for p in task.test if all(p.meta["verdicts"]))
+    assert not any(read(task.demonstrate(p, random.Random(0))).steps)
+    said = read(registry.task("verdicts", doubt=0.0).demonstrate(p, random.Random(0)))
+    assert said.steps == p.meta["verdicts"]
+    assert said.final
+
+
+@pytest.mark.parametrize(
+    ("reply", "steps", "final"),
+    [
+        ("1: 7+5=12, right\n2: Answer: 12, wrong\nFinal: wrong", [True, False], False),
+        ("1: right\nFinal: right", [True], True),
+        ("1: right\n3: right\nFinal: right", [], None),
+        ("1: right\n2: perhaps\nFinal: right", [], None),
+        ("1: right\n2: right", [True, True], None),
+        ("1: right\nFinal: dunno", [True], None),
+        ("", [], None),
+    ],
+)
+def test_judgements_are_read_as_far_as_they_are_well_formed(reply, steps, final):
+    assert read(reply) == (steps, final)
+
+
+def test_a_judgement_that_leaves_out_a_step_is_not_whole():
+    p = to_judge("Start with 7.", GOLD, True)
+    assert p.question.splitlines() == ["Start with 7.", "1: 7+5=12", "2: 12*3=36"]
+    assert every_step_judged()([[replied(p, "1: right\nFinal: right")]])[0][0].value == 0
+    assert every_step_judged()([[replied(p, "1: right\n2: right\nFinal: right")]])[0][0].value == 1
+    assert first_error([True, False, False]) == 1
+    assert first_error([True]) is None
+
+
+def test_finding_first_errors_by_hand():
+    gold = [[True, True], [True, True], [False, True], [True, False], [True, False]]
+    said = [[True, True], [True, False], [False, False], [False, False], [True]]
+    # 1 of 2 clean ones left alone; 1 of 3 errors found, the second put too early, the third judgement not whole
+    assert step_f1(gold, said) == pytest.approx(2 * (1 / 2) * (1 / 3) / (1 / 2 + 1 / 3))
+    assert step_f1(gold, [[]] * 5) == 0
+
+
+class Says:
+    """A verifier that says the same of every solution, in its own tokens, through the policy's own calls."""
+
+    def __init__(self, policy, text):
+        self.policy, self.text, self.read, self.context = policy, text, policy.read, policy.context
+
+    def extend(self, rows, sampling, rng):
+        return self.policy.write(rows, [self.text] * len(rows)) if rows else []
+
+
+def test_verdicts_pay_the_ends_of_their_steps():
+    policy = untrained(0)
+    problem = registry.task("arithmetic").train[0]
+    (t,) = policy.write(policy.read([Trajectory(problem)], [problem.prompt]), ["7+5=12\n12*3=36\nAnswer: 36"])
+    t = mark(t, "newline", policy.pieces)
+    run = Run(policy, models={"verifier": Says(policy, "1: right\n2: wrong\n3: right\nFinal: wrong")})
+    score = step_verdicts()([[t]], run)[0][0]
+    # three steps: a third each, the second against
+    assert [at for at, _ in score.steps] == list(t.steps)
+    assert [r for _, r in score.steps] == pytest.approx([1 / 3, -1 / 3, 1 / 3])
+    assert score.value == 0
+    run.models["verifier"].context = 50
+    assert step_verdicts()([[t]], run)[0][0].why == "not put to the verifier"
+    run.models["verifier"].context, run.models["verifier"].text = 512, "1: right\nFinal: right"
+    short = step_verdicts()([[t]], run)[0][0]
+    assert (short.total, short.steps, short.parts["step_verdicts"].value) == (0, (), None)
+
+
+def replied(problem, text):
+    return Trajectory(problem, (Turn("policy", np.zeros(1, int), text=text),), "end")

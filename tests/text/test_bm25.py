@@ -1,0 +1,90 @@
+"""BM25 by hand, and the world of facts that is searched with it."""
+
+import math
+import random
+
+import numpy as np
+import pytest
+
+from rewardlab import registry
+from rewardlab.core import Trajectory, Turn, ask
+from rewardlab.errors import RewardlabError
+from rewardlab.tasks.facts.environment import search
+from rewardlab.tasks.facts.problems import NOTHING, facts, look_up
+from rewardlab.text.bm25 import BM25
+from rewardlab.verifiers.match import final_answer
+
+
+def said(text: str) -> Turn:
+    return Turn("policy", np.zeros(1, np.int64), text=text)
+
+
+def judged(problem, reply: str) -> float:
+    return final_answer()([[Trajectory(problem, (said(reply),))]])[0][0].value
+
+
+def test_scores_are_those_of_the_formula():
+    # N=3, mean length 2. "cat" in 2 documents: idf = log(1 + 1.5/2.5); "dog" in 1: idf = log(1 + 2.5/1.5)
+    # document 0 (length 3, "cat" twice): tf 2.2 / (tf + 1.2 (0.25 + 0.75 * 1.5)) = 4.4 / (2 + 1.65)
+    # document 1 (length 2, each once): 2.2 / (1 + 1.2)
+    found = BM25(["Cat, cat bird", "dog cat", "fish"]).scores("the DOG cat?")
+    cat, dog = math.log(1 + 1.5 / 2.5), math.log(1 + 2.5 / 1.5)
+    assert found == {0: pytest.approx(cat * 4.4 / 3.65), 1: pytest.approx(cat + dog)}
+
+
+def test_best_first_and_of_equals_the_first_document():
+    index = BM25(["a b", "a", "b a", "c"])
+    assert index.best("a b", 3) == ["a b", "b a", "a"]
+    assert index.best("z") == []
+
+
+def test_a_name_finds_what_is_said_of_its_bearer_not_who_merely_mentions_it():
+    known = ["Ann: the boss of Ann is Bob.", "Bob: the boss of Bob is Cal.", "Bob: the friend of Bob is Ann."]
+    assert look_up(known, "Bob boss") == known[1]
+    assert look_up(known, "Zoe") == NOTHING
+
+
+def test_the_gold_searches_lead_to_the_answer_and_a_wrong_answer_is_wrong():
+    for hops in (1, 2, 4):
+        task = facts(hops=hops, test_size=20)
+        for problem in task.test:
+            *talk, last = problem.meta["solution"]
+            assert len(talk) == 2 * hops
+            assert problem.answer in talk[-1]
+            assert judged(problem, last) == 1.0
+            other = next(f.split(":")[0] for f in problem.meta["facts"] if not f.startswith(problem.answer))
+            assert judged(problem, f"Answer: {other}") == 0.0
+            assert judged(problem, talk[0]) == 0.0
+
+
+def test_the_environment_answers_as_the_teacher_saw_it_answered():
+    problem = facts(test_size=1).test[0]
+    env = search()
+    message, state = env.start(problem, 0)
+    assert message is None
+    query, answer, *_ = problem.meta["solution"]
+    message, state = env(state, said(f"I wonder.\n{query}"))
+    assert message.text == answer
+    assert env(state, said("Search: nobody"))[0].text == NOTHING
+    assert env(state, said(f"Answer: {problem.answer}"))[0] is None
+
+
+def test_documents_must_be_there_to_be_searched():
+    with pytest.raises(RewardlabError, match="no 'facts'"):
+        search().start(ask("2+2=?", 4), 0)
+
+
+def test_the_teacher_goes_wrong_about_as_often_as_he_is_told_to():
+    task = facts(test_size=1)
+    rng = random.Random(0)
+    wrong = [judged(p, task.demonstrate(p, rng)[-1]) == 0.0 for p in (task.train[i] for i in range(300))]
+    # 40% go wrong at one of two hops; some land on the gold answer all the same (another relation may be the same one, of three)
+    assert 0.2 < sum(wrong) / 300 < 0.4
+    perfect = facts(test_size=1, error=0.0)
+    assert all(perfect.demonstrate(p, rng) == p.meta["solution"] for p in (perfect.train[i] for i in range(20)))
+
+
+@pytest.mark.parametrize("wrong", [{"hops": 5}, {"people": 2}, {"relations": 0}, {"error": 2.0}])
+def test_worlds_that_cannot_be_are_refused(wrong):
+    with pytest.raises(RewardlabError, match=r"must be between|more than hops|probability"):
+        registry.task("facts", **wrong)

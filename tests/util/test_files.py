@@ -1,0 +1,180 @@
+"""Writing that is never half done, and plain data that comes back as it went in."""
+
+import contextlib
+import json
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from rewardlab.core import Message, Problem, Score, Term, Trajectory, Turn
+from rewardlab.errors import RewardlabError
+from rewardlab.util import files
+from rewardlab.util.serialize import pack, unpack
+
+
+def names(folder):
+    return sorted(p.name for p in folder.iterdir())
+
+
+def there_and_back(value, folder):
+    """Through the disk, as a checkpoint does it."""
+    tensors = {}
+    text = json.dumps(pack(value, tensors))
+    save_file(tensors, folder / "arrays.safetensors")
+    return unpack(json.loads(text), load_file(folder / "arrays.safetensors"))
+
+
+def test_a_file_is_replaced_as_a_whole(tmp_path):
+    path = tmp_path / "a.txt"
+    files.write_text(path, "old")
+    files.write_text(path, "new €")
+    assert path.read_text(encoding="utf-8") == "new €"
+    assert names(tmp_path) == ["a.txt"]
+
+
+def test_a_file_that_cannot_be_written_leaves_the_old_one(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+    with pytest.raises(UnicodeEncodeError):
+        files.write_text(path, "new \ud800")
+    assert path.read_text() == "old"
+    assert names(tmp_path) == ["a.txt"]
+
+
+def fill(folder, text, fail=False):
+    with files.new_folder(folder) as new:
+        (new / "deep").mkdir()
+        (new / "deep" / "x").write_text(text)
+        if fail:
+            raise KeyboardInterrupt
+
+
+def test_a_folder_appears_whole_or_not_at_all(tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        fill(tmp_path / "made" / "a", "one", fail=True)
+    assert names(tmp_path / "made") == []
+    fill(tmp_path / "made" / "a", "one")
+    assert names(tmp_path / "made") == ["a"]
+
+
+def test_a_folder_is_replaced_and_survives_a_failure(tmp_path):
+    fill(tmp_path / "a", "one")
+    (tmp_path / "a" / "extra").touch()
+    with pytest.raises(KeyboardInterrupt):
+        fill(tmp_path / "a", "two", fail=True)
+    assert names(tmp_path / "a") == ["deep", "extra"]
+    fill(tmp_path / "a", "two")
+    assert names(tmp_path / "a") == ["deep"]
+    assert (tmp_path / "a" / "deep" / "x").read_text() == "two"
+    assert names(tmp_path) == ["a"]
+
+
+def test_what_killed_writers_left_is_swept_and_nothing_else(tmp_path):
+    (tmp_path / ".step-000004.123.tmp").mkdir()
+    (tmp_path / ".step-000004.123.tmp" / "x").touch()
+    (tmp_path / ".best.9.old").mkdir()
+    (tmp_path / ".config.json.77.tmp").touch()
+    kept = [".hidden", ".mine.tmp", "a.1.tmp", "step-000002"]
+    for name in kept:
+        (tmp_path / name).touch()
+    files.sweep(tmp_path)
+    assert names(tmp_path) == kept
+    files.sweep(tmp_path / "absent")
+
+
+@pytest.mark.parametrize("new", [files.new_file, files.new_folder])
+def test_temporaries_have_the_names_that_are_swept(new, tmp_path):
+    with contextlib.suppress(KeyboardInterrupt), new(tmp_path / "a[1]") as temporary:
+        left = temporary.name
+        raise KeyboardInterrupt
+    assert names(tmp_path) == []
+    (tmp_path / left).touch()
+    files.sweep(tmp_path)
+    assert names(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"plain": [1, 2.5, True, None, "text", -0.0, 10**30], "nested": {"a": {"b": []}}},
+        {1: "number", ("a", 2): "pair", None: "none", "$": {"$": "tensor", "name": "t0"}},
+        (1, (2, [3, (4,)])),
+        {"inf": float("inf"), "small": 5e-324, "third": 1 / 3},
+    ],
+)
+def test_plain_data_comes_back_equal_and_of_the_same_types(value, tmp_path):
+    assert repr(there_and_back(value, tmp_path)) == repr(value)
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.arange(6.0).reshape(2, 3).T,
+        np.array(3.5),
+        np.zeros((0, 4), np.float16),
+        np.array([True, False]),
+        np.arange(10, dtype=np.int32)[::3],
+        np.broadcast_to(np.uint8(7), (3, 2)),
+    ],
+)
+def test_arrays_keep_shape_dtype_and_values(array, tmp_path):
+    back = there_and_back([array], tmp_path)[0]
+    assert isinstance(back, np.ndarray)
+    assert (back.dtype, back.shape) == (array.dtype, array.shape)
+    np.testing.assert_array_equal(back, array)
+
+
+@pytest.mark.parametrize("number", [np.float32(0.1), np.float64(0.1), np.int8(-3), np.bool_(True)])
+def test_numbers_of_numpy_keep_their_type(number, tmp_path):
+    back = there_and_back({"x": number}, tmp_path)["x"]
+    assert type(back) is type(number)
+    assert back == number
+
+
+def test_tensors_come_back_detached(tmp_path):
+    value = torch.linspace(0, 1, 6, dtype=torch.bfloat16, requires_grad=True).view(2, 3).T
+    back = there_and_back({"x": value}, tmp_path)["x"]
+    assert (back.dtype, back.shape, back.requires_grad) == (torch.bfloat16, (3, 2), False)
+    assert torch.equal(back, value)
+
+
+def test_what_was_packed_does_not_change_with_the_original(tmp_path):
+    tensors, array, tensor = {}, np.zeros(3), torch.zeros(3)
+    data = pack([array, tensor], tensors)
+    array += 1
+    tensor += 1
+    assert all(float(x.sum()) == 0 for x in unpack(data, tensors))
+
+
+def test_waiting_rollouts_come_back_though_they_share_their_prompt(tmp_path):
+    problem = Problem((Message("user", "1+1?"),), "2", {"steps": ["1+1=2"], "level": 3})
+    prompt = Turn(None, np.arange(4), text="1+1?")
+    reply = Turn("policy", np.array([5, 6]), np.array([-0.5, -1.0], np.float32), None, "2", step=3)
+    group = [Trajectory(problem, (prompt, reply), "end", (i,), steps=(5,)) for i in range(3)]
+    score = Score(1.0, ((5, 0.5),), {"correct": Term(1.0, (), 2.0)}, "right")
+    back, verdict = there_and_back({"waiting": [group], "score": score}, tmp_path).values()
+    assert verdict == score
+    for before, after in zip(group, back[0], strict=True):
+        assert (after.problem, after.stop, after.path, after.steps) == (problem, "end", before.path, (5,))
+        np.testing.assert_array_equal(after.ids, before.ids)
+        np.testing.assert_array_equal(after.mask, before.mask)
+        np.testing.assert_array_equal(after.column("logprobs"), before.column("logprobs"))
+        assert [t.sampled for t in after.turns] == [None, None]
+        assert [(t.text, t.step) for t in after.turns] == [("1+1?", -1), ("2", 3)]
+
+
+@dataclass
+class Turn2:
+    x: int = 1
+
+
+Turn2.__name__ = "Turn"
+
+
+@pytest.mark.parametrize("bad", [{1, 2}, object(), lambda: 0, Turn2(), np.array(["a"]), b"bytes"])
+def test_what_cannot_be_saved_is_named_with_its_place(bad):
+    with pytest.raises(RewardlabError, match=r"memory\['seen'\]\[1\] holds an? "):
+        pack({"seen": [0, bad]}, {})

@@ -1,0 +1,160 @@
+"""What every verifier keeps to: gold is right, all else has a reason, nothing raises, threads and batches change nothing."""
+
+from __future__ import annotations
+
+import json
+import threading
+from pathlib import Path
+
+import pytest
+from verifier_cases import CASES
+
+from rewardlab import registry
+from rewardlab.api.verify import verify_file
+from rewardlab.commands.cli import main
+from rewardlab.errors import RewardlabError
+from rewardlab.registry import load_part
+from rewardlab.verifiers.contract import Pair, Verdict, right, verifier, wrong
+
+HOSTILE = [
+    "", " ", "\n" * 1000, "\x00", "\ud800", "(" * 5000, "\\boxed{" * 500, "}" * 500, "9" * 5000, "1e999999999", "\\frac{1}{0}",
+    "<think>" * 300, "[" * 3000, "{" * 3000, '{"a":' * 500, "```python\n" * 100, "answer is " * 2000, "-" * 5000, "a, " * 4000,
+    "NaN", "None", "null", "Infinity", "🙂" * 500, "\u202e" + "1", "a" * 100_000, "١٢٣", "=" * 3000, "SELECT " * 500,
+]  # fmt: skip
+
+
+def test_every_verifier_has_its_cases():
+    assert set(CASES) == set(registry.verifiers())
+
+
+@pytest.fixture(params=sorted(CASES))
+def case(request):
+    part, golds, wrongs = CASES[request.param]
+    return registry.part("reward", request.param, **part), golds, wrongs
+
+
+def test_gold_is_right_and_what_is_not_gold_is_wrong_with_a_reason(case):
+    part, golds, wrongs = case
+    for pair, found in zip(golds, part.check_all(golds), strict=True):
+        assert found.correct is True, (pair, found)
+    for pair, found in zip(wrongs, part.check_all(wrongs), strict=True):
+        assert found.correct is False, (pair, found)
+        assert found.why, pair
+        assert found.pays is not None
+        assert found.pays < 1, pair
+
+
+def test_whatever_the_reply_is_there_is_a_verdict(case):
+    part, golds, _ = case
+    gold = golds[0][1]
+    for reply, found in zip(HOSTILE, part.check_all([(reply, gold) for reply in HOSTILE]), strict=True):
+        assert found.correct is False, (reply[:50], found)
+        assert found.why
+        assert isinstance(found.extracted, str)
+
+
+def test_a_batch_a_thread_and_another_order_change_nothing(case):
+    part, golds, wrongs = case
+    pairs = [*golds, *wrongs]
+    alone = [part.check(*pair).correct for pair in pairs]
+    assert [v.correct for v in part.check_all(pairs)] == alone
+    assert [v.correct for v in part.check_all(pairs[::-1])] == alone[::-1]
+    found: list[Verdict] = []
+    thread = threading.Thread(target=lambda: found.extend(part.check_all(pairs)))
+    thread.start()
+    thread.join()
+    assert [v.correct for v in found] == alone
+
+
+def test_engines_get_the_same_verdicts(case):
+    part, golds, wrongs = case
+    pairs = [*golds, *wrongs]
+    pays = [v.pays for v in part.check_all(pairs)]
+    completions = [[{"role": "assistant", "content": reply}] for reply, _ in pairs]
+    assert part.trl()(prompts=[""] * len(pairs), completions=completions, solution=[gold for _, gold in pairs]) == pays
+    reply, gold = golds[0]
+    assert part.verl()("data", reply, gold, {"split": "test"})["score"] == pays[0]
+    assert load_part(part.to_json()) == part
+
+
+# ---- the decorator ---------------------------------------------------------------------------------------------------
+
+
+@verifier
+def touchy(response: str, answer: str, *, limit: int = 3) -> Verdict:
+    if len(response) > limit or answer == "unusable":
+        raise ValueError("no")
+    return right(response) if response == answer else wrong("another")
+
+
+@verifier(over="pairs")
+def together(pairs: list[Pair]) -> list[Verdict]:
+    if any(pair.response == "bomb" for pair in pairs):
+        raise RuntimeError("boom")
+    return [right() if pair.response == pair.answer else wrong("another") for pair in pairs]
+
+
+def test_an_exception_is_the_replys_fault_only_if_an_empty_reply_gets_a_verdict():
+    assert touchy().check("long reply", "a") == wrong("the reply broke touchy: ValueError: no")
+    assert touchy().check("a", "unusable").correct is None
+    assert touchy(limit=20).check("long reply", "long reply").correct is True
+
+
+def test_one_reply_cannot_spoil_the_batch():
+    found = together().check_all([("a", "a"), ("bomb", "a"), ("b", "a")])
+    assert [v.correct for v in found] == [True, False, False]
+    assert "boom" in found[1].why
+
+
+def test_a_reply_that_is_no_text_is_wrong():
+    assert touchy().check(None, "a").correct is False
+    assert together().check(["a"], "a").correct is False
+
+
+# ---- rewardlab verify ------------------------------------------------------------------------------------------------
+
+
+def write(path: Path, *lines: str) -> Path:
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_a_file_is_judged_in_order_and_broken_lines_are_named(tmp_path, monkeypatch):
+    # beyond this, other processes take over
+    monkeypatch.setattr("rewardlab.api.verify.ALONE", 0.0)
+    rows = [json.dumps({"response": f"the answer is {i % 7}", "answer": "3", "id": i}) for i in range(100)]
+    rows[10:10] = ["{broken", '{"response": "3"}', "[1]", ""]
+    out = tmp_path / "out.jsonl"
+    said = verify_file("final_number", write(tmp_path / "in.jsonl", *rows), out)
+    judged = [json.loads(line) for line in out.read_text().splitlines()]
+    assert [row["id"] for row in judged] == list(range(100))
+    assert [row["correct"] for row in judged] == [i % 7 == 3 for i in range(100)]
+    assert judged[0] == {
+        "response": "the answer is 0", "answer": "3", "id": 0, "correct": False, "extracted": "0",
+        "why": "said '0', the answer is '3'",
+    }  # fmt: skip
+    assert [line.split(":")[0] for line in said["passed_over"]] == ["line 11", "line 12", "line 13"]
+    assert (said["rows"], said["right"], said["wrong"], said["no_verdict"]) == (100, 14, 86, 0)
+
+
+def test_an_unusable_gold_answer_is_null(tmp_path):
+    out = tmp_path / "out.jsonl"
+    verify_file("final_number", write(tmp_path / "in.jsonl", '{"response": "3", "answer": "three"}'), out)
+    assert json.loads(out.read_text())["correct"] is None
+
+
+def test_what_cannot_be_judged_is_refused_in_a_line(tmp_path, capsys):
+    source = write(tmp_path / "in.jsonl", '{"response": "3", "answer": "3"}')
+    with pytest.raises(RewardlabError, match="final_number"):
+        verify_file("final_numbr", source, tmp_path / "out.jsonl")
+    with pytest.raises(RewardlabError, match="there is no file"):
+        verify_file("final_number", tmp_path / "no.jsonl", tmp_path / "out.jsonl")
+    assert main(["verify", "exact_match", "--in", str(source), "--out", str(tmp_path / "o.jsonl"), "--normalisd", "true"]) == 2
+    assert "normalised" in capsys.readouterr().err
+    assert not (tmp_path / "o.jsonl").exists()
+
+
+def test_columns_of_trl_reach_the_verifier():
+    part = registry.part("reward", "choice")
+    paid = part.trl()(completions=["Rome", "Oslo"], answer=["B", "B"], options=[["Paris", "Rome", "Oslo"]] * 2)
+    assert paid == [1.0, 0.0]
