@@ -84,7 +84,7 @@ def test_the_page_speaks_of_these_methods():
 
 def test_rewards_become_these_events():
     batch = rollouts()
-    assert by_place(batch.reward, batch.given) == told("Events", "reward")
+    assert by_place(batch.reward, batch.rewarded) == told("Events", "reward")
     decided = {(t["row"], int(t["position"])) for t in TOKENS if t["turn"] != "read"}
     assert set(by_place(batch.reward, batch.mask)) == decided
 

@@ -61,8 +61,8 @@ def test_a_policy_learns_by_a_recipe_with_a_part_changed():
 
     assert len(groups[0]) == 4
     for trajectory, score in zip(groups[0], scores[0], strict=True):
-        assert score.parts["length_penalty"].value == pytest.approx(-0.5 * trajectory.mask.sum())
-        assert score.value == pytest.approx(score.parts["correct"].value - 0.05 * trajectory.mask.sum())
+        assert score.terms["length_penalty"].value == pytest.approx(-0.5 * trajectory.mask.sum())
+        assert score.value == pytest.approx(score.terms["correct"].value - 0.05 * trajectory.mask.sum())
     assert result.summary["before"]["n"] == result.summary["after"]["n"] == 4
     assert result.out.parts == ("runs", "grpo-arithmetic-s0")
     assert "correct() + 0.1 * length_penalty(per_token=0.5)" in json.loads((result.out / "config.json").read_text())["formula"]

@@ -33,7 +33,7 @@ def batch_of(rows: list[tuple[str, EVENT]], groups: list[int], value: list[list[
         length=torch.tensor([len(p) for p, _ in rows]),
         old=torch.zeros(shape),
         reward=reward,
-        given=given,
+        rewarded=given,
         group=torch.repeat_interleave(torch.arange(len(groups)), torch.tensor(groups)),
         columns={} if value is None else {"value": torch.tensor(value)},
     )

@@ -23,7 +23,7 @@ def batch(rows: int, mask: list[list[int]], terms: dict[str, tuple[list[list[flo
         x = torch.tensor(table)
         events[name] = Events(x.nan_to_num(), ~x.isnan(), weight)
     total = sum((e.weight * e.reward for e in events.values()), torch.zeros(where.shape))
-    given = torch.stack([e.given for e in events.values()]).any(0)
+    given = torch.stack([e.rewarded for e in events.values()]).any(0)
     ids, group = torch.zeros(where.shape, dtype=torch.long), torch.zeros(rows, dtype=torch.long)
     return Batch(ids, where, torch.full((rows,), where.shape[1]), torch.zeros(where.shape), total, given, group, events)
 
@@ -41,7 +41,7 @@ def test_each_term_has_statistics_of_its_own_and_keeps_its_weight():
 def test_normalising_terms_apart_tells_rows_apart_that_their_sum_does_not():
     # sums are 1, 1, 0: rows 0 and 1 earn the same; by terms, the rarer reward (row 1's) is worth more
     b = batch(3, [[1], [1], [1]], {"x": ([[1.0], [0.0], [0.0]], 1.0), "y": ([[0.0], [1.0], [0.0]], 1.0)})
-    b.parts["y"].reward[:] = torch.tensor([[0.0], [4.0], [2.0]])
+    b.terms["y"].reward[:] = torch.tensor([[0.0], [4.0], [2.0]])
     a = each_term(chain=center() >> scale_by_std(eps=0.0))(b.reward, b, RUN)[:, 0]
     # x: mean 1/3, std sqrt(((2/3)^2 + 2 (1/3)^2) / 2) = 0.57735 -> 1.1547, -0.57735, -0.57735;   y: mean 2, std 2 -> -1, 1, 0
     assert a.tolist() == pytest.approx([1.1547 - 1, -0.57735 + 1, -0.57735], abs=1e-4)

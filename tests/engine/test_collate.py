@@ -37,7 +37,7 @@ def batch_of(*pairs: tuple[str, Score], author: str = "policy") -> Batch:
 
 def placed(batch: Batch, i: int = 0) -> dict[int, float]:
     """The events of a row: position to reward."""
-    return {t: round(float(batch.reward[i, t]), 6) for t in batch.given[i].nonzero().squeeze(1).tolist()}
+    return {t: round(float(batch.reward[i, t]), 6) for t in batch.rewarded[i].nonzero().squeeze(1).tolist()}
 
 
 @pytest.mark.parametrize(
@@ -54,19 +54,21 @@ def placed(batch: Batch, i: int = 0) -> dict[int, float]:
         ("rrdd", Score(1.0, ((0, 0.25),)), {2: 0.25, 3: 1.0}),
         # rewards that meet add up
         ("rrdd", Score(1.0, ((3, 0.25), (3, 0.5))), {3: 1.75}),
-        # beside steps, a value of 0 is no event; other values are
-        ("rrddd", Score(0.0, ((2, 0.5), (4, -0.5))), {2: 0.5, 4: -0.5}),
+        # beside steps, an outcome of 0 is an event; without an outcome there is none
+        ("rrddd", Score(0.0, ((2, 0.5),)), {2: 0.5, 4: 0.0}),
+        ("rrddd", Score(steps=((2, 0.5),)), {2: 0.5}),
+        ("rrddd", Score(terms={"steps": Term(None)}), {4: 0.0}),
         ("rrddd", Score(-1.0, ((2, 0.5),)), {2: 0.5, 4: -1.0}),
         # without a verdict, the steps of other terms are no verdict either
-        ("rrddd", Score(None, ((2, 0.5),)), {}),
+        ("rrddd", Score(steps=((2, 0.5),), missing=True), {}),
         ("rrr", Score(1.0, ((1, 1.0),)), {}),
     ],
 )
 def test_rewards_land_on_decisions(pattern, score, expected):
     batch = batch_of((pattern, score))
     assert placed(batch) == expected
-    assert bool((batch.reward[~batch.given] == 0).all())
-    assert not bool((batch.given & ~batch.mask).any())
+    assert bool((batch.reward[~batch.rewarded] == 0).all())
+    assert not bool((batch.rewarded & ~batch.mask).any())
 
 
 def test_rows_are_padded_on_the_right_and_masked_by_author():
@@ -81,10 +83,10 @@ def test_rows_are_padded_on_the_right_and_masked_by_author():
 
 
 def test_terms_are_kept_apart_and_unweighted():
-    parts = {"a": Term(2.0, weight=0.5), "b": Term(None, ((2, 1.0),)), "c": Term(None)}
-    batch = batch_of(("rrddd", Score(1.0, ((2, 1.0),), parts)), ("rrd", Score(0.0, (), {"a": Term(0.0)})))
-    assert {k: e.reward.sum(1).tolist() for k, e in batch.parts.items()} == {"a": [2.0, 0.0], "b": [1.0, 0.0], "c": [0.0, 0.0]}
-    given = {k: e.given.nonzero().tolist() for k, e in batch.parts.items()}
+    terms = {"a": Term(2.0, weight=0.5), "b": Term(None, ((2, 1.0),)), "c": Term(None, weight=None)}
+    batch = batch_of(("rrddd", Score(terms=terms)), ("rrd", Score(terms={"a": Term(0.0)})))
+    assert {k: e.reward.sum(1).tolist() for k, e in batch.terms.items()} == {"a": [2.0, 0.0], "b": [1.0, 0.0], "c": [0.0, 0.0]}
+    given = {k: e.rewarded.nonzero().tolist() for k, e in batch.terms.items()}
     assert given == {"a": [[0, 4], [1, 2]], "b": [[0, 2]], "c": []}
 
 
@@ -94,7 +96,7 @@ def test_groups_are_numbered_and_may_differ_in_size():
     assert batch.group.tolist() == [0, 1, 1, 1, 2, 2]
     assert batch.groups == 3
     assert batch.first_rows.tolist() == [0, 1, 4]
-    assert not bool(batch.given.any())
+    assert not bool(batch.rewarded.any())
 
 
 def test_latents_keep_their_shape_and_type():
@@ -112,7 +114,7 @@ def test_no_trajectory_is_refused():
 
 def test_slicing_slices_everything():
     groups = [[row("rddd"), row("rd")], [row("rrddd")], [row("rd", 50), row("rdd", 60)]]
-    scores = [[Score(float(10 * g + i), (), {"x": Term(float(10 * g + i))}) for i in range(len(x))] for g, x in enumerate(groups)]
+    scores = [[Score(terms={"x": Term(float(10 * g + i))}) for i in range(len(x))] for g, x in enumerate(groups)]
     batch = collate(groups, scores, CPU)
     batch.credit = batch.reward * 2
     batch.columns |= {"ref": batch.reward * 3, "weight.row": torch.arange(5.0)}
@@ -120,15 +122,15 @@ def test_slicing_slices_everything():
     assert (len(part), part.width) == (3, 3)
     assert part.ids.tolist() == [[10, 11, 0], [50, 51, 0], [60, 61, 62]]
     assert part.group.tolist() == [0, 1, 1]
-    assert part.heads.tolist() == [0, 1]
+    assert part.first_rows.tolist() == [0, 1]
     assert part.length.tolist() == [2, 2, 3]
     assert part.reward.sum(1).tolist() == [1.0, 20.0, 21.0]
     assert part.credit.sum(1).tolist() == [2.0, 40.0, 42.0]
     assert part.ref.sum(1).tolist() == [3.0, 60.0, 63.0]
     assert part.columns["weight.row"].tolist() == [1.0, 3.0, 4.0]
-    assert part.parts["x"].reward.sum(1).tolist() == [1.0, 20.0, 21.0]
+    assert part.terms["x"].reward.sum(1).tolist() == [1.0, 20.0, 21.0]
     assert [s.value for _, s in part.rows] == [1.0, 20.0, 21.0]
-    assert {x.shape for x in (part.mask, part.old, part.given, part.credit, part.ref, part.parts["x"].given)} == {(3, 3)}
+    assert {x.shape for x in (part.mask, part.old, part.rewarded, part.credit, part.ref, part.terms["x"].rewarded)} == {(3, 3)}
 
 
 def test_a_column_that_nobody_asked_for_is_named():
@@ -222,16 +224,16 @@ def test_columns_come_from_any_model_and_from_inside_the_head(policy, micro_toke
 
 def test_a_term_keeps_the_weight_it_has_in_the_sum(policy):
     terms = {"right": Term(1.0), "short": Term(0.5, weight=0.1)}
-    batch = collate([[row("rd")]], [[Score(1.05, parts=terms)]], CPU)
-    assert {k: e.weight for k, e in batch.parts.items()} == {"right": 1.0, "short": 0.1}
+    batch = collate([[row("rd")]], [[Score(terms=terms)]], CPU)
+    assert {k: e.weight for k, e in batch.terms.items()} == {"right": 1.0, "short": 0.1}
 
 
 def test_an_outcome_of_0_is_an_event_beside_step_rewards_and_nothing_is_none():
-    stepwise, wrong = Score(0.0, ((2, 0.5),)), Score(0.0)
+    stepwise, wrong = Score(steps=((2, 0.5),)).named("steps"), Score(0.0).named("right")
     both = Sum(part_giving(stepwise), part_giving(wrong)).combine([stepwise, wrong])
-    assert collate([[row("rddd")]], [[stepwise]], CPU).given.tolist() == [[False, False, True, False]]
+    assert collate([[row("rddd")]], [[stepwise]], CPU).rewarded.tolist() == [[False, False, True, False]]
     batch = collate([[row("rddd")]], [[both]], CPU)
-    assert batch.given.tolist() == [[False, False, True, True]]
+    assert batch.rewarded.tolist() == [[False, False, True, True]]
     assert batch.reward.tolist() == [[0.0, 0.0, 0.5, 0.0]]
 
 

@@ -22,15 +22,9 @@ def steps(rewards: Mapping[int, float], weight: float = 1.0) -> Term:
     return Term(None, tuple(rewards.items()), weight)
 
 
-def score_of(parts: Rewards) -> Score:
-    """The weighted sum of named terms."""
-    values = [t.weight * t.value for t in parts.values() if t.value is not None]
-    missing = any(t.value is None and not t.steps for t in parts.values())
-    total: dict[int, float] = {}
-    for term in parts.values():
-        for at, r in term.steps:
-            total[at] = total.get(at, 0.0) + term.weight * r
-    return Score(None if missing else sum(values), tuple(sorted(total.items())), dict(parts))
+def score_of(terms: Rewards) -> Score:
+    """A score of these terms; one with neither value nor steps has no verdict."""
+    return Score(terms=terms, missing=any(t.value is None and not t.steps for t in terms.values()))
 
 
 def row_of(pattern: str) -> Trajectory:
@@ -46,7 +40,7 @@ def row_of(pattern: str) -> Trajectory:
 def batch_of(groups: Sequence[Sequence[tuple[str, Rewards]]], columns: Mapping[str, Sequence] | None = None) -> Batch:
     """Groups of (pattern, rewards by term); columns (B, T) by name, short rows filled up with zeros."""
     rows = [[row_of(pattern) for pattern, _ in group] for group in groups]
-    scores = [[score_of(parts) for _, parts in group] for group in groups]
+    scores = [[score_of(terms) for _, terms in group] for group in groups]
     batch = collate(rows, scores, torch.device("cpu"))
     for name, table in (columns or {}).items():
         batch.columns[name] = torch.tensor([[*row, *[0.0] * (batch.width - len(row))] for row in table])

@@ -46,9 +46,9 @@ def episodes(policy: Actor, toward: str = "trap"):
 
 def test_returns_by_hand():
     batch, run = episodes(Actor(Shape(6, 4)))
-    row = int(batch.parts["primary"].reward.sum(1).argmax())
+    row = int(batch.terms["primary"].reward.sum(1).argmax())
     decided = batch.mask[row].nonzero().squeeze(1).tolist()
-    primary, auxiliary = (batch.parts[k].reward[row, decided].tolist() for k in ("primary", "auxiliary"))
+    primary, auxiliary = (batch.terms[k].reward[row, decided].tolist() for k in ("primary", "auxiliary"))
     phi = torch.tensor([2.0, -1.0, 0.5, math.log(0.8 / 0.2)])
     expected = [
         sum(0.8 ** (j - i) * (2.0 * primary[j] - auxiliary[j] + 0.5) for j in range(i, len(decided))) for i in range(len(decided))

@@ -28,7 +28,7 @@ def batch_of(outcomes, groups=1):
     reward[:, 3] = torch.tensor([OUTCOMES[o][2] for o in outcomes], dtype=torch.float64)
     return Batch(
         ids=torch.zeros(len(outcomes), 4, dtype=torch.long), mask=mask, length=torch.where(went, 4, 2), old=torch.zeros(mask.shape),
-        reward=reward, given=mask.clone(), group=torch.arange(groups).repeat_interleave(len(outcomes) // groups),
+        reward=reward, rewarded=mask.clone(), group=torch.arange(groups).repeat_interleave(len(outcomes) // groups),
     )  # fmt: skip
 
 
@@ -90,7 +90,7 @@ def test_returns_and_baselines_by_hand():
 
 def test_a_row_without_verdict_is_nobodys_baseline():
     batch = batch_of(["win", "lose", "win"])
-    batch.given[2] = False
+    batch.rewarded[2] = False
     batch.reward[2] = 0.0
     a = turn_leave_one_out()(batch.reward, batch, None)
     assert a[0, 3] == pytest.approx(0.8)
@@ -127,7 +127,7 @@ def test_lazy_turns_are_left_out_unless_they_are_wrong():
     fast, own = torch.zeros(rows, 4), torch.zeros(rows, 4)
     fast[:, 1], own[:, 1] = 1.2, 0.35  # kept with chance (0.35 - 0.3) / 0.1
     fast[: rows // 2, 3], own[: rows // 2, 3] = 2.0, 0.1  # right and lazy; the other half is wrong
-    batch.parts = {"speedup": Events(fast, batch.given), "work_share": Events(own, batch.given)}
+    batch.terms = {"speedup": Events(fast, batch.rewarded), "work_share": Events(own, batch.rewarded)}
     run = SimpleNamespace(rng=lambda purpose: torch.Generator().manual_seed(0))
     a = keep_own_work()(torch.ones(rows, 4), batch, run)
     assert float(a[:, 1].mean()) == pytest.approx(0.5, abs=0.03)

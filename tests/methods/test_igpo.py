@@ -11,7 +11,6 @@ from rewardlab.core import Run, Score, Spent, Term, Trajectory, Turn, ask
 from rewardlab.engine.collate import collate
 from rewardlab.models.embedded import untrained
 from rewardlab.rewards.information import belief, information_gain
-from rewardlab.rewards.task import correct
 from rewardlab.tasks.facts.problems import facts
 
 
@@ -69,10 +68,8 @@ def test_an_outcome_of_nothing_counts_in_the_statistics_and_turns_get_what_follo
     # one group, three rows of two turns (decisions 3-4 and 9-10 of 11 positions); outcomes 1, 0, 0; gains 0.5, -0.1, 0.1
     rows = [Trajectory(ask("q", "ab"), episode().turns[:4], "end") for _ in range(3)]
     gains, outcomes = (0.5, -0.1, 0.1), (1.0, 0.0, 0.0)
-    parts = [(Score(o, parts={"correct": Term(o)}), Score(0.0, ((4, g),), {"gain": Term(None, ((4, g),))}))
-             for o, g in zip(outcomes, gains, strict=True)]  # fmt: skip
-    total = (correct() + information_gain()).combine
-    batch = collate([rows], [[total(list(pair)) for pair in parts]], torch.device("cpu"))
+    scores = [Score(terms={"correct": Term(o), "gain": Term(None, ((4, g),))}) for o, g in zip(outcomes, gains, strict=True)]
+    batch = collate([rows], [scores], torch.device("cpu"))
     # six events 0.5 -0.1 0.1 1 0 0: mean 0.25; squares of what is off 0.0625 0.1225 0.0225 0.5625 0.0625 0.0625 = 0.895; /5 = 0.179
     std = math.sqrt(0.179) + 1e-4
     a = registry.build("igpo", {"gamma": 0.5}).credit(batch.reward, batch, None)

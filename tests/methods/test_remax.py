@@ -30,13 +30,13 @@ def test_rewards_less_that_of_the_greedy_reply_by_hand():
     # greedy right: 1 - 1, 0 - 1;  greedy wrong: 1 - 0, 0 - 0
     scores, run = judged([said("a", "2", "2", "3"), said("b", "5", "5", "6")], ["2", "7"])
     assert [[s.value for s in row] for row in scores] == [[0, -1], [1, 0]]
-    assert [[s.parts["final_number"].value for s in row] for row in scores] == [[1, 0], [1, 0]]
+    assert [[s.terms["final_number"].value for s in row] for row in scores] == [[1, 0], [1, 0]]
     assert run.metrics["greedy"] == 0.5
 
 
 def test_as_good_as_greedy_is_a_verdict_and_none_is_none():
     scores, run = judged([said("a", "2", "2"), said("b", "no number", "5")], ["2", "7"])
-    assert scores[0][0].ends
+    assert scores[0][0].has_outcome
     assert scores[1][0].value is None
     assert run.metrics["greedy"] == 1.0  # of the one that is known
 

@@ -24,11 +24,11 @@ def batch_of(reward, **columns):
 def test_step_credit_fades_exponentially():
     outcome = torch.tensor([[0.0, 1.0], [0.0, 0.0]])
     step = torch.tensor([[0.5, 0.5], [-0.5, 0.5]])
-    parts = {
+    terms = {
         "correct": Events(outcome, torch.tensor([[False, True]] * 2)),
         "step_verdicts": Events(step, torch.ones(2, 2, dtype=torch.bool)),
     }
-    batch = batch_of([[0.0, 1.0], [0.0, 0.0]], parts=parts)
+    batch = batch_of([[0.0, 1.0], [0.0, 0.0]], terms=terms)
     run = Run(None, step=0, steps=4)
     mix = fading_steps(chain=center(), start=0.4, end=0.1)
     # centred: outcome +-1/2 at the ends; steps have mean 1/4: 1/4 1/4 / -3/4 1/4.  a = 0.4
@@ -59,7 +59,7 @@ def test_the_verifier_is_asked_about_the_generators_solutions_and_told_whether_a
     policy = untrained(0)
     problem = ask("Start with 7.")
     t = policy.write(policy.read([Trajectory(problem)], [problem.prompt]), ["7+5=12\nAnswer: 12"])[0]
-    scores = [Score(1.0, parts={"correct": Term(v)}) for v in (1.0, 0.0, None)]
+    scores = [Score(terms={"correct": Term(v)}) for v in (1.0, 0.0, None)]
     run = Run(policy, models={"verifier": untrained(1)})
     found = solutions(each=3)([[t] * 3], [scores], run)
     assert [p.answer for p in found] == ["right", "wrong"]

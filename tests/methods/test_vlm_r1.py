@@ -86,7 +86,7 @@ def test_the_verifier_matches_the_best_pairs():
 def test_its_reward_tells_the_two_kinds_apart():
     one, all_ = said("<answer>[0,0,2,2][3,3,4,4]</answer>", ONE), said("<answer>[0,0,2,2][4,4,6,6][1,4,2,5]</answer>", TWO)
     scores = vlm_r1().reward([[one], [all_]], None)
-    assert [row[0].parts["seen"].value for row in scores] == pytest.approx([1.0, 2 / 3])
+    assert [row[0].terms["seen"].value for row in scores] == pytest.approx([1.0, 2 / 3])
     assert [row[0].value for row in scores] == pytest.approx([2.0, 5 / 3])
     gamed = vlm_r1(od_length=False).reward([[all_], [said("[0,0,2,2]", ONE)]], None)
     assert [row[0].value for row in gamed] == pytest.approx([2.0, 1.0])  # and no tags, no form

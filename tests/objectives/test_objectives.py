@@ -33,7 +33,7 @@ def batch_of(*patterns: str, sizes: tuple[int, ...] | None = None, credit: list 
         length=torch.tensor([len(p) for p in patterns]),
         old=old,
         reward=torch.zeros(shape),
-        given=torch.zeros(shape, dtype=torch.bool),
+        rewarded=torch.zeros(shape, dtype=torch.bool),
         group=torch.repeat_interleave(torch.arange(len(sizes)), torch.tensor(sizes)),
         credit=None if credit is None else torch.tensor(credit),
         columns={k: torch.tensor(v) for k, v in columns.items()},

@@ -1,4 +1,4 @@
-"""Operators on rewards: their numbers by hand, and the laws that hold for all of them."""
+"""OperatorFactory on rewards: their numbers by hand, and the laws that hold for all of them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from rewardlab.rewards.algebra import (
     share,
     threshold,
 )
-from rewardlab.rewards.operator import Operators, operator
+from rewardlab.rewards.operator import OperatorFactory, operator
 from rewardlab.rewards.reward import reward
 from rewardlab.util.serialize import pack, unpack
 from rewardlab.verifiers.contract import Verdict, verifier
@@ -70,7 +70,7 @@ def c(trajectory):
 def dense(trajectory):
     """Rewards of steps, and an outcome where the problem gives one."""
     steps, outcome = trajectory.problem.meta["dense"]
-    return Score(outcome or 0.0, tuple(steps), outcome=outcome is not None)
+    return Score(outcome, steps)
 
 
 def group(**columns):
@@ -132,7 +132,7 @@ def constants_of(part) -> bool:
 def test_every_term_is_kept_once_and_unweighted_whatever_the_expression(part, rows):
     table = dict(zip("abc", zip(*rows, strict=True), strict=True))
     for i, score in enumerate(part([group(**table)])[0]):
-        assert {k: score.parts[k].value for k in "abc"} == {k: table[k][i] for k in "abc"}
+        assert {k: score.terms[k].value for k in "abc"} == {k: table[k][i] for k in "abc"}
 
 
 @given(expressions(), triples)
@@ -140,7 +140,7 @@ def test_a_score_is_the_sum_of_its_terms_by_their_weights(part, rows):
     for score in part([group(**dict(zip("abc", zip(*rows, strict=True), strict=True)))])[0]:
         if score.value is not None and not constants_of(part):
             # what a closed gate did not ask for may be missing, and weighs nothing
-            terms = [t.weight * t.value for t in score.parts.values() if t.weight]
+            terms = [t.weight * t.value for t in score.terms.values() if t.weight]
             assert score.value == pytest.approx(math.fsum(terms))
 
 
@@ -281,7 +281,7 @@ def test_a_multiplier_is_never_negative(steps):
     run = Run(None, steps=len(steps))
     for run.step, costs in enumerate(steps):
         part = constrained(a(), b(), limit=0.5, lr=1.0, start=1.0)
-        assert one(part, run, a=0.0, b=costs[0]).parts["b"].weight <= 0
+        assert one(part, run, a=0.0, b=costs[0]).terms["b"].weight <= 0
 
 
 # ---- numbers by hand --------------------------------------------------------------------------------------------------
@@ -352,7 +352,7 @@ def test_a_schedule_follows_the_run_and_is_the_weight_of_its_terms(shape, weight
     for run.step, weight in enumerate(weights):
         score = one(part, run, a=4.0, b=1.0)
         assert score.value == pytest.approx(6 * weight)
-        assert [score.parts[k].weight for k in "ab"] == pytest.approx([weight, 2 * weight])
+        assert [score.terms[k].weight for k in "ab"] == pytest.approx([weight, 2 * weight])
         assert run.metrics["weight/a+b"] == pytest.approx(weight)
 
 
@@ -384,18 +384,18 @@ def test_a_gates_closed_door_asks_for_no_verdict_behind_it():
 
 
 def test_what_is_no_sum_has_a_term_of_its_own_and_keeps_the_others_at_weight_0():
-    parts = one(0.5 * clip(2 * a(), high=1.0) + b(), a=3.0, b=4.0).parts
-    assert parts == {"a": Term(3.0, weight=0.0), "clip(a)": Term(1.0, weight=0.5), "b": Term(4.0)}
-    assert set(one((2 * (a() + b())) * c(), a=1, b=1, c=1).parts) == {"a", "b", "c", "(a+b)*c"}
-    assert set(one((a() >> b()) >> c(), a=1, b=1, c=1).parts) == {"a", "b", "c", "a>>b>>c"}
-    assert set(one(minimum(a() + b(), 1), a=1, b=1).parts) == {"a", "b", "minimum(a+b,1)"}
+    terms = one(0.5 * clip(2 * a(), high=1.0) + b(), a=3.0, b=4.0).terms
+    assert terms == {"a": Term(3.0, weight=None), "clip(a)": Term(1.0, weight=0.5), "b": Term(4.0)}
+    assert set(one((2 * (a() + b())) * c(), a=1, b=1, c=1).terms) == {"a", "b", "c", "(a+b)*c"}
+    assert set(one((a() >> b()) >> c(), a=1, b=1, c=1).terms) == {"a", "b", "c", "a>>b>>c"}
+    assert set(one(minimum(a() + b(), 1), a=1, b=1).terms) == {"a", "b", "minimum(a+b,1)"}
 
 
 def test_a_name_goes_to_the_whole_and_stands_before_its_details():
-    assert set(one(clip(a(), high=1.0).named("x"), a=2.0).parts) == {"x", "x.a"}
-    assert set(one((a() * b()).named("x"), a=1, b=1).parts) == {"x", "x.a", "x.b"}
-    assert set(one(scheduled(clip(a())).named("x"), a=1).parts) == {"x", "x.a"}
-    assert set(one((a() + clip(b())).named("x"), a=1, b=1).parts) == {"x.a", "x.b", "x.clip(b)"}
+    assert set(one(clip(a(), high=1.0).named("x"), a=2.0).terms) == {"x", "x.a"}
+    assert set(one((a() * b()).named("x"), a=1, b=1).terms) == {"x", "x.a", "x.b"}
+    assert set(one(scheduled(clip(a())).named("x"), a=1).terms) == {"x", "x.a"}
+    assert set(one((a() + clip(b())).named("x"), a=1, b=1).terms) == {"x.a", "x.b", "x.clip(b)"}
 
 
 def test_a_verifier_under_another_name_keeps_its_details():
@@ -404,7 +404,7 @@ def test_a_verifier_under_another_name_keeps_its_details():
         return Verdict(True, "three", "it is", parts={"share": 0.5})
 
     score = one(half_right().named("correct"), a=0.0)
-    assert score.parts == {"correct": Term(1.0), "correct.share": Term(0.5, weight=0.0)}
+    assert score.terms == {"correct": Term(1.0), "correct.share": Term(0.5, weight=None)}
     assert one(2 * clip(half_right() + 1, high=0.5), a=0.0).extracted == "three"
 
 
@@ -412,13 +412,13 @@ def test_names_are_unique_until_named():
     for part in (clip(a()) + a(), minimum(a(), a()), constrained(a(), a(), limit=1)):
         with pytest.raises(RewardlabError, match=r"two rewards are named 'a'.*\.named"):
             one(part, a=1.0)
-    assert set(one(minimum(a(), a().named("again")), a=1.0).parts) == {"a", "again", "minimum(a,again)"}
+    assert set(one(minimum(a(), a().named("again")), a=1.0).terms) == {"a", "again", "minimum(a,again)"}
 
 
 def test_a_new_name_under_which_two_details_would_meet_is_refused():
     @reward
     def half(trajectory):
-        return Score(1.0, parts={name: Term(1.0) for name in ("half", "half.share", "share")})
+        return Score(terms={name: Term(1.0) for name in ("half", "half.share", "share")})
 
     with pytest.raises(RewardlabError, match=r"two rewards are named 'x\.share'"):
         one(half().named("x"), a=1.0)
@@ -477,19 +477,19 @@ def test_rewards_of_steps_by_hand(part, steps, values):
     scores = part([group(dense=DENSE)])[0]
     assert [dict(s.steps) for s in scores] == [pytest.approx(dict(x)) for x in steps]
     assert [s.value for s in scores] == pytest.approx(values)
-    assert all(s.parts["dense"].steps == tuple(d) for s, (d, _) in zip(scores, DENSE, strict=True))
+    assert all(s.terms["dense"].steps == tuple(d) for s, (d, _) in zip(scores, DENSE, strict=True))
     for s in scores:
-        at = {t for x in s.parts.values() for t, _ in x.steps}
+        at = {t for x in s.terms.values() for t, _ in x.steps}
         if "2 - " not in str(part):
-            assert s.value == pytest.approx(sum(x.weight * x.value for x in s.parts.values() if x.value is not None))
-        summed = {t: sum(x.weight * dict(x.steps).get(t, 0.0) for x in s.parts.values()) for t in at}
+            assert s.value == pytest.approx(sum(x.weight * x.value for x in s.terms.values() if None not in (x.value, x.weight)))
+        summed = {t: sum((x.weight or 0.0) * dict(x.steps).get(t, 0.0) for x in s.terms.values()) for t in at}
         assert summed == pytest.approx({t: dict(s.steps).get(t, 0.0) for t in at})
 
 
 def test_an_outcome_stays_none_where_only_steps_were_rewarded():
     only, both, outcome = clip(dense(), high=0)([group(dense=[([(0, 1.0)], None), ([(0, 1.0)], 1.0), ([], 1.0)])])[0]
-    assert [s.ends for s in (only, both, outcome)] == [False, True, True]
-    assert [s.parts["clip(dense)"].value for s in (only, both, outcome)] == [None, 0, 0]
+    assert [s.has_outcome for s in (only, both, outcome)] == [False, True, True]
+    assert [s.terms["clip(dense)"].value for s in (only, both, outcome)] == [None, 0, 0]
 
 
 @pytest.mark.parametrize("make", [rank, share, distance_to_best, lambda r: minimum(r, 1), lambda r: lexicographic(r, a())])
@@ -501,7 +501,7 @@ def test_operators_on_whole_rollouts_refuse_rewards_of_steps_and_say_what_to_do(
 
 def test_a_constraint_may_weigh_steps_by_what_they_sum_to():
     score = one(constrained(a(), dense(), limit=1.0, lr=1.0), Run(None), a=1.0, dense=([(0, 1.0), (3, 2.0)], None))
-    assert (score.value, score.steps, score.parts["dense"].weight) == (1.0, ((0, -2.0), (3, -4.0)), -2.0)
+    assert (score.value, score.steps, score.terms["dense"].weight) == (1.0, ((0, -2.0), (3, -4.0)), -2.0)
 
 
 # ---- memory -----------------------------------------------------------------------------------------------------------
@@ -555,7 +555,7 @@ def test_two_operators_do_not_share_a_memory():
     run = Run(None, steps=2)
     part = constrained(a(), b(), limit=1.0, lr=1.0) + constrained(a().named("a2"), b().named("b2"), limit=2.0, lr=1.0)
     for run.step, expected in enumerate([(-3.0, -2.0), (-6.0, -4.0)]):
-        terms = one(part, run, a=0.0, b=4.0).parts
+        terms = one(part, run, a=0.0, b=4.0).terms
         assert (terms["b"].weight, terms["b2"].weight) == expected
 
 
@@ -698,7 +698,7 @@ def test_the_page_says_what_is_paid(expression):
 def test_the_page_shows_every_operator_and_its_code_runs():
     assert len(EARNED) == 20
     shown = set(re.findall(r"`(\w+)\(", PAGE.partition("## In numbers")[0]))
-    assert shown >= {name for name, x in vars(algebra).items() if isinstance(x, Operators)}
+    assert shown >= {name for name, x in vars(algebra).items() if isinstance(x, OperatorFactory)}
     code = re.search(r"    import statistics\n(?:(?:    .*)?\n)+", PAGE)[0]
     space = dict(LEAVES)
     exec(textwrap.dedent(code), space)

@@ -71,8 +71,8 @@ def expressions(draw, names=("a", "b", "c")):
 
 @given(expressions(), value, value, value)
 def test_no_term_is_lost_and_each_is_unweighted(part, x, y, z):
-    parts = score_of(part, a=x, b=y, c=z).parts
-    assert {k: parts[k].value for k in "abc"} == {"a": x, "b": y, "c": z}
+    terms = score_of(part, a=x, b=y, c=z).terms
+    assert {k: terms[k].value for k in "abc"} == {"a": x, "b": y, "c": z}
 
 
 @given(expressions())
@@ -136,16 +136,16 @@ def test_a_repeated_name_is_an_error_until_it_is_named():
         score_of(a() + 0.5 * a(), a=1.0)
     score = score_of(a() + 0.5 * a().named("half"), a=1.0)
     assert score.value == 1.5
-    assert score.parts == {"a": Term(1.0), "half": Term(1.0, weight=0.5)}
+    assert score.terms == {"a": Term(1.0), "half": Term(1.0, weight=0.5)}
 
 
 def test_naming_a_sum_prefixes_its_terms():
-    assert set(score_of((a() + b()).named("x"), a=1.0, b=2.0).parts) == {"x.a", "x.b"}
+    assert set(score_of((a() + b()).named("x"), a=1.0, b=2.0).terms) == {"x.a", "x.b"}
 
 
 def test_weights_multiply_through_nested_scales():
-    parts = score_of(2 * (a() + 3 * b()), a=1.0, b=1.0).parts
-    assert (parts["a"].weight, parts["b"].weight) == (2.0, 6.0)
+    terms = score_of(2 * (a() + 3 * b()), a=1.0, b=1.0).terms
+    assert (terms["a"].weight, terms["b"].weight) == (2.0, 6.0)
 
 
 def test_it_prints_as_its_formula():

@@ -216,7 +216,7 @@ def test_correct_is_the_verifier_of_the_task():
     run = Run(policy=None, verify=final_number())
     score = judge(correct(), "Answer: 32", run=run)
     assert score.value == 1.0
-    assert list(score.parts) == ["correct"]
+    assert list(score.terms) == ["correct"]
     both = (correct() + 0.5 * final_number())([[attempt("Answer: 32")]], run)[0][0]
     assert both.value == 1.5
     with pytest.raises(RewardlabError, match="this run has none"):
@@ -300,7 +300,7 @@ def own(tmp_path: Path):
         path.write_text(code)
         groups = [[attempt("a", "A", "Q?", **meta)], [attempt("bb", "B", "Q?", **meta)]]
         rows = from_file(path=str(path), function=function)(groups, run)
-        assert all(list(s.parts) == [function] for row in rows for s in row)
+        assert all(list(s.terms) == [function] for row in rows for s in row)
         return [row[0].value for row in rows]
 
     return score

@@ -50,8 +50,8 @@ def test_an_episode_alternates_and_is_paid_for_the_turn_before_the_message(polic
         assert len(t.turns[-1].ids) == 0  # the last message is not read
         assert t.turns[-1].text == "that was 3"
     batch = collate(groups, paid()(groups, run), policy.device)
-    assert batch.given.sum(1).tolist() == [3] * 4
-    assert bool((batch.given <= batch.mask).all())
+    assert batch.rewarded.sum(1).tolist() == [3] * 4
+    assert bool((batch.rewarded <= batch.mask).all())
     assert batch.reward.sum(1).tolist() == [6.0] * 4
 
 

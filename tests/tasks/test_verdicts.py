@@ -113,7 +113,7 @@ def test_verdicts_pay_the_ends_of_their_steps():
     assert step_verdicts()([[t]], run)[0][0].why == "not put to the verifier"
     run.models["verifier"].context, run.models["verifier"].text = 512, "1: right\nFinal: right"
     short = step_verdicts()([[t]], run)[0][0]
-    assert (short.total, short.steps, short.parts["step_verdicts"].value) == (0, (), None)
+    assert (short.total, short.steps, short.terms["step_verdicts"].value) == (0, (), None)
 
 
 def replied(problem, text):

@@ -154,7 +154,7 @@ def test_waiting_rollouts_come_back_though_they_share_their_prompt(tmp_path):
     prompt = Turn(None, np.arange(4), text="1+1?")
     reply = Turn("policy", np.array([5, 6]), np.array([-0.5, -1.0], np.float32), None, "2", step=3)
     group = [Trajectory(problem, (prompt, reply), "end", (i,), steps=(5,)) for i in range(3)]
-    score = Score(1.0, ((5, 0.5),), {"correct": Term(1.0, (), 2.0)}, "right")
+    score = Score(terms={"correct": Term(1.0, ((5, 0.5),), 2.0), "f1": Term(0.5, weight=None)}, constant=0.5, why="right")
     back, verdict = there_and_back({"waiting": [group], "score": score}, tmp_path).values()
     assert verdict == score
     for before, after in zip(group, back[0], strict=True):

@@ -13,14 +13,14 @@ from rewardlab.errors import RewardlabError
 
 @dataclass
 class Events:
-    """Rewards of one term, unweighted: `reward` (B, T), and where one was `given` (B, T); `weight`: its share in the sum."""
+    """The rewards of one term, unweighted.  reward (B, T); rewarded (B, T): where one falls; weight: its share in the sum."""
 
     reward: Tensor
-    given: Tensor
+    rewarded: Tensor
     weight: float = 1.0
 
     def __getitem__(self, index: Any) -> Events:
-        return Events(self.reward[index], self.given[index], self.weight)
+        return Events(self.reward[index], self.rewarded[index], self.weight)
 
 
 @dataclass
@@ -52,9 +52,9 @@ class Batch:
     """Rollouts of one step as tensors, (B, T) unless said, right-padded, rows of a group side by side.
 
     ids (B, T, *shape); mask: where the learning policy decided; length (B,); old: log-probs under the weights that wrote
-    them (NaN for recorded text, unless a part needs them); reward: the sum of all rewards at their positions, given: where
-    one fell; parts: the same per named term, unweighted; group (B,): 0 .. G-1, ascending; credit: what the credit chain
-    made of it; rows: (trajectory, score).
+    them (NaN for recorded text, unless a part needs them); reward: the sum of all rewards at their positions; rewarded:
+    where one falls, be it 0; terms: the same for each named term, unweighted; group (B,): 0 .. G-1, ascending; credit: the
+    advantages that the credit chain returned; rows: (trajectory, score).
     Further columns (ref, value, weights, and MODEL.OUTPUT by that name) live in `columns`; plain names read as attributes.
     """
 
@@ -63,9 +63,9 @@ class Batch:
     length: Tensor
     old: Tensor
     reward: Tensor
-    given: Tensor
+    rewarded: Tensor
     group: Tensor
-    parts: dict[str, Events] = field(default_factory=dict)
+    terms: dict[str, Events] = field(default_factory=dict)
     credit: Tensor = None  # type: ignore[assignment]
     rows: list[Any] = field(default_factory=list)
     columns: dict[str, Tensor] = field(default_factory=dict)
@@ -110,9 +110,9 @@ class Batch:
             length=self.length[rows],
             old=cut(self.old),
             reward=cut(self.reward),
-            given=cut(self.given),
+            rewarded=cut(self.rewarded),
             group=torch.unique_consecutive(self.group[rows], return_inverse=True)[1],
-            parts={k: Events(cut(e.reward), cut(e.given), e.weight) for k, e in self.parts.items()},
+            terms={k: Events(cut(e.reward), cut(e.rewarded), e.weight) for k, e in self.terms.items()},
             credit=None if self.credit is None else cut(self.credit),
             rows=[self.rows[i] for i in rows.tolist()] if self.rows else [],
             columns={k: cut(v) for k, v in self.columns.items()},

@@ -1,128 +1,186 @@
-"""What a trajectory earned: scores, the named terms they are made of, and how scores are put together.
+"""What a rollout earned: named reward terms, and the score that they add up to.
 
-But for constants, value and steps of a score are the sum of its terms by their weights. So what is no sum (a product, a gate, a
-clipped reward) has a term of its own, and the terms it was made of are kept beside it with weight 0.
+    value = constant + sum over terms of weight * term.value      the reward on the last decision
+    steps = sum over terms of weight * term.steps                 the rewards at single token positions
+
+A product, a gate or a clipped reward is no such sum. It becomes a term of its own, and the terms it was computed from stay beside
+it without a weight (None): they are logged, and not paid.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 
 from rewardlab.errors import NotFinite, RewardlabError
 
 from .trajectory import Group, Trajectory
 
+Steps = tuple[tuple[int, float], ...]
+"""(token position, reward) pairs."""
+
 
 @dataclass(frozen=True)
 class Term:
-    """One named reward, unweighted: a value for the whole trajectory, and rewards at single token positions.
+    """One named reward, before its weight.
 
-    weight: its share in the total. 0: it is kept to be seen, and what it led to is in other terms.
+    value: the outcome, which falls on the last decision; None: there is none.  steps: rewards at token positions.
+    weight: its share in the score; None: it is logged, and not paid.
     """
 
     value: float | None
-    steps: tuple[tuple[int, float], ...] = ()
-    weight: float = 1.0
+    steps: Steps = ()
+    weight: float | None = 1.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Score:
-    """What a trajectory earned: `value` on its last decision, `steps` at their token positions, `parts` by name.
+    """What one rollout earned: terms by name, from which value, steps and total follow.
 
-    outcome: whether the value is a reward of its own, so that an outcome of 0 counts as an event; beside step rewards alone a
-    value of 0 is none. None: it is one, unless it is 0 beside steps.  extracted: what a verifier took for the answer.
+        Score(0.5, why="half of the tests pass")       what a reward function returns: one term, named after the reward
+        Score(None, why="the judge is down")           no verdict
+        Score(steps=((7, 1.0), (12, 0.0)))             rewards at token positions alone
+        Score(terms={"a": Term(1.0), "b": Term(3.0, weight=0.1)})
+
+    constant: what plain numbers pay, as in `1 - length()`; None: there are none.
+    missing: there is no verdict. That is our own failure, and never becomes a zero.
+    why: the reason, in words.  extracted: what a verifier took for the answer.
     """
 
-    value: float | None
-    steps: tuple[tuple[int, float], ...] = ()
-    parts: dict[str, Term] = field(default_factory=dict)
-    why: str = ""
-    outcome: bool | None = None
-    extracted: str = ""
+    terms: dict[str, Term]
+    constant: float | None
+    missing: bool
+    why: str
+    extracted: str
+
+    def __init__(
+        self, value: float | None = None, steps: Iterable[tuple[int, float]] = (), *, terms: Mapping[str, Term] | None = None,
+        constant: float | None = None, missing: bool = False, why: str = "", extracted: str = "",
+    ):  # fmt: skip
+        steps = tuple(steps)
+        if terms is None:
+            # "" until a reward gives its name
+            terms, missing = {"": Term(value, steps)}, missing or (value is None and not steps)
+        elif value is not None or steps:
+            raise RewardlabError("a Score is made of a value and steps, or of terms, not of both")
+        fields = {"terms": dict(terms), "constant": constant, "missing": missing, "why": why, "extracted": extracted}
+        for name, field in fields.items():
+            object.__setattr__(self, name, field)
 
     @property
-    def ends(self) -> bool:
-        """Whether there is a reward on the last decision as such."""
-        return self.value is not None and (self.outcome if self.outcome is not None else self.value != 0 or not self.steps)
+    def value(self) -> float | None:
+        """The reward on the last decision; None without a verdict."""
+        if self.missing:
+            return None
+        values = [weight * t.value for weight, t in self._paid() if t.value is not None]
+        return _total(values if self.constant is None else [*values, self.constant])
+
+    @property
+    def steps(self) -> Steps:
+        """Rewards at token positions, in their order; rewards at one position are added."""
+        total: dict[int, float] = {}
+        for weight, term in self._paid():
+            for at, r in term.steps:
+                total[at] = total.get(at, 0.0) + weight * r
+        return tuple(sorted(total.items()))
 
     @property
     def total(self) -> float | None:
+        """Value and steps together; None without a verdict."""
         return None if self.value is None else self.value + sum(r for _, r in self.steps)
+
+    @property
+    def has_outcome(self) -> bool:
+        """Whether the value is a reward event of its own, which an outcome of 0 is, and which step rewards alone are not.
+
+        A verdict that pays nothing at all is an outcome of 0, so that every judged rollout has an event.
+        """
+        known = self.constant is not None or any(t.value is not None for _, t in self._paid())
+        return not self.missing and (known or not self.steps)
+
+    def as_term(self) -> Term:
+        """The whole score as one term."""
+        return Term(self.value if self.has_outcome else None, self.steps)
+
+    def named(self, name: str) -> Score:
+        """The same score; its term that has no name yet gets this one."""
+        return replace(self, terms={key or name: term for key, term in self.terms.items()})
+
+    def _paid(self) -> list[tuple[float, Term]]:
+        return [] if self.missing else [(t.weight, t) for t in self.terms.values() if t.weight is not None]
 
 
 Scores = list[list[Score]]
 
 
-def added(scores: list[Score]) -> Score:
-    """The sum: of values, of steps by position, of all terms."""
-    values = [s.value for s in scores if s.value is not None]
-    total = _total(values) if len(values) == len(scores) else None
-    ends = any(s.ends for s in scores)
-    return Score(total, merged_steps(s.steps for s in scores), merged_parts(scores), reasons(scores), ends, _extracted(scores))
+def add(scores: list[Score]) -> Score:
+    """The sum: all terms and constants. Missing if one is."""
+    constants = [s.constant for s in scores if s.constant is not None]
+    return Score(
+        terms=merge_terms(s.terms for s in scores),
+        constant=_total(constants) if constants else None,
+        missing=any(s.missing for s in scores),
+        why=join_reasons(scores),
+        extracted=_first_extracted(scores),
+    )
 
 
-def scaled(score: Score, by: float) -> Score:
-    """Value and steps times a number, which goes to the weights of the terms."""
-    value = None if score.value is None else by * score.value
-    parts = {k: replace(t, weight=by * t.weight) for k, t in score.parts.items()}
-    return replace(score, value=value, steps=tuple((t, by * r) for t, r in score.steps), parts=parts)
+def scale(score: Score, by: float) -> Score:
+    """The score times a number, which goes to the weights of its terms."""
+    terms = {name: t if t.weight is None else replace(t, weight=by * t.weight) for name, t in score.terms.items()}
+    return replace(score, terms=terms, constant=None if score.constant is None else by * score.constant)
 
 
-def shaped(name: str, score: Score, of: list[Score]) -> Score:
-    """A score as a term of its own, beside the terms of what it was made of, which weigh nothing any more."""
-    made = Score(None, parts={name: Term(score.value if score.ends else None, score.steps)})
-    parts = {k: replace(t, weight=0.0) for k, t in merged_parts(of).items()}
-    both = merged_parts([Score(None, parts=parts), made])
-    return replace(score, parts=both, why=reasons(of), extracted=_extracted(of))
+def derive(name: str, term: Term | None, sources: list[Score]) -> Score:
+    """A score of one new term, computed from `sources`, whose own terms are kept without a weight. None: no verdict."""
+    kept = merge_terms(s.terms for s in sources)
+    unpaid = {key: replace(t, weight=None) for key, t in kept.items()}
+    return Score(
+        terms=merge_terms([unpaid, {name: term or Term(None)}]),
+        missing=term is None,
+        why=join_reasons(sources),
+        extracted=_first_extracted(sources),
+    )
+
+
+def merge_terms(tables: Iterable[Mapping[str, Term]]) -> dict[str, Term]:
+    """The terms of several scores. Raises RewardlabError where two have one name."""
+    terms: dict[str, Term] = {}
+    for table in tables:
+        for name, term in table.items():
+            if name in terms:
+                raise RewardlabError(f"two rewards are named {name!r}; tell them apart with .named('...')")
+            terms[name] = term
+    return terms
+
+
+def join_reasons(scores: list[Score]) -> str:
+    return "; ".join(s.why for s in scores if s.why)
+
+
+def _first_extracted(scores: list[Score]) -> str:
+    return next((s.extracted for s in scores if s.extracted), "")
 
 
 def _total(values: list[float]) -> float:
     try:
+        # fsum rounds once, so the order of the terms does not matter
         return math.fsum(values)
     except (OverflowError, ValueError):
         # infinities of both signs, or beyond the range: check_finite will name them
         return sum(values)
 
 
-def merged_parts(scores: list[Score]) -> dict[str, Term]:
-    parts: dict[str, Term] = {}
-    for score in scores:
-        for name, term in score.parts.items():
-            if name in parts:
-                raise RewardlabError(f"two rewards are named {name!r}; tell them apart with .named('...')")
-            parts[name] = term
-    return parts
-
-
-def merged_steps(many: Iterable[tuple[tuple[int, float], ...]]) -> tuple[tuple[int, float], ...]:
-    total: dict[int, float] = {}
-    for steps in many:
-        for t, r in steps:
-            total[t] = total.get(t, 0.0) + r
-    return tuple(sorted(total.items()))
-
-
-def reasons(scores: list[Score]) -> str:
-    return "; ".join(s.why for s in scores if s.why)
-
-
-def _extracted(scores: list[Score]) -> str:
-    """What a verifier took for the answer: the first one that says so."""
-    return next((s.extracted for s in scores if s.extracted), "")
-
-
 def check_finite(groups: list[Group], scores: Scores, source: str) -> None:
     """Raise NotFinite, naming term and rollout, if any reward is NaN or infinite."""
     for g, row in enumerate(scores):
         for i, score in enumerate(row):
-            terms = {**score.parts, "total": Term(score.value, score.steps)}
-            for name, term in terms.items():
+            for name, term in {**score.terms, "total": score.as_term()}.items():
                 values = [term.value or 0.0, *(r for _, r in term.steps)]
                 if not all(math.isfinite(v) for v in values):
-                    where: Trajectory = groups[g][i]
+                    rollout: Trajectory = groups[g][i]
                     raise NotFinite(
                         f"reward term {name!r} of {source} is not finite for rollout {i} of group {g} "
-                        f"(problem {where.problem.question[:60]!r}, reply {where.reply[:60]!r})"
+                        f"(problem {rollout.problem.question[:60]!r}, reply {rollout.reply[:60]!r})"
                     )

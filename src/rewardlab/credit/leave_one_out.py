@@ -14,7 +14,7 @@ def turn_counts(batch: Batch) -> Tensor:
     """(B, N) True where a row has a turn of that number and a verdict."""
     turns = turn_of(batch.mask).where(batch.mask, -1).amax(1, keepdim=True) + 1
     number = torch.arange(int(turns.max()) if turns.numel() else 0, device=turns.device)
-    return (number < turns) & batch.given.any(1, keepdim=True)
+    return (number < turns) & batch.rewarded.any(1, keepdim=True)
 
 
 @credit

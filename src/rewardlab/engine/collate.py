@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rewardlab.core import Batch, Events, Group, Run, Score, Scores
+from rewardlab.core import Batch, Events, Group, Run, Score, Scores, Term
 from rewardlab.errors import RewardlabError
 
 from .distributed import mine, total, world
@@ -20,7 +20,7 @@ def collate(groups: list[Group], scores: Scores | None, device: torch.device, au
     rows = [t for group in groups for t in group]
     if not rows:
         raise RewardlabError("the rollout gave no trajectory to learn from")
-    flat = [s for row in scores for s in row] if scores is not None else [Score(None)] * len(rows)
+    flat = [s for row in scores for s in row] if scores is not None else [Score(terms={}, missing=True)] * len(rows)
     length = np.array([len(t) for t in rows])
     shape = (len(rows), int(length.max()))
     first = rows[0].ids
@@ -28,41 +28,42 @@ def collate(groups: list[Group], scores: Scores | None, device: torch.device, au
     mask, old = np.zeros(shape, bool), np.full(shape, np.nan, np.float32)
     for i, t in enumerate(rows):
         ids[i, : length[i]], mask[i, : length[i]], old[i, : length[i]] = t.ids, t.mask_of(author), t.column("logprobs")
-    reward, given = _events([(s.value if s.ends else None, () if s.value is None else s.steps) for s in flat], mask)
-    names = dict.fromkeys(name for s in flat for name in s.parts)
-    parts = {name: _term(name, flat, mask, device) for name in names}
+    reward, rewarded = _events([s.as_term() for s in flat], mask)
+    # a score that no reward has named has no terms to tell apart
+    names = dict.fromkeys(name for s in flat for name in s.terms if name)
     return Batch(
         ids=_on(ids, device),
         mask=_on(mask, device),
         length=_on(length, device),
         old=_on(old, device),
         reward=_on(reward, device),
-        given=_on(given, device),
+        rewarded=_on(rewarded, device),
         group=torch.repeat_interleave(torch.arange(len(groups)), torch.tensor([len(g) for g in groups])).to(device),
-        parts=parts,
+        terms={name: _term(name, flat, mask, device) for name in names},
         rows=list(zip(rows, flat, strict=True)),
     )
 
 
 def _term(name: str, scores: Sequence[Score], mask: np.ndarray, device: torch.device) -> Events:
-    terms = [s.parts.get(name) for s in scores]
-    reward, given = _events([(t.value, t.steps) if t else (None, ()) for t in terms], mask)
-    return Events(_on(reward, device), _on(given, device), next(t.weight for t in terms if t))
+    terms = [s.terms.get(name) for s in scores]
+    reward, rewarded = _events(terms, mask)
+    weight = next(t.weight for t in terms if t)
+    return Events(_on(reward, device), _on(rewarded, device), 0.0 if weight is None else weight)
 
 
-def _events(rewards: Sequence[tuple[float | None, Sequence[tuple[int, float]]]], mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _events(terms: Sequence[Term | None], mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Rewards at their positions. A value falls on the last decision; rewards that meet on one position add up."""
-    reward, given = np.zeros(mask.shape, np.float32), np.zeros(mask.shape, bool)
-    for i, (value, steps) in enumerate(rewards):
+    reward, rewarded = np.zeros(mask.shape, np.float32), np.zeros(mask.shape, bool)
+    for i, term in enumerate(terms):
         decided = np.flatnonzero(mask[i])
-        if not len(decided):
+        if term is None or not len(decided):
             continue
-        events = [(int(decided[-1]), value)] if value is not None else []
-        for position, r in (*events, *steps):
+        outcome = [(int(decided[-1]), term.value)] if term.value is not None else []
+        for position, r in (*outcome, *term.steps):
             at = decided[max(0, int(np.searchsorted(decided, position, side="right")) - 1)]
             reward[i, at] += r
-            given[i, at] = True
-    return reward, given
+            rewarded[i, at] = True
+    return reward, rewarded
 
 
 def _on(x: np.ndarray, device: torch.device) -> Tensor:

@@ -173,15 +173,15 @@ class Ops:
     def _watch(self, groups: list[Group], scores: Scores) -> None:
         """Log rewards; stop the run when verdicts are missing, or a reward has never varied."""
         flat = [s for row in scores for s in row]
-        missing = [s for s in flat if s.value is None]
+        missing = [s for s in flat if s.missing]
         self.run.log("missing", len(missing) / max(1, len(flat)))
         if len(missing) > self.settings.max_missing * len(flat):
             why = next((s.why for s in missing if s.why), "the reward gave no reason")
             raise RewardlabError(f"{len(missing)} of {len(flat)} rollouts got no verdict at step {self.run.step + 1}: {why}")
         totals = [s.total for s in flat if s.total is not None]
         self.run.log("reward", float(np.mean(totals)))
-        for name in dict.fromkeys(n for s in flat for n in s.parts):
-            terms = [t for s in flat if (t := s.parts.get(name)) and (t.value is not None or t.steps)]
+        for name in dict.fromkeys(n for s in flat for n in s.terms):
+            terms = [t for s in flat if (t := s.terms.get(name)) and (t.value is not None or t.steps)]
             values = [t.value if t.value is not None else sum(r for _, r in t.steps) for t in terms]
             if values:
                 self.run.log(f"reward/{name}", float(np.mean(values)))
@@ -199,8 +199,8 @@ class Ops:
 
 def truth_of(groups: list[Group], scores: Scores, run: Run) -> list[list[float | None]]:
     """What the task's own verifier says of the training rollouts, whatever the policy was rewarded with."""
-    if scores and all("correct" in s.parts for row in scores for s in row):
-        return [[s.parts["correct"].value for s in row] for row in scores]
+    if scores and all("correct" in s.terms for row in scores for s in row):
+        return [[s.terms["correct"].value for s in row] for row in scores]
     if run.verify is None:
         return [[None] * len(g) for g in groups]
     return [[s.value for s in row] for row in run.verify(groups, run.detached())]

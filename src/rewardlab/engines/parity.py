@@ -23,6 +23,7 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from rewardlab.core import Recipe, Rollout, Run, Sampling, Score, Scores, Task, Term, Trajectory, seed_of
+from rewardlab.core.score import add
 from rewardlab.engine.distributed import total
 from rewardlab.engine.step import Ops, Settings
 from rewardlab.engine.update import backward
@@ -114,14 +115,14 @@ def small(recipe: Recipe) -> Recipe:
 def recorded(groups: list[list[Trajectory]], run: Run, *, of: Reward) -> Scores:
     """The scores of `of` and a little more, other for each row; every second row earns on its way, one verdict is missing."""
     scores = [list(row) for row in of(groups, run)]
-    parts = {name: Term(None, (), term.weight) for name, term in scores[0][0].parts.items()}
-    scores[0][0] = Score(None, (), parts, "recorded as missing")
+    unjudged = {name: Term(None, (), term.weight) for name, term in scores[0][0].terms.items()}
+    scores[0][0] = Score(terms=unjudged, missing=True, why="recorded as missing")
     for trajectories, row in zip(groups, scores, strict=True):
         for i, (t, score) in enumerate(zip(trajectories, row, strict=True)):
             decided = np.flatnonzero(t.mask)
-            if score.value is not None and len(decided):
+            if not score.missing and len(decided):
                 on_its_way = ((int(decided[len(decided) // 2]), 0.25),) if i % 2 else ()
-                row[i] = replace(score, value=score.value + BONUS[i % len(BONUS)], steps=(*score.steps, *on_its_way))
+                row[i] = add([score, Score(BONUS[i % len(BONUS)], on_its_way).named("bonus")])
     return scores
 
 

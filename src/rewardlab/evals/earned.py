@@ -23,7 +23,7 @@ def earned(problems: Sequence[Problem], run: Run, *, reward: Reward, temperature
     scores = [row[0] for row in reward([[t] for t in drawn], run)]
     terms = [_values(score) for score in scores]
     whole = [
-        float(all(values[name] >= 1.0 for name, term in score.parts.items() if term.weight != 0))
+        float(all(values[name] >= 1.0 for name, term in score.terms.items() if term.weight))
         for score, values in zip(scores, terms, strict=True)
     ]
     low, high = mean_interval(whole)
@@ -32,4 +32,4 @@ def earned(problems: Sequence[Problem], run: Run, *, reward: Reward, temperature
 
 
 def _values(score: Score) -> dict[str, float]:
-    return {name: (term.value or 0.0) + sum(r for _, r in term.steps) for name, term in score.parts.items()}
+    return {name: (term.value or 0.0) + sum(r for _, r in term.steps) for name, term in score.terms.items()}

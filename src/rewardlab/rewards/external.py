@@ -21,7 +21,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from rewardlab.core import Group, Run, Score, Scores, Term, Trajectory
+from rewardlab.core import Group, Run, Score, Scores, Trajectory
 from rewardlab.errors import RewardlabError, unknown
 from rewardlab.verifiers.contract import GOLD
 
@@ -161,7 +161,7 @@ def _score(call: Call, result: Any, place: str) -> Score:
     except (TypeError, ValueError):
         wanted = 'a number, a bool, None or {"score": number}'
         raise RewardlabError(f"{call.where()} returned {result!r}, not {wanted} ({place})") from None
-    return Score(value, (), {call.name: Term(value)})
+    return Score(value).named(call.name)
 
 
 def find(path: Path, name: str) -> Call:

@@ -22,7 +22,7 @@ from dataclasses import replace
 from typing import Any
 
 from rewardlab.core.part import Expression, Part, decorator
-from rewardlab.core.score import Score, Scores, Term, added, merged_parts, scaled, shaped
+from rewardlab.core.score import Score, Scores, Term, add, derive, merge_terms, scale
 from rewardlab.core.trajectory import Group
 from rewardlab.errors import RewardlabError
 
@@ -95,7 +95,7 @@ class Constant(Expression, Reward):
         return str(self)
 
     def __call__(self, groups: list[Group], run: Any = None) -> Scores:
-        return [[Score(self._of[0]) for _ in group] for group in groups]
+        return [[Score(terms={}, constant=self._of[0]) for _ in group] for group in groups]
 
     def differentiable(self, x: Any, problem: Any) -> Any:
         return x.new_full((len(x),), self._of[0])
@@ -139,7 +139,7 @@ class Sum(_Combined):
         return f" - {Constant(-x._of[0])}" if less else f" + {self._bracket(x)}"
 
     def combine(self, scores: list[Score]) -> Score:
-        return added(scores)
+        return add(scores)
 
     def differentiable(self, x: Any, problem: Any) -> Any:
         return sum(part.differentiable(x, problem) for part in self._of)
@@ -154,12 +154,13 @@ class Product(_Combined):
             raise RewardlabError(f"{self}: at most one factor may reward steps")
         values = [s.value for s in scores if s.value is not None]
         if len(values) < len(scores):
-            return shaped(self.label, Score(None), scores)
-        steps: tuple[tuple[int, float], ...] = ()
-        if stepped:
-            factor = math.prod(s.value or 0.0 for s in scores if s is not stepped[0])
-            steps = tuple((t, r * factor) for t, r in stepped[0].steps)
-        return shaped(self.label, Score(math.prod(values), steps), scores)
+            return derive(self.label, None, scores)
+        if not stepped:
+            return derive(self.label, Term(math.prod(values)), scores)
+        # the others' values multiply each step, and the outcome where there is one
+        factor = math.prod(s.value or 0.0 for s in scores if s is not stepped[0])
+        outcome = math.prod(values) if stepped[0].has_outcome else None
+        return derive(self.label, Term(outcome, tuple((t, r * factor) for t, r in stepped[0].steps)), scores)
 
 
 class Gate(_Combined):
@@ -170,7 +171,7 @@ class Gate(_Combined):
     def combine(self, scores: list[Score]) -> Score:
         closed = (s for s in scores[:-1] if s.total is None or s.total <= 0)
         paid = next(closed, scores[-1])
-        return shaped(self.label, replace(paid, steps=() if paid.value is None else paid.steps), scores)
+        return derive(self.label, None if paid.missing else paid.as_term(), scores)
 
 
 class Scaled(_Combined):
@@ -181,7 +182,7 @@ class Scaled(_Combined):
         return self._of[1].label
 
     def combine(self, scores: list[Score]) -> Score:
-        return scaled(scores[0], self._of[0])
+        return scale(scores[0], self._of[0])
 
     def differentiable(self, x: Any, problem: Any) -> Any:
         return self._of[0] * self._of[1].differentiable(x, problem)
@@ -202,10 +203,10 @@ class Named(_Combined):
     __repr__ = __str__
 
     def combine(self, scores: list[Score]) -> Score:
-        (inner, name), parts = self._of, scores[0].parts
-        whole = next(iter(parts)) if len(parts) == 1 else inner.label
-        renamed = ((name if k == whole else f"{name}.{k.removeprefix(f'{whole}.')}", t) for k, t in parts.items())
-        return replace(scores[0], parts=merged_parts([Score(None, parts={k: t}) for k, t in renamed]))
+        (inner, name), terms = self._of, scores[0].terms
+        main = next(iter(terms)) if len(terms) == 1 else inner.label
+        renamed = ({name if k == main else f"{name}.{k.removeprefix(f'{main}.')}": t} for k, t in terms.items())
+        return replace(scores[0], terms=merge_terms(renamed))
 
     def differentiable(self, x: Any, problem: Any) -> Any:
         return self._of[0].differentiable(x, problem)
@@ -224,12 +225,11 @@ def _lift(function: Callable, settings: dict, over: str, groups: list[Group], ru
 
 def _as_score(x: Any, name: str, stepwise: bool) -> Score:
     if isinstance(x, Score):
-        return x if x.parts else replace(x, parts={name: Term(x.value if x.ends else None, x.steps)})
+        return x.named(name)
     if stepwise:
-        steps = tuple((int(t), float(r)) for t, r in x)
-        return Score(0.0, steps, {name: Term(None, steps)})
-    value = None if x is None else float(x)
-    return Score(value, (), {name: Term(value)})
+        # no step at all is a verdict too, so the term is written out
+        return Score(terms={name: Term(None, tuple((int(t), float(r)) for t, r in x))})
+    return Score(None if x is None else float(x)).named(name)
 
 
 reward = decorator(Reward)

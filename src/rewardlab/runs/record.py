@@ -24,8 +24,9 @@ from torch import Tensor
 
 from rewardlab.core import Batch, Group, Run, Score, Scores, Trajectory
 from rewardlab.errors import RewardlabError
-from .metrics import read_metrics
 from rewardlab.util.files import new_file, new_folder, sweep, write_json, write_text
+
+from .metrics import read_metrics
 
 ROLLOUT = pa.schema(
     {
@@ -146,9 +147,9 @@ def _earned(score: Score | None) -> dict[str, Any]:
         return {"terms": "{}", "weights": "{}", "step_rewards": "{}", "why": "", "extracted": ""}
     return {
         "reward": score.total,
-        "terms": json.dumps({name: term.value for name, term in score.parts.items()}),
-        "weights": json.dumps({name: term.weight for name, term in score.parts.items()}),
-        "step_rewards": json.dumps({name: term.steps for name, term in score.parts.items() if term.steps}),
+        "terms": json.dumps({name: term.value for name, term in score.terms.items()}),
+        "weights": json.dumps({name: term.weight or 0.0 for name, term in score.terms.items()}),
+        "step_rewards": json.dumps({name: term.steps for name, term in score.terms.items() if term.steps}),
         "why": score.why,
         "extracted": score.extracted,
     }

@@ -28,6 +28,7 @@ from typing import Any, Protocol
 from rewardlab.errors import RewardlabError, unknown
 from rewardlab.util.files import write_json
 from rewardlab.util.progress import console
+
 from .record import Line
 
 PROJECT = "rewardlab"

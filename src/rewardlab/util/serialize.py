@@ -7,6 +7,7 @@ arrays, and the dataclasses of `core` (problems, turns, trajectories, scores).
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import Any
 
 import numpy as np
@@ -71,4 +72,19 @@ def unpack(data: Any, tensors: dict[str, torch.Tensor], device: torch.device | s
         return tuple(unpack(v, tensors, device) for v in data["of"])
     if kind == "dict":
         return {unpack(k, tensors, device): unpack(v, tensors, device) for k, v in data["of"]}
-    return _CLASSES[kind](**{k: unpack(v, tensors, device) for k, v in data["of"].items()})
+    fields = {k: unpack(v, tensors, device) for k, v in data["of"].items()}
+    return _score_of_older_run(**fields) if "parts" in fields else _CLASSES[kind](**fields)
+
+
+def _score_of_older_run(
+    value: float | None, steps: Any, parts: dict[str, Term], why: str = "", outcome: bool | None = None, extracted: str = ""
+) -> Score:
+    """A Score from the time when value and steps were stored beside the terms, and 0 was the weight of a term that is not paid."""
+    if outcome is None:
+        outcome = value != 0 or not steps
+    terms = {name: dataclasses.replace(t, weight=t.weight or None) for name, t in parts.items()}
+    score = Score(terms=terms or {"": Term(value if outcome else None, steps)}, missing=value is None, why=why, extracted=extracted)
+    if value is None or (math.isclose(value, score.value or 0.0) and outcome == score.has_outcome):
+        return score
+    # what the terms do not explain was paid by a plain number
+    return dataclasses.replace(score, constant=value - (score.value or 0.0))

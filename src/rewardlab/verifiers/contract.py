@@ -167,9 +167,9 @@ class Verifier(Reward):
         return wrong(f"the reply broke {self.name}: {said}")
 
     def _scored(self, found: Verdict) -> Score:
-        parts = {self.name: Term(found.pays)}
-        parts |= {f"{self.name}.{name}": Term(value, weight=0.0) for name, value in found.parts.items()}
-        return Score(found.pays, (), parts, found.why, extracted=found.extracted)
+        terms = {self.name: Term(found.pays)}
+        terms |= {f"{self.name}.{name}": Term(value, weight=None) for name, value in found.parts.items()}
+        return Score(terms=terms, missing=found.pays is None, why=found.why, extracted=found.extracted)
 
 
 def _text(message: Any) -> str:

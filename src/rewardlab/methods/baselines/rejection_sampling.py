@@ -24,7 +24,7 @@ from rewardlab.rollouts.independent import independent
 @weighting
 def best_right(batch: Batch, *, keep: int = 4, right: float = 0.5) -> Tensor:
     """The `keep` best rows of each group, of those that earned more than `right`; the mean over their tokens."""
-    earned = torch.where(batch.given.any(1), batch.reward.sum(1), -torch.inf)
+    earned = torch.where(batch.rewarded.any(1), batch.reward.sum(1), -torch.inf)
     order = torch.argsort(earned, descending=True, stable=True)
     order = order[torch.argsort(batch.group[order], stable=True)]
     rank = torch.empty_like(order)

@@ -43,9 +43,9 @@ def less_greedy(groups: list[Group], run: Run, *, of: Reward) -> Scores:
 
 
 def _less(score: Score, bar: Score) -> Score:
-    if score.value is None or bar.total is None:
-        return Score(None, (), score.parts, score.why if score.value is None else f"of the greedy reply: {bar.why}")
-    return replace(score, value=score.value - bar.total, outcome=True)
+    if score.missing or bar.total is None:
+        return replace(score, missing=True, why=score.why if score.missing else f"of the greedy reply: {bar.why}")
+    return replace(score, constant=(score.constant or 0.0) - bar.total)
 
 
 def remax(base: Recipe | None = None, *, n: int = 1, greedy: bool = True) -> Recipe:

@@ -40,7 +40,7 @@ def alignment(run: Run, gamma: float) -> Tensor:
 def returns(batch: Batch, phi: Tensor) -> tuple[Tensor, list[Tensor]]:
     """G(phi) (B, T), and its derivatives by each of the four, in closed form: dG_t/dgamma = G_t+1 + gamma dG_t+1/dgamma."""
     gamma = float(phi[3].sigmoid())
-    terms = (batch.parts["primary"].reward, batch.parts["auxiliary"].reward, batch.mask.float())
+    terms = (batch.terms["primary"].reward, batch.terms["auxiliary"].reward, batch.mask.float())
     ahead = [over_decisions(r, batch.mask, gamma) for r in terms]
     g = sum((w * x for w, x in zip(phi[:3], ahead, strict=True)), torch.zeros_like(ahead[0]))
     by_gamma = over_decisions(next_decision(g, batch.mask), batch.mask, gamma)
@@ -57,7 +57,7 @@ def outer_gradient(batch: Batch, run: Run, *, gamma: float, damping: float, iter
     """(4,) dJ/dphi by implicit differentiation, all expectations taken over this batch. Every product with H counts as a pass."""
     run.policy.spent.scored += iterations * int(batch.length.sum())
     g, by_phi = returns(batch, alignment(run, gamma))
-    primary = over_decisions(batch.parts["primary"].reward, batch.mask, gamma)
+    primary = over_decisions(batch.terms["primary"].reward, batch.mask, gamma)
     parameters, logprobs = run.policy.parameters(), run.policy.evaluate(batch).logprobs
 
     def mean(weight: Tensor) -> Tensor:

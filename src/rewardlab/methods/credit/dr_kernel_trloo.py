@@ -31,7 +31,7 @@ from rewardlab.tasks.kernels.rewards import speedup, work_share
 @credit
 def keep_own_work(a: Tensor, batch: Batch, run: Run, *, least: float = 0.3, width: float = 0.1) -> Tensor:
     """Right turns keep their credit with probability clip((own share - least) / width, 0, 1), wrong ones always."""
-    right, own = (turn_sums(batch.parts[name].reward, batch.mask) for name in ("speedup", "work_share"))
+    right, own = (turn_sums(batch.terms[name].reward, batch.mask) for name in ("speedup", "work_share"))
     chance = torch.where(right > 0, ((own - least) / width).clamp(0, 1), 1.0)
     kept = torch.rand(chance.shape, generator=run.rng("keep")).to(chance.device) < chance
     return a * over_turns(kept.to(a.dtype), batch.mask)

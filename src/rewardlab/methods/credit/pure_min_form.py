@@ -27,8 +27,8 @@ from rewardlab.rollouts.independent import independent
 @credit
 def soft_minimum(a: Tensor, batch: Batch, run: Run, *, temperature: float = 0.1) -> Tensor:
     """Share each event's reward by softmin over its row, so that the row's sum is about its least reward."""
-    weight = (-a / temperature).masked_fill(~batch.given, -torch.inf).softmax(1)
-    return torch.where(batch.given, weight * a, 0.0)
+    weight = (-a / temperature).masked_fill(~batch.rewarded, -torch.inf).softmax(1)
+    return torch.where(batch.rewarded, weight * a, 0.0)
 
 
 @credit

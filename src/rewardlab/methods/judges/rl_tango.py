@@ -43,7 +43,7 @@ def solutions(groups: list[Group], scores: Scores, run: Run, *, each: int = 2) -
     found = []
     for group, row in zip(groups, scores, strict=True):
         for t, score in list(zip(group, row, strict=True))[:each]:
-            right = score.parts["correct"].value
+            right = score.terms["correct"].value
             if right is not None:
                 found.append(to_judge(t.problem.question, cut(t.reply, "newline"), right >= 1))
     return [p for p, row in zip(found, begun(run.model("verifier"), found, ROOM), strict=True) if row]
@@ -55,7 +55,7 @@ def fading_steps(
 ) -> Tensor:
     """(1 - a) A of all other terms + a A of the term `steps`, each through `chain`; a falls from start to end exponentially."""
     share = start * (end / start) ** run.progress
-    others = [e.weight * credit_of(name, chain, batch, run) for name, e in batch.parts.items() if name != steps]
+    others = [e.weight * credit_of(name, chain, batch, run) for name, e in batch.terms.items() if name != steps]
     run.log("step_share", share)
     return (1 - share) * torch.stack(others).sum(0) + share * credit_of(steps, chain, batch, run)
 

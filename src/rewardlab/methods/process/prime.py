@@ -32,19 +32,19 @@ def plus_implicit_rewards(
     a: Tensor, batch: Batch, run: Run, *, beta: float = 0.05, gamma: float = 1.0, weight: float = 1.0
 ) -> Tensor:
     """Add what follows each token in the process reward model's eyes; every token is an event of its own."""
-    tokens = replace(batch, given=batch.mask, reward=beta * (batch.columns["prm.logprobs"] - batch.ref))
+    tokens = replace(batch, rewarded=batch.mask, reward=beta * (batch.columns["prm.logprobs"] - batch.ref))
     return a + weight * (less_mean_of_others() >> to_go(gamma=gamma))(tokens.reward, tokens, run)
 
 
 @objective(unit="row", needs=("ref",))
 def outcome_cross_entropy(out: Outputs, batch: Batch, run: Run, *, beta: float = 0.05, term: str = "correct") -> Tensor:
     """The sum of a reply's token rewards as the log-odds that it is right."""
-    if term not in batch.parts:
+    if term not in batch.terms:
         raise RewardlabError(f"the process reward model learns from the reward term {term!r}, which this reward has not")
-    told = batch.parts[term]
+    told = batch.terms[term]
     right = (told.reward.sum(1) > 0).float()
     loss = F.binary_cross_entropy_with_logits(beta * row_sum(out.logprobs - batch.ref, batch), right, reduction="none")
-    return loss.where(told.given.any(1), 0.0)
+    return loss.where(told.rewarded.any(1), 0.0)
 
 
 def prime(

@@ -31,7 +31,7 @@ def by_kind_and_role(a: Tensor, batch: Batch, run: Run, *, proposer: float = 1.0
     Rows without a verdict get none. A tag that is alone has nothing to be compared with.
     """
     tags = [t.tag for t, _ in batch.rows]
-    total, judged, found = a.sum(1), batch.given.any(1), torch.zeros(len(a), device=a.device)
+    total, judged, found = a.sum(1), batch.rewarded.any(1), torch.zeros(len(a), device=a.device)
     for tag in dict.fromkeys(tags):
         rows = torch.tensor([t == tag for t in tags], device=a.device) & judged
         if int(rows.sum()) > 1:

@@ -53,4 +53,4 @@ def step_verdicts(groups: list[Group], run: Run, *, model: str = "verifier", max
 
 
 def _paid(steps: tuple[tuple[int, float], ...], why: str) -> Score:
-    return Score(0.0, steps, {TERM: Term(None, steps)}, why)
+    return Score(terms={TERM: Term(None, steps)}, why=why)
