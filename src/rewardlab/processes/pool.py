@@ -74,7 +74,9 @@ class Workers:
         said = child.receive(time.monotonic() + self.patience)
         if said != b"ready":
             child.end()
-            problem = f"cannot call {self.function}: {said.decode(errors='replace')}" if said else f"for {self.function} did not start"
+            problem = (
+                f"cannot call {self.function}: {said.decode(errors='replace')}" if said else f"for {self.function} did not start"
+            )
             raise RewardlabError(f"a worker process {problem}")
         return child
 

@@ -156,7 +156,7 @@ class _Slot:
             self.connection.send(call)
 
     def collect(self, waiting: _Waiting, tries: int) -> Iterator[tuple[int, bytes | Lost]]:
-        """The answers that have come. If none can come any more, the call is tried again or lost, and those behind it wait again."""
+        """The answers that have come. If no more can come, the call is tried again or lost, and those behind it wait again."""
         assert self.connection
         message: bytes | None = None
         while self.sent and (message := self.connection.receive()):

@@ -25,7 +25,9 @@ def ask(do: str, within: float = PATIENCE, **options: Any) -> Any:
         late = result.kind == "timeout"
         raise Ended(f"took more than {within:g} seconds" if late else "brought the process of reasoning-gym down")
     if "missing" in result.value:
-        raise RewardlabError(f"this needs the package reasoning-gym: pip install 'rewardlab[gym-tasks]' ({result.value['missing']})")
+        raise RewardlabError(
+            f"this needs the package reasoning-gym: pip install 'rewardlab[gym-tasks]' ({result.value['missing']})"
+        )
     return result.value["is"]
 
 

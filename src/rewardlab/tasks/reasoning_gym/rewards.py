@@ -23,7 +23,9 @@ def reasoning_gym_answer(trajectory: Trajectory, *, seconds: float = 5.0) -> Sco
     """
     meta, answer = trajectory.problem.meta, stated(trajectory.reply)
     try:
-        scored = gym.ask("score", seconds, generator=meta["generator"], settings=meta["options"], entry=meta["entry"], answer=answer)
+        scored = gym.ask(
+            "score", seconds, generator=meta["generator"], settings=meta["options"], entry=meta["entry"], answer=answer
+        )
     except KeyError as e:
         return Score(None, why=f"the problem does not say its {e.args[0]}")
     except gym.Ended as e:
