@@ -34,7 +34,7 @@ class Child:
         """command: Python's own arguments.  env: variables besides those of this process.  stderr: as for Popen."""
         self.process = subprocess.Popen(
             [sys.executable, *command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr, bufsize=0,
-            env=os.environ | ONE_THREAD | (env or {}), start_new_session=True,
+            env={**os.environ, **ONE_THREAD, **(env or {})}, start_new_session=True,
         )  # fmt: skip
         assert self.process.stdin
         assert self.process.stdout

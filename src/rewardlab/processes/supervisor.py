@@ -13,7 +13,7 @@ import os
 import queue
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, ParamSpec, Protocol, TypeVar
 
 from .child import Call, readable, ready
@@ -63,7 +63,7 @@ class Supervisor:
             self._idle.put(_Slot(functools.partial(start, i)))
         atexit.register(self.close)
 
-    def map(self, calls: Iterable[Call], total: int) -> Iterator[tuple[int, bytes | Lost]]:
+    def map(self, calls: Iterable[Call], total: int) -> Generator[tuple[int, bytes | Lost], None, None]:
         """(position of a call, its answer or Lost), as they come. From any thread.
 
         calls: `total` of them, each taken when a process is free for it.  Closing the generator kills the busy processes.
@@ -200,11 +200,11 @@ def per_process(make: Callable[P, T]) -> Callable[P, T]:
     """What `make` makes, once for the same arguments in each process: a fork makes its own."""
 
     @functools.lru_cache(maxsize=64)
-    def made(process: int, *args: Any, **options: Any) -> T:
-        return make(*args, **options)
+    def made(process: int, args: tuple[Any, ...], options: tuple[tuple[str, Any], ...]) -> T:
+        return make(*args, **dict(options))
 
     @functools.wraps(make)
     def of_this_process(*args: P.args, **options: P.kwargs) -> T:
-        return made(os.getpid(), *args, **options)
+        return made(os.getpid(), args, tuple(options.items()))
 
     return of_this_process

@@ -47,8 +47,7 @@ def run_all(
     try:
         with closing(supervisor.map(map(_call, jobs), len(jobs))) as answers:
             for position, answer in answers:
-                lost = isinstance(answer, Lost)
-                yield position, Failed(f"its process ended with exit code {answer.exit_code}") if lost else _read(answer)
+                yield position, _result(answer)
     finally:
         supervisor.close()
 
@@ -62,7 +61,8 @@ def _call(value: Any) -> Call:
     return Call(b64encode(pickle.dumps(value)), math.inf)
 
 
-def _read(answer: bytes) -> Any:
-    """The result, or Failed."""
+def _result(answer: bytes | Lost) -> Any:
+    if isinstance(answer, Lost):
+        return Failed(f"its process ended with exit code {answer.exit_code}")
     ok, value = pickle.loads(b64decode(answer))
     return value if ok else Failed(value)

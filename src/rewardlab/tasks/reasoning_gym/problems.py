@@ -36,7 +36,8 @@ def reasoning_gym(
     """Problems of one generator.
 
     options: the generator's own settings.  test_size: at most so many test problems, fewer where the generator knows
-    fewer questions; each takes about four samples, and the slowest generators take half a second for one.  system: the system message.  `codeio` is refused: it runs programs that a language model wrote.
+    fewer questions; each takes about four samples, and the slowest generators take half a second for one.
+    system: the system message.  `codeio` is refused: it runs programs that a language model wrote.
     """
     known = gym.ask("generators")
     if generator not in known:
