@@ -38,12 +38,12 @@ def run(*, data: str | None = None, repeats: int = 3, programs: int = 164) -> Ro
 
 
 def ours(*, data: str, repeats: int, programs: int) -> dict[str, Any]:
-    # as many lanes as the peer has processes
+    # as many workers as the peer has processes
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:THREADS])
-    from rewardlab.sandbox import Checked, Limits, Sandbox
+    from rewardlab.sandbox import Limits, ProgramUnderTest, Sandbox
 
     wanted = [
-        Checked(p["prompt"] + p["canonical_solution"], p["test"], p["entry_point"], p["prompt"]) for p in _problems(data, programs)
+        ProgramUnderTest(p["prompt"] + p["canonical_solution"], p["test"], p["entry_point"], p["prompt"]) for p in _problems(data, programs)
     ]
     sandbox = Sandbox(Limits(seconds=SECONDS))
     return _measured(lambda: [outcome.passed is True for outcome in sandbox.run_tests(wanted)], repeats)

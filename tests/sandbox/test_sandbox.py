@@ -16,7 +16,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from rewardlab.errors import RewardlabError
-from rewardlab.sandbox import Checked, Lanes, Limits, Played, Sandbox
+from rewardlab.sandbox import Limits, ProgramRun, ProgramUnderTest, Sandbox, SandboxWorkers
 from rewardlab.sandbox.inside import calls, cases, purity
 from rewardlab.sandbox.inside.wire import Broken, decode, encode
 
@@ -29,18 +29,18 @@ PROGRAMS = int(os.environ.get("REWARDLAB_SANDBOX_PROGRAMS", "200"))
 
 @pytest.fixture(scope="module")
 def sandbox():
-    lanes = Lanes(2)
-    box = Sandbox(Limits(seconds=30), lanes)
+    workers = SandboxWorkers(2)
+    box = Sandbox(Limits(seconds=30), workers)
     try:
-        box.run_programs([Played("")])
+        box.run_programs([ProgramRun("")])
     except RewardlabError as problem:
         pytest.skip(str(problem))
     yield box
-    lanes.close()
+    workers.close()
 
 
 def check(sandbox, program, tests, **rest):
-    return sandbox.run_tests([Checked(program, tests, **rest)])[0]
+    return sandbox.run_tests([ProgramUnderTest(program, tests, **rest)])[0]
 
 
 # ---- what crosses ----------------------------------------------------------------------------------------------------
@@ -115,8 +115,8 @@ def test_whatever_is_sent_becomes_a_plain_value_or_is_broken(data):
 # ---- tests as source ------------------------------------------------------------------------------------------------
 
 
-def test_tests_are_cut_into_cases():
-    found = cases.cut("""
+def test_tests_are_split_into_cases():
+    found = cases.split("""
 import math
 def near(a, b):
     assert abs(a - b) < 1e-6
@@ -153,7 +153,7 @@ def test_tests_that_cannot_judge_give_no_verdict(sandbox, tests, why):
     "tests", ["import math\nassert f(1) == math.sqrt(4)", "def check(c):\n  for i in c(3): assert i in (1, 2)"]
 )
 def test_pure_tests_are_known(tests):
-    assert purity.pure(cases.cut(tests, "f").tree)
+    assert purity.pure(cases.split(tests, "f").tree)
 
 
 @pytest.mark.parametrize(
@@ -165,13 +165,13 @@ def test_pure_tests_are_known(tests):
     ],
 )  # fmt: skip
 def test_tests_that_could_leave_something_are_not_pure(line):
-    assert not purity.pure(cases.cut(f"{line}\nassert f(1)", "f").tree)
+    assert not purity.pure(cases.split(f"{line}\nassert f(1)", "f").tree)
 
 
 def test_impure_tests_leave_nothing(sandbox):
     spoils = "import builtins, math\nmath.pi = 3\nbuiltins.abs = lambda x: 7\nopen('left', 'w').close()\nassert f(1) == 1"
     looks = "import math, os\nassert f(1) == 1\nassert math.pi > 3.1\nassert abs(0) == 0\nassert os.listdir() == []"
-    outcomes = sandbox.run_tests([Checked("def f(x): return x", tests) for tests in (spoils, looks) * 4])
+    outcomes = sandbox.run_tests([ProgramUnderTest("def f(x): return x", tests) for tests in (spoils, looks) * 4])
     assert all(outcome.passed for outcome in outcomes), outcomes
 
 
@@ -267,8 +267,8 @@ def test_each_case_is_told_apart(sandbox):
 
 def test_what_was_found_before_time_was_up_counts(sandbox):
     tests = "assert f(0) == 0\nassert f(1) == 1\nassert f(0) == 0"
-    (outcome,) = Sandbox(Limits(seconds=1.5), sandbox.lanes).run_tests(
-        [Checked("def f(x):\n    while x: pass\n    return x", tests)]
+    (outcome,) = Sandbox(Limits(seconds=1.5), sandbox.workers).run_tests(
+        [ProgramUnderTest("def f(x):\n    while x: pass\n    return x", tests)]
     )
     assert [case.passed for case in outcome.cases] == [True, False, False]
     assert "took over 1.5 s" in outcome.why
@@ -294,14 +294,14 @@ def test_what_was_found_before_time_was_up_counts(sandbox):
     ],
 )
 def test_programs_read_and_print(sandbox, program, stdin, stdout, ended):
-    (printed,) = sandbox.run_programs([Played(program, stdin)])
+    (printed,) = sandbox.run_programs([ProgramRun(program, stdin)])
     assert (printed.stdout, printed.ended) == (stdout, ended), printed
 
 
 def test_reasons_name_what_happened(sandbox):
     programs = ["1 / 0", "import sys; sys.exit(3)", "import ctypes; ctypes.string_at(0)", "print('a' * 1000)", "while True: pass"]
-    small = Sandbox(Limits(seconds=1.5, output=300), sandbox.lanes)
-    whys = [printed.why for printed in small.run_programs([Played(program) for program in programs])]
+    small = Sandbox(Limits(seconds=1.5, output=300), sandbox.workers)
+    whys = [printed.why for printed in small.run_programs([ProgramRun(program) for program in programs])]
     told = ["division by zero", "exit code 3", "signal 11", "printed more than 300 bytes", "took over 1.5 s"]
     for why, part in zip(whys, told, strict=True):
         assert part in why
@@ -309,7 +309,7 @@ def test_reasons_name_what_happened(sandbox):
 
 def test_chance_and_order_come_again(sandbox):
     program = "import random\nprint(random.random(), list({'a', 'b', 'c', 'd'}))"
-    assert len({printed.stdout for printed in sandbox.run_programs([Played(program)] * 6)}) == 1
+    assert len({printed.stdout for printed in sandbox.run_programs([ProgramRun(program)] * 6)}) == 1
 
 
 def test_limits_that_cannot_be_are_refused():
@@ -324,7 +324,7 @@ def test_any_thread_can_ask(sandbox):
     found: dict[int, list[str]] = {}
 
     def ask(number):
-        found[number] = [p.stdout for p in sandbox.run_programs([Played(f"print({number}, {i})") for i in range(6)])]
+        found[number] = [p.stdout for p in sandbox.run_programs([ProgramRun(f"print({number}, {i})") for i in range(6)])]
 
     threads = [threading.Thread(target=ask, args=(number,)) for number in range(5)]
     for thread in threads:
@@ -335,7 +335,7 @@ def test_any_thread_can_ask(sandbox):
 
 
 def test_nothing_piles_up(sandbox):
-    """Memory, processes and descriptors, of this process and of the lanes, over programs good and bad."""
+    """Memory, processes and descriptors, of this process and of the workers, over programs good and bad."""
     programs = [
         "def f(x): return x",
         "def f(x): return [0] * 10 ** 5",
@@ -344,7 +344,7 @@ def test_nothing_piles_up(sandbox):
         "def g(): pass",
     ]
     tests = ["assert f(1) == 1", "import os\nassert f(2) == 2"]
-    wanted = [Checked(programs[i % 5], tests[i % 7 == 0]) for i in range(100)]
+    wanted = [ProgramUnderTest(programs[i % 5], tests[i % 7 == 0]) for i in range(100)]
 
     def used():
         pids = [os.getpid(), *map(int, Path(f"/proc/self/task/{os.getpid()}/children").read_text().split())]
@@ -368,13 +368,13 @@ REFUSED = """
 import os, warnings
 from rewardlab.errors import RewardlabError
 from rewardlab.sandbox import *
-try: Sandbox().run_programs([Played("print(1)")])
+try: Sandbox().run_programs([ProgramRun("print(1)")])
 except RewardlabError as problem: print(problem)
 os.environ["REWARDLAB_UNSAFE_SANDBOX"] = "1"
 with warnings.catch_warnings(record=True) as heard:
     warnings.simplefilter("always")
-    print(Sandbox().run_programs([Played("print(2)")])[0].stdout.strip())
-    print([o.passed for o in Sandbox().run_tests([Checked(p, "assert f(1) == 1") for p in ("def f(x): return x", "")])])
+    print(Sandbox().run_programs([ProgramRun("print(2)")])[0].stdout.strip())
+    print([o.passed for o in Sandbox().run_tests([ProgramUnderTest(p, "assert f(1) == 1") for p in ("def f(x): return x", "")])])
 print([str(w.message) for w in heard if "WITHOUT" in str(w.message)])
 """
 

@@ -18,27 +18,27 @@ import pytest
 from attacks import breaking, cheating, reaching
 
 from rewardlab.errors import RewardlabError
-from rewardlab.sandbox import Checked, Lanes, Limits, Played, Sandbox
+from rewardlab.sandbox import Limits, ProgramRun, ProgramUnderTest, Sandbox, SandboxWorkers
 
 ANSWERS = {x: "canary-" + secrets.token_hex(8) for x in (1, 2)}
 TESTS = "".join(f"assert solve({x}) == {answer!r}\n" for x, answer in ANSWERS.items())
-HONEST = Checked(f"def solve(x): return {ANSWERS}[x]", TESTS)
+HONEST = ProgramUnderTest(f"def solve(x): return {ANSWERS}[x]", TESTS)
 STRICT = Limits(seconds=0.4, memory=96 << 20, folder=1 << 20, output=1 << 20)
 GENEROUS = Limits(seconds=30)
 PROJECT = str(Path(__file__).parents[2])
 
 
 @pytest.fixture(scope="module")
-def lane():
-    """One lane, so that what comes after an attack runs where it ran."""
-    lanes = Lanes(1)
+def worker():
+    """One worker, so that what comes after an attack runs where it ran."""
+    workers = SandboxWorkers(1)
     try:
-        (outcome,) = Sandbox(GENEROUS, lanes).run_tests([HONEST])
+        (outcome,) = Sandbox(GENEROUS, workers).run_tests([HONEST])
     except RewardlabError as problem:
         pytest.skip(str(problem))
     assert outcome.passed, outcome.why
-    yield lanes
-    lanes.close()
+    yield workers
+    workers.close()
 
 
 @pytest.fixture(scope="module")
@@ -82,16 +82,17 @@ def _wait(door: socket.socket, name: str, knocked: list[str]) -> None:
             knocked.append(name)
 
 
-def traces(lanes: Lanes) -> dict[str, object]:
-    """What a lane holds: processes, mounts, descriptors; and what this machine has where programs might have left something."""
-    process = lanes._idle.get()
-    lanes._idle.put(process)
-    of_lane = Path("/proc", str(process.process.pid))
-    found: dict[str, object] = {"lane": process.process.pid, "of the host": Path("/proc/self/mountinfo").read_text()}
-    found["children"] = (of_lane / "task" / of_lane.name / "children").read_text().split()
+def traces(workers: SandboxWorkers) -> dict[str, object]:
+    """What a worker holds: processes, mounts, descriptors; and what this machine has where programs might have left something."""
+    slot = workers._idle.get()
+    workers._idle.put(slot)
+    pid = slot.connection.process.pid
+    folder = Path("/proc", str(pid))
+    found: dict[str, object] = {"worker": pid, "of the host": Path("/proc/self/mountinfo").read_text()}
+    found["children"] = (folder / "task" / folder.name / "children").read_text().split()
     with contextlib.suppress(PermissionError):
-        found["mounts"] = (of_lane / "mountinfo").read_text()
-        found["descriptors"] = Counter(os.readlink(link).split(":")[0] for link in (of_lane / "fd").iterdir())
+        found["mounts"] = (folder / "mountinfo").read_text()
+        found["descriptors"] = Counter(os.readlink(link).split(":")[0] for link in (folder / "fd").iterdir())
     return found
 
 
@@ -101,39 +102,39 @@ def with_names(program: str, outside: SimpleNamespace) -> str:
 
 @pytest.mark.parametrize("program", [*cheating.PROGRAMS.values(), *breaking.PROGRAMS.values()],
                          ids=[*cheating.PROGRAMS, *breaking.PROGRAMS])  # fmt: skip
-def test_an_attack_on_the_verdict_earns_nothing_and_leaves_nothing(program, lane):
-    harmless(Checked(program, TESTS), lane)
+def test_an_attack_on_the_verdict_earns_nothing_and_leaves_nothing(program, worker):
+    harmless(ProgramUnderTest(program, TESTS), worker)
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="calls to the kernel by their numbers on x86_64")
 @pytest.mark.parametrize("program", reaching.PROGRAMS.values(), ids=reaching.PROGRAMS)
-def test_an_attack_on_what_lies_outside_reaches_nothing(program, lane, outside):
+def test_an_attack_on_what_lies_outside_reaches_nothing(program, worker, outside):
     program = with_names(program, outside)
-    (printed,) = Sandbox(STRICT, lane).run_programs([Played(program)])
+    (printed,) = Sandbox(STRICT, worker).run_programs([ProgramRun(program)])
     for text in (printed.stdout, printed.stderr, printed.why):
         assert outside.canary not in text
         assert "GOT" not in text
     assert not outside.knocked
     assert not [path for path in outside.folder.iterdir() if path.name not in ("secret.txt", "door")]
-    harmless(Checked(program, TESTS), lane)
+    harmless(ProgramUnderTest(program, TESTS), worker)
 
 
-def harmless(attack: Checked, lanes: Lanes) -> None:
-    Sandbox(GENEROUS, lanes).run_tests([HONEST])
-    before = traces(lanes)
-    (outcome,) = Sandbox(STRICT, lanes).run_tests([attack])
+def harmless(attack: ProgramUnderTest, workers: SandboxWorkers) -> None:
+    Sandbox(GENEROUS, workers).run_tests([HONEST])
+    before = traces(workers)
+    (outcome,) = Sandbox(STRICT, workers).run_tests([attack])
     assert outcome.passed is False
     assert not any(case.passed for case in outcome.cases)
     assert outcome.why
-    (after,) = Sandbox(GENEROUS, lanes).run_tests([HONEST])
+    (after,) = Sandbox(GENEROUS, workers).run_tests([HONEST])
     assert after.passed, after.why
-    now = traces(lanes)
+    now = traces(workers)
     # what took its checker's time has cost it its life
     assert len(now.pop("children")) == len(before.pop("children")) == 1
     assert now == before
 
 
-def test_a_program_finds_nothing_of_those_before_it(lane):
+def test_a_program_finds_nothing_of_those_before_it(worker):
     """Neither files, nor other programs' texts in memory, nor the tests' answers."""
     left = "open('left', 'w').write('canary-left')\nimport random\nrandom.seed(7)\ndef solve(x): return 'canary-left'"
     searching = """
@@ -149,8 +150,8 @@ print([text for text in map(str, texts) if mark in text and text != mark])
 print([found for page in pages for found in re.findall(mark.encode() + rb"[0-9a-z]{4,}", ctypes.string_at(page, 4096))])
 """
     for _ in range(3):
-        Sandbox(GENEROUS, lane).run_tests([Checked(left, TESTS), HONEST])
-        (printed,) = Sandbox(GENEROUS, lane).run_programs([Played(searching)])
+        Sandbox(GENEROUS, worker).run_tests([ProgramUnderTest(left, TESTS), HONEST])
+        (printed,) = Sandbox(GENEROUS, worker).run_programs([ProgramRun(searching)])
         listed, by_gc, by_memory = printed.stdout.splitlines()
         assert (listed, by_gc, by_memory) == ("[] /tmp True True", "[]", "[]"), printed
 

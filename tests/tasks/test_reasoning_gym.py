@@ -17,7 +17,7 @@ from rewardlab.core import Problem, Score, Trajectory, Turn, ask
 from rewardlab.errors import RewardlabError
 from rewardlab.tasks.reasoning_gym import client as gym
 from rewardlab.tasks.reasoning_gym import server
-from rewardlab.tasks.reasoning_gym.problems import Drawn
+from rewardlab.tasks.reasoning_gym.problems import Generated
 from rewardlab.tasks.reasoning_gym.rewards import reasoning_gym_answer, stated
 
 HERE = importlib.util.find_spec("reasoning_gym") is not None
@@ -37,7 +37,7 @@ SHARED = {"jugs", "n_queens"}
 """Generators where the solution of one problem may rightly be a solution of another."""
 
 SLOW = {"acre", "futoshiki", "knight_swap", "zebra_puzzles"}
-"""Generators that need a tenth of a second or more for a problem: not drawn a second time here."""
+"""Generators that need a tenth of a second or more for a problem: not sampled a second time here."""
 
 EVALUATE = {
     *("binary_matrix", "n_queens", "spiral_matrix", "string_insertion"),
@@ -54,7 +54,7 @@ def judged(problem: Problem, answer: str, form: str = "<answer>{}</answer>", sec
 
 @functools.cache
 def problems(generator: str, n: int = 2) -> list[Problem]:
-    source = Drawn(generator, "{}", None)
+    source = Generated(generator, "{}", None)
     return [source[i] for i in range(n)]
 
 
@@ -128,10 +128,10 @@ def test_what_is_no_arithmetic_is_refused(text):
 
 
 def test_whole_numbers_are_worked_out_and_names_refused():
-    assert server.whole("((0x3a + 0x5) << 2) - (0x10 >> 1) * -3") == ((0x3A + 0x5) << 2) - (0x10 >> 1) * -3
+    assert server.whole_number("((0x3a + 0x5) << 2) - (0x10 >> 1) * -3") == ((0x3A + 0x5) << 2) - (0x10 >> 1) * -3
     for text in ("x", "1.5", "exp(1)"):
         with pytest.raises(ValueError, match="only whole numbers"):
-            server.whole(text)
+            server.whole_number(text)
 
 
 @pytest.mark.skipif(HERE, reason="reasoning-gym is installed")
@@ -258,8 +258,8 @@ def test_the_tripwire_stops_what_a_scorer_would_run(tmp_path):
 import runpy, sys
 module = runpy.run_path({server.__file__!r})
 scorer = lambda answer, entry: eval(answer)
-sys.addaudithook(module["_audit"])
-with module["_watching"]() as seen:
+sys.addaudithook(module["refuse_code"])
+with module["_refusing_code"]() as seen:
     print(module["_outcome"](scorer, "open({str(tmp_path / "ran")!r}, 'w')", {{}}), seen)
 print(eval("1 + 1"))
 """
@@ -312,9 +312,9 @@ def test_a_verdict_is_missing_only_where_the_fault_is_ours():
 def test_a_position_gives_the_same_problem_in_any_process_and_order():
     names = [name for name in usable() if name not in SLOW]
     before = {name: problems(name) for name in names}
-    gym._end(gym._running())
+    gym.pool().close()
     for name in reversed(names):
-        assert [Drawn(name, "{}", None)[i] for i in (1, 0)] == before[name][::-1], name
+        assert [Generated(name, "{}", None)[i] for i in (1, 0)] == before[name][::-1], name
 
 
 @installed

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from rewardlab.errors import RewardlabError
-from rewardlab.sandbox import Played, Sandbox
+from rewardlab.sandbox import ProgramRun, Sandbox
 from rewardlab.tasks.sources import data_file
 from rewardlab.verifiers.code import code, completed, program_of
 from rewardlab.verifiers.contract import Pair
@@ -24,7 +24,7 @@ GOOD = "Here it is:\n```python\ndef add(a, b):\n    return a + b\n```\n"
 @pytest.fixture(scope="module", autouse=True)
 def isolation():
     try:
-        Sandbox().run_programs([Played("")])
+        Sandbox().run_programs([ProgramRun("")])
     except RewardlabError as problem:
         pytest.skip(str(problem))
 

@@ -1,1 +1,1 @@
-"""Functions called in processes of their own."""
+"""Child processes: functions called in them under a time limit (`pool.py`), by one supervisor (`supervisor.py`)."""

@@ -1,4 +1,4 @@
-"""What a process of `kit/workers.py` runs: calls arrive as lines of JSON, and are answered one by one. A script, no module."""
+"""What a process of `pool.py` runs: calls arrive as lines of JSON, and are answered one by one. A script, no module."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import sys
 from typing import Any
 
 
-def main(function: str, seconds: str, memory: str, core: str) -> None:
+def main(function: str, memory: str, core: str) -> None:
     if core:
         os.sched_setaffinity(0, {int(core)})
     answers = os.fdopen(os.dup(1), "wb", buffering=0)
@@ -28,9 +28,10 @@ def main(function: str, seconds: str, memory: str, core: str) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     answers.write(b"ready\n")
     for line in sys.stdin.buffer:
-        # the caller ends what takes too long; this alarm is for a caller that is no more
-        signal.setitimer(signal.ITIMER_REAL, 2 * float(seconds) + 10)
-        answers.write(json.dumps(answer(call, json.loads(line))).encode() + b"\n")
+        seconds, *arguments = json.loads(line)
+        # the caller ends a call that takes too long; this alarm is for a caller that is gone
+        signal.setitimer(signal.ITIMER_REAL, 2 * seconds + 10)
+        answers.write(json.dumps(answer(call, arguments)).encode() + b"\n")
         signal.setitimer(signal.ITIMER_REAL, 0)
 
 

@@ -1,26 +1,34 @@
-"""Programs written by a model, run where they can do no harm, and tests of them that they cannot cheat."""
+"""Programs written by a model, run in isolation, and tests of them that they cannot cheat."""
 
 from __future__ import annotations
 
 import json
 import os
 import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 from rewardlab.errors import RewardlabError
+from rewardlab.processes.child import Call
+from rewardlab.processes.supervisor import Lost
 
-from .lanes import Job, Lanes, Lost, lanes
+from .workers import SandboxWorkers, workers
 
+Report = dict[str, Any]
+"""What a worker says of a program that has ended."""
 MIB = 1 << 20
-NOTES = 1 << 26
-"""Bytes of findings that are read."""
+RESULTS = 1 << 26
+"""Bytes of test results that are read."""
+PATIENCE = 30.0
+"""Seconds in which a worker must answer after its program's time is up."""
+
+LOST = "the sandbox came down twice under this program"
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a program may use.
+    """The resources of a program.
 
     seconds: by the clock, from its start until its last test.  cpu_seconds: of each process; default: `seconds`, rounded up.
     memory: bytes of address space of each process, Python's own 40 MiB included.  processes: processes and threads at once.
@@ -46,12 +54,12 @@ class Limits:
         return asdict(self) | {"cpu_seconds": max(1, -int(-cpu // 1))}
 
 
-class Checked(NamedTuple):
+class ProgramUnderTest(NamedTuple):
     """A program and its tests.
 
     program: source, or several that run one after the other in one module.  tests: source with asserts.  entry_point: the
-    function that `check(candidate)` of the tests gets.  prompt: source that the program was to complete; what it defines in full,
-    the tests use as it stands there.  in_place: what becomes of arguments counts even where a function returns something.
+    function that `check(candidate)` of the tests gets.  prompt: source that the program was to complete; the tests use what it
+    defines in full as it is there.  in_place: changes of arguments count even where a function returns something.
     """
 
     program: str | Sequence[str]
@@ -61,14 +69,16 @@ class Checked(NamedTuple):
     in_place: bool = False
 
 
-class Played(NamedTuple):
-    """A program and what it reads."""
+class ProgramRun(NamedTuple):
+    """A program and its standard input."""
 
     program: str | Sequence[str]
     stdin: str = ""
 
 
 class Case(NamedTuple):
+    """An assertion of tests, and how it ended."""
+
     source: str
     passed: bool
     why: str = ""
@@ -76,10 +86,10 @@ class Case(NamedTuple):
 
 @dataclass(frozen=True)
 class Outcome:
-    """How tests went.
+    """The results of tests.
 
     passed: None where the tests or the sandbox failed and the program is not to blame.  cases: one for each assertion; one that was
-    never come to counts as passed if the tests came to their end.  why: of the first failure.  seconds: of processor time, by the
+    never reached counts as passed if the tests reached their end.  why: of the first failure.  seconds: of processor time, by the
     program's process.  memory: the most bytes that it held, Python's own 10 MiB included.
     """
 
@@ -91,13 +101,13 @@ class Outcome:
 
     @property
     def share(self) -> float:
-        """Of cases that passed."""
+        """The share of cases that passed."""
         return sum(case.passed for case in self.cases) / len(self.cases) if self.cases else float(bool(self.passed))
 
 
 @dataclass(frozen=True)
-class Printed:
-    """What became of a program that ran on its own. ended: None where the sandbox failed; True if its exit code was 0."""
+class RunOutput:
+    """The output of a program that ran on its own. ended: None where the sandbox failed; True if its exit code was 0."""
 
     ended: bool | None
     stdout: str = ""
@@ -108,31 +118,32 @@ class Printed:
 
 
 class Sandbox:
-    """Many programs at once, one for each core. From any thread; a response can make it neither raise nor wait."""
+    """Many programs at once, one for each core. From any thread; no program can make it raise or wait."""
 
-    def __init__(self, limits: Limits | None = None, lanes: Lanes | None = None):
-        """lanes: by default those of this process."""
-        self.limits, self.lanes = limits or Limits(), lanes
+    def __init__(self, limits: Limits | None = None, workers: SandboxWorkers | None = None):
+        """workers: by default those of this process."""
+        self.limits, self.workers = limits or Limits(), workers
 
-    def run_tests(self, wanted: Sequence[Checked]) -> list[Outcome]:
-        return self._map("tests", [_test_files(one) for one in wanted], self._outcome)
+    def run_tests(self, programs: Sequence[ProgramUnderTest]) -> list[Outcome]:
+        return self._map("tests", [_test_files(program) for program in programs], self._outcome)
 
-    def run_programs(self, wanted: Sequence[Played]) -> list[Printed]:
-        return self._map("program", [_program_files(one) for one in wanted], self._printed)
+    def run_programs(self, programs: Sequence[ProgramRun]) -> list[RunOutput]:
+        return self._map("program", [_program_files(program) for program in programs], self._output)
 
-    def _map(self, kind: str, contents: list[list[bytes]], read: Any) -> list[Any]:
+    def _map(self, kind: str, contents: list[list[bytes]], read: Callable[[Report | Lost, tuple[int, ...]], Any]) -> list[Any]:
         limits = self.limits.plain()
+        message = json.dumps({"kind": kind, "limits": limits}).encode()
         results: list[Any] = [None] * len(contents)
         opened: dict[int, tuple[int, ...]] = {}
 
-        def jobs() -> Iterator[Job]:
+        def calls() -> Iterator[Call]:
             for number, content in enumerate(contents):
                 opened[number] = tuple(_file(part) for part in content)
-                yield Job(kind, limits, opened[number])
+                yield Call(message, limits["seconds"] + PATIENCE, opened[number])
 
         try:
-            for number, said in (self.lanes or lanes()).map(jobs()) if contents else ():
-                results[number] = read(said, opened[number])
+            for number, answer in (self.workers or workers()).map(calls(), len(contents)) if contents else ():
+                results[number] = read(answer if isinstance(answer, Lost) else json.loads(answer), opened[number])
                 for file in opened.pop(number):
                     os.close(file)
         finally:
@@ -141,69 +152,69 @@ class Sandbox:
                     os.close(file)
         return results
 
-    def _outcome(self, said: dict[str, Any] | Lost, files: tuple[int, ...]) -> Outcome:
-        if isinstance(said, Lost):
-            return Outcome(False, why=said.why)
-        if said["problem"]:
-            return Outcome(None, why=f"the sandbox failed: {said['problem']}")
-        notes = [json.loads(line) for line in _text(files[2], NOTES).split("\n")[:-1]]
-        found = {name: value for note in notes if "case" not in note for name, value in note.items()}
-        used = {"seconds": said["cpu_seconds"], "memory": said["memory"]}
-        if "unusable" in found:
-            return Outcome(None, why=found["unusable"], **used)
-        end = found.get("end")
-        if said["late"]:
+    def _outcome(self, report: Report | Lost, files: tuple[int, ...]) -> Outcome:
+        if isinstance(report, Lost):
+            return Outcome(False, why=LOST)
+        if report["problem"]:
+            return Outcome(None, why=f"the sandbox failed: {report['problem']}")
+        records = [json.loads(line) for line in _text(files[2], RESULTS).split("\n")[:-1]]
+        tests = {name: value for record in records if "case" not in record for name, value in record.items()}
+        used = {"seconds": report["cpu_seconds"], "memory": report["memory"]}
+        if "unusable" in tests:
+            return Outcome(None, why=tests["unusable"], **used)
+        end = tests.get("end")
+        if report["late"]:
             end = f"program and tests took over {self.limits.seconds:g} s"
         elif end is None:
-            end = f"the tests broke off: their process ended with exit code {said.get('checker')}"
-        elif end.startswith("the program ended") and (death := self._death(said)):
+            end = f"the tests broke off: their process ended with exit code {report.get('checker')}"
+        elif end.startswith("the program ended") and (death := self._death(report)):
             end = f"the program {death}"
-        cases = _cases(found.get("cases", []), notes, end)
+        cases = _cases(tests.get("cases", []), records, end)
         first = next((f"{case.source}: {case.why}" for case in cases if not case.passed), "")
         return Outcome(not end and not first, cases, end or first, **used)
 
-    def _printed(self, said: dict[str, Any] | Lost, files: tuple[int, ...]) -> Printed:
-        if isinstance(said, Lost):
-            return Printed(False, why=said.why)
-        if said["problem"]:
-            return Printed(None, why=f"the sandbox failed: {said['problem']}")
+    def _output(self, report: Report | Lost, files: tuple[int, ...]) -> RunOutput:
+        if isinstance(report, Lost):
+            return RunOutput(False, why=LOST)
+        if report["problem"]:
+            return RunOutput(None, why=f"the sandbox failed: {report['problem']}")
         stdout, stderr = (_text(file, self.limits.output) for file in files[2:4])
         if os.fstat(files[2]).st_size > self.limits.output:
             why = f"the program printed more than {self.limits.output} bytes"
-        elif death := self._death(said):
+        elif death := self._death(report):
             why = f"the program {death}"
         else:
-            code = int(said["code"])
+            code = int(report["code"])
             why = f"the program ended with exit code {code}: {stderr.strip().rpartition(chr(10))[2]}" if code else ""
-        return Printed(not why, stdout, stderr, why, said["cpu_seconds"], said["memory"])
+        return RunOutput(not why, stdout, stderr, why, report["cpu_seconds"], report["memory"])
 
-    def _death(self, said: dict[str, Any]) -> str:
+    def _death(self, report: Report) -> str:
         """What ended a program from outside, if anything did."""
-        code, most = int(said["code"]), self.limits.plain()["cpu_seconds"]
-        if said["late"]:
+        code, most = int(report["code"]), self.limits.plain()["cpu_seconds"]
+        if report["late"]:
             return f"took over {self.limits.seconds:g} s"
         if code == -signal.SIGKILL:
-            # the lane's own, when all is over, or the kernel's at the limit
-            return f"took over {most:g} s of processor time" if said["cpu_seconds"] >= most - 0.5 else ""
+            # sent by the worker at the end, or by the kernel at the limit
+            return f"took over {most:g} s of processor time" if report["cpu_seconds"] >= most - 0.5 else ""
         return f"died of signal {-code}" if code < 0 else ""
 
 
-def _cases(sources: Sequence[str], notes: Sequence[dict[str, Any]], end: str) -> tuple[Case, ...]:
-    failed = {note["case"]: note["why"] for note in notes if note.get("passed") is False}
-    passed = {note["case"] for note in notes if note.get("passed") is True}
+def _cases(sources: Sequence[str], records: Sequence[dict[str, Any]], end: str) -> tuple[Case, ...]:
+    failed = {record["case"]: record["why"] for record in records if record.get("passed") is False}
+    passed = {record["case"] for record in records if record.get("passed") is True}
     why = {number: failed.get(number, "" if number in passed else end) for number in range(len(sources))}
     return tuple(Case(source, not why[number], why[number]) for number, source in enumerate(sources))
 
 
-def _test_files(wanted: Checked) -> list[bytes]:
-    """The program, the tests, and a place for the findings."""
-    asked = {name: getattr(wanted, name) for name in ("tests", "entry_point", "prompt", "in_place")}
-    return [_sources(wanted.program), json.dumps(asked).encode(), b""]
+def _test_files(test: ProgramUnderTest) -> list[bytes]:
+    """The program, the tests, and an empty file for the results."""
+    options = {name: getattr(test, name) for name in ("tests", "entry_point", "prompt", "in_place")}
+    return [_sources(test.program), json.dumps(options).encode(), b""]
 
 
-def _program_files(wanted: Played) -> list[bytes]:
-    """The program, what it reads, and places for what it prints."""
-    return [_sources(wanted.program), wanted.stdin.encode(errors="replace"), b"", b""]
+def _program_files(run: ProgramRun) -> list[bytes]:
+    """The program, its input, and empty files for its output and errors."""
+    return [_sources(run.program), run.stdin.encode(errors="replace"), b"", b""]
 
 
 def _sources(program: str | Sequence[str]) -> bytes:

@@ -1,4 +1,4 @@
-"""Programs that must pass tests. They run in the sandbox (`kit/sandbox`), a step's programs at once.
+"""Programs that must pass tests. They run in the sandbox (`rewardlab/sandbox`), a step's programs at once.
 
 answer = {"tests": "assert add(1, 2) == 3"}                                     asserts that call the program's functions
 answer = {"tests": "def check(candidate): ...", "entry_point": "add"}           HumanEval's form; "prompt": its beginning
@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from rewardlab.sandbox import Checked, Limits, Outcome, Played, Printed, Sandbox
+from rewardlab.sandbox import Limits, Outcome, ProgramRun, ProgramUnderTest, RunOutput, Sandbox
 
 from .contract import Pair, Verdict, no_verdict, right, verifier, wrong
 
@@ -43,7 +43,7 @@ def code(
     tested = [one for one in read if isinstance(one, Wanted) and not one.io]
     played = [one for one in read if isinstance(one, Wanted) and one.io]
     outcomes = iter(sandbox.run_tests([_tested(one) for one in tested]))
-    printed = iter(sandbox.run_programs([Played(one.program, stdin) for one in played for stdin, _ in one.io]))
+    printed = iter(sandbox.run_programs([ProgramRun(one.program, stdin) for one in played for stdin, _ in one.io]))
 
     def verdict(one: Wanted | Verdict) -> Verdict:
         if isinstance(one, Verdict):
@@ -99,9 +99,9 @@ def _unusable(answer: Any) -> str:
     return ""
 
 
-def _tested(one: Wanted) -> Checked:
+def _tested(one: Wanted) -> ProgramUnderTest:
     prompt, entry_point = one.answer.get("prompt") or "", one.answer.get("entry_point") or ""
-    return Checked(
+    return ProgramUnderTest(
         completed(prompt, one.program, entry_point), one.answer["tests"], entry_point, prompt, bool(one.answer.get("in_place"))
     )
 
@@ -132,7 +132,7 @@ def _of_tests(one: Wanted, outcome: Outcome, partial: bool) -> Verdict:
     return _verdict(one, outcome.passed, outcome.why, parts, [outcome], partial)
 
 
-def _of_outputs(one: Wanted, printed: Sequence[Printed], partial: bool) -> Verdict:
+def _of_outputs(one: Wanted, printed: Sequence[RunOutput], partial: bool) -> Verdict:
     if failed := next((run.why for run in printed if run.ended is None), ""):
         return no_verdict(failed)
     whys = [_differs(run, stdout) for run, (_, stdout) in zip(printed, one.io, strict=True)]
@@ -140,7 +140,7 @@ def _of_outputs(one: Wanted, printed: Sequence[Printed], partial: bool) -> Verdi
     return _verdict(one, not first, first, {"passed": whys.count("") / len(whys)}, printed, partial)
 
 
-def _differs(run: Printed, wanted: str) -> str:
+def _differs(run: RunOutput, wanted: str) -> str:
     if not run.ended:
         return run.why
     return "" if _lines(run.stdout) == _lines(wanted) else "prints something else"
@@ -152,7 +152,7 @@ def _lines(text: str) -> list[str]:
 
 
 def _verdict(
-    one: Wanted, passed: bool, why: str, parts: dict[str, float], runs: Sequence[Outcome | Printed], partial: bool
+    one: Wanted, passed: bool, why: str, parts: dict[str, float], runs: Sequence[Outcome | RunOutput], partial: bool
 ) -> Verdict:
     parts |= {"seconds": sum(run.seconds for run in runs), "memory": max(run.memory for run in runs) / (1 << 20)}
     value = parts["passed"] if partial else None

@@ -49,7 +49,7 @@ def attempt():
     "project": "def attempt(): return reads(PROJECT, PROJECT + '/pyproject.toml')",
     "packages": "def attempt():\n    import rewardlab\n    return got(rewardlab.__file__)",
     "kernel's devices": "def attempt(): return reads('/dev/mem', '/dev/kmsg', '/dev/sda', '/dev/vda', '/dev/tty')",
-    "host's root": "def attempt(): return reads('/host', '/old', '/room', '/../../../etc', '/tmp/../etc')",
+    "host's root": "def attempt(): return reads('/host', '/old', '/new_root', '/../../../etc', '/tmp/../etc')",
     "write outside": """
 def attempt():
     for folder in ("/", "/dev", "/usr/lib", os.path.dirname(os.__file__), os.path.dirname(SECRET), PROJECT):

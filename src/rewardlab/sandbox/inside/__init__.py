@@ -1,1 +1,1 @@
-"""What runs in the sandbox's own processes. Nothing here imports rewardlab: these modules are all that a lane ever loads."""
+"""What runs in the sandbox's own processes. Nothing here imports rewardlab: a worker loads these modules and Python's library."""

@@ -1,8 +1,8 @@
-"""Which calls to the kernel a program may make: those listed, and no others.
+"""Which system calls a program may make: those listed, and no others.
 
-A program in the sandbox has nothing to do with sockets, other programs, mounts, namespaces, keys, tracing, memory of other
-processes, performance counters, BPF or io_uring, so none of that is listed. What is not listed fails with EPERM, and the program
-goes on. Numbers are of x86_64 and aarch64, as in Linux's asm/unistd_64.h and asm-generic/unistd.h.
+A program in the sandbox needs no sockets, other programs, mounts, namespaces, keys, tracing, memory of other processes,
+performance counters, BPF or io_uring, so none of these are listed. A call that is not listed fails with EPERM, and the program
+continues. Numbers are of x86_64 and aarch64, as in Linux's asm/unistd_64.h and asm-generic/unistd.h.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _ALLOW, _KILL, _REFUSE, _UNKNOWN = 0x7FFF_0000, 0x8000_0000, 0x0005_0001, 0x0005_0026
 _NUMBER, _MACHINE, _ARGUMENTS = 0, 4, 16
 _OTHER_NUMBERS = 0x4000_0000
-"""From here on x86_64 counts the same calls a second time."""
+"""From this number on, x86_64 has the same calls a second time (the x32 ABI)."""
 _NAMESPACES = 0x7E02_0080
 _UNIX = 1
 _HARMLESS_IOCTLS = (0x5401, 0x541B, 0x5421, 0x5450, 0x5451)
-"""Is it a terminal, how much can be read, do not block, keep or close over exec."""
+"""Ask for a terminal's settings, or how much can be read; do not block; keep or close over exec."""
 
 Row = tuple[int, int, int, int]
 
@@ -62,12 +62,12 @@ def program(machine: str) -> list[Row]:
 
 
 def _edges(numbers: set[int]) -> list[int]:
-    """Where runs of allowed numbers begin and end, in turn, from a first number that is not allowed."""
+    """The first numbers of the runs of allowed and of other numbers, in turn."""
     return [number for number in range(max(numbers) + 2) if (number in numbers) != (number - 1 in numbers)]
 
 
 def _search(edges: Sequence[int], allowed: bool = False) -> list[Row]:
-    """Halve the edges until none is left: the kernel walks this for each call that there is, whenever a program starts.
+    """A binary search over the edges: the kernel runs it for each possible number whenever a program starts.
 
     allowed: whether numbers below the first edge are.
     """
@@ -83,13 +83,13 @@ _REFUSED: Row = (_RETURN, 0, 0, _REFUSE)
 
 
 def _conditional(column: int) -> list[Row]:
-    """Calls that are allowed with some arguments only."""
+    """Calls that are allowed only with some arguments."""
     clone, clone3, ioctl, socketpair, sendto = ((56, 435, 16, 53, 44), (220, 435, 29, 199, 206))[column]
     rows: list[Row] = [(_EQUAL, 0, 1, clone3), (_RETURN, 0, 0, _UNKNOWN)]
-    # threads and forks, but no namespaces; clone3 keeps its flags in memory, where no filter can look
+    # threads and forks, but no namespaces; clone3 has its flags in memory, which no filter can read
     rows += _if_called(clone, [(_LOAD, 0, 0, _argument(0)), (_ANY_BIT, 0, 1, _NAMESPACES), _REFUSED, _ALLOWED])
     rows += _if_called(socketpair, [(_LOAD, 0, 0, _argument(0)), (_EQUAL, 1, 0, _UNIX), _REFUSED, _ALLOWED])
-    # into a pair that is connected, never to an address
+    # on a connected pair only, never to an address
     no_address = [row for half in (0, 4) for row in ((_LOAD, 0, 0, _argument(4) + half), (_EQUAL, 1, 0, 0), _REFUSED)]
     rows += _if_called(sendto, [*no_address, _ALLOWED])
     known: list[Row] = [row for command in _HARMLESS_IOCTLS for row in ((_EQUAL, 0, 1, command), _ALLOWED)]
@@ -101,5 +101,5 @@ def _if_called(number: int, rows: list[Row]) -> list[Row]:
 
 
 def _argument(index: int) -> int:
-    """Where the lower half of an argument lies."""
+    """The offset of an argument's lower half."""
     return _ARGUMENTS + 8 * index

@@ -1,8 +1,8 @@
-"""Tests as source, cut into cases.
+"""Source of tests, split into cases.
 
-A case is an `assert`, in the tests themselves or in their function `check`, a call of a function of theirs that asserts, or a
-`try` around one. Each is put into `with CASE(number):`, which notes how it went and goes on. A case within a loop passes if it
-does each time.
+A case is an `assert`, in the tests themselves or in their function `check`, a call of one of their functions that asserts, or a
+`try` around an `assert`. Each is put into `with CASE(number):`, which records its result and continues. A case within a loop
+passes if it passes each time.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ SHOWN = 200
 
 
 class Tests(NamedTuple):
-    """tree: the tests, cases marked.  cases: the source of each.  names: what the tests use and do not define themselves.
+    """tree: the tests, cases marked.  cases: the source of each.  names: those that the tests use and do not define.
 
     complete: whether each assertion is in a case.
     """
@@ -28,10 +28,10 @@ class Tests(NamedTuple):
 
 
 class NoTests(Exception):
-    """Nothing is tested; the message says why."""
+    """There is nothing to test; the message says why."""
 
 
-def cut(source: str, entry_point: str = "") -> Tests:
+def split(source: str, entry_point: str = "") -> Tests:
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as problem:
@@ -42,7 +42,7 @@ def cut(source: str, entry_point: str = "") -> Tests:
     tree.body += [_call(name) for name in functions if name.startswith("test") and name in helpers - called]
     if CHECK in functions and CHECK not in called:
         if not entry_point:
-            raise NoTests("the tests define check(), and no entry_point says what to check")
+            raise NoTests("the tests define check(), and no entry_point names the function to check")
         tree.body.append(_call(CHECK, CANDIDATE))
     if not _asserts(tree):
         raise NoTests("the tests assert nothing")
@@ -69,7 +69,7 @@ class _Marker:
         if isinstance(node, ast.Assert) or self.calls_helper(node) or (isinstance(node, ast.Try | ast.Match) and _asserts(node)):
             self.assertions += _assertions(node)
             number = ast.Constant(len(self.cases))
-            self.cases.append(self.written(node))
+            self.cases.append(self.source(node))
             manager = ast.Call(ast.Name(CASE, ast.Load()), [number], [])
             return ast.copy_location(ast.With([ast.withitem(manager)], [node]), node)
         if isinstance(node, ast.If | ast.For | ast.While | ast.With):
@@ -78,8 +78,8 @@ class _Marker:
                 node.orelse = self.block(node.orelse)
         return node
 
-    def written(self, node: ast.stmt) -> str:
-        """A statement in one line."""
+    def source(self, node: ast.stmt) -> str:
+        """The source of a statement, in one line."""
         lines = self.lines[node.lineno - 1 : node.end_lineno] if hasattr(node, "lineno") else [ast.unparse(node)]
         return " ".join(" ".join(lines).split())[:SHOWN]
 
@@ -89,19 +89,19 @@ class _Marker:
 
 
 def trusted(prompt: str, entry_point: str) -> ast.Module:
-    """What a prompt defines in full, for the tests to use: imports, constants, functions, without those left to be written."""
+    """What a prompt defines in full, for the tests to use: imports, constants, and functions that have a body."""
     try:
         tree = ast.parse(prompt)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return ast.Module([], [])
-    tree.body = [node for node in tree.body if getattr(node, "name", "") != entry_point and not _left_open(node)]
+    tree.body = [node for node in tree.body if getattr(node, "name", "") != entry_point and not _is_stub(node)]
     return tree
 
 
-def _left_open(node: ast.AST) -> bool:
+def _is_stub(node: ast.AST) -> bool:
     """A function with nothing but a docstring or `pass`, or a class with such a method."""
     if isinstance(node, ast.ClassDef):
-        return any(_left_open(part) for part in node.body)
+        return any(_is_stub(part) for part in node.body)
     if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         return False
     return all(isinstance(part, ast.Pass) or isinstance(getattr(part, "value", None), ast.Constant) for part in node.body)
@@ -125,16 +125,16 @@ def _used(tree: ast.AST) -> set[str]:
 
 
 def _defined(tree: ast.AST) -> set[str]:
-    found: set[str] = set()
+    names: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
-            found.add(node.id)
+            names.add(node.id)
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            found.add(node.name)
+            names.add(node.name)
         elif isinstance(node, ast.arg):
-            found.add(node.arg)
+            names.add(node.arg)
         elif isinstance(node, ast.alias):
-            found.add((node.asname or node.name).split(".")[0])
+            names.add((node.asname or node.name).split(".")[0])
         elif isinstance(node, ast.ExceptHandler) and node.name:
-            found.add(node.name)
-    return found
+            names.add(node.name)
+    return names

@@ -1,7 +1,7 @@
-"""The process that holds the tests. It never holds the program, whose functions it calls over a wire.
+"""The process that runs the tests. It never holds the program, whose functions it calls over a wire.
 
-What it finds goes line by line into a file that the program's process never has: first the cases, then how each went, then that
-the tests came to their end. So what was found until then is known whatever ends it.
+It writes its results line by line to a file that the program's process never has: first the cases, then the result of each, then
+that the tests ended. So the results up to then are known however it ends.
 """
 
 from __future__ import annotations
@@ -22,91 +22,91 @@ from .wire import Wire
 
 WHY = 300
 """Characters of a reason."""
-GROWN = 256 << 20
-"""Bytes with which a process is not used again."""
+MOST_MEMORY = 256 << 20
+"""Bytes; a process that has held more is not used again."""
 
 
-class Notes:
-    """The file of findings; the same is noted once."""
+class Results:
+    """The file of results; the same result is written once."""
 
     def __init__(self, descriptor: int):
         self.descriptor = descriptor
-        self.noted: set[tuple[int, bool]] = set()
+        self.written: set[tuple[int, bool]] = set()
 
     def write(self, **what: Any) -> None:
         os.write(self.descriptor, json.dumps(what).encode() + b"\n")
 
     def case(self, number: int, passed: bool, why: str = "") -> None:
-        if (number, passed) not in self.noted:
-            self.noted.add((number, passed))
+        if (number, passed) not in self.written:
+            self.written.add((number, passed))
             self.write(case=number, passed=passed, why=why)
 
 
 class Case:
-    """One time that a case is run."""
+    """One run of a case."""
 
-    def __init__(self, number: int, notes: Notes):
-        self.number, self.notes = number, notes
+    def __init__(self, number: int, results: Results):
+        self.number, self.results = number, results
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, _: Any) -> bool:
-        if problem is not None and (not isinstance(problem, Exception) or _ours(problem)):
+        if problem is not None and (not isinstance(problem, Exception) or _tests_to_blame(problem)):
             return False
-        self.notes.case(self.number, problem is None, "" if problem is None else told(problem))
+        self.results.case(self.number, problem is None, "" if problem is None else reason(problem))
         return True
 
 
-def told(problem: BaseException) -> str:
-    """A reason of one line."""
-    said = " ".join(str(problem)[:WHY].split())
+def reason(problem: BaseException) -> str:
+    """Why a case failed, in one line."""
+    message = " ".join(str(problem)[:WHY].split())
     if isinstance(problem, AssertionError):
-        return f"does not hold: {said}" if said else "does not hold"
-    return f"{type(problem).__name__}: {said}" if said else type(problem).__name__
+        return f"does not hold: {message}" if message else "does not hold"
+    return f"{type(problem).__name__}: {message}" if message else type(problem).__name__
 
 
 def serve(control: int) -> None:
-    """Test one program after the other, for as long as tests leave nothing behind that others could notice."""
-    # all is said, as nothing may be asked of the kernel
-    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET, 0, fileno=control) as lane:
+    """Test one program after the other, until tests have changed something in this process that others could notice."""
+    # family and kind are given, as the filter of system calls forbids to ask for them
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET, 0, fileno=control) as jobs:
         again = True
         while again:
-            _, files, _, _ = socket.recv_fds(lane, 1, 3)
+            _, files, _, _ = socket.recv_fds(jobs, 1, 3)
             if not files:
                 return
-            again = run(*files) and resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10 < GROWN
+            again = run(*files) and resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10 < MOST_MEMORY
             for file in files:
                 os.close(file)
-            lane.send(b"." if again else b"!")
+            jobs.send(b"." if again else b"!")
 
 
-def run(source: int, wire: int, verdict: int) -> bool:
-    """Test a program, and leave the findings in a file. Says whether nothing else is left of it."""
+def run(source: int, wire: int, file: int) -> bool:
+    """Test a program, and write the results to a file. Returns whether it has changed nothing in this process."""
     random.seed(0)
-    with open(source, "rb", closefd=False) as file:
-        asked = json.loads(file.read())
-    notes = Notes(verdict)
+    with open(source, "rb", closefd=False) as opened:
+        options = json.loads(opened.read())
+    results = Results(file)
     clean = False
-    link = Link(Wire(wire), asked["in_place"])
+    link = Link(Wire(wire), options["in_place"])
     try:
-        tests = prepared(asked["tests"], asked["prompt"], asked["entry_point"])
-        notes.write(cases=tests.cases)
+        tests = prepared(options["tests"], options["prompt"], options["entry_point"])
+        results.write(cases=tests.cases)
         clean = tests.pure
-        why = _run(tests, asked["entry_point"], link, notes)
-        # tests may have caught what must not be caught
-        notes.write(end=link.lost or why)
+        why = _run(tests, options["entry_point"], link, results)
+        # tests may have caught the exception for a program that is gone
+        results.write(end=link.lost or why)
     except (Unusable, cases.NoTests) as problem:
-        notes.write(unusable=str(problem))
+        results.write(unusable=str(problem))
     except Ended:
-        notes.write(end=link.lost)
+        results.write(end=link.lost)
     except BaseException as problem:
-        notes.write(**{"unusable" if _ours(problem) else "end": f"the tests broke off: {told(problem)}"})
+        results.write(**{"unusable" if _tests_to_blame(problem) else "end": f"the tests broke off: {reason(problem)}"})
     return clean
 
 
 class Prepared(NamedTuple):
-    """Tests, and what of their prompt they may use, as code.  pure: whether running them leaves nothing behind."""
+    """Tests, and what they may use of their prompt, as code.  pure: whether running them changes nothing in this process."""
 
     code: types.CodeType
     prompt: types.CodeType
@@ -118,31 +118,31 @@ class Prepared(NamedTuple):
 
 @functools.lru_cache(maxsize=512)
 def prepared(source: str, prompt: str, entry_point: str) -> Prepared:
-    """Made once for the many programs that answer one question."""
-    tests, trusted = cases.cut(source, entry_point), cases.trusted(prompt, entry_point)
+    """Prepared once for the many programs that answer one question."""
+    tests, trusted = cases.split(source, entry_point), cases.trusted(prompt, entry_point)
     clean = pure(tests.tree) and pure(trusted)
     code, before = compile(tests.tree, "<tests>", "exec"), compile(trusted, "<prompt>", "exec")
     return Prepared(code, before, tests.cases, tests.names, tests.complete, clean)
 
 
-def _run(tests: Prepared, entry_point: str, link: Link, notes: Notes) -> str:
-    """What speaks against the program beside its cases, if anything."""
+def _run(tests: Prepared, entry_point: str, link: Link, results: Results) -> str:
+    """Why the program fails, beside its cases, or ""."""
     module = types.ModuleType("tests")
     names = vars(module)
     try:
         link.load()
     except Exception as problem:
-        return f"the program does not run: {told(problem)}"
+        return f"the program does not run: {reason(problem)}"
     wanted = {*tests.names, *filter(None, [entry_point])}
     exec(tests.prompt, names)
     names |= link.names(sorted(wanted - (set(names) - {entry_point})))
     if entry_point and entry_point not in names:
         return f"the program defines no {entry_point}"
-    names |= {cases.CASE: lambda number: Case(number, notes), cases.CANDIDATE: names.get(entry_point)}
+    names |= {cases.CASE: lambda number: Case(number, results), cases.CANDIDATE: names.get(entry_point)}
     exec(tests.code, names)
-    return "" if notes.noted or not tests.complete else "the tests ended without coming to an assertion"
+    return "" if results.written or not tests.complete else "the tests ended before they reached an assertion"
 
 
-def _ours(problem: BaseException) -> bool:
-    """Whether the tests are to blame and not the program: they hand over what cannot cross, or import what is not there."""
+def _tests_to_blame(problem: BaseException) -> bool:
+    """Whether the tests are to blame and not the program: they pass an object that cannot be sent, or import a missing module."""
     return isinstance(problem, Unusable) or (isinstance(problem, ImportError) and not hasattr(problem, "is_of_program"))

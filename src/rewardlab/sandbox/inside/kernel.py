@@ -1,4 +1,4 @@
-"""The calls to Linux that Python's library lacks. Each raises OSError where the kernel refuses."""
+"""System calls of Linux that Python's library lacks. Each raises OSError where the kernel refuses."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MOUNT_SETATTR = 442
 machine = platform.machine()
 _numbers = _NUMBERS.get(machine, {})
 _libc = ctypes.CDLL(None, use_errno=True)
-# looked up here, once, and not by each program
+# looked up once here, and not in each program after the fork
 _syscall, _unshare, _mount, _umount2, _sethostname, _prctl_, _capset = (
     getattr(_libc, name) for name in ("syscall", "unshare", "mount", "umount2", "sethostname", "prctl", "capset")
 )
@@ -92,7 +92,7 @@ def die_with_parent() -> None:
 
 
 def gain_no_privileges() -> None:
-    """Neither this process nor its children will get a capability that they do not have now."""
+    """Neither this process nor its children can gain a capability that they do not have now."""
     capability = 0
     while _prctl_(_DROP_BOUND, ctypes.c_ulong(capability), 0, 0, 0) == 0:
         capability += 1
@@ -105,7 +105,7 @@ def drop_capabilities() -> None:
 
 
 class Filter:
-    """A BPF program of rows (code, rows to skip if true, if false, value), which further calls to the kernel pass through."""
+    """A BPF program of rows (code, rows to skip if true, if false, value), which filters further system calls."""
 
     def __init__(self, rows: Sequence[tuple[int, int, int, int]]):
         self._rows = (_Instruction * len(rows))(*(_Instruction(*row) for row in rows))

@@ -1,4 +1,4 @@
-"""Modules that programs often import, loaded once by a lane; those that map large libraries would slow down every start."""
+"""Modules that programs often import, loaded once by a worker; modules that map large libraries would slow down every fork."""
 
 import importlib
 import os
@@ -10,9 +10,9 @@ NAMES = (
 
 
 def load() -> None:
-    """Before all else, so that no module is loaded already."""
+    """Import them. To be called first, before other imports load some of them."""
     register = os.register_at_fork
-    # programs start from a process without threads, and with a seed of their own: what modules would do on each fork is in vain
+    # programs are forked from a process without threads, and seed themselves, so hooks that run on each fork only cost time
     os.register_at_fork = lambda **_: None  # type: ignore[assignment]
     for name in NAMES:
         importlib.import_module(name)

@@ -1,8 +1,8 @@
-"""The process that holds a program. Its checker asks it to do things, one at a time; nothing that it says is trusted.
+"""The process that holds a program. Its checker sends it requests, one at a time; nothing that it answers is trusted.
 
-Asked `{"do": "call", "on": 3, "args": ...}` it answers `{"is": value}`, `{"raised": ...}` or `{"ended": why}`; meanwhile it may ask
-the checker to call a function that it was handed: `{"call": 0, "args": ...}`. Objects that are no plain values stay here, under
-a number. A function that returns nothing, as those do that work in place, also sends back what has become of its arguments.
+To `{"do": "call", "on": 3, "args": ...}` it answers `{"is": value}`, `{"raised": ...}` or `{"ended": why}`; before that it may
+request that the checker calls a function that was an argument: `{"call": 0, "args": ...}`. Objects that are not plain values stay
+here, under a number. A function that returns None, as functions that work in place do, also sends back its changed arguments.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
 
 
 class Program:
-    """What a checker can ask of a program."""
+    """The requests of a checker, answered."""
 
     def __init__(self, wire: Wire, sources: list[str]):
         self.wire, self.sources = wire, sources
@@ -47,9 +47,9 @@ class Program:
 
     def serve(self) -> None:
         while True:
-            asked = self.wire.receive()
+            request = self.wire.receive()
             try:
-                answer = self.answer(asked)
+                answer = self.answer(request)
             except (Closed, Broken):
                 raise
             except Exception as problem:
@@ -64,17 +64,17 @@ class Program:
         except ValueError as problem:
             self.wire.send({"ended": str(problem)})
 
-    def answer(self, asked: dict[str, Any]) -> Any:
-        if asked["do"] == "load":
+    def answer(self, request: dict[str, Any]) -> Any:
+        if request["do"] == "load":
             self.load()
             return {"is": None}
-        if asked["do"] == "names":
+        if request["do"] == "names":
             there = vars(self.module)
-            return {"is": encode({name: there[name] for name in asked["names"] if name in there}, self.name_object)}
+            return {"is": encode({name: there[name] for name in request["names"] if name in there}, self.name_object)}
         made: list[Any] = []
-        args, named = decode(asked["args"], self.find, made)
-        value = OPERATIONS[asked["do"]](self.objects[asked["on"]], *args, **named)
-        if value is None or asked["in_place"]:
+        args, named = decode(request["args"], self.find, made)
+        value = OPERATIONS[request["do"]](self.objects[request["on"]], *args, **named)
+        if value is None or request["in_place"]:
             seen = numbered(made)
             answer = {"is": encode(value, self.name_object, seen)}
             return answer | {"now": [contents(item, lambda x: encode(x, self.name_object, seen)) for item in made]}
@@ -99,7 +99,7 @@ class Program:
         return self.numbers[id(value)]
 
     def name_class(self, kind: type[BaseException]) -> list[Any]:
-        """The classes of an exception that are the program's own, each with its number, and the built-in one that they extend."""
+        """The program's own classes of an exception, each with its number, and the built-in class that they extend."""
         own: list[Any] = []
         for base in kind.__mro__:
             if getattr(builtins, base.__name__, None) is base:
@@ -124,18 +124,18 @@ class Program:
         return lent
 
     def borrow(self, number: int) -> Callable[..., Any]:
-        """A function of the checker's: calling it asks the checker to."""
+        """A function of the checker's; calling it here calls it there."""
 
         def lent(*args: Any, **named: Any) -> Any:
             self.send({"call": number, "args": encode([list(args), named], self.name_object)})
             while True:
-                said = self.wire.receive()
-                if "do" not in said:
+                reply = self.wire.receive()
+                if "do" not in reply:
                     break
-                self.send(self.answer(said))
-            if "raised" in said:
-                raise getattr(builtins, said["raised"][0])(*said["raised"][1])
-            return decode(said["is"], self.find)
+                self.send(self.answer(reply))
+            if "raised" in reply:
+                raise getattr(builtins, reply["raised"][0])(*reply["raised"][1])
+            return decode(reply["is"], self.find)
 
         return lent
 
@@ -149,7 +149,7 @@ class Program:
 
 
 def serve(source: int, wire: int) -> None:
-    """Keep a program, and do what is asked, until nobody is there to ask."""
+    """Answer requests to a program until the checker is gone."""
     random.seed(0)
     try:
         Program(Wire(wire), _read(source)).serve()
@@ -157,7 +157,7 @@ def serve(source: int, wire: int) -> None:
         os._exit(0)
 
 
-def play(source: int) -> None:
+def run(source: int) -> None:
     """Run a program from its beginning to its end, as Python does."""
     random.seed(0)
     sys.stdin, sys.stdout, sys.stderr = (os.fdopen(i, mode, encoding="utf-8", errors="replace") for i, mode in enumerate("rww"))
@@ -171,7 +171,7 @@ def play(source: int) -> None:
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else int(end.code is not None)
     except BaseException as problem:
-        # from the program's own first line
+        # without the frame of this function
         traceback.print_exception(problem.with_traceback(problem.__traceback__ and problem.__traceback__.tb_next))
         code = 1
     for stream in (sys.stdout, sys.stderr):

@@ -1,7 +1,7 @@
-"""Whether tests leave anything behind in the process that runs them.
+"""Whether tests change anything in the process that runs them.
 
-They do not, if they only define, call and compare, with modules of which nothing can be changed. Other tests are as welcome: their
-process is used once.
+They do not, if they only define, call and compare, with modules that cannot be changed through what the tests use of them. Other
+tests are run as well; their process is then used once.
 """
 
 from __future__ import annotations
@@ -43,6 +43,6 @@ def _pure(node: ast.AST, modules: dict[str, str]) -> bool:
 
 
 def _harmless(module: str, name: str) -> bool:
-    """A function, a class or a constant of a module; "*" is none."""
+    """Whether a name of a module is a function, a class or a constant; "*" is none."""
     value = getattr(importlib.import_module(module), name, ...)
     return value is not ... and (callable(value) or isinstance(value, _CONSTANT))

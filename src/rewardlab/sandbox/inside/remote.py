@@ -1,7 +1,8 @@
-"""The checker's side of the wire: what a program's functions and objects look like to its tests.
+"""The checker's side of the wire: how a program's functions and objects look to its tests.
 
-A `Remote` can be called, read, changed and walked through; each of this asks the program's process. It is never compared with
-anything, and no operator with a second value works on it: the program would hear what is expected of it, and could say yes.
+A `Remote` can be called, read, changed and iterated over; each of these is a request to the program's process. It is never
+compared with anything, and no operator with a second value works on it: the program would learn the expected value, and could
+answer that it is equal.
 """
 
 from __future__ import annotations
@@ -20,19 +21,19 @@ BUILT_IN: dict[Any, str] = {kind: name for name, kind in vars(builtins).items() 
 
 
 class Ended(BaseException):
-    """The program is no more, or breaks the rules: no test can go on, and none may catch this."""
+    """The program is gone, or breaks the protocol: no test can continue. A BaseException, so that tests do not catch it."""
 
 
 class Opaque(TypeError):
-    """A test asks of a program's own object what only a plain value can tell."""
+    """A test compares a program's own object, which only plain values allow."""
 
 
 class Unusable(Exception):
-    """The tests do what cannot be done from outside the program's process."""
+    """The tests do something that cannot be done from outside the program's process."""
 
 
 class Link:
-    """A program, as its checker sees it. in_place: changes to arguments count also where something is returned."""
+    """A program, as its checker sees it. in_place: arguments are sent back also where a function returns something."""
 
     def __init__(self, wire: Wire, in_place: bool):
         self.wire, self.in_place = wire, in_place
@@ -45,46 +46,46 @@ class Link:
         self.ask({"do": "load"}, [])
 
     def names(self, names: list[str]) -> dict[str, Any]:
-        found = self.ask({"do": "names", "names": names}, [])
-        if type(found) is not dict or not set(found) <= set(names):
+        defined = self.ask({"do": "names", "names": names}, [])
+        if type(defined) is not dict or not set(defined) <= set(names):
             self.end("broke the rules")
-        return found
+        return defined
 
     def do(self, operation: str, on: Remote, *args: Any, **named: Any) -> Any:
         seen: dict[int, tuple[int, Any]] = {}
-        handed = encode([list(args), named], self.name, seen)
-        asked = {"do": operation, "on": _number(on), "args": handed, "in_place": self.in_place}
-        return self.ask(asked, [value for _, value in seen.values()])
+        arguments = encode([list(args), named], self.name, seen)
+        request = {"do": operation, "on": _number(on), "args": arguments, "in_place": self.in_place}
+        return self.ask(request, [value for _, value in seen.values()])
 
-    def ask(self, asked: dict[str, Any], made: list[Any]) -> Any:
-        """made: the mutable values that are handed over, by number."""
+    def ask(self, request: dict[str, Any], made: list[Any]) -> Any:
+        """made: the mutable values among the arguments, by number."""
         try:
-            self.wire.send(asked)
-            while "call" in (said := self.hear()):
-                self.wire.send(self.call(said))
-            return self.understand(said, made)
+            self.wire.send(request)
+            while "call" in (answer := self.receive()):
+                self.wire.send(self.call(answer))
+            return self.result(answer, made)
         except Closed:
             self.end("ended before its tests did")
         except Broken as problem:
             self.end(f"sent {problem}")
 
-    def hear(self) -> dict[str, Any]:
-        said = self.wire.receive()
-        if type(said) is not dict:
-            raise Broken("what is no answer")
-        return said
+    def receive(self) -> dict[str, Any]:
+        answer = self.wire.receive()
+        if type(answer) is not dict:
+            raise Broken("something that is no answer")
+        return answer
 
-    def understand(self, said: dict[str, Any], made: list[Any]) -> Any:
-        if "ended" in said:
-            self.end(f"ended with {str(said['ended'])[:80]}")
-        if "raised" in said:
-            raise self.exception(said["raised"])
-        if "is" not in said:
-            raise Broken("what is no answer")
-        if "now" not in said or not made:
-            return decode(said["is"], self.find)
-        value = decode(said["is"], self.find, known := list(made))
-        self.change(made, said["now"], known)
+    def result(self, answer: dict[str, Any], made: list[Any]) -> Any:
+        if "ended" in answer:
+            self.end(f"ended with {str(answer['ended'])[:80]}")
+        if "raised" in answer:
+            raise self.exception(answer["raised"])
+        if "is" not in answer:
+            raise Broken("something that is no answer")
+        if "now" not in answer or not made:
+            return decode(answer["is"], self.find)
+        value = decode(answer["is"], self.find, known := list(made))
+        self.change(made, answer["now"], known)
         return value
 
     def change(self, values: list[Any], contents: Any, made: list[Any]) -> None:
@@ -92,14 +93,14 @@ class Link:
             for value, content in zip(values, contents, strict=True):
                 become(value, content, lambda data: decode(data, self.find, made))
         except (TypeError, ValueError):
-            raise Broken("what is no answer") from None
+            raise Broken("something that is no answer") from None
 
-    def call(self, said: dict[str, Any]) -> dict[str, Any]:
-        """Call a function of the tests' own for the program, one that it was handed."""
-        number = said["call"]
+    def call(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Call a function of the tests for the program, one that was an argument."""
+        number = request["call"]
         if type(number) is not int or not 0 <= number < len(self.lent):
-            raise Broken("a call of what it was not handed")
-        both = decode(said.get("args"), self.find)
+            raise Broken("a call of a function that it was not given")
+        both = decode(request.get("args"), self.find)
         if type(both) is not list or [type(part) for part in both] != [list, dict]:
             raise Broken("a call without arguments")
         try:
@@ -117,7 +118,9 @@ class Link:
             return {"c": self.lend(value)}
         if isinstance(value, Iterator):
             return {"w": self.lend(functools.partial(next, value))}
-        raise Unusable(f"the tests hand over an object of {type(value).__name__}: only plain values, functions and iterators cross")
+        raise Unusable(
+            f"the tests pass an object of {type(value).__name__}: only plain values, functions and iterators can be sent"
+        )
 
     def lend(self, function: Callable[..., Any]) -> int:
         self.lent.append(function)
@@ -135,9 +138,9 @@ class Link:
             return self.lent[content]
         raise ValueError(tag)
 
-    def exception(self, said: Any) -> Exception:
+    def exception(self, data: Any) -> Exception:
         try:
-            kind, args = self.exception_class(said[0]), decode(said[1], self.find)
+            kind, args = self.exception_class(data[0]), decode(data[1], self.find)
         except (TypeError, ValueError, KeyError, IndexError):
             raise Broken("an exception that is none") from None
         try:
@@ -147,9 +150,9 @@ class Link:
         problem.is_of_program = True  # type: ignore[attr-defined]
         return problem
 
-    def exception_class(self, said: Any) -> type[Exception]:
-        """A class of this process that stands for one of the program's: its own ones by number, the built-in one by name."""
-        own, name = said
+    def exception_class(self, data: Any) -> type[Exception]:
+        """The class that stands for one of the program's here: its own ones by number, the built-in one by name."""
+        own, name = data
         kind: type[Exception] = SAFE_ERRORS.get(name, Exception)
         for number, title in reversed(own):
             kind = self.classes.setdefault(int(number), type(str(title), (kind,), {}))
@@ -164,7 +167,7 @@ def _number(remote: Remote) -> int:
     return object.__getattribute__(remote, "_number")
 
 
-def _asks(operation: str) -> Callable[..., Any]:
+def _requests(operation: str) -> Callable[..., Any]:
     def ask(remote: Remote, *args: Any, **named: Any) -> Any:
         return object.__getattribute__(remote, "_link").do(operation, remote, *args, **named)
 
@@ -174,7 +177,7 @@ def _asks(operation: str) -> Callable[..., Any]:
 def _refuses(symbol: str) -> Callable[..., Any]:
     def refuse(remote: Remote, *_: Any) -> Any:
         kind = object.__getattribute__(remote, "_kind")
-        raise Opaque(f"an object of the program's own ({kind}) says nothing to {symbol}: only plain values are compared")
+        raise Opaque(f"an object of the program's own ({kind}) has no {symbol}: only plain values are compared")
 
     return refuse
 
@@ -188,11 +191,11 @@ class Remote:
         for name, value in (("_link", link), ("_number", number), ("_kind", kind)):
             object.__setattr__(self, name, value)
 
-    __call__, __getattr__, __setattr__ = _asks("call"), _asks("get"), _asks("set")
-    __getitem__, __setitem__, __delitem__ = _asks("item"), _asks("put"), _asks("drop")
-    __iter__, __next__, __len__ = _asks("iter"), _asks("next"), _asks("len")
-    __bool__, __int__, __float__, __complex__ = _asks("bool"), _asks("int"), _asks("float"), _asks("complex")
-    __str__, __repr__, __instancecheck__ = _asks("str"), _asks("repr"), _asks("isinstance")
+    __call__, __getattr__, __setattr__ = _requests("call"), _requests("get"), _requests("set")
+    __getitem__, __setitem__, __delitem__ = _requests("item"), _requests("put"), _requests("drop")
+    __iter__, __next__, __len__ = _requests("iter"), _requests("next"), _requests("len")
+    __bool__, __int__, __float__, __complex__ = _requests("bool"), _requests("int"), _requests("float"), _requests("complex")
+    __str__, __repr__, __instancecheck__ = _requests("str"), _requests("repr"), _requests("isinstance")
     __hash__ = object.__hash__
 
 

@@ -1,8 +1,9 @@
-"""Values on their way between a program and its checker.
+"""Values sent between a program and its checker.
 
-Only plain built-in values cross: None, bool, int, float, complex, str, bytes, bytearray, range, list, tuple, dict, set, frozenset.
-They arrive as exactly these types, with the same contents, shared parts and cycles. What cannot cross is for `foreign` to name,
-and for `known` to find by its name on the other side. Text is JSON, behind its length in four bytes: reading it runs no code.
+Only plain built-in values are sent: None, bool, int, float, complex, str, bytes, bytearray, range, list, tuple, dict, set,
+frozenset. They arrive as exactly these types, with the same contents, shared parts and cycles. For other objects, `foreign` gives
+a name, by which `known` finds them on the other side. Messages are JSON behind their length in four bytes: reading them runs no
+code.
 
     [1, 2]  [[1, 2]]      (1, 2)  {"t": [1, 2]}       {1: 2}  {"d": [[1, 2]]}      a list seen before  {"r": 0}
 """
@@ -25,11 +26,11 @@ _BASES = (int, float, complex, str, bytes, bytearray, list, tuple, dict, set, fr
 
 
 class Broken(Exception):
-    """The other side said what nobody says who keeps to the rules."""
+    """The other side broke the protocol."""
 
 
 class Closed(Exception):
-    """The other side is no more."""
+    """The other side is gone."""
 
 
 class Wire:
@@ -41,7 +42,7 @@ class Wire:
     def send(self, message: Any) -> None:
         data = json.dumps(message).encode()
         if len(data) > LONGEST:
-            raise ValueError(f"a value of over {LONGEST >> 20} MiB cannot cross")
+            raise ValueError(f"a value of over {LONGEST >> 20} MiB cannot be sent")
         left = memoryview(struct.pack("<I", len(data)) + data)
         while left:
             try:
@@ -73,7 +74,7 @@ class Wire:
 
 
 def encode(value: Any, foreign: Callable[[Any], Any], seen: Seen | None = None) -> Any:
-    """A value as JSON. seen: the mutable values that crossed before, which grows; they cross as their numbers."""
+    """A value as JSON. seen: the mutable values that were sent before, which grows; they are sent as their numbers."""
     return _Encoder(foreign, {} if seen is None else seen)(value)
 
 
@@ -123,7 +124,7 @@ _AS_BASE: dict[type, Callable[[Any], Any]] = {
     tuple: lambda x: tuple(tuple.__iter__(x)), dict: lambda x: dict(dict.items(x)), set: lambda x: set(set.__iter__(x)),
     frozenset: lambda x: frozenset(frozenset.__iter__(x)),
 }  # fmt: skip
-"""An object of a subclass (a Counter, a named tuple, a member of an IntEnum) crosses as what it is at bottom."""
+"""An object of a subclass (a Counter, a named tuple, a member of an IntEnum) is sent as its built-in base."""
 
 
 def _is_text(value: str) -> bool:
@@ -135,7 +136,7 @@ def _is_text(value: str) -> bool:
 
 
 def decode(data: Any, known: Callable[[str, Any], Any], made: list[Any] | None = None) -> Any:
-    """The value that JSON stands for. made: mutable values by number, which grows. Raises Broken on anything else."""
+    """The value of some JSON. made: mutable values by number, which grows. Raises Broken on anything else."""
     try:
         return _Decoder(known, [] if made is None else made)(data)
     except (TypeError, ValueError, KeyError, IndexError, RecursionError, AttributeError, OverflowError):
@@ -164,7 +165,7 @@ class _Decoder:
         value: dict[Any, Any] = {}
         self.made.append(value)
         for key, item in items:
-            # in this order, as they were numbered
+            # key first, as they were numbered in this order
             decoded = self(key)
             value[decoded] = self(item)
         return value
@@ -189,14 +190,14 @@ _READ: dict[str, Callable[[_Decoder, Any], Any]] = {
 
 
 def contents(value: Any, encoder: Callable[[Any], Any]) -> Any:
-    """What is in a mutable value, so that another one can be made equal to it by `become`."""
+    """The contents of a mutable value, from which `become` makes another one equal to it."""
     if type(value) is dict:
         return [[encoder(key), encoder(item)] for key, item in value.items()]
     return value.hex() if type(value) is bytearray else [encoder(item) for item in value]
 
 
 def become(value: Any, content: Any, decoder: Callable[[Any], Any]) -> None:
-    """Replace what is in a mutable value."""
+    """Replace the contents of a mutable value."""
     new: Any
     if type(value) is dict:
         new = [(decoder(key), decoder(item)) for key, item in content]

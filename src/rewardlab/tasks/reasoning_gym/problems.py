@@ -5,10 +5,10 @@
 
 Stojanovski et al. 2025, arXiv:2505.24760 (reasoning-gym, Apache-2.0; an optional extra: pip install 'rewardlab[gym-tasks]').
 
-A question belongs to the test set by a hash of its text, so no question is in both sets, whatever is drawn. Seeds alone would not
-do: most generators draw position i of seed s from Random(s + i), so that seeds 0 and 1 share all problems but one.
+A question belongs to the test set by a hash of its text, so no question is in both sets, whatever is sampled. Seeds alone would not
+do: most generators sample position i of seed s from Random(s + i), so that seeds 0 and 1 share all problems but one.
 
-Scores are the package's own, partial credit and flaws included: tests/test_reasoning_gym.py names the flaws that were found.
+Scores are the package's own, with partial credit and flaws: tests/tasks/test_reasoning_gym.py names the known flaws.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from rewardlab.tasks.sources import held_out
 from . import client as gym
 
 TEST_SHARE = 0.25
-DRAWS = 200
-"""Draws in a row without a new question of the wanted kind after which there are none left."""
+SAMPLES = 200
+"""Samples in a row without a new question of the wanted kind after which there are none left."""
 SYSTEM = "Give the final answer between <answer> and </answer>."
 
 
@@ -35,9 +35,9 @@ def reasoning_gym(
 ) -> Task:
     """Problems of one generator.
 
-    options: the generator's own settings.  test_size: at most so many test problems,
-    fewer where the generator knows fewer questions; each takes about four draws, and the slowest generators half a second a draw.
-    system: what is said before each question.  `codeio` is refused: it runs programs that a language model wrote.
+    options: the generator's own settings.  test_size: at most so many test problems, fewer where the generator knows
+    fewer questions; each takes about four samples, and the slowest generators take half a second for one.
+    system: the system message.  `codeio` is refused: it runs programs that a language model wrote.
     """
     known = gym.ask("generators")
     if generator not in known:
@@ -46,7 +46,7 @@ def reasoning_gym(
         raise RewardlabError(f"the generator {generator} is refused: {known[generator]}")
     if test_size < 1:
         raise RewardlabError(f"test_size must be at least 1, not {test_size}")
-    source = Drawn(generator, _written(generator, options or {}), system)
+    source = Generated(generator, _written(generator, options or {}), system)
     return Task(
         name=f"reasoning_gym_{generator}",
         train=source,
@@ -59,7 +59,7 @@ def reasoning_gym(
 
 
 @dataclass(frozen=True)
-class Drawn:
+class Generated:
     """An endless source over one generator, without the questions that are held out."""
 
     generator: str
@@ -69,30 +69,30 @@ class Drawn:
     def __getitem__(self, position: int) -> Problem:
         if position < 0:
             raise IndexError(f"a source has no position {position}: positions count from 0")
-        for attempt in range(DRAWS):
-            problem, held = self.draw("train", position, attempt)
+        for attempt in range(SAMPLES):
+            problem, held = self.sample("train", position, attempt)
             if not held:
                 return problem
         raise RewardlabError(f"{self.generator} with the options {self.options} asks too few different questions to train on")
 
     def test_set(self, size: int) -> list[Problem]:
         """The first held-out questions in an order that is always the same."""
-        found: dict[str, Problem] = {}
+        problems: dict[str, Problem] = {}
         attempt = last = 0
-        while len(found) < size and attempt - last < DRAWS:
-            problem, held = self.draw("test", attempt)
+        while len(problems) < size and attempt - last < SAMPLES:
+            problem, held = self.sample("test", attempt)
             attempt += 1
-            if held and problem.key not in found:
-                found[problem.key], last = problem, attempt
-        return list(found.values())
+            if held and problem.key not in problems:
+                problems[problem.key], last = problem, attempt
+        return list(problems.values())
 
-    def draw(self, *where: Any) -> tuple[Problem, bool]:
-        """The problem at a place, and whether its question is held out, whatever is said before it."""
+    def sample(self, *where: Any) -> tuple[Problem, bool]:
+        """The problem at a place, and whether its question is held out, whatever the system message."""
         index = seed_of("reasoning_gym", self.generator, self.options, *where) % (1 << 31)
-        drawn = gym.ask("draw", generator=self.generator, given=self.options, index=index)
-        meta = {"generator": self.generator, "options": self.options, "entry": drawn["entry"]}
-        problem = ask(drawn["question"], drawn["answer"], self.system, **meta)
-        return problem, held_out(ask(drawn["question"]), TEST_SHARE)
+        entry = gym.ask("sample", generator=self.generator, settings=self.options, index=index)
+        meta = {"generator": self.generator, "options": self.options, "entry": entry["entry"]}
+        problem = ask(entry["question"], entry["answer"], self.system, **meta)
+        return problem, held_out(ask(entry["question"]), TEST_SHARE)
 
 
 def _written(generator: str, options: Mapping[str, Any]) -> str:

@@ -1,14 +1,13 @@
-"""The package reasoning-gym in a process of its own: one JSON request a line, one JSON reply a line.
+"""The package reasoning-gym: what `process.py` calls in a process of its own.
 
-Run as a script by `kit/reasoning_gym.py`; imports nothing of rewardlab, so that it starts without PyTorch. It is a process apart
-since some generators follow the order of sets and the global random state, so that they are deterministic only under a fixed
-PYTHONHASHSEED, and since a scorer may hang on what a model wrote, or be brought down by it.
+A process of its own, since some generators follow the order of sets and the global random state, so that they are deterministic
+only under a fixed PYTHONHASHSEED, and since a scorer may hang or die on what a model wrote.
 
 Text of a model is never run as code. Nine scorers of the package evaluate the answer: binary_matrix, n_queens, spiral_matrix and
 string_insertion by `eval`; countdown, intermediate_integration, polynomial_multiplication, puzzle24 and simple_integration by
 sympy's `parse_expr`. Two more evaluate the entry: bitwise_arithmetic and number_sorting. Here they all get readers of literals and
-of arithmetic instead. While an answer is scored, an audit hook refuses what running code would need: a tripwire for scorers of
-other versions, no sandbox.
+of arithmetic instead. While an answer is scored, an audit hook refuses what running code would need: this catches scorers of other
+versions, and is no sandbox.
 """
 
 from __future__ import annotations
@@ -22,15 +21,10 @@ import json
 import operator
 import os
 import random
-import resource
-import signal
 import sys
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Any
-
-MEMORY = 4 << 30
-"""Bytes of address space, so that an answer cannot take the machine's memory."""
 
 REFUSED = {
     "codeio": "its problems are made by running programs that a language model wrote, and there is no sandbox to run them in"
@@ -61,12 +55,13 @@ FORBIDDEN = (
     *("os.remove", "os.rename", "os.rmdir", "os.mkdir", "os.link", "os.symlink", "os.truncate", "os.chmod", "os.chown"),
 )
 OWN_CODE = ("sympy/polys/monomials.py", "/collections/__init__.py", "/dataclasses.py")
-"""Files that run code which they write themselves, from no text of anyone's."""
+"""Files that run code which they generate themselves, from no text of a model or an entry."""
 
-_tripped: list[str] | None = None
+_refused: list[str] | None = None
+"""Events that the audit hook has refused; None while no answer is scored."""
 
 
-# ---- what is asked -----------------------------------------------------------------------------------------------------
+# ---- what can be called ------------------------------------------------------------------------------------------------
 
 
 def generators() -> dict[str, str | None]:
@@ -75,30 +70,25 @@ def generators() -> dict[str, str | None]:
 
 
 def options(generator: str) -> list[str]:
-    """The settings of a generator. Seed and size are ours to choose."""
+    """The settings of a generator, but for seed and size, which are chosen here."""
     return [f.name for f in dataclasses.fields(_datasets()[generator][1]) if f.name not in ("seed", "size")]
 
 
-def draw(generator: str, given: str, index: int) -> dict[str, Any]:
+def sample(generator: str, settings: str, index: int) -> dict[str, Any]:
     """The entry at a position from 0 to 2^31, the same in every process; `entry` is JSON text that `score` reads."""
     random.seed(index)
     importlib.import_module("numpy").random.seed(index)
     page, place = divmod(index, PAGE) if generator in PAGED else (0, index)
-    found = _dataset(generator, given, page)[place]
-    return {"question": found["question"], "answer": encode(found["answer"]), "entry": json.dumps(encode(found))}
+    entry = _dataset(generator, settings, page)[place]
+    return {"question": entry["question"], "answer": encode(entry["answer"]), "entry": json.dumps(encode(entry))}
 
 
-def score(generator: str, given: str, entry: str, answer: str, seconds: float) -> dict[str, Any]:
+def score(generator: str, settings: str, entry: str, answer: str) -> dict[str, Any]:
     """{"value": what the generator's own scorer says}, or {"raised": why} where it failed on this answer."""
-    found, known = _dataset(generator, given), decode(json.loads(entry))
-    # should nobody be left to end this process
-    signal.setitimer(signal.ITIMER_REAL, 2 * seconds)
-    try:
-        with _watching() as tripped:
-            said = _outcome(found.score_answer, answer, known)
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-    return {"raised": f"the scorer wanted to run code ({tripped[0]})"} if tripped else said
+    dataset, known = _dataset(generator, settings), decode(json.loads(entry))
+    with _refusing_code() as refused:
+        outcome = _outcome(dataset.score_answer, answer, known)
+    return {"raised": f"the scorer wanted to run code ({refused[0]})"} if refused else outcome
 
 
 def _outcome(scorer: Callable[..., Any], answer: str, known: Any) -> dict[str, Any]:
@@ -113,27 +103,27 @@ def _outcome(scorer: Callable[..., Any], answer: str, known: Any) -> dict[str, A
 
 @functools.cache
 def _datasets() -> dict[str, tuple[Any, Any]]:
-    """Name to (dataset, configuration) classes; imports the package, tamed."""
+    """Name to (dataset, configuration) classes; imports the package, and replaces its uses of `eval`."""
     sympy, parser = importlib.import_module("sympy"), importlib.import_module("sympy.parsing.sympy_parser")
     # before the package imports them by name
     sympy.parse_expr = parser.parse_expr = expression  # type: ignore[attr-defined]
     importlib.import_module("reasoning_gym")
     for name in LITERALS:
         vars(importlib.import_module(f"reasoning_gym.{name}"))["eval"] = ast.literal_eval
-    vars(importlib.import_module("reasoning_gym.arithmetic.bitwise_arithmetic"))["eval"] = whole
+    vars(importlib.import_module("reasoning_gym.arithmetic.bitwise_arithmetic"))["eval"] = whole_number
     return importlib.import_module("reasoning_gym.factory").DATASETS
 
 
 @functools.lru_cache(maxsize=8)
-def _dataset(generator: str, given: str, seed: int = 0) -> Any:
+def _dataset(generator: str, settings: str, seed: int = 0) -> Any:
     made, config = _datasets()[generator]
-    return made(config=_configured(config, json.loads(given), seed))
+    return made(config=_configured(config, json.loads(settings), seed))
 
 
-def _configured(config: Any, given: dict[str, Any], seed: int) -> Any:
+def _configured(config: Any, settings: dict[str, Any], seed: int) -> Any:
     """The configuration with these settings; a dictionary fills in a setting that is a configuration itself."""
     usual, fitted = config(), {}
-    for name, value in given.items():
+    for name, value in settings.items():
         if dataclasses.is_dataclass(before := getattr(usual, name)) and isinstance(value, dict):
             value = dataclasses.replace(before, **value)  # type: ignore[type-var]
         fitted[name] = [_part_of_composite(x) for x in value] if name == "datasets" else value
@@ -143,17 +133,17 @@ def _configured(config: Any, given: dict[str, Any], seed: int) -> Any:
     return made
 
 
-def _part_of_composite(given: dict[str, Any]) -> Any:
-    if given.get("name") in REFUSED:
-        raise ValueError(f"{given['name']} is refused: {REFUSED[given['name']]}")
-    return importlib.import_module("reasoning_gym.composite").DatasetSpec(**{"weight": 1.0, "config": {}, **given})
+def _part_of_composite(part: dict[str, Any]) -> Any:
+    if part.get("name") in REFUSED:
+        raise ValueError(f"{part['name']} is refused: {REFUSED[part['name']]}")
+    return importlib.import_module("reasoning_gym.composite").DatasetSpec(**{"weight": 1.0, "config": {}, **part})
 
 
 # ---- entries as plain data ---------------------------------------------------------------------------------------------
 
 
 def encode(x: Any) -> Any:
-    """JSON data for an entry, from which `decode` makes an equal one: tuples, fractions, and keys that are no text are marked."""
+    """JSON data for an entry, from which `decode` makes an equal one: tuples, fractions, and keys that are no text are tagged."""
     if isinstance(x, tuple):
         return {"$": "tuple", "of": [encode(v) for v in x]}
     if isinstance(x, list):
@@ -198,7 +188,7 @@ def expression(text: str, local_dict: dict[str, Any] | None = None, *_: Any, **_
     return _value(_parsed(text), number, lambda name: names.get(name) or sympy.Symbol(name), lambda name: getattr(sympy, name))
 
 
-def whole(text: str) -> int:
+def whole_number(text: str) -> int:
     """Whole numbers with + - * << >> ( )."""
 
     def no(name: str) -> Any:
@@ -229,51 +219,27 @@ def _value(node: ast.expr, number: Callable, name: Callable, function: Callable)
     raise ValueError(f"not arithmetic: {type(node).__name__}")
 
 
-# ---- the process -----------------------------------------------------------------------------------------------------------
+# ---- the audit hook ----------------------------------------------------------------------------------------------------
 
 
 @contextlib.contextmanager
-def _watching() -> Iterator[list[str]]:
-    """What the audit hook refused meanwhile."""
-    global _tripped
-    _tripped = []
+def _refusing_code() -> Iterator[list[str]]:
+    """While this is open, `refuse_code` is active. Yields the events that it refuses."""
+    global _refused
+    _refused = []
     try:
-        yield _tripped
+        yield _refused
     finally:
-        _tripped = None
+        _refused = None
 
 
-def _audit(event: str, arguments: tuple[Any, ...]) -> None:
-    if _tripped is None:
+def refuse_code(event: str, arguments: tuple[Any, ...]) -> None:
+    """The audit hook: raises PermissionError on what only running code would do."""
+    if _refused is None:
         return
     text = event == "exec" and getattr(arguments[0], "co_filename", "") == "<string>"
     code = text and not sys._getframe(1).f_code.co_filename.endswith(OWN_CODE)
     written = event == "open" and isinstance(arguments[2], int) and arguments[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)
     if code or written or event.startswith(FORBIDDEN):
-        _tripped.append(event)
+        _refused.append(event)
         raise PermissionError(f"{event} while an answer is scored")
-
-
-def main() -> None:
-    replies = os.fdopen(os.dup(1), "w")
-    # what the package prints is no reply
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, resource.getrlimit(resource.RLIMIT_AS)[1]))
-    sys.addaudithook(_audit)
-    commands: dict[str, Callable[..., Any]] = {f.__name__: f for f in (generators, options, draw, score)}
-    for line in sys.stdin:
-        replies.write(json.dumps(_reply(commands, json.loads(line))) + "\n")
-        replies.flush()
-
-
-def _reply(commands: dict[str, Callable[..., Any]], request: dict[str, Any]) -> dict[str, Any]:
-    try:
-        return {"is": commands[request["do"]](**request["with"])}
-    except ImportError as e:
-        return {"missing": str(e)}
-    except Exception as e:
-        return {"error": f"{type(e).__name__}: {e}"}
-
-
-if __name__ == "__main__":
-    main()

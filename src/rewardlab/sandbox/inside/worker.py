@@ -1,7 +1,7 @@
-"""A lane: the process that starts programs, watches over them, and ends them, one at a time.
+"""A worker of the sandbox: the process that starts programs, waits for them, and ends them, one at a time.
 
-A lane is asked over a socket, and is handed open files: what a program is made of, what it reads and what it writes. It never
-reads these files itself. So its memory, of which every program gets a copy, holds nothing of any program or test.
+Its jobs come over a socket, with open files: a program's source, its input and its output. The worker never reads these files.
+So its memory, of which every program gets a copy, holds nothing of any program or test.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, NoReturn
 
-from . import checks, kernel, program, room
+from . import checks, isolation, kernel, program
 
 SOURCE, READY, WIRE = 3, 4, 5
-"""Descriptors of a process, after its standard three: what it runs or is asked through, whom it tells that it is there."""
+"""Descriptors of a process, after its standard three: its source or its jobs, where it reports that it is ready, its wire."""
 PROBED: dict[str, float] = {
     "seconds": 20,
     "cpu_seconds": 10,
@@ -34,7 +34,7 @@ PROBED: dict[str, float] = {
     "folder": 1 << 20,
     "output": 1 << 20,
 }
-"""Limits of the first program, which finds out whether the sandbox holds."""
+"""Limits of the first program, which tries whether the isolation holds."""
 CHECKER: dict[str, float] = {
     "cpu_seconds": 1 << 30,
     "memory": 1 << 30,
@@ -44,27 +44,29 @@ CHECKER: dict[str, float] = {
     "output": 1 << 26,
 }
 PATIENCE = 20.0
-"""Seconds in which a process must have been shut in."""
+"""Seconds in which a process must be isolated."""
 _HIGH = 100
 
 
 class Child(NamedTuple):
+    """process: its id.  descriptor: its pidfd.  status: where it reports that it is ready.  folder: its own, without isolation."""
+
     process: int
     descriptor: int
-    heard: int
+    status: int
     folder: str
 
 
-class Lane:
+class Worker:
     """unsafe: without namespaces and without a filter of calls; processes and limits alone."""
 
     def __init__(self, control: socket.socket, unsafe: bool):
         self.control, self.unsafe = control, unsafe
         self.nothing = os.open("/dev/null", os.O_RDWR)
-        # if memory runs out, rather this process than the one that trains
+        # if memory runs out, the kernel should kill this process before the one that trains
         with open("/proc/self/oom_score_adj", "w") as file:
             file.write("500")
-        self.alone = False if unsafe else room.enter()
+        self.own_ids = False if unsafe else isolation.enter()
         self.checker: Child | None = None
         self.tests = socket.socket()
 
@@ -77,7 +79,8 @@ class Lane:
                 return
             job = json.loads(message)
             try:
-                reply = self.check(job["limits"], *files) if job["kind"] == "tests" else self.play(job["limits"], *files)
+                work = self.run_tests if job["kind"] == "tests" else self.run_program
+                reply = work(job["limits"], *files)
             except OSError as problem:
                 reply = {"problem": str(problem)}
             finally:
@@ -85,46 +88,46 @@ class Lane:
                     os.close(file)
             self.control.send(json.dumps(reply).encode())
 
-    def check(self, limits: dict[str, float], source: int, tests: int, verdict: int) -> dict[str, Any]:
-        """A program, joined to the checker by a socket."""
+    def run_tests(self, limits: dict[str, float], source: int, tests: int, results: int) -> dict[str, Any]:
+        """Run a program that is joined to the checker by a socket."""
         if self.checker is None:
             self.start_checker()
         ours, theirs = socket.socketpair()
         with theirs:
             with ours:
-                socket.send_fds(self.tests, [b"."], [tests, ours.fileno(), verdict])
+                socket.send_fds(self.tests, [b"."], [tests, ours.fileno(), results])
             files = [self.nothing, self.nothing, self.nothing, source, theirs.fileno()]
-            found = self.run(limits, lambda: program.serve(SOURCE, WIRE), files, self.tests.fileno(), theirs.close)
-        said = b"" if found["late"] or found["problem"] else self.tests.recv(1)
-        if said != b".":
-            found["checker"] = self.end_checker()["code"]
-        return found
+            report = self.run(limits, lambda: program.serve(SOURCE, WIRE), files, self.tests.fileno(), theirs.close)
+        usable = not (report["late"] or report["problem"]) and self.tests.recv(1) == b"."
+        if not usable:
+            report["checker"] = self.end_checker()["code"]
+        return report
 
-    def play(self, limits: dict[str, float], source: int, *streams: int) -> dict[str, Any]:
-        """A program with its standard input, output and errors."""
-        return self.run(limits, lambda: program.play(SOURCE), [*streams, source])
+    def run_program(self, limits: dict[str, float], source: int, *streams: int) -> dict[str, Any]:
+        """Run a program with its standard input, output and errors."""
+        return self.run(limits, lambda: program.run(SOURCE), [*streams, source])
 
     def probe(self) -> None:
         """Refuse to serve where a program could do what it must not."""
         if self.unsafe:
             return
-        heard, said = os.pipe()
-        found = self.run(PROBED, room.probe, [self.nothing, said, self.nothing, self.nothing])
-        os.close(said)
-        with open(heard) as file:
-            problem = found["problem"] or file.read() or ("a first program did not end in time" if found["late"] else "")
+        reads, writes = os.pipe()
+        report = self.run(PROBED, isolation.probe, [self.nothing, writes, self.nothing, self.nothing])
+        os.close(writes)
+        with open(reads) as file:
+            problem = report["problem"] or file.read() or ("a first program did not end in time" if report["late"] else "")
         if problem:
-            raise room.Missing(str(problem))
+            raise isolation.Missing(str(problem))
 
     def run(
         self, limits: dict[str, float], main: Callable[[], None], files: list[int], watched: int = -1,
         started: Callable[[], None] = lambda: None,
     ) -> dict[str, Any]:  # fmt: skip
-        """Run a program until it ends, or `watched` speaks, or time is up; then nothing of it is left.
+        """Run a program until it ends, or `watched` can be read, or time is up; then kill it with all it started.
 
-        started: called once it runs, to let go of what it alone should hold.
+        started: called once it runs, to close what it alone should hold.
         """
-        child = self.start(room.PROGRAM, limits, main, files)
+        child = self.start(isolation.PROGRAM, limits, main, files)
         try:
             started()
             problem = self.problem(child)
@@ -138,7 +141,7 @@ class Lane:
         self.tests, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             files = [self.nothing, self.nothing, self.nothing, theirs.fileno()]
-            self.checker = self.start(room.CHECKER, CHECKER, lambda: checks.serve(SOURCE), files)
+            self.checker = self.start(isolation.CHECKER, CHECKER, lambda: checks.serve(SOURCE), files)
 
     def end_checker(self) -> dict[str, float]:
         assert self.checker
@@ -146,18 +149,18 @@ class Lane:
         return self.end(checker)
 
     def start(self, user: int, limits: dict[str, float], main: Callable[[], None], files: list[int]) -> Child:
-        heard, ready = os.pipe()
+        status, ready = os.pipe()
         folder = _new_folder() if self.unsafe else ""
         process = os.fork() if self.unsafe else kernel.clone(kernel.NEW_PIDS | kernel.NEW_MOUNTS)
         if process == 0:
             self.become(user, limits, main, [*files[:READY], ready, *files[READY:]], folder)
         os.close(ready)
-        return Child(process, os.pidfd_open(process), heard, folder)
+        return Child(process, os.pidfd_open(process), status, folder)
 
     def become(self, user: int, limits: dict[str, float], main: Callable[[], None], files: list[int], folder: str) -> NoReturn:
         try:
             try:
-                self.shut_in(user, limits, files, folder)
+                self.isolate(user, limits, files, folder)
             except Exception as problem:
                 os.write(READY, f"{type(problem).__name__}: {problem}"[:1000].encode(errors="replace"))
                 os._exit(1)
@@ -167,37 +170,37 @@ class Lane:
         finally:
             os._exit(1)
 
-    def shut_in(self, user: int, limits: dict[str, float], files: list[int], folder: str) -> None:
+    def isolate(self, user: int, limits: dict[str, float], files: list[int], folder: str) -> None:
         _arrange(files)
-        # a group of processes reaches over namespaces: this one must not be the lane's
+        # a process group spans namespaces: this one must not be the worker's
         os.setsid()
         if self.unsafe:
             os.chdir(folder)
-            room.limit(limits, others=None)
+            isolation.limit(limits, others=None)
         else:
-            room.confine(user, limits, self.alone)
+            isolation.confine(user, limits, self.own_ids)
 
     def problem(self, child: Child) -> str:
-        """What kept a child from being shut in, if anything, after waiting until it is."""
-        said = os.read(child.heard, 1 << 12) if self.wait(child.heard, PATIENCE) else b"it did not start in time"
-        return "" if said == b"." else said.decode(errors="replace") or "it ended before its program began"
+        """Why a child could not be isolated, or "", after waiting until it is."""
+        status = os.read(child.status, 1 << 12) if self.wait(child.status, PATIENCE) else b"it did not start in time"
+        return "" if status == b"." else status.decode(errors="replace") or "it ended before its program began"
 
     def wait(self, descriptor: int, seconds: float) -> bool:
-        """Whether it spoke, or ended, in time."""
+        """Whether a descriptor can be read, or its process has ended, in time."""
         until = time.monotonic() + seconds
         poll = select.poll()
         poll.register(descriptor, select.POLLIN)
         poll.register(self.control, 0)
         while (left := until - time.monotonic()) > 0:
-            for speaks, _ in poll.poll(1000 * left + 1):
-                if speaks == descriptor:
+            for happened, _ in poll.poll(1000 * left + 1):
+                if happened == descriptor:
                     return True
-                # nobody is there to hear of it; children die with their parent
+                # the caller is gone; children die with their parent
                 os._exit(0)
         return False
 
     def end(self, child: Child) -> dict[str, float]:
-        """Kill a process, which takes all others of its namespace with it, and say what it used."""
+        """Kill a process, and with it all others of its namespace. Returns its exit code and what it used."""
         with contextlib.suppress(ProcessLookupError):
             if self.unsafe:
                 os.killpg(child.process, signal.SIGKILL)
@@ -205,7 +208,7 @@ class Lane:
                 signal.pidfd_send_signal(child.descriptor, signal.SIGKILL)
         _, status, usage = os.wait4(child.process, 0)
         os.close(child.descriptor)
-        os.close(child.heard)
+        os.close(child.status)
         if child.folder:
             _remove(child.folder)
         code = os.waitstatus_to_exitcode(status)
@@ -237,12 +240,12 @@ def main(control: int, unsafe: bool) -> None:
     os.environ.clear()
     # what the module `site` would do, which also looks for packages
     builtins.exit = builtins.quit = _sitebuiltins.Quitter("exit", "")  # type: ignore[assignment]
-    with socket.socket(fileno=control) as asked:
+    with socket.socket(fileno=control) as jobs:
         try:
-            lane = Lane(asked, unsafe)
-            lane.probe()
-        except (room.Missing, OSError) as problem:
-            asked.send(json.dumps({"missing": str(problem)}).encode())
+            worker = Worker(jobs, unsafe)
+            worker.probe()
+        except (isolation.Missing, OSError) as problem:
+            jobs.send(json.dumps({"missing": str(problem)}).encode())
             return
-        asked.send(b"{}")
-        lane.serve()
+        jobs.send(b"{}")
+        worker.serve()

@@ -1,9 +1,9 @@
-"""The room a lane lives in, and the cell that each program gets within it.
+"""The isolation of a worker, and within it that of each program.
 
-A lane enters user, mount, network, IPC and host-name namespaces once: a root of read-only mounts that holds Python's library,
-shared libraries and three devices, and a network without even a loopback. Nothing can survive there, as nothing there can be
-written, and what could be left behind in a kernel (sockets, shared memory, keys, message queues) is refused by `calls`. Every
-program gets process and mount namespaces of its own, with an empty folder in memory; they die with its first process.
+A worker enters user, mount, network, IPC and host-name namespaces once: a root of read-only mounts that holds Python's library,
+shared libraries and three devices, and a network without even a loopback. No program can leave anything there, as no file there
+can be written, and `calls` refuses what could remain in the kernel (sockets, shared memory, keys, message queues). Every program
+gets process and mount namespaces of its own, with an empty folder in memory; they end with its first process.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FOLDER = "/tmp"
 LIBRARIES = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/share/zoneinfo")
 DEVICES = ("null", "zero", "urandom")
 PROGRAM, CHECKER = 1, 2
-"""User ids within the room, where there may be several. 0 is the lane's."""
+"""User ids within the namespace, where there may be several. 0 is the worker's."""
 FILES_IN_FOLDER = 1024
 _FIRST_IDS = (2_000_000_000, 65_533)
 _SAFE = kernel.NO_SUID | kernel.NO_DEVICES
@@ -44,7 +44,7 @@ def step(name: str, hint: str = "") -> Iterator[None]:
 
 
 def enter() -> bool:
-    """Take this process into the room. Says whether programs get user ids of their own there."""
+    """Isolate this process, the worker. Returns whether programs get user ids of their own."""
     if not sys.platform.startswith("linux") or kernel.machine not in calls.MACHINES:
         raise Missing(f"the sandbox needs Linux on {' or '.join(calls.MACHINES)}, this is {sys.platform} on {kernel.machine}")
     several = _enter_user_namespace()
@@ -65,7 +65,7 @@ def _enter_user_namespace() -> bool:
     if first is not None:
         ids = {name: line + f"{PROGRAM} {first} 2\n" for name, line in ids.items()}
     wake_read, wake = os.pipe()
-    # ids are given from outside: a process that has entered has no power over those it left
+    # ids are mapped from outside: within the new namespace this process lacks the right to
     helper = os.fork()
     if helper == 0:
         os.close(wake)
@@ -95,7 +95,7 @@ def _give_ids(process: int, ids: Mapping[str, str], several: bool) -> int:
 
 
 def _spare_ids() -> int | None:
-    """The first of two ids that nobody has, if this process may give them; root's programs must not be root's."""
+    """The first of two unused ids, if this process may map them; programs that root starts must not run as root."""
     if os.geteuid() != 0:
         return None
     with open("/proc/self/uid_map") as users, open("/proc/self/gid_map") as groups:
@@ -105,34 +105,34 @@ def _spare_ids() -> int | None:
 
 
 def _build_root(shown: Sequence[tuple[str, str, str]]) -> None:
-    """Two tmpfs: one to reach the host's folders from, the other to become the root; then the host is let go."""
+    """Mount two tmpfs, one to reach the host's folders from, the other as the new root; then unmount the host."""
     kernel.mount("none", "/", "", kernel.RECURSIVE | kernel.PRIVATE)
     kernel.mount("tmpfs", "/tmp", "tmpfs", _SAFE, "mode=0755")
     os.mkdir("/tmp/host")
     kernel.pivot_root("/tmp", "/tmp/host")
-    os.mkdir("/room")
-    kernel.mount("tmpfs", "/room", "tmpfs", _SAFE, "mode=0755")
+    os.mkdir("/new_root")
+    kernel.mount("tmpfs", "/new_root", "tmpfs", _SAFE, "mode=0755")
     for path, link, real in shown:
         _show(path, link, real)
     for folder in _packages():
-        if os.path.isdir("/room" + folder):
-            kernel.mount("tmpfs", "/room" + folder, "tmpfs", _SAFE, "mode=0755,size=4k")
-    os.makedirs("/room" + FOLDER, exist_ok=True)
-    os.mkdir("/room/dev")
-    kernel.read_only("/room", kernel.READ_ONLY | _SAFE)
-    kernel.mount("tmpfs", "/room/dev", "tmpfs", kernel.NO_SUID, "mode=0755,size=4k")
+        if os.path.isdir("/new_root" + folder):
+            kernel.mount("tmpfs", "/new_root" + folder, "tmpfs", _SAFE, "mode=0755,size=4k")
+    os.makedirs("/new_root" + FOLDER, exist_ok=True)
+    os.mkdir("/new_root/dev")
+    kernel.read_only("/new_root", kernel.READ_ONLY | _SAFE)
+    kernel.mount("tmpfs", "/new_root/dev", "tmpfs", kernel.NO_SUID, "mode=0755,size=4k")
     for name in DEVICES:
-        _write(f"/room/dev/{name}", "")
-        kernel.mount(f"/host/dev/{name}", f"/room/dev/{name}", "", kernel.BIND)
-    kernel.read_only("/room/dev", kernel.READ_ONLY | kernel.NO_SUID)
-    os.chdir("/room")
+        _write(f"/new_root/dev/{name}", "")
+        kernel.mount(f"/host/dev/{name}", f"/new_root/dev/{name}", "", kernel.BIND)
+    kernel.read_only("/new_root/dev", kernel.READ_ONLY | kernel.NO_SUID)
+    os.chdir("/new_root")
     kernel.pivot_root(".", ".")
     kernel.unmount(".")
     os.chdir("/")
 
 
 def _shown() -> list[tuple[str, str, str]]:
-    """What Python needs of the host's files: folders, what they link to (or ""), where they really are; none lies in another."""
+    """The host's folders that Python needs: path, link target or "", real path; none lies in another."""
     python = [os.path.join(prefix, sys.platlibdir) for prefix in (sys.base_prefix, sys.base_exec_prefix)]
     library = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib")]
     there = sorted({path for path in (*LIBRARIES, *python, *library) if os.path.isdir(path)})
@@ -141,16 +141,16 @@ def _shown() -> list[tuple[str, str, str]]:
 
 
 def _show(path: str, link: str, real: str) -> None:
-    os.makedirs("/room" + os.path.dirname(path), exist_ok=True)
+    os.makedirs("/new_root" + os.path.dirname(path), exist_ok=True)
     if link:
-        os.symlink(link, "/room" + path)
+        os.symlink(link, "/new_root" + path)
         return
-    os.mkdir("/room" + path)
-    kernel.mount("/host" + real, "/room" + path, "", kernel.BIND | kernel.RECURSIVE)
+    os.mkdir("/new_root" + path)
+    kernel.mount("/host" + real, "/new_root" + path, "", kernel.BIND | kernel.RECURSIVE)
 
 
 def _packages() -> list[str]:
-    """Folders of installed packages, which may lead to projects: they are covered."""
+    """Folders of installed packages, which may lead to projects: empty folders are mounted over them."""
     library = os.path.dirname(sysconfig.get_path("stdlib"))
     kinds = ("site-packages", "dist-packages")
     return [os.path.join(folder, kind) for folder in (sysconfig.get_path("stdlib"), f"{library}/python3") for kind in kinds]
@@ -161,21 +161,21 @@ def _write(path: str, text: str) -> None:
         file.write(text)
 
 
-# ---- the cell of one program -----------------------------------------------------------------------------------------
+# ---- one program -----------------------------------------------------------------------------------------------------
 
 
-def confine(user: int, limits: Mapping[str, float], alone: bool) -> None:
-    """Shut this process, the first of its namespaces, into its cell. What runs in it next may be hostile.
+def confine(user: int, limits: Mapping[str, float], own_ids: bool) -> None:
+    """Isolate this process, the first of its namespaces. What runs in it next may be hostile.
 
-    alone: user ids are its own.  limits: as in `kit.sandbox.Limits`.
+    own_ids: its user id is its own.  limits: as in `sandbox.Limits`.
     """
-    owner = user if alone else 0
+    owner = user if own_ids else 0
     space = f"size={int(limits['folder'])},nr_inodes={FILES_IN_FOLDER},mode=0700,uid={owner},gid={owner}"
     kernel.mount("tmpfs", FOLDER, "tmpfs", _SAFE | kernel.NO_EXEC, space)
     os.chdir(FOLDER)
-    # where ids are shared, the lane and the checker count too
-    limit(limits, others=0 if alone else 2)
-    if alone:
+    # where ids are shared, the worker and the checker count too
+    limit(limits, others=0 if own_ids else 2)
+    if own_ids:
         os.setgroups([])
         os.setresgid(owner, owner, owner)
         os.setresuid(owner, owner, owner)
@@ -186,12 +186,12 @@ def confine(user: int, limits: Mapping[str, float], alone: bool) -> None:
 
 @functools.cache
 def filter_of_calls() -> kernel.Filter:
-    """Made once, by the lane."""
+    """Made once, by the worker."""
     return kernel.Filter(calls.program(kernel.machine))
 
 
 def limit(limits: Mapping[str, float], others: int | None) -> None:
-    """others: processes that count as this one's; None: too many for a limit."""
+    """others: processes that count towards this one's limit; None: too many to set one."""
     amounts = {
         "AS": limits["memory"], "CPU": limits["cpu_seconds"], "NOFILE": limits["files"],
         "FSIZE": max(limits["folder"], limits["output"]), "CORE": 0, "MEMLOCK": 0, "MSGQUEUE": 0, "NICE": 0, "RTPRIO": 0,
@@ -207,11 +207,11 @@ def limit(limits: Mapping[str, float], others: int | None) -> None:
 
 
 def probe() -> None:
-    """In a cell: the process ends well if all that the cell must keep from a program is kept from it."""
-    kept: dict[str, Callable[[], object]] = {
+    """Run in isolation: try what must not work, and what must, and print what is not as it should be."""
+    forbidden: dict[str, Callable[[], object]] = {
         "start more processes than it may": os.fork,
         "open a socket": socket.socket,
-        "write outside of its folder": lambda: os.open("/found", os.O_CREAT | os.O_WRONLY),
+        "write outside of its folder": lambda: os.open("/new", os.O_CREAT | os.O_WRONLY),
         "mount": lambda: kernel.mount("tmpfs", FOLDER, "tmpfs"),
         "see other processes": lambda: os.stat("/proc/self"),
         "see /etc": lambda: os.stat("/etc"),
@@ -220,10 +220,10 @@ def probe() -> None:
         "import from Python's library": lambda: importlib.import_module("colorsys"),
         "write": lambda: _write("file", ""),
     }
-    allowed = [name for name, act in kept.items() if _works(act)]
+    allowed = [name for name, act in forbidden.items() if _works(act)]
     refused = [name for name, act in needed.items() if not _works(act)]
-    said = [f"a program in the sandbox could {name}" for name in allowed] + [f"it could not {name}" for name in refused]
-    os.write(1, "; ".join(said).encode())
+    problems = [f"a program in the sandbox could {name}" for name in allowed] + [f"it could not {name}" for name in refused]
+    os.write(1, "; ".join(problems).encode())
     os._exit(0)
 
 

@@ -1,0 +1,210 @@
+"""Child processes under supervision: started when needed, kept busy, killed when late, replaced when they die.
+
+The one place for this. What a process runs and how it is spoken to is for its `Connection`: lines over pipes (`child.py`), or a
+socket that also hands on open files (`sandbox/workers.py`).
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import functools
+import os
+import queue
+import time
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, ParamSpec, Protocol, TypeVar
+
+from .child import Call, readable, ready
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+PIPE = 32_768
+"""Bytes of calls that wait within a pipe; with more, writing could block on a process that hangs."""
+
+
+class Lost(NamedTuple):
+    """In place of an answer. exit_code: of the process that died; None: it took too long and was killed."""
+
+    exit_code: int | None
+
+
+class Connection(Protocol):
+    """A running process, ready for calls, which it answers in their order."""
+
+    def fileno(self) -> int:
+        """The descriptor that its answers can be read from."""
+
+    def send(self, call: Call) -> None:
+        """Hand over a call, without waiting for its answer; a process that is gone shows in `receive`."""
+
+    def receive(self) -> bytes | None:
+        """The next answer. None: there is none yet.  b"": no more can come."""
+
+    def end(self) -> int:
+        """Kill the process and all that it started. Returns its exit code."""
+
+
+class Supervisor:
+    """Processes that answer calls. They belong to the process that made this object, and end with it.
+
+    number: of processes.  start: starts the i-th one; it may raise, and `map` then raises too.  ahead: calls that a process is
+    sent before it has answered the first of them, so that it need not wait for us.  tries: how often a call is made before it
+    counts as lost.
+    """
+
+    def __init__(self, number: int, start: Callable[[int], Connection], *, ahead: int = 1, tries: int = 1):
+        self.number, self.ahead, self.tries = number, ahead, tries
+        self.owner = os.getpid()
+        self._idle: queue.SimpleQueue[_Slot] = queue.SimpleQueue()
+        for i in range(number):
+            self._idle.put(_Slot(functools.partial(start, i)))
+        atexit.register(self.close)
+
+    def map(self, calls: Iterable[Call], total: int) -> Generator[tuple[int, bytes | Lost], None, None]:
+        """(position of a call, its answer or Lost), as they come. From any thread.
+
+        calls: `total` of them, each taken when a process is free for it.  Closing the generator kills the busy processes.
+        """
+        waiting, busy = _Waiting(calls, total), list[_Slot]()
+        try:
+            while waiting.left or any(slot.sent for slot in busy):
+                self._recruit(busy, waiting)
+                # as many for each, so that no process gets the last calls alone
+                share = max(1, min(self.ahead, -(-waiting.left // len(busy))))
+                for slot in busy:
+                    slot.feed(waiting, share)
+                for slot in _to_attend(busy):
+                    yield from slot.collect(waiting, self.tries)
+        except BaseException:
+            # answers that still come must not be taken for the next caller's
+            for slot in busy:
+                slot.stop()
+            raise
+        finally:
+            for slot in busy:
+                self._idle.put(slot)
+
+    def close(self) -> None:
+        """End the idle processes; another call starts them anew."""
+        # a fork that ends must leave its parent's processes alone
+        if os.getpid() == self.owner:
+            slots = []
+            with contextlib.suppress(queue.Empty):
+                while True:
+                    slots.append(self._idle.get_nowait())
+            for slot in slots:
+                slot.stop()
+                self._idle.put(slot)
+
+    def _recruit(self, busy: list[_Slot], waiting: _Waiting) -> None:
+        """Take the slots that are idle and of use: at least one, waited for."""
+        free = sum(not slot.sent for slot in busy)
+        with contextlib.suppress(queue.Empty):
+            while not busy or free < waiting.left:
+                busy.append(self._idle.get(block=not busy))
+                busy[-1].renew()
+                free += 1
+
+
+class _Waiting:
+    """Calls that no process has, numbered by position. Those that come back are first."""
+
+    def __init__(self, calls: Iterable[Call], total: int):
+        self.new = enumerate(calls)
+        self.back: deque[tuple[int, Call]] = deque()
+        self.left = total
+        self.losses: dict[int, int] = {}
+
+    def take(self) -> tuple[int, Call]:
+        self.left -= 1
+        return self.back.popleft() if self.back else next(self.new)
+
+    def put_back(self, calls: Sequence[tuple[int, Call]]) -> None:
+        self.left += len(calls)
+        self.back.extendleft(reversed(calls))
+
+    def lost(self, position: int) -> int:
+        """Count a loss of this call, and say how many there are."""
+        self.losses[position] = self.losses.get(position, 0) + 1
+        return self.losses[position]
+
+
+class _Slot:
+    """One process, or the place for it, and the calls that it was sent and has not answered."""
+
+    def __init__(self, start: Callable[[], Connection]):
+        self.start = start
+        self.connection: Connection | None = None
+        self.sent: deque[tuple[int, Call]] = deque()
+        self.bytes, self.due = 0, 0.0
+
+    def feed(self, waiting: _Waiting, share: int) -> None:
+        while waiting.left and len(self.sent) < share:
+            position, call = waiting.take()
+            if self.sent and self.bytes + len(call.message) > PIPE:
+                waiting.put_back([(position, call)])
+                return
+            if self.connection is None:
+                self.connection = self.start()
+            if not self.sent:
+                self.bytes, self.due = 0, time.monotonic() + call.seconds
+            self.sent.append((position, call))
+            self.bytes += len(call.message)
+            self.connection.send(call)
+
+    def collect(self, waiting: _Waiting, tries: int) -> Iterator[tuple[int, bytes | Lost]]:
+        """The answers that have come. If no more can come, the call is tried again or lost, and those behind it wait again."""
+        assert self.connection
+        message: bytes | None = None
+        while self.sent and (message := self.connection.receive()):
+            position, call = self.sent.popleft()
+            self.bytes -= len(call.message)
+            # the next one was begun when this one was answered
+            self.due = 0.0
+            yield position, message
+        if not self.due and self.sent:
+            self.due = time.monotonic() + self.sent[0][1].seconds
+        if not self.sent or (message is None and time.monotonic() < self.due):
+            return
+        (position, call), *behind = self.sent
+        again = waiting.lost(position) < tries
+        waiting.put_back([(position, call), *behind] if again else behind)
+        exit_code = self.stop()
+        if not again:
+            yield position, Lost(exit_code if message is not None else None)
+
+    def renew(self) -> None:
+        """Let go of a process that has died while it was idle: an idle one has nothing to say."""
+        if self.connection and readable(self.connection.fileno(), due=0.0):
+            self.stop()
+
+    def stop(self) -> int | None:
+        self.sent.clear()
+        connection, self.connection = self.connection, None
+        return connection.end() if connection else None
+
+
+def _to_attend(busy: Sequence[_Slot]) -> list[_Slot]:
+    """The slots with something to receive, or whose time is up, after waiting for the first of them."""
+    asked = [slot for slot in busy if slot.sent and slot.connection]
+    descriptors = {slot.connection.fileno(): slot for slot in asked if slot.connection}
+    speaking = ready(list(descriptors), min((slot.due for slot in asked), default=0.0))
+    now = time.monotonic()
+    return [slot for descriptor, slot in descriptors.items() if descriptor in speaking or now >= slot.due]
+
+
+def per_process(make: Callable[P, T]) -> Callable[P, T]:
+    """What `make` makes, once for the same arguments in each process: a fork makes its own."""
+
+    @functools.lru_cache(maxsize=64)
+    def made(process: int, args: tuple[Any, ...], options: tuple[tuple[str, Any], ...]) -> T:
+        return make(*args, **dict(options))
+
+    @functools.wraps(make)
+    def of_this_process(*args: P.args, **options: P.kwargs) -> T:
+        return made(os.getpid(), args, tuple(options.items()))
+
+    return of_this_process
