@@ -1,0 +1,38 @@
+"""metrics.jsonl: one line a step."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+from rewardlab.errors import RewardlabError
+
+
+def read_metrics(folder: Path) -> list[dict[str, Any]]:
+    """The lines of metrics.jsonl; a last line cut short by a kill is passed over."""
+    file = folder / "metrics.jsonl"
+    if not file.exists():
+        return []
+    lines = file.read_text(encoding="utf-8").splitlines()
+    found = []
+    for number, line in enumerate(lines, 1):
+        try:
+            found.append(json.loads(line))
+        except json.JSONDecodeError as e:
+            if number < len(lines):
+                raise RewardlabError(f"{file}, line {number}: not JSON ({e.msg})") from e
+    return found
+
+
+def finite(value: Any) -> float:
+    """The number, or NaN for whatever is not a finite one."""
+    number = float(value) if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
+    return number if math.isfinite(number) else math.nan
+
+
+def plain(value: Any, digits: int = 7) -> float | None:
+    """The number, short enough for a page, or None for whatever is not a finite one."""
+    number = finite(value)
+    return float(f"{number:.{digits}g}") if math.isfinite(number) else None
