@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 CURVE = (
-    *("step", "reward", "length", "entropy", "drift", "drawn_far", "grad_norm", "tokens"),
+    *("step", "reward", "length", "entropy", "drift", "mismatch_far", "grad_norm", "tokens"),
     *("eval/pass@1", "eval/ci95_low", "eval/ci95_high"),
 )
 

@@ -1,8 +1,8 @@
-"""`rewardlab` with `old` as it was drawn in every format: what results/real/grpo-smollm2-sums-old-as-drawn.json was made by.
+"""`rewardlab` with the sampler's log-probs as `old` in every format: what results/real/grpo-smollm2-sums-old-as-drawn.json was made by.
 
 python benchmarks/_old_as_drawn.py train grpo --model smollm2 ...
 
-In bfloat16 the ratio then compares drawing's rounding with training's (docs/ARCHITECTURE.md, "Rounded formats").
+In bfloat16 the ratio then compares the sampler's rounding with the trainer's (rewardlab/engine/old_logprobs.py).
 """
 
 from __future__ import annotations
@@ -11,14 +11,13 @@ import sys
 from typing import Any
 
 from rewardlab.commands.cli import main
-from rewardlab.core import Batch
 from rewardlab.engine import update
 
 
-def as_drawn(learning: Any, batch: Batch, *rest: Any) -> Batch:
-    return batch
+def none(*arguments: Any) -> None:
+    """No row's `old` is recomputed."""
 
 
 if __name__ == "__main__":
-    update.with_own_old = as_drawn
+    update.rows_to_recompute = none
     sys.exit(main(sys.argv[1:]))

@@ -75,8 +75,8 @@ def ours(*, model: str, dtype: str, problems: int, rollouts: int, max_new: int, 
         start, ops.seconds = time.perf_counter(), {}
         standard_loop(recipe, run, ops)
         run.step += 1
-        assert ops.latest is not None
-        batch = ops.latest[2]
+        assert ops.step_data is not None
+        batch = ops.step_data.batch
         seconds, decided = time.perf_counter() - start, int(batch.mask.sum())
         begins = batch.mask.int().argmax(1)
         begins[batch.first_rows] = 0

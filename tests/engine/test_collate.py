@@ -210,7 +210,7 @@ def test_columns_come_from_any_model_and_from_inside_the_head(policy, micro_toke
     batch = collate([rows], None, CPU)
     run = Run(policy, models={"judge": judge})
     add_columns(batch, ["judge.entropy", "judge.hidden", "policy.uniform"], run, micro_tokens, (uniform_logprob,))
-    assert judge.spent.scored == 2 * int(batch.length.sum())
+    assert judge.token_count.scored == 2 * int(batch.length.sum())
     with torch.no_grad():
         out = judge.evaluate(batch, ("entropy", "hidden"))
         own = policy.evaluate(batch, (), (uniform_logprob,)).extra["uniform"]
@@ -218,7 +218,7 @@ def test_columns_come_from_any_model_and_from_inside_the_head(policy, micro_toke
     assert batch.columns["judge.hidden"].shape == (*batch.mask.shape, judge.model.shape.hidden)
     assert torch.allclose(batch.columns["judge.hidden"][batch.mask], out.hidden[batch.mask], atol=1e-5)
     assert torch.allclose(batch.columns["policy.uniform"], own, atol=1e-5)
-    with pytest.raises(RewardlabError, match="says no 'surprise'"):
+    with pytest.raises(RewardlabError, match="has no output 'surprise'"):
         add_columns(batch, ["judge.surprise"], run, 99)
 
 

@@ -57,18 +57,18 @@ def trained(micro_tokens: int = 64) -> tuple[dict[str, torch.Tensor], dict[str, 
 def one_of_two(rank: int, port: int, out: str) -> None:
     os.environ |= {"RANK": str(rank), "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
     torch.set_num_threads(1)
-    distributed.begin()
+    distributed.init()
     weights, metrics = trained()
     save_file(weights, f"{out}/rank{rank}.safetensors")
     torch.save(metrics, f"{out}/rank{rank}.metrics")
-    order = distributed.spread(lambda share: [x * 10 for x in share], [1, 2, 3])
+    order = distributed.map_sharded(lambda share: [x * 10 for x in share], [1, 2, 3])
     assert order == [10, 20, 30]
-    assert distributed.spread(lambda share: share * 2, [1, 2, 3]) == [1, 3, 1, 3, 2, 2]
+    assert distributed.map_sharded(lambda share: share * 2, [1, 2, 3]) == [1, 3, 1, 3, 2, 2]
     drawn = Ops(registry.build("grpo", {"n": 2}), Run(untrained(), max_new=4), registry.task("arithmetic", test_size=2), Settings())
     groups = drawn.rollout(drawn.problems(3))
     torch.save([[t.ids.tolist() for t in g] for g in groups], f"{out}/rank{rank}.rollouts")
     torch.distributed.barrier()
-    distributed.end()
+    distributed.shutdown()
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""A second model that draws rollouts of its own learns from them, and from nothing else."""
+"""A second model that samples rollouts of its own learns from them, and from nothing else."""
 
 import torch
 
@@ -31,6 +31,7 @@ def test_a_learner_with_problems_of_its_own_learns_from_its_own_rollouts():
 
     assert any(not torch.equal(before[k], v) for k, v in opponent.state().items())
     assert run.metrics["opponent/grad_norm"] > 0
-    drawn = ops.rollout(task.test[:1], own, "opponent")
-    assert {turn.author for t in drawn[0] for turn in t.turns} == {None, "opponent"}
-    assert ops.collate(drawn, ops.score(drawn, own), own, "opponent").mask.any()
+    learner = ops.learners["opponent"]
+    rollouts = ops.rollout(task.test[:1], learner)
+    assert {turn.author for t in rollouts[0] for turn in t.turns} == {None, "opponent"}
+    assert ops.collate(rollouts, ops.score(rollouts, learner), learner).mask.any()

@@ -1,4 +1,4 @@
-"""In a rounded format `old` is what the model says as it trains: an on-policy ratio is 1, whatever drawing had rounded."""
+"""In low precision `old` is the trainer's own log-prob: an on-policy ratio is exactly 1, however the sampler had rounded."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def ops_of(dtype: torch.dtype, **update) -> Ops:
 def step(ops: Ops) -> Batch:
     standard_loop(ops.recipe, ops.run, ops)
     ops.run.step += 1
-    assert ops.latest is not None
-    return ops.latest[2]
+    assert ops.step_data is not None
+    return ops.step_data.batch
 
 
 def test_one_optimiser_step_takes_old_from_its_own_pass():
@@ -54,24 +54,24 @@ def test_one_optimiser_step_takes_old_from_its_own_pass():
     batch = step(ops)
     assert all(bool((r == 1).all()) for r in RATIOS)
     assert ops.run.metrics["ratio_far"] == 0
-    assert 0 <= ops.run.metrics["drawn_far"] < 0.5
-    drawn = torch.cat([torch.from_numpy(t.column("logprobs"))[torch.from_numpy(t.mask)] for t, _ in batch.rows])
-    assert torch.equal(batch.old[batch.mask], drawn)  # the record of what was drawn stays
+    assert 0 <= ops.run.metrics["mismatch_far"] < 0.5
+    recorded = torch.cat([torch.from_numpy(t.column("logprobs"))[torch.from_numpy(t.mask)] for t, _ in batch.rows])
+    assert torch.equal(batch.old[batch.mask], recorded)  # the log keeps what the sampler recorded
 
 
 def test_several_optimiser_steps_take_a_pass_beforehand():
     ops = ops_of(torch.bfloat16, minibatches=2, lr=1e-2)
     batch = step(ops)
-    assert ops.run.policy.spent.scored == int(batch.length.sum())  # the pass is on nobody's budget
+    assert ops.run.policy.token_count.scored == int(batch.length.sum())  # the pass counts towards no budget
     first, second = RATIOS
     torch.testing.assert_close(first, torch.ones_like(first), atol=1e-3, rtol=0)
     assert bool((second - 1).abs().max() > 0.01)  # what the first step moved shows
 
 
-def test_float32_keeps_what_was_drawn_with():
+def test_float32_keeps_the_log_probs_of_the_sampler():
     ops = ops_of(torch.float32)
     batch = step(ops)
-    assert "drawn_far" not in ops.run.metrics
+    assert "mismatch_far" not in ops.run.metrics
     torch.testing.assert_close(RATIOS[0], torch.ones_like(RATIOS[0]), atol=1e-4, rtol=0)
     assert len(batch.rows) == 16
 

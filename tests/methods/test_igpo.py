@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from rewardlab import registry
-from rewardlab.core import Run, Score, Spent, Term, Trajectory, Turn, ask
+from rewardlab.core import Run, Score, Term, TokenCount, Trajectory, Turn, ask
 from rewardlab.engine.collate import collate
 from rewardlab.models.embedded import untrained
 from rewardlab.rewards.information import belief, information_gain
@@ -95,11 +95,11 @@ def test_belief_is_the_policys_own_probability_of_the_answer():
 
 def test_what_it_scores_is_counted():
     policy = untrained()
-    policy.spent = Spent()
+    policy.token_count = TokenCount()
     problem = facts(test_size=1).test[0]
     asked = policy.read([Trajectory(problem)], [problem.prompt])
     belief(asked, policy)
-    assert policy.spent.scored > len(asked[0])
+    assert policy.token_count.scored > len(asked[0])
 
 
 def test_without_the_gain_only_the_outcome_is_left():

@@ -87,10 +87,10 @@ def test_it_costs_its_tokens_is_not_in_the_batch_and_moves_no_draw(policy):
     def step(greedy: bool):
         run = Run(policy, max_new=6, verify=final_number())
         recipe = registry.build("remax", {"greedy": greedy})
-        run.take_spent()
+        before = run.token_count.total
         groups = recipe.rollout(problems, run)
         scores = recipe.reward(groups, run)
-        return groups, collate(groups, scores, policy.device), run.take_spent()
+        return groups, collate(groups, scores, policy.device), run.token_count.total - before
 
     with_it, batch, spent = step(True)
     without, plain, less = step(False)

@@ -75,7 +75,7 @@ def test_without_ascent_every_iterate_is_fresh_noise(still):
     noise, _ = iterates(still, n=200, lr=0.0)
     assert np.abs(noise.mean(0)).max() < 0.25
     assert noise.std(0) == pytest.approx([1.0, 1.0], abs=0.15)
-    assert still.spent.generated == 200
+    assert still.token_count.generated == 200
 
 
 def test_it_answers_with_the_best_iterate_and_leaves_the_policy_alone():

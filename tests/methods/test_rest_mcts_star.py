@@ -32,9 +32,9 @@ def test_search_and_best_of_n_are_given_as_many_tokens():
     )
     recipe, problems = build("rest_mcts_star", {"iterations": 3}), registry.task("arithmetic").test[:4]
     found = recipe.measure(problems, run.detached())
-    policy.spent.take()
+    before = policy.token_count.total
     recipe.rollout(problems, run.detached())
-    drawn = policy.spent.take()
+    drawn = policy.token_count.total - before
     # replies of an untrained policy run to max_new, nearly all: n replies are at least as many tokens as the search drew
     assert found["draws"] * 4 * 8 >= drawn
     assert found["pass@1"] == found["search"] == found["best_of_n"] == 0

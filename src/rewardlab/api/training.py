@@ -68,17 +68,17 @@ def train(
         steps=steps or (ENDLESS if budget else Settings.steps), seed=seed, eval_every=eval_every, eval_problems=eval_problems,
         checkpoint_every=checkpoint_every, record_every=eval_every, budget=budget, start=start,
     )  # fmt: skip
-    distributed.begin()
-    folder = distributed.shared(lambda: _new_run_folder(out, f"{method}-{task.name}-s{seed}"))
+    distributed.init()
+    folder = distributed.on_rank_zero(lambda: _new_run_folder(out, f"{method}-{task.name}-s{seed}"))
     try:
         policy = load_policy(model, device, dtype, lora_rank, task) if isinstance(model, str) else model
-        given = replace(given, micro_tokens=micro_tokens or distributed.shared(lambda: fitting_tokens(policy)))
+        given = replace(given, micro_tokens=micro_tokens or distributed.on_rank_zero(lambda: fitting_tokens(policy)))
         run = _start(recipe, policy, task, given, max_new)
         config = {
             "name": folder.name, "method": method, "model": absolute_name(model) if isinstance(model, str) else "given",
             "device": device, "dtype": dtype, "lora_rank": lora_rank, "track": tracked, **_config_of(recipe, run, task, given),
         }  # fmt: skip
-        if distributed.first():
+        if distributed.is_rank_zero():
             write_json(folder / "config.json", config)
     finally:
         # a run that could not begin leaves no folder behind
@@ -92,7 +92,7 @@ def resume(out: Path | str, task: Task | None = None, model: Policy | None = Non
 
     task, model: only for runs that were begun in Python with objects that have no name to load them by again.
     """
-    distributed.begin()
+    distributed.init()
     folder = Path(out)
     config = _config(folder)
     if config.get("engine", "embedded") != "embedded":
@@ -167,14 +167,14 @@ def answer(
     model = task.model if model is None else model
     policy = load_policy(model, device, task=task) if isinstance(model, str) else model
     run = _start(recipe, policy, task, Settings(seed=seed), max_new)
-    asked = _held_out(task, problems)
+    asked, before = _held_out(task, problems), run.token_count.total
     groups, chosen = [], []
     for few in in_batches("answering", asked):
         found = recipe.rollout(few, run)
         scores = recipe.reward(found, run) if recipe.reward else [[Score(None)] * len(g) for g in found]
         groups += found
         chosen += [recipe.select(g, s, run) for g, s in zip(found, scores, strict=True)]
-    tokens = run.take_spent()
+    tokens = run.token_count.total - before
     about = {"method": recipe.name, "model": model if isinstance(model, str) else policy.name, "replies": len(groups[0])}
     if prompt is not None:
         return {**about, "prompt": prompt, "answer": chosen[0].reply}
@@ -243,7 +243,7 @@ def _start(recipe: Recipe, policy: Policy, task: Task, given: Settings, max_new:
 def _run(recipe: Recipe, run: Run, task: Task, given: Settings, folder: Path, config: dict[str, Any], resume: bool) -> Result:
     recipe = recipe if recipe.measure else recipe.but(measure=accuracy())
     about = {k: config[k] for k in ("method", "model", "task", "seed")}
-    tracked = config.get("track", ()) if distributed.first() else ()
+    tracked = config.get("track", ()) if distributed.is_rank_zero() else ()
     try:
         with tracking(tracked, folder, config, resumed=(folder / "track.json").exists()) as track:
             return Result(folder, run_training(recipe, run, task, given, folder, about, resume, track), run)

@@ -33,7 +33,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     from rewardlab.engines import parity
     from rewardlab.models.load import load_policy
 
-    distributed.begin()
+    distributed.init()
     recipe, _ = shared.load_recipe(args)
     task = shared.load_task(args) if args.task else registry.task(claimed(args.method))
     with contextlib.redirect_stdout(sys.stderr):

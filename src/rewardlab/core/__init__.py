@@ -2,7 +2,7 @@
 
 from .batch import Batch, Events, Outputs
 from .part import Part, PartFactory
-from .policy import Policy, Spent, last_values, values
+from .policy import Policy, TokenCount, last_values, uncounted, values
 from .problem import Message, Problem, ProblemSource, Task, ask
 from .recipe import Learner, Recipe, Update
 from .run import Run, seed_of, stream
@@ -53,9 +53,9 @@ __all__ = [
     "Score",
     "Scores",
     "Select",
-    "Spent",
     "Task",
     "Term",
+    "TokenCount",
     "Trajectory",
     "Turn",
     "Update",
@@ -72,6 +72,7 @@ __all__ = [
     "seed_of",
     "select",
     "stream",
+    "uncounted",
     "values",
     "weighting",
 ]  # fmt: skip

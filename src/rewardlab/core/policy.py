@@ -1,9 +1,10 @@
-"""What the engine asks of a policy."""
+"""The interface between the engine and a policy."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,29 +16,41 @@ from .trajectory import Sampling, Trajectory
 
 
 @dataclass
-class Spent:
-    """Tokens (or other decisions) that a model has generated, and has scored: to judge them, or to learn from them."""
+class TokenCount:
+    """Tokens (or other decisions) that a model has generated, and has scored: to judge them, or to train on them.
+
+    Counts only grow; `uncounted` alone puts them back.
+    """
 
     generated: int = 0
     scored: int = 0
 
-    def take(self) -> int:
-        """The sum of both, which starts again from 0."""
-        total = self.generated + self.scored
-        self.generated = self.scored = 0
-        return total
+    @property
+    def total(self) -> int:
+        return self.generated + self.scored
+
+
+@contextmanager
+def uncounted(*models: Any) -> Iterator[None]:
+    """Within it these models count nothing: afterwards their token counts are what they were before."""
+    before = [replace(model.token_count) for model in models]
+    try:
+        yield
+    finally:
+        for model, count in zip(models, before, strict=True):
+            model.token_count = count
 
 
 class Policy(Protocol):
-    """A model that decides. Text, latents and motor commands go through the same five calls.
+    """A model that makes decisions. Text, latents and motor commands go through the same five calls.
 
-    `extend`, `score` and `evaluate` count what they compute in `spent`, by which methods are compared on one budget.
+    `extend`, `score` and `evaluate` add what they compute to `token_count`: methods are compared on one budget of tokens.
     """
 
     name: str
     device: torch.device
     context: int
-    spent: Spent
+    token_count: TokenCount
 
     def read(self, trajectories: Sequence[Trajectory], messages: Sequence[Sequence[Message]]) -> list[Trajectory]:
         """Append messages through the chat template. Earlier turns are never tokenised again."""
@@ -46,13 +59,13 @@ class Policy(Protocol):
         """Append recorded replies, ended, as decisions of this policy: what supervised and preference learning train on."""
 
     def extend(self, trajectories: Sequence[Trajectory], sampling: Sampling, rng: torch.Generator) -> list[Trajectory]:
-        """Draw one reply for each trajectory. The one sampling primitive; rows may come back unfinished."""
+        """Sample one reply for each trajectory. The one sampling primitive; rows may come back unfinished."""
 
     def score(self, trajectories: Sequence[Trajectory]) -> list[np.ndarray]:
         """Log-prob of every position of any text, (len,), without gradient."""
 
     def evaluate(self, batch: Batch, wants: Sequence[str] = ("logprobs",), per_token: Sequence[Any] = ()) -> Outputs:
-        """Log-probs and what else is wanted, (B, T), with gradient."""
+        """Log-probs and the other outputs named in `wants`, (B, T), with gradient."""
 
 
 VALUE_ROWS = 256
@@ -62,12 +75,12 @@ VALUE_ROWS = 256
 @torch.no_grad()
 def values(model: Any, rows: Sequence[Trajectory]) -> list[np.ndarray]:
     """(len,) for each row: the value of the text up to and including each position."""
-    found: list[np.ndarray] = []
+    per_row: list[np.ndarray] = []
     for start in range(0, len(rows), VALUE_ROWS):
         part = rows[start : start + VALUE_ROWS]
         table = model.evaluate(_batch(part, model.device), ("value",)).value.cpu().numpy()
-        found += [row[: len(t)] for row, t in zip(table, part, strict=True)]
-    return found
+        per_row += [row[: len(t)] for row, t in zip(table, part, strict=True)]
+    return per_row
 
 
 def last_values(model: Any, rows: Sequence[Trajectory]) -> list[float]:
@@ -76,12 +89,13 @@ def last_values(model: Any, rows: Sequence[Trajectory]) -> list[float]:
 
 
 def _batch(rows: Sequence[Trajectory], device: torch.device) -> Batch:
+    """A batch to be read only: no rewards, no old log-probs, every row its own group."""
     length = torch.tensor([len(t) for t in rows])
     shape = (len(rows), int(length.max()))
     ids, mask = np.zeros(shape, np.int64), np.zeros(shape, bool)
     for i, t in enumerate(rows):
         ids[i, : len(t)], mask[i, : len(t)] = t.ids, t.mask
     blank = torch.zeros(shape, device=device)
-    read, decided = torch.from_numpy(ids).to(device), torch.from_numpy(mask).to(device)
+    on_device, decided = torch.from_numpy(ids).to(device), torch.from_numpy(mask).to(device)
     group = torch.arange(len(rows), device=device)
-    return Batch(read, decided, length.to(device), blank, blank, blank.bool(), group)
+    return Batch(on_device, decided, length.to(device), blank, blank, blank.bool(), group)

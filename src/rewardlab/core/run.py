@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -10,13 +12,18 @@ import torch
 
 from rewardlab.errors import RewardlabError
 
+from .policy import TokenCount, uncounted
+
+TOKENS = "engine.tokens"
+"""Where in the memory the run keeps its token total, so that it is saved and resumed with the rest."""
+
 
 @dataclass
 class Run:
     """All that changes while training. Methods keep their own state in `memory`, as plain data; it is saved with the run.
 
     `rng(purpose)` gives the random stream of a purpose (data, rollout, environment, eval) at this step. Streams are keyed by
-    (seed, purpose, step), so no generator state needs to be saved, and using one never moves another. `verify` is the
+    (seed, purpose, step): no generator state needs to be saved, and sampling from one never changes another. `verify` is the
     task's own verifier, as a reward. `budget`: tokens generated and scored by all models at which the run ends.
     """
 
@@ -41,24 +48,37 @@ class Run:
 
     @property
     def tokens(self) -> int:
-        """What all models together have generated and scored in training, up to the last step."""
-        return self.memory.get("engine.tokens", 0)
+        """Tokens that all models together have generated and scored in training, up to the last step."""
+        return self.memory.get(TOKENS, 0)
 
     @property
     def over(self) -> bool:
-        """Whether all steps are done, or the budget is spent."""
+        """Whether all steps are done, or the budget is used up."""
         return self.step >= self.steps or (self.budget is not None and self.tokens >= self.budget)
 
     def model(self, name: str) -> Any:
         """A model of the run by name: "policy", "reference", or a learner's."""
-        found = {"policy": self.policy, "reference": self.reference, **self.models}.get(name)
-        if found is None:
+        model = {"policy": self.policy, "reference": self.reference, **self.models}.get(name)
+        if model is None:
             raise RewardlabError(f"the run has no model named {name!r}; it has: policy, {', '.join(self.models) or 'and no other'}")
-        return found
+        return model
 
-    def take_spent(self) -> int:
-        """Tokens generated and scored by all models since this was last asked."""
-        return sum(m.spent.take() for m in (self.policy, self.reference, *self.models.values()) if m is not None)
+    @property
+    def token_count(self) -> TokenCount:
+        """The counts of all models, summed. They include what was generated and scored before the run."""
+        counts = [model.token_count for model in self._all_models()]
+        return TokenCount(sum(c.generated for c in counts), sum(c.scored for c in counts))
+
+    @contextmanager
+    def unbilled(self) -> Iterator[None]:
+        """Within it nothing counts towards the budget: held-out evaluation, what is only logged or recorded."""
+        with uncounted(*self._all_models()):
+            yield
+
+    def _all_models(self) -> list[Any]:
+        models = (self.policy, self.reference, *self.models.values())
+        # one object may have two names; it is counted once
+        return list({id(m): m for m in models if m is not None}.values())
 
     def rng(self, purpose: str) -> torch.Generator:
         if self._streams_step != self.step:
@@ -68,7 +88,7 @@ class Run:
         return self._streams[purpose]
 
     def detached(self) -> Run:
-        """The same run with random streams and metrics of its own: what only looks on moves nothing that is trained or logged."""
+        """The same run with random streams and metrics of its own: evaluation with it cannot affect training or its log."""
         return replace(self, metrics={}, _streams={}, _streams_step=-1)
 
     def log(self, name: str, value: float) -> None:

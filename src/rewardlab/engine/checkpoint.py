@@ -1,8 +1,8 @@
-"""Checkpoints: everything a run needs to go on as if nothing had happened.
+"""Checkpoints: everything that a run needs to resume bit for bit.
 
     checkpoints/step-000010/state.json          step, data position, memory
                             arrays.safetensors  tensors in the memory
-                            NAME.safetensors    weights of the policy and of each learner
+                            NAME.safetensors    weights of each learner, the policy first
                             NAME.optimiser.safetensors
     checkpoints/reference.safetensors           written once
 
@@ -24,41 +24,47 @@ from rewardlab.errors import RewardlabError
 from rewardlab.util.files import new_folder
 from rewardlab.util.serialize import pack, unpack
 
-from .update import Learning
+from .learner import LearnerState
 
 KEEP = 2
 
 
-def save(folder: Path, run: Run, learnings: dict[str, Learning], position: int) -> Path:
+def save(folder: Path, run: Run, learners: dict[str, LearnerState], position: int) -> Path:
     """Write checkpoints/step-N and drop the oldest ones."""
     tensors: dict[str, torch.Tensor] = {}
-    state = {"step": run.step, "position": position, "updates": {k: v.updates for k, v in learnings.items()}}
+    trained = _trained(learners)
+    state = {"step": run.step, "position": position, "updates": {k: v.updates for k, v, _ in trained}}
     state["memory"] = pack(run.memory, tensors)
     with new_folder(folder / f"step-{run.step:06d}") as new:
         (new / "state.json").write_text(json.dumps(state))
         save_file(tensors, new / "arrays.safetensors")
-        for name, learning in learnings.items():
-            save_file(_contiguous(learning.model.state()), new / f"{name}.safetensors")
-            save_file(_optimiser_state(learning.optimiser), new / f"{name}.optimiser.safetensors")
+        for name, learner, optimiser in trained:
+            save_file(_contiguous(learner.model.state()), new / f"{name}.safetensors")
+            save_file(_optimiser_state(optimiser), new / f"{name}.optimiser.safetensors")
     for old in checkpoints(folder)[:-KEEP]:
         shutil.rmtree(old, ignore_errors=True)
     return folder / f"step-{run.step:06d}"
 
 
-def load(folder: Path, run: Run, learnings: dict[str, Learning]) -> int:
-    """Restore the newest checkpoint into `run` and `learnings`; returns the data position."""
-    found = checkpoints(folder)
-    if not found:
+def load(folder: Path, run: Run, learners: dict[str, LearnerState]) -> int:
+    """Restore the newest checkpoint into `run` and `learners`; returns the data position."""
+    complete = checkpoints(folder)
+    if not complete:
         raise RewardlabError(f"{folder} holds no checkpoint to resume from")
-    newest = found[-1]
+    newest = complete[-1]
     state = json.loads((newest / "state.json").read_text())
     run.step = state["step"]
     run.memory = unpack(state["memory"], load_file(newest / "arrays.safetensors"), run.policy.device)
-    for name, learning in learnings.items():
-        learning.model.load_state(load_file(newest / f"{name}.safetensors"))
-        _restore_optimiser(learning.optimiser, load_file(newest / f"{name}.optimiser.safetensors"))
-        learning.updates = state["updates"][name]
+    for name, learner, optimiser in _trained(learners):
+        learner.model.load_state(load_file(newest / f"{name}.safetensors"))
+        _restore_optimiser(optimiser, load_file(newest / f"{name}.optimiser.safetensors"))
+        learner.updates = state["updates"][name]
     return state["position"]
+
+
+def _trained(learners: dict[str, LearnerState]) -> list[tuple[str, LearnerState, torch.optim.Optimizer]]:
+    """The learners with an optimiser; a policy that does not learn is loaded from where it came from."""
+    return [(name, x, x.optimiser) for name, x in learners.items() if x.optimiser is not None]
 
 
 def save_reference(folder: Path, reference: Any) -> None:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from rewardlab.core import Batch, Events, Group, Run, Score, Scores, Term
+from rewardlab.core import Batch, Events, Group, Run, Score, Scores, Term, uncounted
 from rewardlab.errors import RewardlabError
 
-from .distributed import mine, total, world
+from .distributed import all_reduce, shard, world_size
 
 
 def collate(groups: list[Group], scores: Scores | None, device: torch.device, author: str = "policy") -> Batch:
@@ -75,13 +76,14 @@ OUTPUTS = ("logprobs", "entropy", "value", "hidden")
 
 
 def add_columns(batch: Batch, needs: Sequence[str], run: Run, micro_tokens: int, per_token: Sequence[Any] = ()) -> Batch:
-    """Compute, without gradient, the columns that parts asked for, as the models are before the update.
+    """Compute, without gradient, the columns that parts declare in `needs`, with the models as they are before the update.
 
-    "MODEL.OUTPUT" is what a model of the run says: "reference.entropy", "critic.value", "policy.NAME" with a NAME that one of
+    "MODEL.OUTPUT" is an output of a model of the run: "reference.entropy", "critic.value", "policy.NAME" with a NAME that one of
     `per_token` computes inside the chunked head. ref, value: short for reference.logprobs and critic.value. old: the log-probs
     under the weights that wrote the tokens, computed where they were not recorded.
 
-    Of recorded text `old` stays NaN unless it is asked for: a part that reads it without saying so is found out.
+    Reading a column that no part declares raises an error that names it. `old` alone is always there: of recorded text it stays
+    NaN unless a part declares it, so that an undeclared read yields NaN, and the update stops with an error, not with a wrong loss.
     """
     batch.old = torch.where(batch.mask, batch.old, 0.0)
     unrecorded = bool(batch.old.isnan().any())
@@ -100,58 +102,61 @@ def add_columns(batch: Batch, needs: Sequence[str], run: Run, micro_tokens: int,
 
 def _forward(model: Any, batch: Batch, output: str, micro_tokens: int, per_token: Sequence[Any]) -> Tensor:
     """(B, T) or (B, T, d): one output of a model."""
+    # an output that models do not have by themselves is one of those computed inside the head
     wants, extra = ((output,), ()) if output in OUTPUTS else ((), per_token)
     tables = outputs_of(model, batch, micro_batches(batch, micro_tokens, "row"), wants, extra)
-    found = tables.get(output, tables.get(f"extra.{output}"))
-    if found is None:
-        raise RewardlabError(f"the model {model.name!r} says no {output!r}; an objective may compute it by per_token")
-    return found
+    table = tables.get(output, tables.get(f"extra.{output}"))
+    if table is None:
+        raise RewardlabError(f"the model {model.name!r} has no output {output!r}; an objective may compute it by per_token")
+    return table
 
 
 @torch.no_grad()
 def outputs_of(
     model: Any, batch: Batch, parts: Sequence[Tensor], wants: Sequence[str], per_token: Sequence[Any]
 ) -> dict[str, Tensor]:
-    """What a model says of the whole batch, (B, T, ...) by name, from a pass without gradient over its parts."""
-    share = mine(list(parts))
+    """A model's outputs on the whole batch, (B, T, ...) by name, from a forward pass without gradient over its `parts`."""
+    own = shard(list(parts))
     tables: dict[str, Tensor] = {}
-    for rows in share or parts[:1]:
-        for name, part in model.evaluate(batch[rows], wants, per_token).tensors().items():
-            if name not in tables:
-                tables[name] = part.new_zeros((*batch.mask.shape, *part.shape[2:]))
-            # a process without a share only learns what tables there are
-            tables[name][rows, : part.shape[1]] = part if share else 0.0
-    return {name: total(table) for name, table in tables.items()}
+    # a rank without a part evaluates one all the same, to know which tables to take part in summing; its numbers are not used
+    with nullcontext() if own else uncounted(model):
+        for rows in own or parts[:1]:
+            for name, part in model.evaluate(batch[rows], wants, per_token).tensors().items():
+                if name not in tables:
+                    tables[name] = part.new_zeros((*batch.mask.shape, *part.shape[2:]))
+                tables[name][rows, : part.shape[1]] = part if own else 0.0
+    return {name: all_reduce(table) for name, table in tables.items()}
 
 
 def micro_batches(batch: Batch, tokens: int, unit: str) -> list[Tensor]:
-    """Row indices in parts of at most `tokens` real tokens; rows of like length go together; a unit is never split.
+    """Row indices in parts of at most `tokens` real tokens; rows of similar length go together; a unit is never split.
 
-    Where several processes train together, parts are small enough that each gets one.
+    With several ranks, parts are small enough that each rank gets one, units permitting.
     """
-    tokens = min(tokens, -(-int(batch.length.sum()) // world()))
+    tokens = min(tokens, -(-int(batch.length.sum()) // world_size()))
     blocks = [[i] for i in range(len(batch))]
     if unit == "group":
-        owner = batch.group.tolist()
+        group_of = batch.group.tolist()
         blocks = [[] for _ in range(batch.groups)]
-        for i, g in enumerate(owner):
+        for i, g in enumerate(group_of):
             blocks[g].append(i)
     length = batch.length.tolist()
     size = [sum(length[i] for i in block) for block in blocks]
+    # longest first, so that a part's rows are padded little
     order = sorted(range(len(blocks)), key=lambda b: -max(length[i] for i in blocks[b]))
     parts: list[list[int]] = []
-    room = 0
+    left = 0
     for b in order:
-        if size[b] > room or not parts:
+        if size[b] > left or not parts:
             parts.append([])
-            room = tokens
+            left = tokens
         parts[-1] += blocks[b]
-        room -= size[b]
+        left -= size[b]
     return [torch.tensor(sorted(part)) for part in parts]
 
 
 def mini_batches(batch: Batch, n: int, rng: torch.Generator) -> list[Tensor]:
-    """Whole groups dealt at random into n parts."""
+    """Row indices of n parts, to which whole groups are assigned at random."""
     if n <= 1:
         return [torch.arange(len(batch))]
     order = torch.randperm(batch.groups, generator=rng)

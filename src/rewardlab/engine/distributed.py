@@ -1,10 +1,10 @@
-"""One training over several processes:  torchrun --nproc-per-node 2 -m rewardlab train grpo ...
+"""One training run over several processes:  torchrun --nproc-per-node 2 -m rewardlab train grpo ...
 
-Every process holds the same model and the same whole batch; only the work is shared out: problems to roll out, groups to score,
-micro-batches to run forward and backward. So credit, weights and statistics see all rows, whatever process drew them, and
-the gradient is that of one process. Rollouts travel between processes as they are: text, not activations.
+Data parallelism in which only the work is sharded: every rank holds the same model and the same whole batch; problems to roll out
+and micro-batches to run forward and backward are divided among ranks. So credit, weights and statistics see all rows, whichever
+rank sampled them, and the gradient is that of a single process. Ranks exchange rollouts and per-token tables, never activations.
 
-Without torchrun every function here does nothing, or all of the work.
+Without torchrun the world size is 1: collectives return their input, and `shard` returns all of the work.
 """
 
 from __future__ import annotations
@@ -21,81 +21,82 @@ from torch import Tensor
 T = TypeVar("T")
 
 
-def begin() -> None:
-    """Join the other processes, if torchrun has started several."""
+def init() -> None:
+    """Join the process group, if torchrun has started several processes."""
     if int(os.environ.get("WORLD_SIZE", "1")) > 1 and not dist.is_initialized():
         dist.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
-        # a process that ends with the group's threads still running is aborted
-        atexit.register(end)
+        # a process that ends while the group's threads still run is aborted
+        atexit.register(shutdown)
 
 
-def end() -> None:
-    """Leave the other processes; what they still expect of this one must be done."""
+def shutdown() -> None:
+    """Leave the process group; all collectives must have completed."""
     if dist.is_initialized():
         dist.destroy_process_group()
 
 
-def world() -> int:
+def world_size() -> int:
     return dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
 
 
 def rank() -> int:
-    return dist.get_rank() if world() > 1 else 0
+    return dist.get_rank() if world_size() > 1 else 0
 
 
-def first() -> bool:
-    """Whether this process is the one that writes, shows and evaluates."""
+def is_rank_zero() -> bool:
+    """Whether this process is the one that writes files, shows progress and evaluates."""
     return rank() == 0
 
 
-def mine(items: list[T]) -> list[T]:
-    """This process's share of work that all of them know of."""
-    return items[rank() :: world()]
+def shard(items: list[T]) -> list[T]:
+    """This rank's part of a list that all ranks hold: every world_size-th item."""
+    return items[rank() :: world_size()]
 
 
-def spread(work: Callable[[list[T]], list[Any]], items: list[T]) -> list[Any]:
-    """`work(items)` done by all processes, each on its share; every one gets all results, in the order of `items`.
+def map_sharded(work: Callable[[list[T]], list[Any]], items: list[T]) -> list[Any]:
+    """`work(items)`, each rank working on its shard; every rank gets all results, in the order of `items`.
 
-    Where the work gives other than one result for each item, results come in the order of the processes.
+    Where `work` returns more or fewer results than items, results come in the order of the ranks.
     """
-    if world() == 1:
+    if world_size() == 1:
         return work(items)
-    share = mine(items)
-    parts = gathered(work(share) if share else [])
-    if all(len(part) == len(items[r :: world()]) for r, part in enumerate(parts)):
-        return [parts[i % world()][i // world()] for i in range(len(items))]
+    own = shard(items)
+    parts = all_gather(work(own) if own else [])
+    if all(len(part) == len(items[r :: world_size()]) for r, part in enumerate(parts)):
+        return [parts[i % world_size()][i // world_size()] for i in range(len(items))]
     return [x for part in parts for x in part]
 
 
-def gathered(value: T) -> list[T]:
-    """The value of every process, in their order."""
-    if world() == 1:
+def all_gather(value: T) -> list[T]:
+    """The value of every rank, by rank."""
+    if world_size() == 1:
         return [value]
-    found: list[Any] = [None] * world()
-    dist.all_gather_object(found, value)
-    return found
+    values: list[Any] = [None] * world_size()
+    dist.all_gather_object(values, value)
+    return values
 
 
-def shared(make: Callable[[], T]) -> T:
-    """What the first process makes, given to all."""
-    if world() == 1:
+def on_rank_zero(make: Callable[[], T]) -> T:
+    """Call `make` on rank zero alone and broadcast its result to all ranks."""
+    if world_size() == 1:
         return make()
-    box: list[Any] = [make() if first() else None]
+    box: list[Any] = [make() if is_rank_zero() else None]
     dist.broadcast_object_list(box)
     return box[0]
 
 
-def total(x: Tensor) -> Tensor:
-    """The sum over processes, in place."""
-    if world() > 1:
+def all_reduce(x: Tensor) -> Tensor:
+    """The sum over ranks, in place."""
+    if world_size() > 1:
         dist.all_reduce(x)
     return x
 
 
 def sum_gradients(parameters: Iterable[torch.nn.Parameter]) -> None:
-    """Add up what the processes' micro-batches gave."""
-    if world() == 1:
+    """Sum the gradients of all ranks: each holds those of its own micro-batches."""
+    if world_size() == 1:
         return
     for p in parameters:
         if p.requires_grad:
-            p.grad = total(torch.zeros_like(p) if p.grad is None else p.grad)
+            # a rank whose micro-batches never touched a parameter still takes part in its all_reduce
+            p.grad = all_reduce(torch.zeros_like(p) if p.grad is None else p.grad)

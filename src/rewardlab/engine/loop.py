@@ -1,4 +1,4 @@
-"""The training loop. It knows no method: it draws, scores and updates as the recipe says, and keeps the run's books."""
+"""The training loop. It knows no method: it samples, scores and updates as the recipe says, and logs the run."""
 
 from __future__ import annotations
 
@@ -11,40 +11,42 @@ from pathlib import Path
 from typing import Any
 
 from rewardlab.core import Recipe, Run, Task
+from rewardlab.report.page import write_report
 from rewardlab.runs.record import Line, Recorder, disk_errors
 from rewardlab.util.progress import Bar
 
 from . import checkpoint
-from .distributed import first, gathered, shared
+from .distributed import all_gather, is_rank_zero, on_rank_zero
+from .stats import after_update
 from .step import Ops, Settings, standard_loop, truth_of
-from .update import after_update
 
 
 def train(
     recipe: Recipe, run: Run, task: Task, settings: Settings, folder: Path, about: dict[str, Any], resume: bool = False,
     track: Line | None = None,
 ) -> dict[str, Any]:  # fmt: skip
-    """Train until `run.over`; returns the summary, which is also written to the run folder.
+    """Train until `run.over`, then write model, summary and report; returns the summary.
 
-    about: what the summary says first (method, model, task).  resume: go on from the newest checkpoint in `folder`.
-    track: is told every line of metrics.
+    about: what the summary says first (method, model, task).  resume: from the newest checkpoint in `folder`.
+    track: receives every line of metrics.
     """
     ops, recorder = Ops(recipe, run, task, settings), Recorder(folder, track)
     step_of = recipe.loop or standard_loop
     evaluations = _resume(ops, recorder) if resume else {}
     started = time.perf_counter()
-    with Bar("training", run.steps, done=run.step, hidden=not first()) as bar, _interrupts() as interrupted:
+    with Bar("training", run.steps, done=run.step, hidden=not is_rank_zero()) as bar, _interrupts() as interrupted:
         if not resume:
             evaluations = _begin(ops, recorder)
-        while not run.over and not any(gathered(interrupted())):
+        while not run.over and not any(all_gather(interrupted())):
             run.metrics, ops.seconds, begun = {}, {}, time.perf_counter()
             step_of(recipe, run, ops)
             run.step += 1
-            run.memory["engine.tokens"] = run.tokens + sum(gathered(run.take_spent()))
-            if due(run, settings.eval_every) and (found := evaluate(ops, recorder)):
-                evaluations[run.step] = found
-                run.metrics |= {f"eval/{k}": v for k, v in found.items()}
+            ops.bill_tokens()
+            if due(run, settings.eval_every) and (measured := evaluate(ops, recorder)):
+                evaluations[run.step] = measured
+                run.metrics |= {f"eval/{k}": v for k, v in measured.items()}
             record(ops, recorder, time.perf_counter() - begun)
+            # the line of metrics comes first: a run killed between the two writes it again
             if due(run, settings.checkpoint_every) or interrupted():
                 _checkpoint(ops, folder)
             bar.advance(_shown(run.metrics, evaluations))
@@ -54,79 +56,86 @@ def train(
 
 
 def due(run: Run, every: int) -> bool:
+    """Every so many steps, and always after the last one."""
     return run.over or (every > 0 and run.step % every == 0)
 
 
 def evaluate(ops: Ops, recorder: Recorder) -> dict[str, float]:
-    """Measure on held-out problems; the first number named decides which model is kept as the best."""
-    found = shared(ops.evaluate)
-    if found and first():
-        recorder.keep_best(next(iter(found.values())), _main_model(ops))
-    return found
+    """Measure on held-out problems; the first metric decides which model is kept as the best."""
+    metrics = on_rank_zero(ops.evaluate)
+    if metrics and is_rank_zero():
+        recorder.keep_best(next(iter(metrics.values())), _main_model(ops))
+    return metrics
 
 
 def _main_model(ops: Ops) -> Any:
-    """What the run is about: the policy, or, where the policy does not learn, the first learner."""
-    return ops.run.policy if ops.recipe.objective is not None or not ops.recipe.also else ops.run.models[ops.recipe.also[0].name]
+    """The model that the run trains: the policy, or, where the policy does not learn, the first second learner."""
+    return next((learner.model for learner in ops.learners.values() if learner.optimiser is not None), ops.run.policy)
 
 
 def record(ops: Ops, recorder: Recorder, seconds: float) -> None:
+    """Write the step's line of metrics and, when due, its rollouts."""
     run = ops.run
-    if not first():
+    if not is_rank_zero():
         return
-    if ops.latest is not None:
-        groups, scores, batch = ops.latest
-        truth = truth_of(groups, scores, run) if scores else []
-        run.take_spent()
-        known = [v for row in truth for v in row if v is not None]
-        if known:
-            run.log("truth", sum(known) / len(known))
-        run.log("length", float(batch.mask.sum() / len(batch)))
-        if due(run, ops.settings.record_every) or run.step == 1:
-            learns = ops.recipe.objective is not None
-            after = after_update(run.policy, batch, ops.settings.micro_tokens) if learns else {}
-            recorder.rollouts(run, groups, scores, batch, truth, after)
-            run.take_spent()
+    if ops.step_data is not None:
+        with run.unbilled():
+            _record_rollouts(ops, recorder)
     run.log("tokens", run.tokens)
-    for phase, spent in (*ops.seconds.items(), ("step", seconds)):
-        run.log(f"seconds/{phase}", spent)
+    for phase, duration in (*ops.seconds.items(), ("step", seconds)):
+        run.log(f"seconds/{phase}", duration)
     recorder.line(run.step, run.metrics)
+
+
+def _record_rollouts(ops: Ops, recorder: Recorder) -> None:
+    """Log accuracy and length of the policy's rollouts; write them down when due."""
+    assert ops.step_data is not None
+    run, (groups, scores, batch) = ops.run, ops.step_data
+    truth = truth_of(groups, scores, run) if scores else []
+    known = [v for row in truth for v in row if v is not None]
+    if known:
+        run.log("truth", sum(known) / len(known))
+    run.log("length", float(batch.mask.sum() / len(batch)))
+    if due(run, ops.settings.record_every) or run.step == 1:
+        learns = ops.recipe.objective is not None
+        after = after_update(run.policy, batch, ops.settings.micro_tokens) if learns else {}
+        recorder.rollouts(run, groups, scores, batch, truth, after)
 
 
 def _checkpoint(ops: Ops, folder: Path) -> None:
     where = folder / "checkpoints"
-    if not first():
+    if not is_rank_zero():
         return
     with disk_errors(where):
         if ops.run.step == 0 and ops.run.reference is not None:
             checkpoint.save_reference(where, ops.run.reference)
-        checkpoint.save(where, ops.run, ops.learnings, ops.position)
+        checkpoint.save(where, ops.run, ops.learners, ops.position)
 
 
 def _begin(ops: Ops, recorder: Recorder) -> dict[int, dict[str, float]]:
-    """Measure and save what the run starts from. A run that was killed before its first checkpoint begins anew."""
-    if first():
+    """Measure and save what the run starts from. A run that was killed before its first checkpoint starts over."""
+    if is_rank_zero():
         recorder.rewind(-1)
-    found = evaluate(ops, recorder)
-    if first():
-        recorder.line(0, {f"eval/{k}": v for k, v in found.items()})
+    metrics = evaluate(ops, recorder)
+    if is_rank_zero():
+        recorder.line(0, {f"eval/{k}": v for k, v in metrics.items()})
     _checkpoint(ops, recorder.folder)
-    return {0: found} if found else {}
+    return {0: metrics} if metrics else {}
 
 
 def _resume(ops: Ops, recorder: Recorder) -> dict[int, dict[str, float]]:
-    """Put everything back as it was at the last checkpoint; returns the evaluations made until then."""
+    """Restore the last checkpoint; returns the evaluations up to it."""
     where = recorder.folder / "checkpoints"
-    ops.position = checkpoint.load(where, ops.run, ops.learnings)
+    ops.position = checkpoint.load(where, ops.run, ops.learners)
     if ops.run.reference is not None:
         checkpoint.load_reference(where, ops.run.reference)
-    if not first():
+    if not is_rank_zero():
         return {}
     evaluations = {}
     for line in recorder.rewind(ops.run.step):
-        found = {k.removeprefix("eval/"): v for k, v in line.items() if k.startswith("eval/")}
-        if found:
-            evaluations[line["step"]] = found
+        metrics = {k.removeprefix("eval/"): v for k, v in line.items() if k.startswith("eval/")}
+        if metrics:
+            evaluations[line["step"]] = metrics
     values = [next(iter(e.values())) for e in evaluations.values()]
     recorder.best = max(values, default=None)
     return evaluations
@@ -139,13 +148,12 @@ def _shown(metrics: dict[str, float], evaluations: dict[int, dict[str, float]]) 
 
 
 def finish(ops: Ops, recorder: Recorder, evaluations: dict[int, dict[str, float]], summary: dict[str, Any]) -> dict[str, Any]:
-    from rewardlab.report.page import write_report
-
+    """Write the last model, the summary, and the report page, in this order; returns the summary."""
     summary |= {"steps": ops.run.step, "tokens": ops.run.tokens}
     if evaluations:
-        begun, ended = evaluations[min(evaluations)], evaluations[max(evaluations)]
-        summary |= {"before": _headline(begun), "after": _headline(ended), "best": _best(evaluations)}
-    if not first():
+        first, last = evaluations[min(evaluations)], evaluations[max(evaluations)]
+        summary |= {"before": _headline(first), "after": _headline(last), "best": _best(evaluations)}
+    if not is_rank_zero():
         return summary
     recorder.model(_main_model(ops), "model")
     recorder.summary(summary)
@@ -154,13 +162,13 @@ def finish(ops: Ops, recorder: Recorder, evaluations: dict[int, dict[str, float]
     return summary
 
 
-def _headline(found: dict[str, float]) -> dict[str, Any]:
-    name = next(iter(found))
-    extra = {k: v for k, v in found.items() if k not in (name, "n", "ci95_low", "ci95_high")}
+def _headline(metrics: dict[str, float]) -> dict[str, Any]:
+    name = next(iter(metrics))
+    extra = {k: v for k, v in metrics.items() if k not in (name, "n", "ci95_low", "ci95_high")}
     return {
-        name: found[name],
-        "n": int(found.get("n", 0)),
-        "ci95": [found.get("ci95_low"), found.get("ci95_high")],
+        name: metrics[name],
+        "n": int(metrics.get("n", 0)),
+        "ci95": [metrics.get("ci95_low"), metrics.get("ci95_high")],
         **extra,
     }
 
@@ -173,18 +181,19 @@ def _best(evaluations: dict[int, dict[str, float]]) -> dict[str, Any]:
 @contextmanager
 def _interrupts() -> Iterator[Any]:
     """Ctrl-C lets the step end and be saved; a second one stops at once."""
-    asked: list[int] = []
+    received: list[int] = []
 
     def on_signal(number: int, frame: Any) -> None:
-        if asked:
+        if received:
             raise KeyboardInterrupt
-        asked.append(number)
+        received.append(number)
 
+    # Python delivers signals to the main thread alone
     if threading.current_thread() is not threading.main_thread():
         yield lambda: False
         return
     before = signal.signal(signal.SIGINT, on_signal)
     try:
-        yield lambda: bool(asked)
+        yield lambda: bool(received)
     finally:
         signal.signal(signal.SIGINT, before)

@@ -44,13 +44,14 @@ def weight_of(batch: Batch, unit: str) -> Tensor:
 
 def losses_of(objective: Objective, out: Outputs, batch: Batch, run: Any) -> dict[str, Tensor]:
     """The weighted sum of each term over this (micro-)batch, by name. Their sum is the loss."""
-    found: dict[str, Tensor] = {}
+    losses: dict[str, Tensor] = {}
     for scale, leaf in objective.terms():
         value = leaf(out, batch, run)
         weight = weight_of(batch, leaf.unit)
         if value.shape != weight.shape:
             raise RewardlabError(f"{leaf} gave shape {tuple(value.shape)}; its unit {leaf.unit!r} has {tuple(weight.shape)}")
         if leaf.unit == "token":
+            # what an objective computes at tokens that were only read may be anything, NaN included
             value = torch.where(batch.mask, value, 0.0)
-        found[leaf.name] = found.get(leaf.name, torch.zeros(())) + scale * (value * weight).sum()
-    return found
+        losses[leaf.name] = losses.get(leaf.name, torch.zeros(())) + scale * (value * weight).sum()
+    return losses

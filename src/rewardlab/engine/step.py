@@ -1,4 +1,4 @@
-"""What a training loop may do. Methods with a loop of their own use these; none re-implements training."""
+"""The operations of a training step. Methods with a loop of their own are written in these; none re-implements training."""
 
 from __future__ import annotations
 
@@ -7,17 +7,20 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from torch import Tensor
 
-from rewardlab.core import Batch, Group, Learner, Problem, Recipe, Run, Scores, Task, check_finite, seed_of
+from rewardlab.core import Batch, Group, Problem, Recipe, Run, Scores, Task, check_finite, seed_of
+from rewardlab.core.run import TOKENS
 from rewardlab.errors import NotFinite, RewardlabError
 from rewardlab.util.device import memory_of
 
 from . import collate as collating
-from .distributed import rank, shared, spread
-from .update import Learning, new_optimiser, update
+from .distributed import all_gather, is_rank_zero, map_sharded, on_rank_zero, rank
+from .learner import LearnerState, learners_of
+from .update import update
 
 
 @dataclass(frozen=True)
@@ -47,7 +50,7 @@ class Settings:
 
 
 SHARE_OF_ACTIVATIONS = 4
-"""Activations may take one part in so many of the memory; weights, gradients, optimiser and what is drawn share the rest."""
+"""Activations may take one part in so many of the memory; weights, gradients, optimiser and rollouts share the rest."""
 
 
 def fitting_tokens(model: Any) -> int:
@@ -59,116 +62,162 @@ def fitting_tokens(model: Any) -> int:
     return tokens
 
 
+class StepData(NamedTuple):
+    """The policy's rollouts of a step, their scores ([] without a reward) and its batch: what is logged and recorded."""
+
+    groups: list[Group]
+    scores: Scores
+    batch: Batch
+
+
 class Ops:
-    """Rollout, score, collate, update and evaluate, for one run. Holds the optimisers and the position in the data."""
+    """Rollout, score, collate, update and evaluate, for one run; each for a learner, the policy unless another is given.
+
+    learners: by name, `policy` first.  position: in the training data.  step_data: the policy's newest rollouts.
+    seconds: of this step, by phase.
+    """
 
     def __init__(self, recipe: Recipe, run: Run, task: Task, settings: Settings):
         self.recipe, self.run, self.task, self.settings = recipe, run, task, settings
+        self.learners = learners_of(recipe, run)
+        self.policy = next(iter(self.learners.values()))
         self.position = settings.start
+        self.step_data: StepData | None = None
         self.seconds: dict[str, float] = {}
-        self.latest: tuple[list[Group], Scores, Batch] | None = None
-        self.learnings: dict[str, Learning] = {}
-        if recipe.objective is not None:
-            self.learnings["policy"] = Learning.of(run.policy, recipe.update)
-        for learner in recipe.also:
-            self.learnings[learner.name] = Learning.of(run.models[learner.name], learner.recipe.update)
+        self._counted, self._sharded_tokens = run.token_count.total, 0
 
     @contextmanager
-    def timed(self, what: str) -> Iterator[None]:
+    def timed(self, phase: str) -> Iterator[None]:
         start = time.perf_counter()
         yield
-        self.seconds[what] = self.seconds.get(what, 0.0) + time.perf_counter() - start
+        self.seconds[phase] = self.seconds.get(phase, 0.0) + time.perf_counter() - start
+
+    # ---- the token count ---------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def sharded(self) -> Iterator[None]:
+        """Around work that is divided among ranks: the tokens of every rank are billed.
+
+        All other work is repeated by every rank, or done by rank zero for all, and is billed as rank zero counts it.
+        """
+        before = self.run.token_count.total
+        yield
+        self._sharded_tokens += self.run.token_count.total - before
+
+    def bill_tokens(self) -> None:
+        """Add what all models have computed since the last call to the run's total. Nothing else reads their counts."""
+        count = self.run.token_count.total
+        own = count - self._counted if is_rank_zero() else self._sharded_tokens
+        self.run.memory[TOKENS] = self.run.tokens + sum(all_gather(own))
+        self._counted, self._sharded_tokens = count, 0
+
+    # ---- before the update -------------------------------------------------------------------------------------------
 
     def problems(self, n: int | None = None) -> list[Problem]:
         """The next n training problems."""
         n = n or self.recipe.update.problems
-        found = [self.task.train[self.position + i] for i in range(n)]
+        problems = [self.task.train[self.position + i] for i in range(n)]
         self.position += n
-        return found
+        return problems
 
-    def rollout(self, problems: list[Problem], recipe: Recipe | None = None, name: str = "policy") -> list[Group]:
-        """Groups drawn by the policy, or by the learner `name`."""
-        part = (recipe or self.recipe).rollout
+    def rollout(self, problems: list[Problem], learner: LearnerState | None = None) -> list[Group]:
+        """Groups sampled by a learner."""
+        learner = learner or self.policy
+        part = learner.recipe.rollout
         if part is None:
             raise RewardlabError(f"{self.recipe.name or 'the recipe'} has no rollout; it cannot be trained")
-        run = self.run if name == "policy" else replace(self.run, policy=self.run.models[name])
+        run = self.run if learner.is_policy else replace(self.run, policy=learner.model)
         run.policy.step = self.run.step
-        if name in self.learnings:
-            self.learnings[name].draws(self.run.step)
+        learner.note_sampling(self.run.step)
         if rank():
+            # the other ranks sample from streams of their own
             run = replace(run.detached(), seed=seed_of(run.seed, "process", rank()))
-        with self.timed("generate"):
-            # what remembers, or looks across problems, cannot be shared out
+        with self.timed("generate"), self.sharded():
+            # a rollout that keeps memory, or looks across problems, cannot be sharded
             if part.traits.get("whole"):
-                return shared(lambda: part(problems, run))
-            return spread(lambda share: part(share, run), problems)
+                return on_rank_zero(lambda: part(problems, run))
+            return map_sharded(lambda own: part(own, run), problems)
 
-    def score(self, groups: list[Group], recipe: Recipe | None = None) -> Scores | None:
-        """Scores of every trajectory, checked; None if the recipe has no reward."""
-        part = (recipe or self.recipe).reward
+    def score(self, groups: list[Group], learner: LearnerState | None = None) -> Scores | None:
+        """Scores of every trajectory, checked; None if the learner's recipe has no reward."""
+        learner = learner or self.policy
+        part = learner.recipe.reward
         if part is None:
             return None
         with self.timed("reward"):
-            scores = shared(lambda: part(groups, self.run))
+            scores = on_rank_zero(lambda: part(groups, self.run))
             check_finite(groups, scores, str(part))
-            if recipe is None or recipe is self.recipe:
+            if learner.is_policy:
                 self._watch(groups, scores)
         return scores
 
-    def collate(self, groups: list[Group], scores: Scores | None, recipe: Recipe | None = None, author: str = "policy") -> Batch:
-        """The batch with the columns that parts need, and its credit."""
-        recipe = recipe or self.recipe
+    def collate(self, groups: list[Group], scores: Scores | None, learner: LearnerState | None = None) -> Batch:
+        """A learner's batch with the columns that its parts need, and its credit.
+
+        A column that no part declares cannot be read, except `old`, which is then NaN where it was not recorded.
+        """
+        learner = learner or self.policy
+        recipe = learner.recipe
         with self.timed("train"):
-            batch = collating.collate(groups, scores, self.run.policy.device, author)
-            # learners that take the policy's batch find their columns in it
-            needs = dict.fromkeys(self.recipe.needs if recipe is self.recipe else recipe.needs)
+            batch = collating.collate(groups, scores, self.run.policy.device, learner.name)
             per_token = recipe.objective.per_token if recipe.objective else ()
-            collating.add_columns(batch, list(needs), self.run, self.settings.micro_tokens, per_token)
-            batch.credit = self.credit(batch, recipe)
-        if recipe is self.recipe:
-            self.latest = (groups, scores or [], batch)
+            with self.sharded():
+                # the policy's recipe also names what learners that take its batch need
+                collating.add_columns(batch, recipe.needs, self.run, self.settings.micro_tokens, per_token)
+            batch.credit = self.credit(batch, learner)
+        if learner.is_policy:
+            self.step_data = StepData(groups, scores or [], batch)
         return batch
 
-    def credit(self, batch: Batch, recipe: Recipe):
-        return recipe.credit(batch.reward, batch, self.run) if recipe.credit else batch.reward
+    def credit(self, batch: Batch, learner: LearnerState | None = None) -> Tensor:
+        """(B, T): the learner's credit chain on the batch's rewards."""
+        chain = (learner or self.policy).recipe.credit
+        return chain(batch.reward, batch, self.run) if chain else batch.reward
 
-    def update(self, batch: Batch, recipe: Recipe | None = None, name: str = "policy") -> None:
-        """The optimiser steps of one batch on the model `name`."""
-        with self.timed("train"):
-            found = update(self.learnings[name], batch, recipe or self.recipe, self.run, self.settings.micro_tokens)
-        prefix = "" if name == "policy" else f"{name}/"
-        for key, value in found.items():
+    # ---- the update --------------------------------------------------------------------------------------------------
+
+    def update(self, batch: Batch, learner: LearnerState | None = None) -> None:
+        """A learner's optimiser steps on one batch."""
+        learner = learner or self.policy
+        with self.timed("train"), self.sharded():
+            metrics = update(learner, batch, self.run, self.settings.micro_tokens)
+        prefix = "" if learner.is_policy else f"{learner.name}/"
+        for key, value in metrics.items():
             self.run.log(prefix + key, value)
 
-    def learn(self, learner: Learner, batch: Batch, groups: list[Group], scores: Scores | None) -> None:
-        """Update a learner on the policy's batch with its own credit, or on tasks of its own."""
+    def learn(self, learner: LearnerState, batch: Batch, groups: list[Group], scores: Scores | None) -> None:
+        """Update a second learner on the policy's batch with its own credit, or on tasks of its own."""
         if learner.problems is None:
-            own = replace(batch, credit=self.credit(batch, learner.recipe), columns=dict(batch.columns))
+            own = replace(batch, credit=self.credit(batch, learner), columns=dict(batch.columns))
         else:
-            made = self.rollout(learner.problems(groups, scores, self.run), learner.recipe, learner.name)
-            own = self.collate(made, self.score(made, learner.recipe), learner.recipe, learner.name)
-        self.update(own, learner.recipe, learner.name)
+            rollouts = self.rollout(learner.problems(groups, scores, self.run), learner)
+            own = self.collate(rollouts, self.score(rollouts, learner), learner)
+        self.update(own, learner)
+
+    def learn_due(self, batch: Batch, groups: list[Group], scores: Scores | None) -> None:
+        """Update every second learner whose turn it is."""
+        for learner in self.learners.values():
+            if not learner.is_policy and learner.due(self.run.step):
+                self.learn(learner, batch, groups, scores)
+
+    # ---- evaluation --------------------------------------------------------------------------------------------------
 
     def evaluate(self, problems: Sequence[Problem] | None = None) -> dict[str, float]:
-        """The recipe's measure on held-out problems."""
+        """The recipe's measure on held-out problems. It counts towards no budget."""
         problems = self.task.test[: self.settings.eval_problems] if problems is None else problems
         if self.recipe.measure is None or not problems:
             return {}
-        spent = self.run.take_spent()
-        with self.timed("evaluate"):
-            found = self.recipe.measure(problems, self.run.detached())
-        self.run.take_spent()  # what only looks on is not on the method's budget
-        self.run.policy.spent.generated += spent
-        leading = next(iter(found))
-        if not math.isfinite(found[leading]):
+        with self.timed("evaluate"), self.run.unbilled():
+            metrics = self.recipe.measure(problems, self.run.detached())
+        # the first metric selects the best model
+        leading = next(iter(metrics))
+        if not math.isfinite(metrics[leading]):
             raise NotFinite(
-                f"{self.recipe.measure} gave {leading} = {found[leading]} at step {self.run.step}: that finds no best policy"
+                f"{self.recipe.measure} gave {leading} = {metrics[leading]} at step {self.run.step}: no best policy can be selected"
             )
-        return {name: value for name, value in found.items() if math.isfinite(value)}
+        return {name: value for name, value in metrics.items() if math.isfinite(value)}
 
-    def reset_optimizer(self, name: str = "policy") -> None:
-        learning = self.learnings[name]
-        learning.optimiser = new_optimiser(learning.model, self.recipe.update)
+    # ---- what the run watches ----------------------------------------------------------------------------------------
 
     def _watch(self, groups: list[Group], scores: Scores) -> None:
         """Log rewards; stop the run when verdicts are missing, or a reward has never varied."""
@@ -206,13 +255,12 @@ def truth_of(groups: list[Group], scores: Scores, run: Run) -> list[list[float |
     return [[s.value for s in row] for row in run.verify(groups, run.detached())]
 
 
-def standard_loop(recipe: Recipe, run: Run, ops: Any) -> None:
+def standard_loop(recipe: Recipe, run: Run, ops: Ops) -> None:
     """One step of almost every method: rollout, reward, credit, update."""
     groups = ops.rollout(ops.problems())
     scores = ops.score(groups)
     batch = ops.collate(groups, scores)
+    # without an objective the policy is only sampled, and second learners alone learn
     if recipe.objective is not None:
         ops.update(batch)
-    for learner in recipe.also:
-        if learner.every and run.step % learner.every == 0:
-            ops.learn(learner, batch, groups, scores)
+    ops.learn_due(batch, groups, scores)

@@ -24,7 +24,7 @@ from torch import Tensor
 
 from rewardlab.core import Recipe, Rollout, Run, Sampling, Score, Scores, Task, Term, Trajectory, seed_of
 from rewardlab.core.score import add
-from rewardlab.engine.distributed import total
+from rewardlab.engine.distributed import all_reduce
 from rewardlab.engine.step import Ops, Settings
 from rewardlab.engine.update import backward
 from rewardlab.errors import RewardlabError
@@ -193,9 +193,9 @@ def by_embedded(recipe: Recipe, task: Task, run: Run) -> Found:
     batch = ops.collate(groups, scores)
     stats = backward(run.policy, batch, recipe, run, ops.settings.micro_tokens)
     for p in run.policy.parameters():
-        p.grad = total(p.grad)
-    for learner in recipe.also:
-        ops.learn(learner, batch, groups, scores)
+        p.grad = all_reduce(p.grad)
+    for name in run.models:
+        ops.learn(ops.learners[name], batch, groups, scores)
     named = {"policy": run.policy, **run.models}
     return Found(batch.credit, stats["loss"], {f"{m}.{k}": g for m, p in named.items() for k, g in gradients(p).items()})
 
@@ -218,10 +218,12 @@ def through_trl(recipe: Recipe, task: Task, run: Run, start: Any, folder: Path) 
     trainer = RecipeTrainer(Ops(recipe, run, task, Settings()), config)
     trainer.add_callback(listener(lambda: found.update(named_gradients(run.policy))))
     trainer.train()
-    assert trainer.ops.latest is not None
+    assert trainer.ops.step_data is not None
     both = {"policy": found, **{name: named_gradients(model) for name, model in run.models.items()}}
     return Found(
-        trainer.ops.latest[2].credit, run.metrics["loss"], {f"{m}.{k}": g for m, grads in both.items() for k, g in grads.items()}
+        trainer.ops.step_data.batch.credit,
+        run.metrics["loss"],
+        {f"{m}.{k}": g for m, grads in both.items() for k, g in grads.items()},
     )
 
 

@@ -18,9 +18,9 @@ def search_accuracy(
     """pass@1 of single draws; search, best_of_n: of the answer that the model `value` thinks most of, among those that the
     search ended with, and among n whole replies, n such that both drew as many tokens (rounded in favour of best_of_n).
     """
-    spent = run.policy.spent.generated
+    spent = run.policy.token_count.generated
     searched = search(list(problems), run)
-    drawn = run.policy.spent.generated - spent
+    drawn = run.policy.token_count.generated - spent
     asked = run.policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
     whole, rng = Sampling(run.max_new, temperature), run.rng("eval")
     first = run.policy.extend(asked, whole, rng)

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rewardlab.core import Message, Outputs, Policy, Spent, Trajectory, Turn
+from rewardlab.core import Message, Outputs, Policy, TokenCount, Trajectory, Turn
 from rewardlab.errors import RewardlabError
 
 from .packing import SCORE_TOKENS, by_tokens, pad
@@ -30,7 +30,7 @@ class TextPolicy:
         self.ends = frozenset(_end_ids(tokenizer))
         if not self.ends:
             raise RewardlabError("the tokenizer names no end-of-sequence token; set eos_token in tokenizer_config.json")
-        self.spent = Spent()
+        self.token_count = TokenCount()
         self._between: dict[tuple[Message, ...], list[int]] = {}
 
     # ---- text to tokens ----------------------------------------------------------------------------------------------
@@ -84,7 +84,7 @@ class TextPolicy:
     @torch.no_grad()
     def score(self, trajectories: Sequence[Trajectory]) -> list[np.ndarray]:
         """Log-prob of every position, (len,); 0 for the first, of which no model speaks."""
-        self.spent.scored += sum(map(len, trajectories))
+        self.token_count.scored += sum(map(len, trajectories))
         found: list[np.ndarray] = [np.zeros(0, np.float32)] * len(trajectories)
         for part in by_tokens([len(t) for t in trajectories], SCORE_TOKENS):
             ids, length = pad([trajectories[i].ids for i in part], self.device)

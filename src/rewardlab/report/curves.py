@@ -25,15 +25,17 @@ NAMED = {
     "length": ("Length", "tokens per reply"),
     "entropy": ("Entropy", "nats per token"),
     "kl": ("KL to the reference", "nats per token"),
-    "drift": ("KL to the policy that drew", "nats per token"),
+    "drift": ("KL to the policy that sampled", "nats per token"),
     "ratio_far": ("Ratios off by over 20%", "of decisions"),
-    "drawn_far": ("Drawn otherwise than trained", "decisions whose probability is off by over 20%"),
+    "mismatch_far": ("Sampler/trainer mismatch", "decisions whose probability is off by over 20%"),
     "loss": ("Loss", ""),
     "grad_norm": ("Gradient norm", "before clipping"),
     "clip_share": ("Clipped share", "of tokens"),
     "lr": ("Learning rate", ""),
     "missing": ("Missing verdicts", "rollouts per step"),
 }
+OLD_NAMES = {"drawn_far": "mismatch_far"}
+"""Metrics of older runs by their present names."""
 SHOWN = {"step", "reward", "truth", "tokens", "eval/n", *BOUNDS, *NAMED}
 
 
@@ -47,7 +49,7 @@ def read_metrics(run_dir: Path) -> list[Row]:
             step = int(row["step"])
         except (ValueError, TypeError, KeyError, OverflowError):
             continue
-        rows.setdefault(step, {}).update(row)
+        rows.setdefault(step, {}).update({OLD_NAMES.get(k, k): v for k, v in row.items()})
     return [rows[step] for step in sorted(rows)]
 
 
@@ -117,7 +119,7 @@ def sections(rows: list[Row]) -> list[Row]:
             [_accuracy(rows), _proxy(rows), reward, *measured],
         ),
         ("Reward terms", [_single(rows, f"reward/{t}", t) for t in terms]),
-        ("Policy", [_single(rows, k, *NAMED[k]) for k in ("length", "entropy", "kl", "drift", "ratio_far", "drawn_far")]),
+        ("Policy", [_single(rows, k, *NAMED[k]) for k in ("length", "entropy", "kl", "drift", "ratio_far", "mismatch_far")]),
         ("Optimisation", [_single(rows, k, *NAMED[k]) for k in ("loss", "grad_norm", "clip_share", "lr")]),
         ("Cost", [_time(rows), _single(rows, "tokens", "Tokens", "so far"), _missing(rows)]),
         ("Other measures", [_single(rows, k, k) for k in others]),

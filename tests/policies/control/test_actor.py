@@ -66,7 +66,7 @@ def test_discrete_actions_are_drawn_and_scored_by_their_chances():
     for t in drawn[:5]:
         chance = [1 / 8, 2 / 8, 5 / 8][int(t.turns[-1].ids[0, 0])]
         assert float(t.turns[-1].logprobs[0]) == pytest.approx(math.log(chance), abs=1e-5)
-    assert actor.spent.generated == 4000
+    assert actor.token_count.generated == 4000
     greedy = actor.extend([seen] * 20, Sampling(1, temperature=0.0), rng())
     assert {int(t.turns[-1].ids[0, 0]) for t in greedy} == {2}
 

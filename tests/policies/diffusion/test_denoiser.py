@@ -109,8 +109,8 @@ def test_what_was_drawn_is_what_is_evaluated(policy):
     assert torch.allclose(out.logprobs[batch.mask], batch.old[batch.mask], atol=1e-4)
     scored = policy.score([t for g in groups for t in g])
     assert np.allclose(np.stack(scored), out.logprobs.detach(), atol=1e-4)
-    assert policy.spent.generated == 60
-    assert policy.spent.scored == 60 + 6 * 12  # decided steps are evaluated, whole rows are scored
+    assert policy.token_count.generated == 60
+    assert policy.token_count.scored == 60 + 6 * 12  # decided steps are evaluated, whole rows are scored
 
 
 def test_a_hotter_draw_says_both_of_what_it_drew_from(policy):
@@ -153,7 +153,7 @@ def test_branches_share_all_but_their_one_decision(policy):
         assert len({t.ids[begin].tobytes() for t in group}) == 3
         assert all(t.stop == "end" and len(t) == 12 for t in group)
     # the path once (10), then 3 rows from each step to the end
-    assert policy.spent.generated == 10 + 3 * sum(10 - s for s in steps)
+    assert policy.token_count.generated == 10 + 3 * sum(10 - s for s in steps)
     assert len(branching(n=2)([EAST], Run(policy, max_new=10))) == 10
 
 

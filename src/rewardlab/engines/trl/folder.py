@@ -10,7 +10,7 @@ from typing import Any
 from transformers.trainer_callback import PrinterCallback, ProgressCallback, TrainerCallback
 
 from rewardlab.core import Recipe, Task
-from rewardlab.engine.distributed import first, gathered
+from rewardlab.engine.distributed import is_rank_zero
 from rewardlab.engine.loop import due, evaluate, finish, record
 from rewardlab.engine.step import Ops, Settings
 from rewardlab.models.load import NAMES, checkpoint_of, load_policy
@@ -40,7 +40,7 @@ def train(
         )  # fmt: skip
     for printing in (PrinterCallback, ProgressCallback):
         trainer.remove_callback(printing)
-    if first():
+    if is_rank_zero():
         write_json(folder / "config.json", about | {"engine": "trl", "grpo_config": fields})
     books = _Books(trainer.ops, Recorder(folder))
     trainer.add_callback(books)
@@ -67,11 +67,11 @@ class _Books(TrainerCallback):
 
     def __init__(self, ops: Ops, recorder: Recorder):
         self.ops, self.recorder, self.begun = ops, recorder, time.perf_counter()
-        self.bar = Bar("training through TRL", ops.run.steps, hidden=not first())
-        if first():
+        self.bar = Bar("training through TRL", ops.run.steps, hidden=not is_rank_zero())
+        if is_rank_zero():
             recorder.rewind(-1)
         found = evaluate(ops, recorder)
-        if first():
+        if is_rank_zero():
             recorder.line(0, {f"eval/{k}": v for k, v in found.items()})
         self.evaluations = {0: found} if found else {}
         self.since = time.perf_counter()
@@ -83,7 +83,7 @@ class _Books(TrainerCallback):
         ops, run = self.ops, self.ops.run
         run.log("grad_norm", logs["grad_norm"])
         run.log("lr", logs["learning_rate"])
-        run.memory["engine.tokens"] = run.tokens + sum(gathered(run.take_spent()))
+        ops.bill_tokens()
         if due(run, ops.settings.eval_every) and (found := evaluate(ops, self.recorder)):
             self.evaluations[run.step] = found
             run.metrics |= {f"eval/{k}": v for k, v in found.items()}

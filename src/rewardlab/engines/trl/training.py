@@ -10,7 +10,6 @@ Four methods of GRPOTrainer are overridden, and no other:
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,12 +21,14 @@ from torch.optim.lr_scheduler import LambdaLR
 from transformers import TrainerCallback
 from trl import GRPOConfig, GRPOTrainer
 
-from rewardlab.core import Batch, Learner, Problem, Recipe, Run, Sampling, Task
+from rewardlab.core import Batch, Problem, Recipe, Run, Sampling, Task, uncounted
 from rewardlab.engine.collate import micro_batches, mini_batches
-from rewardlab.engine.distributed import gathered, mine, world
+from rewardlab.engine.distributed import all_gather, shard, world_size
+from rewardlab.engine.learner import learning_rate
 from rewardlab.engine.loss import losses_of, weigh
+from rewardlab.engine.stats import Stats, mean_of
 from rewardlab.engine.step import Ops, Settings
-from rewardlab.engine.update import Stats, check_losses, learning_rate, whole_batch_gradient
+from rewardlab.engine.update import check_losses, output_gradients
 from rewardlab.errors import RewardlabError
 from rewardlab.models.load import learner_model
 from rewardlab.policies.hf.policy import HFPolicy
@@ -113,11 +114,11 @@ class RecipeTrainer(GRPOTrainer):
         ops = self.ops
         ops.run.metrics, ops.seconds = {}, {}
         # however TRL has dealt out the rows: every process sees all problems, and draws for whole ones
-        positions = dict.fromkeys(i for rows in gathered([row["position"] for row in inputs]) for i in rows)
+        positions = dict.fromkeys(i for rows in all_gather([row["position"] for row in inputs]) for i in rows)
         ops.position = max(positions) + 1
         groups = ops.rollout([ops.task.train[i] for i in positions])
-        self.seen = (groups, ops.score(groups))
-        self.plan = self._cut(ops.collate(*self.seen))
+        self.rollouts = (groups, ops.score(groups))
+        self.plan = self._cut(ops.collate(*self.rollouts))
         # TRL deals out one entry a micro-batch; what is in it, the plan knows
         return {"step": torch.full((len(self.plan),), ops.run.step)}
 
@@ -131,9 +132,9 @@ class RecipeTrainer(GRPOTrainer):
             if len(minis) != how.minibatches:
                 raise refuse(self.ops.recipe, f"{how.minibatches} minibatches were asked for, of {batch.groups} group(s)")
             for rows in minis:
-                mini = _Mini(batch if len(rows) == len(batch) else batch[rows], parts * world())
-                alike = mini.batch.length.argsort(descending=True, stable=True).tensor_split(parts * world())
-                plan += [_Piece(mini, part) for part in mine(list(alike))]
+                mini = _Mini(batch if len(rows) == len(batch) else batch[rows], parts * world_size())
+                alike = mini.batch.length.argsort(descending=True, stable=True).tensor_split(parts * world_size())
+                plan += [_Piece(mini, part) for part in shard(list(alike))]
         return plan
 
     # ---- the update --------------------------------------------------------------------------------------------------
@@ -141,8 +142,9 @@ class RecipeTrainer(GRPOTrainer):
     def _compute_loss(self, model: Any, inputs: dict[str, Tensor]) -> Tensor:
         self.policy.wrapped = model
         piece = self.plan[self._step % len(self.plan)]
-        # the processes' gradients are averaged; ours are shares of one loss
-        return self._loss(piece.mini, piece.rows) * world()
+        with self.ops.sharded():
+            # TRL averages the gradients of the ranks; ours are parts of one loss, to be summed
+            return self._loss(piece.mini, piece.rows) * world_size()
 
     def _loss(self, mini: _Mini, rows: Tensor) -> Tensor:
         """This piece's share of the minibatch's loss."""
@@ -151,8 +153,9 @@ class RecipeTrainer(GRPOTrainer):
         assert objective is not None
         mini.prepare(self.policy, recipe, run, self.ops.settings.micro_tokens)
         if not len(rows):
-            # no row is left for this process, which must still take part in adding up gradients
-            return 0.0 * self.policy.evaluate(mini.batch[torch.tensor([0])]).logprobs.sum()
+            # no row is left for this rank, which must still take part in summing gradients
+            with uncounted(self.policy):
+                return 0.0 * self.policy.evaluate(mini.batch[torch.tensor([0])]).logprobs.sum()
         micro = mini.batch[rows]
         out = self.policy.evaluate(micro, objective.wants, objective.per_token)
         if mini.upstream is None:
@@ -168,26 +171,20 @@ class RecipeTrainer(GRPOTrainer):
 
     def close_step(self) -> None:
         """The second models learn, and the step's numbers are logged."""
-        run, (groups, scores) = self.ops.run, self.seen
-        assert self.ops.latest is not None
+        run, (groups, scores) = self.ops.run, self.rollouts
+        assert self.ops.step_data is not None
         for name, value in self._means().items():
             run.log(name, value)
-        for learner in self.ops.recipe.also:
-            if _due(learner, run):
-                self.ops.learn(learner, self.ops.latest[2], groups, scores)
+        self.ops.learn_due(self.ops.step_data.batch, groups, scores)
         run.step += 1
         for name, value in run.metrics.items():
             self._metrics["train"][name].append(value)
 
     def _means(self) -> dict[str, float]:
         """What is worth watching, over all processes, as means over optimiser steps."""
-        minis = list(dict.fromkeys(piece.mini for piece in self.plan))
-        found: dict[str, list[float]] = defaultdict(list)
-        for mini in minis:
-            stats = mini.stats if mini.upstream is not None else mini.stats.of_all()
-            for name, value in stats.means().items():
-                found[name].append(value)
-        return {name: sum(values) / len(values) for name, values in found.items()}
+        minis = dict.fromkeys(piece.mini for piece in self.plan)
+        # statistics of a whole minibatch are the same on every rank already
+        return mean_of([(x.stats if x.upstream is not None else x.stats.all_reduced()).means() for x in minis])
 
 
 @dataclass(eq=False)
@@ -213,7 +210,7 @@ class _Mini:
         self.stats = Stats()
         if {"group", "batch"} & set(objective.units):
             parts = micro_batches(self.batch, micro_tokens, "row")
-            self.upstream, self.stats = whole_batch_gradient(policy, self.batch, parts, recipe, run)
+            self.upstream, self.stats = output_gradients(policy, self.batch, parts, recipe, run)
             self.total = self.stats.means()["loss"]
 
 
@@ -232,10 +229,6 @@ class _EndOfStep(TrainerCallback):
     def on_step_end(self, args: Any, state: Any, control: Any, **rest: Any) -> None:
         if self.trainer._step % len(self.trainer.plan) == 0:
             self.trainer.close_step()
-
-
-def _due(learner: Learner, run: Run) -> bool:
-    return learner.every > 0 and run.step % learner.every == 0
 
 
 def rewards_are_ours(**columns: Any) -> list[float | None]:

@@ -55,7 +55,7 @@ def aligned_return(a: Tensor, batch: Batch, run: Run, *, gamma: float) -> Tensor
 
 def outer_gradient(batch: Batch, run: Run, *, gamma: float, damping: float, iterations: int) -> Tensor:
     """(4,) dJ/dphi by implicit differentiation, all expectations taken over this batch. Every product with H counts as a pass."""
-    run.policy.spent.scored += iterations * int(batch.length.sum())
+    run.policy.token_count.scored += iterations * int(batch.length.sum())
     g, by_phi = returns(batch, alignment(run, gamma))
     primary = over_decisions(batch.terms["primary"].reward, batch.mask, gamma)
     parameters, logprobs = run.policy.parameters(), run.policy.evaluate(batch).logprobs

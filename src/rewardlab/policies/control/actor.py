@@ -22,7 +22,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.distributions import Categorical, Independent, Normal
 
-from rewardlab.core import Batch, Message, Outputs, Sampling, Spent, Trajectory, Turn
+from rewardlab.core import Batch, Message, Outputs, Sampling, TokenCount, Trajectory, Turn
 from rewardlab.errors import RewardlabError
 from rewardlab.policies.weights import HasWeights
 from rewardlab.util.device import device_of
@@ -61,7 +61,7 @@ class Actor(HasWeights):
     step = 0
 
     def __init__(self, shape: Shape, device: torch.device | str = "cpu", name: str = "policy", seed: int = 0):
-        self.shape, self.device, self.name, self.spent = shape, torch.device(device), name, Spent()
+        self.shape, self.device, self.name, self.token_count = shape, torch.device(device), name, TokenCount()
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             self.model = (_Critic(shape) if shape.critic else _Policy(shape)).to(self.device)
@@ -84,7 +84,7 @@ class Actor(HasWeights):
         if value_head and not self.shape.critic:
             return Actor(replace(self.shape, critic=True), self.device, name)
         found = copy.copy(self)
-        found.name, found.spent, found.model = name, Spent(), copy.deepcopy(self.model)
+        found.name, found.token_count, found.model = name, TokenCount(), copy.deepcopy(self.model)
         return found
 
     def activation_bytes(self, tokens: int) -> int:
@@ -142,7 +142,7 @@ class Actor(HasWeights):
         rows[:, 0, : self.shape.decided] = drawn.view(len(rows), -1).cpu().numpy()
         raw = policy.log_prob(drawn).cpu().numpy()
         tempered = _tempered(policy, sampling.temperature or 1.0).log_prob(drawn).cpu().numpy()
-        self.spent.generated += len(trajectories)
+        self.token_count.generated += len(trajectories)
         return [
             t.plus(Turn(self.name, r, raw[i : i + 1], tempered[i : i + 1], self._say(r), step=self.step), "end")
             for i, (t, r) in enumerate(zip(trajectories, rows, strict=True))
@@ -161,7 +161,7 @@ class Actor(HasWeights):
 
     def score(self, trajectories: Sequence[Trajectory]) -> list[np.ndarray]:
         """Log-prob of every action, (len,); 0 at what is only read."""
-        self.spent.scored += sum(map(len, trajectories))
+        self.token_count.scored += sum(map(len, trajectories))
         with torch.no_grad():
             return [self._logprobs_of(t) for t in trajectories]
 
@@ -171,7 +171,7 @@ class Actor(HasWeights):
 
     def evaluate(self, batch: Batch, wants: Sequence[str] = ("logprobs",), per_token: Sequence[Any] = ()) -> Outputs:
         """Of a policy: log-probs and entropies at decisions. Of a critic: V at observations, Q at decisions. With gradient."""
-        self.spent.scored += int(batch.length.sum())
+        self.token_count.scored += int(batch.length.sum())
         if self.shape.critic:
             return Outputs(value=self.model(self._seen(batch.ids), self._taken(batch.ids), batch.mask))
         if "value" in wants:

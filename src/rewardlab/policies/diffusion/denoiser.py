@@ -28,7 +28,7 @@ import torch.nn.functional as F
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from rewardlab.core import Batch, Message, Outputs, Sampling, Spent, Trajectory, Turn
+from rewardlab.core import Batch, Message, Outputs, Sampling, TokenCount, Trajectory, Turn
 from rewardlab.errors import RewardlabError
 from rewardlab.policies.weights import HasWeights
 from rewardlab.util.device import device_of
@@ -69,7 +69,7 @@ class Denoiser(HasWeights):
 
     def __init__(self, config: dict[str, Any], device: torch.device, name: str = "policy"):
         self.config, self.device, self.name = CONFIG | config, device, name
-        self.context, self.spent = 1 << 20, Spent()
+        self.context, self.token_count = 1 << 20, TokenCount()
         self.model = Velocity(*(self.config[k] for k in ("size", "hidden", "layers"))).to(device)
         self.steps = int(self.config["steps"])
         t = torch.linspace(1.0, 0.0, self.steps + 1, device=device)
@@ -161,7 +161,7 @@ class Denoiser(HasWeights):
             table[live, i] = x[live]
             if sampling.temperature > 0:
                 raw[live, i], sampled[live, i] = gaussian(x[live], mean, std), gaussian(x[live], mean, drawn)
-        self.spent.generated += int(left.sum())
+        self.token_count.generated += int(left.sum())
         return self._written(rows, left, table, raw, sampled, sampling.temperature > 0)
 
     def _begun(self, trajectories: Sequence[Trajectory], rng: torch.Generator) -> list[Trajectory]:
@@ -186,7 +186,7 @@ class Denoiser(HasWeights):
 
     def flow(self, noise: Tensor, condition: Tensor) -> Tensor:
         """(n, steps, size) the latents that the ODE passes from noise (n, size), with gradient to it; the last is the data."""
-        self.spent.generated += len(noise) * self.steps
+        self.token_count.generated += len(noise) * self.steps
         path, x = [], noise
         for i in range(self.steps):
             x, _ = self._next(x, torch.full((len(x),), i, device=self.device), condition, False)
@@ -197,7 +197,7 @@ class Denoiser(HasWeights):
 
     def score(self, trajectories: Sequence[Trajectory]) -> list[np.ndarray]:
         """Log-prob of every denoising step as if it were stochastic, (len,); 0 for condition and noise."""
-        self.spent.scored += sum(map(len, trajectories))
+        self.token_count.scored += sum(map(len, trajectories))
         found = []
         with torch.no_grad():
             for t in trajectories:
@@ -210,7 +210,7 @@ class Denoiser(HasWeights):
         """Log-probs and entropies of decided steps, (B, T), with gradient."""
         if per_token or set(wants) - {"logprobs", "entropy"}:
             raise RewardlabError("a denoiser says log-probs and entropies alone; use a method that asks for nothing else")
-        self.spent.scored += int(batch.mask.sum())  # only decided steps are computed
+        self.token_count.scored += int(batch.mask.sum())  # only decided steps are computed
         logprobs, entropy = self._speak(batch.ids, batch.mask)
         return Outputs(logprobs=logprobs, entropy=entropy)
 

@@ -116,7 +116,7 @@ class HFPolicy(TextPolicy):
                 part = sorted(order[start : start + ROWS])
                 drawing.rows = np.array(part)
                 self._generate(model, [trajectories[i].ids for i in part], drawing)
-        self.spent.generated += int(drawing.replies.count.sum())
+        self.token_count.generated += int(drawing.replies.count.sum())
         return drawing.replies.added_to(trajectories)
 
     def _generate(self, model: Any, prompts: list[np.ndarray], drawing: _Drawing) -> None:
@@ -143,7 +143,7 @@ class HFPolicy(TextPolicy):
 
     def evaluate(self, batch: Batch, wants: Sequence[str] = ("logprobs",), per_token: Sequence[Any] = ()) -> Outputs:
         """Log-probs and entropies where `batch.mask`, values and hidden states everywhere; (B, T), with gradient."""
-        self.spent.scored += int(batch.length.sum())
+        self.token_count.scored += int(batch.length.sum())
         return self._forward(batch.ids, batch.length, batch.mask, wants, per_token)
 
     def _forward(self, ids: Tensor, length: Tensor, mask: Tensor, wants: Sequence[str], per_token: Sequence[Any] = ()) -> Outputs:

@@ -83,12 +83,12 @@ class LlamaPolicy(HasWeights, TextPolicy):
         if self.model.value_head is not None:
             raise RewardlabError(f"the model {self.name!r} has a value head and cannot generate")
         done = generate(self, trajectories, sampling, rng)
-        self.spent.generated += sum(map(len, done)) - sum(map(len, trajectories))
+        self.token_count.generated += sum(map(len, done)) - sum(map(len, trajectories))
         return done
 
     def evaluate(self, batch: Batch, wants: Sequence[str] = ("logprobs",), per_token: Sequence[Any] = ()) -> Outputs:
         """Log-probs and entropies where `batch.mask`, values and hidden states everywhere; (B, T), with gradient."""
-        self.spent.scored += int(batch.length.sum())
+        self.token_count.scored += int(batch.length.sum())
         return self._forward(batch.ids, batch.length, batch.mask, wants, per_token)
 
     def _forward(self, ids: Tensor, length: Tensor, mask: Tensor, wants: Sequence[str], per_token: Sequence[Any] = ()) -> Outputs:

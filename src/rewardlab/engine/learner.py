@@ -1,0 +1,75 @@
+"""What the engine keeps for each model that learns: recipe, optimiser, and how many updates it has had."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from rewardlab.core import Part, Recipe, Run, Update
+
+POLICY = "policy"
+
+
+@dataclass(eq=False)
+class LearnerState:
+    """A learner at work: the policy, a critic, a reward model, an opponent.
+
+    recipe: how it learns.  optimiser: None for a policy whose recipe has no objective.  problems, every: as in `core.Learner`;
+    problems(groups, scores, run) gives it tasks of its own, every 0 freezes it.  updates: optimiser steps so far.
+    sampled_at: (training step, updates) when the model first sampled in the latest training step in which it did.
+    """
+
+    name: str
+    model: Any
+    recipe: Recipe
+    optimiser: torch.optim.Optimizer | None
+    problems: Part | None = None
+    every: int = 1
+    updates: int = 0
+    sampled_at: tuple[int, int] = (-1, -1)
+
+    @property
+    def is_policy(self) -> bool:
+        return self.name == POLICY
+
+    def due(self, step: int) -> bool:
+        """Whether it learns in this training step."""
+        return self.every > 0 and step % self.every == 0
+
+    def note_sampling(self, step: int) -> None:
+        """Remember with which weights this training step's sampling began."""
+        if self.sampled_at[0] != step:
+            self.sampled_at = (step, self.updates)
+
+    def unchanged_since_sampling(self, step: int) -> bool:
+        """Whether this step's rollouts were sampled with the weights that the model has now."""
+        return self.sampled_at == (step, self.updates)
+
+    def reset_optimizer(self) -> None:
+        """Forget the optimiser's moments."""
+        self.optimiser = new_optimiser(self.model, self.recipe.update)
+
+
+def learners_of(recipe: Recipe, run: Run) -> dict[str, LearnerState]:
+    """The learners of a run by name, the policy first."""
+    own = None if recipe.objective is None else new_optimiser(run.policy, recipe.update)
+    learners = {POLICY: LearnerState(POLICY, run.policy, recipe, own)}
+    for second in recipe.also:
+        model, optimiser = run.models[second.name], new_optimiser(run.models[second.name], second.recipe.update)
+        learners[second.name] = LearnerState(second.name, model, second.recipe, optimiser, second.problems, second.every)
+    return learners
+
+
+def new_optimiser(model: Any, update: Update) -> torch.optim.Optimizer:
+    trained = [p for p in model.parameters() if p.requires_grad]
+    return torch.optim.AdamW(
+        trained, lr=update.lr, betas=(update.beta1, update.beta2), weight_decay=update.weight_decay, fused=True
+    )
+
+
+def learning_rate(update: Update, progress: float, step: int) -> float:
+    """Linear warm-up over `warmup` training steps, then linear to `lr_end * lr`."""
+    rise = min(1.0, (step + 1) / update.warmup) if update.warmup else 1.0
+    return update.lr * rise * (1.0 + (update.lr_end - 1.0) * progress)

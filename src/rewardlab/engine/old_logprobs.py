@@ -1,0 +1,54 @@
+"""Old log-probs in low precision: the trainer's own, where the sampler's would be wrong by rounding.
+
+    ratio = exp(new - old),   old = what the trainer computes, before the update, for tokens sampled with the same weights
+
+Sampler and trainer compute the same products in another order (another batch size, a cache of keys and values). In bfloat16 that
+moves a log-prob by up to a tenth, so an importance ratio that should be exactly 1 would be clipped. In float32 the difference is
+negligible and the sampler's log-probs are kept.
+
+Several optimiser steps on a batch need `old` before the first of them: `recompute_old` runs a forward pass. A single optimiser
+step has it for free, from the forward pass that it computes gradients from: `use_trainer_old`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from rewardlab.core import Batch, Run, uncounted
+
+from .collate import micro_batches, outputs_of
+from .learner import LearnerState
+
+
+def rows_to_recompute(learner: LearnerState, batch: Batch, run: Run) -> Tensor | None:
+    """(B,): rows whose `old` the trainer must recompute; None if there is none.
+
+    Those are rows in which every decision was sampled by this model, in this training step, with the weights it has now, where it
+    computes in another format than float32. What older weights or another model wrote keeps its recorded `old`.
+    """
+    if getattr(learner.model, "dtype", torch.float32) == torch.float32 or "old" not in learner.recipe.needs:
+        return None
+    if not learner.unchanged_since_sampling(run.step) or not batch.rows:
+        return None
+    steps = [{t.step for t in row.turns if t.author == learner.model.name and len(t.ids)} for row, _ in batch.rows]
+    rows = torch.tensor([of_row == {run.step} for of_row in steps], dtype=torch.bool, device=batch.ids.device)
+    return rows if bool(rows.any()) else None
+
+
+def recompute_old(learner: LearnerState, batch: Batch, rows: Tensor, micro_tokens: int) -> Batch:
+    """The batch with `old` recomputed in `rows` (B,) by a forward pass without gradient."""
+    # a method's token budget must not depend on the number format
+    with uncounted(learner.model):
+        outputs = outputs_of(learner.model, batch, micro_batches(batch, micro_tokens, "row"), ("logprobs",), ())
+    return use_trainer_old(batch, outputs["logprobs"], rows)
+
+
+def use_trainer_old(batch: Batch, logprobs: Tensor, rows: Tensor) -> Batch:
+    """The batch with the trainer's `logprobs` (B, T), detached, as `old` of all decisions in `rows` (B,).
+
+    `batch` itself, which goes into the log, keeps what the sampler recorded.
+    """
+    return replace(batch, old=torch.where(batch.mask & rows[:, None], logprobs.detach(), batch.old))
