@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from rewardlab.commands import bench, cli, train
-from rewardlab.registry import catalogue
+from rewardlab.registry import catalogue, details
 
 NOISY = '''"""Noisy: says something while it is imported."""
 from rewardlab.core import Recipe
@@ -90,7 +90,7 @@ def test_a_mistake_ends_the_process_with_code_2_and_debug_shows_where():
 
 
 def test_our_own_mistake_is_one_line_too(monkeypatch, capsys):
-    monkeypatch.setattr(catalogue, "row", lambda name: 1 / 0)
+    monkeypatch.setattr(details, "details", lambda name: 1 / 0)
     assert cli.main(["show", "grpo"]) == 1
     assert capsys.readouterr().err == "rewardlab: ZeroDivisionError: division by zero (--debug shows where)\n"
 

@@ -14,12 +14,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from rewardlab import registry
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.external import find
 from rewardlab.rewards.reward import Reward
 
+from .parts import part
 from .settings import fit
+from .find_task import parse_options
 
 SIGNS: dict[type, Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -39,7 +40,7 @@ def read_reward(written: str) -> Reward:
     if "(" in written or '"' in written:
         return _of_formula(written)
     name, _, options = written.partition(":")
-    return registry.part("reward", name, **registry.parse_options(options))
+    return part("reward", name, **parse_options(options))
 
 
 def _of_file(path: Path, function: str) -> Reward:
@@ -47,7 +48,7 @@ def _of_file(path: Path, function: str) -> Reward:
         raise RewardlabError(f"there is no reward file {path}")
     # looked for now, not after the first rollouts
     find(path, function)
-    return registry.part("reward", "from_file", path=str(path.resolve()), function=function)
+    return part("reward", "from_file", path=str(path.resolve()), function=function)
 
 
 def _of_formula(written: str) -> Reward:
@@ -84,7 +85,7 @@ def _read(node: ast.expr, written: str) -> Any:
 
 def _called(name: str, of: list[Any], settings: dict[str, Any]) -> Reward:
     try:
-        found = registry.part("reward", name, *of, **settings)
+        found = part("reward", name, *of, **settings)
     except TypeError as e:
         raise RewardlabError(f"{name}(...) is made of no other reward; its settings go by name") from e
     for key, value in settings.items():
