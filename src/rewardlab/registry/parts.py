@@ -120,6 +120,16 @@ def load_part(data: Any) -> Any:
 
 def _maker(saved: str) -> Any:
     """What makes a part again: the decorated function that its saved name stands for."""
+    from rewardlab.core.part import PartFactory
+
+    make = _resolved(saved)
+    # a saved name may point at anything that can be imported: nothing else is called
+    if not isinstance(make, PartFactory):
+        raise RewardlabError(f"{saved} is not a part: no decorator of a slot made it")
+    return make
+
+
+def _resolved(saved: str) -> Any:
     slot, _, name = current_name(saved).partition(":")
     module, colon, function = name.rpartition(":")
     method, slash, own = name.partition("/")
