@@ -75,7 +75,9 @@ def test_rows_say_what_a_method_is_without_importing_it(folder):
     ],
 )
 def test_the_baseline_is_stated_or_claimed_or_built_on(folder, lines, expected):
-    path = write(folder, "toys", "gamma", f"def gamma(base=None):\n    base = base or rloo(n=2).but(lr=1.0)\n    return base\n\n{lines}\n")
+    path = write(
+        folder, "toys", "gamma", f"def gamma(base=None):\n    base = base or rloo(n=2).but(lr=1.0)\n    return base\n\n{lines}\n"
+    )
     assert entry(path)["baseline"] == expected
 
 

@@ -88,7 +88,9 @@ def _literal(key: str, node: ast.expr) -> Any:
     try:
         return ast.literal_eval(node)
     except ValueError:
-        raise ValueError(f"{key} = {ast.unparse(node)[:80]} must be a literal, which can be read without importing the file") from None
+        raise ValueError(
+            f"{key} = {ast.unparse(node)[:80]} must be a literal, which can be read without importing the file"
+        ) from None
 
 
 def _claim(node: ast.expr | None) -> tuple[str | None, str | None]:

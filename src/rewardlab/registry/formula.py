@@ -18,9 +18,9 @@ from rewardlab.errors import RewardlabError
 from rewardlab.rewards.external import find
 from rewardlab.rewards.reward import Reward
 
+from .find_task import parse_options
 from .parts import part
 from .settings import fit
-from .find_task import parse_options
 
 SIGNS: dict[type, Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
