@@ -75,9 +75,8 @@ def test_rows_say_what_a_method_is_without_importing_it(folder):
     ],
 )
 def test_the_baseline_is_stated_or_claimed_or_built_on(folder, lines, expected):
-    path = write(
-        folder, "toys", "gamma", f"def gamma(base=None):\n    base = base or rloo(n=2).but(lr=1.0)\n    return base\n\n{lines}\n"
-    )
+    function = "def gamma(base=None):\n    base = base or rloo(n=2).but(lr=1.0)\n    return base\n"
+    path = write(folder, "toys", "gamma", f"{function}\n{lines}\n")
     assert entry(path)["baseline"] == expected
 
 
@@ -200,20 +199,20 @@ def test_a_cache_that_cannot_be_written_is_done_without(folder, tmp_path, monkey
 
 
 def test_four_hundred_methods_are_listed_without_torch_at_once(folder):
-    """Half a second on an idle machine, cold or warm; the limits leave room for a busy one."""
+    """In processor time, which other tests that run beside this one do not lengthen; the limits are generous."""
     for i in range(400):
         settle(write(folder, "many", f"method_{i}", METHOD.replace("{i}", str(i))))
     code = (
-        "import json, sys, time; start = time.perf_counter(); from rewardlab import registry; rows = registry.rows('many');"
-        "print(json.dumps([len(rows), rows[0], 'torch' in sys.modules, time.perf_counter() - start]))"
+        "import json, sys, time; start = time.process_time(); from rewardlab import registry; rows = registry.rows('many');"
+        "print(json.dumps([len(rows), rows[0], 'torch' in sys.modules, time.process_time() - start]))"
     )
     (n, row, torch, cold), (_, _, _, warm) = (
         json.loads(subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout) for _ in range(2)
     )
     assert (n, torch) == (400, False)
     assert (row["name"], row["baseline"], row["claim"]) == ("method_0", "grpo", "it beats GRPO")
-    assert cold < 5.0
-    assert warm < 2.0
+    assert cold < 2.0
+    assert warm < 0.5
 
 
 # ---- list ------------------------------------------------------------------------------------------------------------

@@ -30,7 +30,7 @@ def entry(path: Path) -> dict[str, Any]:
     try:
         tree = ast.parse(path.read_text("utf-8"), path.name)
         stated = _assignments(tree)
-        literals = {key: _literal(key, stated[key]) for key in ("system", "kind", "baseline") if key in stated}
+        literals: dict[str, Any] = {key: _literal(key, stated[key]) for key in ("system", "kind", "baseline") if key in stated}
         says, versus = _claim(stated.get("claim"))
         docstring = read_docstring(ast.get_docstring(tree) or "")
     except (SyntaxError, ValueError) as e:
@@ -88,9 +88,7 @@ def _literal(key: str, node: ast.expr) -> Any:
     try:
         return ast.literal_eval(node)
     except ValueError:
-        raise ValueError(
-            f"{key} = {ast.unparse(node)[:80]} must be a literal, which can be read without importing the file"
-        ) from None
+        raise ValueError(f"{key} = {ast.unparse(node)[:80]} must be a literal, to be read without importing the file") from None
 
 
 def _claim(node: ast.expr | None) -> tuple[str | None, str | None]:
@@ -101,9 +99,10 @@ def _claim(node: ast.expr | None) -> tuple[str | None, str | None]:
         return COMPUTED, None
     written = {k.arg: k.value for k in node.keywords}
     says, versus = (written.get(key) for key in ("says", "versus"))
-    if not isinstance(says, ast.Constant) or not isinstance(versus, ast.Constant):
-        return COMPUTED, None
-    return says.value, versus.value
+    match says, versus:
+        case ast.Constant(str() as text), ast.Constant(str() | None as method):
+            return text, method
+    return COMPUTED, None
 
 
 def _builds_on(tree: ast.Module, name: str) -> str | None:
