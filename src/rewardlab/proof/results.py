@@ -32,7 +32,7 @@ def folder() -> Path:
 
 
 def read(name: str, where: Path) -> Record | None:
-    """What is recorded of a method, None if nothing is."""
+    """The record of a method, None if there is none. Raises RewardlabError for a file that is not a record."""
     path = where / f"{name}.json"
     if not path.is_file():
         return None
