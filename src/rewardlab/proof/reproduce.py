@@ -34,8 +34,8 @@ def reproduce(
 ) -> Record:
     """Run a claim and append the result to results/NAME.json; returns what was appended, with the method's name.
 
-    seeds: one pair of runs each; runs on seeds below 100 are for development and are not recorded.  claim: instead of the method's own.
-    jobs: processes at a time.  into: folder of the record.
+    seeds: one pair of runs each; runs on seeds below 100 are for development and are not recorded.  claim: instead of the
+    method's own.  jobs: processes at a time.  into: folder of the record.
     Raises RewardlabError for a method without claim, and for a claim about a number that is not measured.
     """
     name, claim = registry.spell(name), claim or claim_of(name)

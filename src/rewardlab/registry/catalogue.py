@@ -42,7 +42,7 @@ def _rows(paths: list[Path]) -> list[dict[str, Any]]:
     root = repository()
     results = {path.stem: path for path in (root / "results").glob("*.json")} if root else {}
     verdicts = read_each("verdicts", [results[path.stem] for path in paths if path.stem in results], last_verdict)
-    found = [
+    table = [
         {
             "name": path.stem,
             "folder": path.parent.name,
@@ -52,4 +52,4 @@ def _rows(paths: list[Path]) -> list[dict[str, Any]]:
         }
         for path in paths
     ]
-    return sorted(found, key=lambda row: (row["folder"], row["name"]))
+    return sorted(table, key=lambda row: (row["folder"], row["name"]))

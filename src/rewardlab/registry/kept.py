@@ -51,8 +51,8 @@ def stamp_of(path: Path) -> Stamp:
 
 def _load(kind: str, reader: Stamp) -> dict[str, Any]:
     try:
-        held = json.loads(_store(kind).read_text("utf-8"))
-        return held["files"] if held["reader"] == reader else {}
+        cached = json.loads(_store(kind).read_text("utf-8"))
+        return cached["files"] if cached["reader"] == reader else {}
     except (OSError, RuntimeError, ValueError, KeyError, TypeError):
         # none was written, or another version wrote it
         return {}

@@ -32,7 +32,7 @@ SLOT_OF_DECORATOR = {"verifier": "reward", "operator": "reward"}
 SLOT_OF_DECORATOR |= {slot: slot for slot in (*SLOT_OF_FOLDER.values(), "weighting", "loop", "study")}
 
 
-class Found(NamedTuple):
+class Definition(NamedTuple):
     """A part in a file: its decorator's slot, its name, whether it is a verifier, and the first line of its docstring."""
 
     slot: str
@@ -41,11 +41,11 @@ class Found(NamedTuple):
     about: str
 
 
-def parts_in(path: Path) -> list[Found]:
+def parts_in(path: Path) -> list[Definition]:
     """The parts that a file defines, read from its syntax; the file is not imported."""
     functions = (node for node in ast.parse(path.read_text("utf-8"), str(path)).body if isinstance(node, ast.FunctionDef))
     return [
-        Found(SLOT_OF_DECORATOR[kind], node.name, kind == "verifier", (ast.get_docstring(node) or "").split("\n")[0])
+        Definition(SLOT_OF_DECORATOR[kind], node.name, kind == "verifier", (ast.get_docstring(node) or "").split("\n")[0])
         for node in functions
         for kind in _decorators(node)
     ]
@@ -59,12 +59,12 @@ def _decorators(node: ast.FunctionDef) -> Iterator[str]:
 
 
 @functools.cache
-def _read() -> dict[tuple[str, str], tuple[Path, Found]]:
+def _read() -> dict[tuple[str, str], tuple[Path, Definition]]:
     """Every shared part by slot and name. Read once per process, from the cache where files have not changed."""
     files = [path for folder in SLOT_OF_FOLDER for path in sorted((PACKAGE / folder).rglob("*.py"))]
-    shared: dict[tuple[str, str], tuple[Path, Found]] = {}
+    shared: dict[tuple[str, str], tuple[Path, Definition]] = {}
     for path, parts in read_each("parts", files, parts_in).items():
-        for part in (Found(*values) for values in parts):
+        for part in (Definition(*values) for values in parts):
             key = (part.slot, part.name)
             if key in shared:
                 raise RewardlabError(f"two {part.slot} parts are named {part.name}: {shared[key][0]} and {path}; rename one")
@@ -156,7 +156,7 @@ def _of_method(slot: str, method: str, name: str) -> Any:
         return _shared(*moved[0])
     if method not in known:
         raise unknown("method", method, known)
-    raise unknown(f"part of {method}", name, [found.name for found in parts_in(known[method])])
+    raise unknown(f"part of {method}", name, [own.name for own in parts_in(known[method])])
 
 
 def _expression(name: str) -> Any:
