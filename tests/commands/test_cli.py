@@ -5,18 +5,18 @@ import errno
 import inspect
 import json
 import os
+import resource
 import signal
 import statistics
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from rewardlab.commands import bench, cli, train
-from rewardlab.registry import catalogue
+from rewardlab.registry import catalogue, details
 
 NOISY = '''"""Noisy: says something while it is imported."""
 from rewardlab.core import Recipe
@@ -90,7 +90,7 @@ def test_a_mistake_ends_the_process_with_code_2_and_debug_shows_where():
 
 
 def test_our_own_mistake_is_one_line_too(monkeypatch, capsys):
-    monkeypatch.setattr(catalogue, "row", lambda name: 1 / 0)
+    monkeypatch.setattr(details, "details", lambda name: 1 / 0)
     assert cli.main(["show", "grpo"]) == 1
     assert capsys.readouterr().err == "rewardlab: ZeroDivisionError: division by zero (--debug shows where)\n"
 
@@ -126,21 +126,23 @@ def test_ctrl_c_names_the_folder_the_trainer_chose(tmp_path):
     assert cli.stopped(["bench"], KeyboardInterrupt()) == "stopped"
 
 
-@pytest.mark.parametrize("argv", [["list"], ["list", "--json"], ["show", "grpo"], ["show", "grpo", "--json"]])
-def test_list_and_show_answer_at_once_without_torch(argv):
+@pytest.mark.parametrize("argv", [["list"], ["list", "--json"]])
+def test_list_answers_at_once_without_torch(argv):
+    """In processor time, which other tests that run beside this one do not lengthen."""
     code = f"import sys; from rewardlab.commands.cli import main; main({argv!r}); sys.exit('torch' in sys.modules)"
     seconds = []
     for _ in range(3):
-        began = time.perf_counter()
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
         subprocess.run([sys.executable, "-c", code], stdout=subprocess.DEVNULL, check=True)
-        seconds.append(time.perf_counter() - began)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        seconds.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
     assert statistics.median(seconds) < 0.5
 
 
 def test_list_has_the_promised_columns():
     rows = json.loads(rewardlab("list", "--json").stdout)
     assert {"grpo", "sft", "ppo"} <= {row["name"] for row in rows}
-    columns = ["name", "folder", "system", "kind", "reference", "baseline", "claim", "verdict"]
+    columns = ["name", "folder", "system", "kind", "reference", "baseline", "claim", "verdict", "idea"]
     assert all(list(row) == columns for row in rows)
     grpo = next(row for row in rows if row["name"] == "grpo")
     assert (grpo["folder"], grpo["system"]) == ("baselines", None)

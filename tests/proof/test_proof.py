@@ -269,8 +269,8 @@ def test_a_claim_is_run_and_every_run_of_it_is_kept(tmp_path):
     assert (record["name"], record["system"], len(record["runs"])) == ("rloo", None, 1)
     assert record["claim"] == record["runs"][0]["claim"] == results.as_record(SMALL)
     assert {"name": "rloo", **record["runs"][0]} == first
-    assert first["code"]["method"] == catalogue.hash_of(registry.file_of("rloo"))
-    assert first["code"]["baseline"] == {"grpo": catalogue.hash_of(registry.file_of("grpo"))}
+    assert first["code"]["method"] == results.hash_of(registry.file_of("rloo"))
+    assert first["code"]["baseline"] == {"grpo": results.hash_of(registry.file_of("grpo"))}
 
 
 def test_a_crash_is_told_and_recorded_and_the_claim_is_run_again(ladder, tmp_path, monkeypatch, capsys):
@@ -477,13 +477,22 @@ def test_the_document_tells_verdicts_and_marks_those_of_older_files(tmp_path):
     assert all(line.count(" | ") == 3 for line in text.splitlines() if line.startswith("| ["))
 
 
-def test_a_stale_document_is_refused(tmp_path, monkeypatch, capsys):
+def test_the_document_is_written_in_a_checkout_alone(tmp_path, monkeypatch):
     monkeypatch.setattr(catalogue, "repository", lambda: tmp_path)
     (tmp_path / "docs").mkdir()
-    assert methods_doc.main(["--check"]) == 1
-    assert "stale; run: make docs" in capsys.readouterr().err
-    assert methods_doc.main(["--write"]) == 0
-    assert methods_doc.main(["--check"]) == 0
-    (tmp_path / "docs" / "methods.md").write_text("older")
-    assert methods_doc.main(["--check"]) == 1
-    assert methods_doc.main([]) == 2
+    assert methods_doc.write().read_text("utf-8") == methods_doc.document(tmp_path / "results")
+    monkeypatch.setattr(catalogue, "repository", lambda: None)
+    with pytest.raises(RewardlabError, match="installed without one"):
+        methods_doc.write()
+
+
+def test_a_record_that_names_its_measure_by_module_path_is_of_the_same_claim():
+    """As results/dapo.json was written by the first version."""
+    claim = claim_of("dapo")
+    recorded = results.as_record(claim)
+    assert recorded["by"] == {"part": "measure:coverage", "with": {"n": 4, "k": 4}}
+    old = {**recorded, "by": {"part": "rewardlab.evals.passk:coverage", "with": {"n": 4, "k": 4}}}
+    assert results.same_claim(old, claim)
+    assert not results.same_claim({**old, "by": {"part": "rewardlab.evals.passk:coverage", "with": {"n": 4, "k": 2}}}, claim)
+    assert not results.same_claim({**old, "margin": 0.5}, claim)
+    assert not results.same_claim({**old, "by": {"part": "measure:removed", "with": {}}}, claim)

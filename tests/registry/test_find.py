@@ -1,58 +1,17 @@
-"""Names to methods, parts and tasks; where settings go; what the index tells."""
+"""Names to methods and tasks; where settings go."""
 
 import json
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
+from method_files import ALPHA, BETA, write
 
 from rewardlab import registry
 from rewardlab.errors import RewardlabError
-from rewardlab.registry import catalogue
-
-ALPHA = '''"""Alpha: scale what was earned.
-
-    A = by * r
-
-Doe et al. 2031, arXiv:3101.00001. The scale is the paper's.
-"""
-from rewardlab.proof.claim import Claim
-from rewardlab.core import Recipe, credit, objective
-from rewardlab.rewards.reward import reward
-
-@credit
-def scaled(a, batch, run, *, by=2.0): return by * a
-
-@objective
-def plain(out, batch, run): return -out.logprobs
-
-@reward
-def length(trajectory): return float(len(trajectory.reply))
-
-def alpha(base=None, *, by=2.0, group_size=4, style="terse", eps: float = 1):
-    base = base or Recipe(name="alpha", objective=plain(), reward=length())
-    return base.but(credit=scaled(by=by))
-
-claim = None
-'''
-BETA = '''"""Beta: whiten after scaling."""
-from rewardlab.proof.claim import Claim
-from rewardlab.core import Recipe, credit
-from rewardlab.credit.group import center
-
-def beta_2(base=None, *, by=1.0, weight=0.5):
-    base = base or Recipe(name="beta_2")
-    return base.but(credit=base.credit >> center() if base.credit else center(), lr=weight)
-
-claim = Claim(says="beats alpha", versus="alpha", task="arithmetic", measure="pass@1", direction="higher", margin=0.1)
-kind = "analysis"
-'''
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Methods outside the package, each import under a name of its own."""
+    """Methods outside the package, each module imported under a name of its own."""
     root = tmp_path_factory.mktemp("methods")
     write(root, "toy_methods", "alpha", ALPHA)
     write(root, "toy_methods", "beta_2", BETA)
@@ -62,13 +21,6 @@ def folder(tmp_path_factory):
 @pytest.fixture(autouse=True)
 def outside(folder, monkeypatch):
     monkeypatch.setenv("REWARDLAB_METHODS", str(folder))
-
-
-def write(root: Path, folder: str, name: str, text: str) -> Path:
-    (root / folder).mkdir(exist_ok=True)
-    path = root / folder / f"{name}.py"
-    path.write_text(text)
-    return path
 
 
 def test_a_method_is_found_by_its_file_however_it_is_spelled(folder):
@@ -150,12 +102,6 @@ def test_text_settings_that_look_like_numbers_stay_text():
         registry.build("alpha", {"eps": "3"})
 
 
-def test_parts_are_found_by_name():
-    assert str(registry.part("credit", "center")) == "center()"
-    with pytest.raises(RewardlabError, match="did you mean scale_by_std"):
-        registry.part("credit", "scale_by_sdt")
-
-
 def test_a_task_takes_options_in_its_name():
     short = registry.task("arithmetic:difficulty=1,test_size=20")
     assert len(short.test) == 20
@@ -188,42 +134,3 @@ def test_a_path_is_a_task_of_your_own_problems(tmp_path):
     assert int(prompt[1].text[:-3]) + 1 == int(task.test[0].answer)
     with pytest.raises(RewardlabError, match="option of the task arithmetic 'prompt_column'"):
         registry.task("arithmetic", prompt_column="q")
-
-
-def test_rows_tell_what_a_method_is_and_what_it_changes():
-    rows = {r["name"]: r for r in registry.rows("toy_methods")}
-    alpha, beta = rows["alpha"], rows["beta_2"]
-    assert alpha["idea"] == "scale what was earned."
-    assert alpha["reference"] == "Doe et al. 2031, arXiv:3101.00001"
-    assert alpha["text"] == "    A = by * r\n\nThe scale is the paper's."
-    assert (alpha["system"], alpha["kind"], alpha["claim"], alpha["baseline"]) == ("alpha", "method", None, None)
-    assert (beta["system"], beta["kind"]) == ("beta-2", "analysis")
-    assert (beta["claim"], beta["baseline"]) == ("beats alpha", "alpha")
-    assert beta["changes"]["credit"] == ["scaled()", "center()"]
-    assert beta["changes"]["objective"] == ["plain()", None]
-    assert beta["changes"]["lr"] == ["0.0003", "0.5"]
-    assert beta["verdict"] == "not run"
-
-
-def test_a_stack_is_compared_with_its_first_method():
-    row = catalogue.row("alpha+beta_2")
-    assert row["baseline"] == "alpha"
-    assert row["changes"] == {"credit": ["scaled()", "scaled() >> center()"], "lr": ["0.0003", "0.5"]}
-
-
-def test_the_verdict_is_that_of_the_last_run(tmp_path, monkeypatch):
-    (tmp_path / "results").mkdir()
-    runs = {"runs": [{"verdict": "holds"}, {"verdict": "too noisy"}]}
-    (tmp_path / "results" / "alpha.json").write_text(json.dumps(runs))
-    monkeypatch.setattr(catalogue, "repository", lambda: tmp_path)
-    assert {r["name"]: r["verdict"] for r in registry.rows("toy_methods")} == {"alpha": "too noisy", "beta_2": "not run"}
-
-
-def ideas(root: Path) -> dict[str, str]:
-    """Ideas as a fresh process tells them, with whether torch was imported to do so."""
-    code = (
-        "import json, sys; from rewardlab import index; rows = registry.rows('worlds');"
-        "print(json.dumps({r['name']: r['idea'] for r in rows} | {'torch': 'torch' in sys.modules}))"
-    )
-    env = {"REWARDLAB_METHODS": str(root), "PATH": ""}
-    return json.loads(subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, check=True).stdout)

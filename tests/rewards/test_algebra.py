@@ -609,7 +609,7 @@ def test_a_formula_holds_files_of_ones_own(tmp_path):
         ("correct(answer_given())", "made of no other reward"),
         ("correct() ** 2", "has no meaning in a reward"),
         ("correct", None),
-        ("(2 * 3)", "pays everyone the same"),
+        ("(2 * 3)", "the same number for every reply"),
         ("(1 >> 2) * correct()", "a number has no such operator"),
         ("correct().__class__()", "has no meaning in a reward"),
         ("[correct() for x in y]", "has no meaning in a reward"),

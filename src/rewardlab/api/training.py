@@ -103,7 +103,6 @@ def resume(out: Path | str, task: Task | None = None, model: Policy | None = Non
             sweep(folder)
             write_report(folder)
         return Result(folder, json.loads((folder / "summary.json").read_text()))
-    registry.reach_methods()
     recipe, given = registry.load_recipe(config["recipe"]), Settings(**config["settings"])
     if task is None and not config["source"]:
         raise RewardlabError(f"{folder} was trained on a task made in Python; resume it with rewardlab.resume(folder, task=...)")

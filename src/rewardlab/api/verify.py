@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from rewardlab import registry
+from rewardlab.errors import RewardlabError, unknown
 from rewardlab.processes.pool import Done, Workers
 from rewardlab.util.files import new_file
 from rewardlab.util.progress import Bar
@@ -35,9 +36,9 @@ def verify_file(kind: str, source: Path | str, out: Path | str, settings: Mappin
     given = {name.replace("-", "_"): registry.parse_value(v) if isinstance(v, str) else v for name, v in (settings or {}).items()}
     verifier(kind, given)
     if not source.is_file():
-        raise registry.error(f"there is no file {source}")
+        raise RewardlabError(f"there is no file {source}")
     if not out.parent.is_dir():
-        raise registry.error(f"there is no folder {out.parent} to write {out.name} into")
+        raise RewardlabError(f"there is no folder {out.parent} to write {out.name} into")
     passed_over: list[str] = []
     counts: Counter[bool | None] = Counter()
     began = time.perf_counter()
@@ -59,7 +60,7 @@ def verifier(kind: str, settings: Mapping[str, Any] | None = None) -> Verifier:
     """The verifier of this name, with its settings."""
     known = registry.verifiers()
     if kind not in known:
-        raise registry.unknown("verifier", kind, known)
+        raise unknown("verifier", kind, known)
     return registry.part("reward", kind, **(settings or {}))
 
 

@@ -185,7 +185,6 @@ def _of_run(folder: Path) -> Target:
 
     from rewardlab import registry
 
-    registry.reach_methods()
     config = json.loads((folder / "config.json").read_text())
     if "recipe" not in config:
         raise RewardlabError(f"{folder} is a model checkpoint, not a run folder")

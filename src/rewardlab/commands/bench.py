@@ -25,17 +25,17 @@ def flags(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> list[dict[str, Any]]:
-    from rewardlab import registry
+    from rewardlab.errors import RewardlabError, unknown
     from rewardlab.registry import catalogue
 
     root = catalogue.repository()
     if root is None or not (root / "benchmarks").is_dir():
-        raise registry.error("there are no benchmarks here; run `rewardlab bench` from a checkout (pip install -e .)")
+        raise RewardlabError("there are no benchmarks here; run `rewardlab bench` from a checkout (pip install -e .)")
     known = {p.stem.replace("_", "-"): p for p in sorted((root / "benchmarks").glob("*.py")) if p.stem[0] != "_"}
     names = [name.replace("_", "-") for name in args.names]
     for name in names:
         if name not in known:
-            raise registry.unknown("benchmark", name, known)
+            raise unknown("benchmark", name, known)
     return [row for name in names or known for row in measure(name, known[name])]
 
 

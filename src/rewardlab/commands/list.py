@@ -1,4 +1,4 @@
-"""List the methods, with what each is compared with and how its claim fared.
+"""List the methods, with what each is compared with and the verdict on its claim. No method is imported.
 
 rewardlab list
 rewardlab list --folder baselines --json
@@ -7,10 +7,15 @@ rewardlab list --folder baselines --json
 from __future__ import annotations
 
 import argparse
+import shutil
+import textwrap
+from itertools import groupby
 from typing import Any
 
 HELP = "list the methods"
-COLUMNS = ("name", "folder", "system", "kind", "reference", "baseline", "claim", "verdict")
+COLUMNS = ("name", "folder", "system", "kind", "reference", "baseline", "claim", "verdict", "idea")
+NAME = 26
+"""Columns that the name of a method takes; a longer one pushes the rest of its line to the right."""
 
 
 def flags(parser: argparse.ArgumentParser) -> None:
@@ -19,16 +24,23 @@ def flags(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> list[dict[str, Any]]:
     from rewardlab import registry
+    from rewardlab.errors import unknown
 
     folders = {path.parent.name for path in registry.methods().values()}
     if args.folder and args.folder not in folders:
-        raise registry.unknown("folder", args.folder, folders)
-    rows = registry.rows(args.folder)
-    return [{k: row[k] for k in COLUMNS} for row in rows] if args.json else rows
+        raise unknown("folder", args.folder, folders)
+    return [{k: row[k] for k in COLUMNS} for row in registry.rows(args.folder)]
 
 
 def show(document: list[dict[str, Any]]) -> None:
-    from .tables import table
+    """Folder by folder, two lines for each method: name, kind, baseline and verdict, then its idea.
 
-    columns = ("folder", "name", "idea", "baseline", "verdict")
-    table(columns, [[row[k] for k in columns] for row in document])
+    Plain lines: a table of hundreds of rows would take longer to lay out than to read.
+    """
+    width = max(60, shutil.get_terminal_size((120, 24)).columns) - 4
+    for folder, rows in groupby(document, key=lambda row: row["folder"]):
+        print(f"\n{folder}")
+        for row in rows:
+            against = f"against {row['baseline']}" if row["baseline"] else "a starting point"
+            print(f"  {row['name']:<{NAME}}  {row['kind']:<14}  {against:<26}  {row['verdict']}")
+            print(f"    {textwrap.shorten(row['idea'], width, placeholder=' ...')}")

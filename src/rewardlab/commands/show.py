@@ -2,6 +2,8 @@
 
 rewardlab show grpo
 rewardlab show grpo+a+b
+
+The method is imported and its recipe built, so a file outside rewardlab (REWARDLAB_METHODS) is run.
 """
 
 from __future__ import annotations
@@ -18,16 +20,16 @@ def flags(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    from rewardlab.registry import catalogue
+    from rewardlab.registry import details
 
-    return catalogue.row(args.method)
+    return details.details(args.method)
 
 
 def show(document: Mapping[str, Any]) -> None:
     from .tables import heading, lines
 
     heading(f"{document['name']}  {document.get('title') or ''}".rstrip())
-    lines(document["idea"])
+    lines(f"{document['idea']}\nkind: {document['kind']}")
     if document.get("text"):
         lines("\n" + document["text"])
     heading("Formula")
@@ -52,9 +54,9 @@ def _flags(parameters: list[list[Any]]) -> None:
 
 
 def _changes(changes: Mapping[str, list[str | None]]) -> str:
-    found = []
+    slots = []
     for slot, (before, after) in changes.items():
         sides = (("-", before), ("+", after))
         marked = [f"{sign} {line}" for sign, text in sides for line in (text or "").splitlines()]
-        found.append("\n".join([slot, *(f"  {line}" for line in marked)]))
-    return "\n".join(found)
+        slots.append("\n".join([slot, *(f"  {line}" for line in marked)]))
+    return "\n".join(slots)

@@ -1,4 +1,4 @@
-"""What a method promises."""
+"""Claims: what a method is expected to show, fixed before it is run."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from rewardlab.core import Measure
 
 @dataclass(frozen=True)
 class Claim:
-    """What a method promises, as its paper says it, fixed before it is run.
+    """What a paper says of its method, as a direction and a margin on one task.
 
-    versus: the baseline method or stack, which may be the method itself under other settings.  measure: name of the number
-    compared; direction: "higher" or "lower"; margin: the least effect that counts, in units of the measure.  budget: tokens
-    that all models together may generate and score, on each side.  against: where there is no baseline, the other number of
-    the same run ("before.pass@1"); None: the number itself counts, against 0.  model: None is the task's own.  settings,
-    versus_settings: of method and baseline on this world.  by: a Measure for both sides; None: the method's own.  problems:
-    held-out ones.
+    versus: the baseline method or stack, which may be the method itself under other settings.  measure: name of the metric that
+    is compared; direction: "higher" or "lower"; margin: the smallest effect that counts, in units of the measure.  budget: tokens
+    that all models together may generate and score, on each side.  against: without a baseline, the other metric of the same run
+    ("before.pass@1"); None: the metric is compared with 0.  model: None is the task's own.  settings, versus_settings: of method
+    and baseline on this task.  by: a Measure for both sides; None: the method's own.  problems: how many held-out ones.
+
+    `says` and `versus` are written as literals, so that `rewardlab list` shows them without importing the file.
     """
 
     says: str

@@ -14,15 +14,15 @@ Record = dict[str, Any]
 
 
 def page(record: Record) -> str:
-    """The page of a comparison. It runs no script but its own two, named by their hashes, and loads nothing."""
+    """The page of a comparison. Its policy allows its own two scripts alone, by their hashes, and loads nothing."""
     from plotly.offline import get_plotlyjs
 
     template = Path(__file__).with_name("compare_page.html").read_text("utf-8")
     own = re.findall(r"<script>(.*?)</script>", template, re.S)[-1]
-    drawn = get_plotlyjs()
+    plotly = get_plotlyjs()
     curves = [{"name": row["method"], **row["curve"]} for row in record["methods"]]
     pieces = {
-        "hashes": " ".join(f"'sha256-{_hash(script)}'" for script in (drawn, own)),
+        "hashes": " ".join(f"'sha256-{_hash(script)}'" for script in (plotly, own)),
         "title": escape(f"{', '.join(row['method'] for row in record['methods'])} on {record['task']}"),
         "facts": "".join(f"<span>{escape(fact)}</span>" for fact in _facts(record)),
         "first": escape(record["methods"][0]["method"]),
@@ -30,14 +30,14 @@ def page(record: Record) -> str:
         "rows": "".join(_row(row) for row in record["methods"]),
         "formulas": "".join(_formula(row) for row in record["methods"]),
         "data": _embed({"measure": record["measure"], "curves": curves}),
-        "plotly": drawn,
+        "plotly": plotly,
     }
-    # One pass: nothing that is put in is looked through for further placeholders.
+    # one pass: text that is filled in may look like a placeholder, and must not be replaced itself
     return re.sub(r"\{\{(\w+)\}\}", lambda m: pieces[m[1]], template)
 
 
 def _facts(record: Record) -> list[str]:
-    budget = f"{record['budget']:,} tokens each" if record["budget"] else "each spends what the first method spends"
+    budget = f"{record['budget']:,} tokens each" if record["budget"] else "each the tokens of the first method"
     seeds = f"seeds {', '.join(map(str, record['seeds']))}"
     return [f"model {record['model']}", seeds, budget, f"{record['problems']} held-out problems"]
 
@@ -53,8 +53,9 @@ def _row(row: Record) -> str:
         f"{row['tokens']:,}",
         f"{sum(row['seconds']) / len(row['seconds']):.1f}",
     ]
-    sure = difference and difference["ci95"] and (difference["ci95"][0] > 0 or difference["ci95"][1] < 0)
-    kind = ("up" if difference["mean"] > 0 else "down") if sure else ""
+    # coloured only where the whole interval lies on one side of 0
+    significant = difference and difference["ci95"] and (difference["ci95"][0] > 0 or difference["ci95"][1] < 0)
+    kind = ("up" if difference["mean"] > 0 else "down") if significant else ""
     return f'<tr class="{kind}">{"".join(f"<td>{cell}</td>" for cell in cells)}</tr>'
 
 

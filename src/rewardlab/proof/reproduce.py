@@ -1,4 +1,4 @@
-"""Run a method and its baseline in pairs, on one budget, and say whether the claim holds."""
+"""Run a method and its baseline in pairs, with the same budget, and decide whether the claim holds."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .verdict import INCOMPLETE, verdict
 from .workers import Failed, run_all
 
 SEEDS = range(100, 105)
-DEVELOPMENT = 100  # seeds below this are for development, and leave no record
+DEVELOPMENT = 100  # runs on seeds below this are for development and are not recorded
 
 Record = dict[str, Any]
 Outcomes = list[Done | Failed]
@@ -32,10 +32,10 @@ Outcomes = list[Done | Failed]
 def reproduce(
     name: str, seeds: Sequence[int] = SEEDS, *, claim: Claim | None = None, jobs: int | None = None, into: Path | None = None
 ) -> Record:
-    """Run a claim and append what came of it to results/NAME.json; returns what was appended, with the method's name.
+    """Run a claim and append the result to results/NAME.json; returns what was appended, with the method's name.
 
-    seeds: one pair of runs each; those below 100 are for development and leave no record.  claim: instead of the method's own.
-    jobs: processes at a time.  into: folder of the record.
+    seeds: one pair of runs each; runs on seeds below 100 are for development and are not recorded.  claim: instead of the
+    method's own.  jobs: processes at a time.  into: folder of the record.
     Raises RewardlabError for a method without claim, and for a claim about a number that is not measured.
     """
     name, claim = registry.spell(name), claim or claim_of(name)
@@ -74,7 +74,7 @@ def reproduce_all(seeds: Sequence[int] = SEEDS, *, jobs: int | None = None, into
 
 
 def claim_of(name: str) -> Claim:
-    """What a method promises; raises RewardlabError where it promises nothing."""
+    """The claim of a method; raises RewardlabError if it has none."""
     claim = getattr(registry.module_of(name), "claim", None)
     if claim is None:
         raise RewardlabError(f"{name} makes no claim: there is nothing to reproduce")
@@ -82,19 +82,20 @@ def claim_of(name: str) -> Claim:
 
 
 def run_pairs(name: str, claim: Claim, seeds: Sequence[int], jobs: int | None = None) -> tuple[Outcomes, Outcomes]:
-    """What method and baseline (empty, if the claim has none) came to, seed by seed."""
+    """The outcomes of method and baseline (empty if the claim has none), seed by seed."""
     sides = [(name, claim.settings)] + ([(claim.versus, claim.versus_settings)] if claim.versus else [])
     _make_ready(claim, [method for method, _ in sides])
     with tempfile.TemporaryDirectory(prefix="rewardlab-") as folder:
-        asked = [
+        jobs_to_run = [
             Job(
                 method, claim.task, seed, f"{folder}/{side}-{seed}", as_plain(settings), claim.model, claim.problems,
                 claim.by.to_json() if claim.by else None, budget=claim.budget,
             )
             for seed in seeds for side, (method, settings) in enumerate(sides)
         ]  # fmt: skip
-        found = dict(_watch(f"reproducing {name}", asked, jobs, [claim.measure, *filter(None, [claim.against])]))
-    ordered = [found[i] for i in range(len(asked))]
+        measures = [claim.measure, *filter(None, [claim.against])]
+        outcomes = dict(_watch(f"reproducing {name}", jobs_to_run, jobs, measures))
+    ordered = [outcomes[i] for i in range(len(outcomes))]
     return ordered[:: len(sides)], ordered[1::2] if claim.versus else []
 
 
@@ -105,58 +106,58 @@ def judge(name: str, claim: Claim, method: Outcomes, baseline: Outcomes) -> Reco
     effects = [_effect(name, claim, mine, other) for mine, other in zip(method, others, strict=True)]
     effects = [None if e is None or not math.isfinite(e) else sign * e for e in effects]
     known = [e for e in effects if e is not None]
-    found = verdict(known, claim.margin)
-    whole = len(known) == len(effects)
+    result = verdict(known, claim.margin)
+    complete = len(known) == len(effects)
     return {
         "effects": effects,
-        "effect": _finite(found.effect),
-        "ci95": [_finite(found.low), _finite(found.high)],
-        "verdict": found.verdict if whole else INCOMPLETE,
+        "effect": _finite(result.effect),
+        "ci95": [_finite(result.low), _finite(result.high)],
+        "verdict": result.verdict if complete else INCOMPLETE,
     }
 
 
 def _effect(name: str, claim: Claim, mine: Done | Failed, other: Done | Failed) -> float | None:
-    """What the number of a run exceeds the other's by, None where a run failed."""
+    """The difference between the measure of a run and the other's, None where a run failed."""
     if isinstance(mine, Failed) or isinstance(other, Failed):
         return None
-    reached = number(mine.numbers, claim.measure, name)
+    value = number(mine.numbers, claim.measure, name)
     if claim.versus:
-        return reached - number(other.numbers, claim.measure, claim.versus)
-    return reached - (number(mine.numbers, claim.against, name) if claim.against else 0.0)
+        return value - number(other.numbers, claim.measure, claim.versus)
+    return value - (number(mine.numbers, claim.against, name) if claim.against else 0.0)
 
 
-def _watch(what: str, asked: list[Job], jobs: int | None, measures: list[str]) -> Iterator[tuple[int, Done | Failed]]:
-    """Run jobs under a progress bar, and tell of a failure at once."""
-    with Bar(what, len(asked)) as bar, closing(run_all(run, asked, jobs)) as outcomes:
+def _watch(what: str, work: list[Job], jobs: int | None, measures: list[str]) -> Iterator[tuple[int, Done | Failed]]:
+    """Run jobs under a progress bar, and report a failure as it happens."""
+    with Bar(what, len(work)) as bar, closing(run_all(run, work, jobs)) as outcomes:
         for i, outcome in outcomes:
-            job = asked[i]
+            job = work[i]
             if isinstance(outcome, Failed):
                 console.print(f"{job.method}, seed {job.seed}, failed: {outcome.error}", style="red", markup=False, highlight=False)
             else:
-                _look_at(job, outcome, measures)
+                _check(job, outcome, measures)
             bar.advance(f"{job.method}, seed {job.seed}")
             yield i, outcome
 
 
-def _look_at(job: Job, outcome: Done, measures: list[str]) -> None:
-    """Stop at a number that is not measured; tell of a budget that the run's steps did not use up."""
+def _check(job: Job, outcome: Done, measures: list[str]) -> None:
+    """Raise RewardlabError if a run lacks a metric that the claim needs; report a budget that was not used up."""
     for measure in measures:
         number(outcome.numbers, measure, job.method)
-    spent, steps = (int(outcome.numbers.get(name, 0)) for name in ("tokens", "steps"))
-    if steps and job.budget and spent < job.budget:
-        told = f"{job.method}, seed {job.seed}, ended after {steps} steps with {spent:,} of {job.budget:,} tokens spent"
-        console.print(told, markup=False, highlight=False)
+    tokens, steps = (int(outcome.numbers.get(name, 0)) for name in ("tokens", "steps"))
+    if steps and job.budget and tokens < job.budget:
+        message = f"{job.method}, seed {job.seed}, ended after {steps} steps with {tokens:,} of {job.budget:,} tokens spent"
+        console.print(message, markup=False, highlight=False)
 
 
 def _make_ready(claim: Claim, methods: list[str]) -> None:
-    """Make what the workers load from the cache, once."""
+    """Fill the cache with the policy that every worker loads, before they start."""
     if any(kind_of(registry.build(name)) != "study" for name in methods):
         task = registry.task(claim.task)
         load_policy(claim.model or task.model, task=task)
 
 
 def _recorded(seeds: Sequence[int]) -> bool:
-    """Whether runs on these seeds belong to the record."""
+    """Whether runs on these seeds are recorded."""
     if not seeds:
         raise RewardlabError("there are no seeds to run on")
     low, high = min(seeds), max(seeds)
@@ -172,7 +173,7 @@ def _as_record(outcome: Done | Failed) -> Record:
 
 
 def _spent(method: Outcomes, baseline: Outcomes) -> Record:
-    """Tokens that each side spent per run, on average."""
+    """The mean token count of each side's runs."""
     tokens = {
         side: [x.numbers["tokens"] for x in runs if isinstance(x, Done) and "tokens" in x.numbers]
         for side, runs in (("method", method), ("baseline", baseline))

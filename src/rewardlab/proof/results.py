@@ -1,4 +1,4 @@
-"""The record of every `reproduce`: results/NAME.json. Runs are only ever added, so nothing can be picked."""
+"""The record of every `reproduce`: results/NAME.json. Runs are appended and never removed, so no result can be selected."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def folder() -> Path:
 
 
 def read(name: str, where: Path) -> Record | None:
-    """What is recorded of a method, None if nothing is."""
+    """The record of a method, None if there is none. Raises RewardlabError for a file that is not a record."""
     path = where / f"{name}.json"
     if not path.is_file():
         return None
@@ -45,20 +45,20 @@ def read(name: str, where: Path) -> Record | None:
 
 
 def append(name: str, claim: Record, run: Record, where: Path) -> Path:
-    """Add a run to the record of a method, whole or not at all, whoever else is adding."""
+    """Add a run to the record of a method, in one piece, also while other processes append."""
     where.mkdir(parents=True, exist_ok=True)
     path = where / f"{name}.json"
     with _locked(where):
-        held = read(name, where) or {"runs": []}
-        system = next(row["system"] for row in catalogue.rows(registry.file_of(name).parent.name) if row["name"] == name)
-        write_json(path, {"name": name, "system": system, "claim": claim, "runs": [*held["runs"], run]})
+        record = read(name, where) or {"runs": []}
+        system = catalogue.row(name)["system"]
+        write_json(path, {"name": name, "system": system, "claim": claim, "runs": [*record["runs"], run]})
     return path
 
 
 def as_record(claim: Claim) -> Record:
     """A claim as JSON holds it."""
-    found = {f.name: getattr(claim, f.name) for f in fields(Claim)}
-    plain = {k: v.to_json() if isinstance(v, Part) else dict(v) if isinstance(v, Mapping) else v for k, v in found.items()}
+    values = {f.name: getattr(claim, f.name) for f in fields(Claim)}
+    plain = {k: v.to_json() if isinstance(v, Part) else dict(v) if isinstance(v, Mapping) else v for k, v in values.items()}
     return json.loads(json.dumps(plain))
 
 
@@ -68,18 +68,33 @@ def code(name: str, versus: str | None) -> Record:
     for path in sorted(registry.PACKAGE.rglob("*.py")):
         if registry.PACKAGE / "methods" not in path.parents:
             package.update(str(path.relative_to(registry.PACKAGE)).encode() + path.read_bytes())
-    baselines = {part: catalogue.hash_of(registry.file_of(part)) for part in (versus.split("+") if versus else ())}
-    return {"method": catalogue.hash_of(registry.file_of(name)), "baseline": baselines, "package": package.hexdigest()}
+    baselines = {part: hash_of(registry.file_of(part)) for part in (versus.split("+") if versus else ())}
+    return {"method": hash_of(registry.file_of(name)), "baseline": baselines, "package": package.hexdigest()}
 
 
 def fresh(name: str, claim: Claim, where: Path) -> bool:
-    """Whether the newest run is whole, and of the method's file and claim as they are now."""
+    """Whether the newest run is complete, and of the method's file and claim as they are now."""
     record = read(name, where)
     if record is None:
         return False
     last = record["runs"][-1]
-    same = last["claim"] == as_record(claim) and last["code"]["method"] == catalogue.hash_of(registry.file_of(name))
-    return same and last["verdict"] != INCOMPLETE
+    same_file = last["code"]["method"] == hash_of(registry.file_of(name))
+    return same_file and last["verdict"] != INCOMPLETE and same_claim(last["claim"], claim)
+
+
+def same_claim(recorded: Record, claim: Claim) -> bool:
+    """Whether a recorded claim is this one. Measures are compared as parts, since older records name them by module path."""
+    try:
+        by = registry.load_part(recorded.get("by"))
+    except RewardlabError:
+        # the measure is not part of rewardlab any more
+        return False
+    return by == claim.by and {**recorded, "by": None} == {**as_record(claim), "by": None}
+
+
+def hash_of(path: Path) -> str:
+    """The hash of a method's file, by which a result tells whether the file has changed since."""
+    return hashlib.blake2b(path.read_bytes(), digest_size=8).hexdigest()
 
 
 def machine() -> Record:

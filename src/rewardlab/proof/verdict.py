@@ -1,4 +1,4 @@
-"""When a claim holds: paired effects, their Student t interval, and a margin that was fixed beforehand."""
+"""Verdicts on claims: paired effects, their Student t interval, and a margin that was fixed beforehand."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from rewardlab.util.intervals import interval
 
 PAIRS = 5
-ROUNDING = 1e-12  # a margin met exactly must not fail, and a zero not succeed, by the last bit of a difference
+ROUNDING = 1e-12  # a margin met exactly must not fail, nor a zero pass, by the rounding of a difference
 
 HOLDS, FAILS, NOISY = "holds", "does not hold", "too noisy"
 INCOMPLETE = "incomplete"  # a run failed, so that there is no verdict
@@ -18,7 +18,7 @@ INCOMPLETE = "incomplete"  # a run failed, so that there is no verdict
 
 @dataclass(frozen=True)
 class Verdict:
-    """effect: the mean over pairs, positive where it speaks for the claim.  low, high: its two-sided 95% t interval."""
+    """effect: the mean over pairs, positive where it supports the claim.  low, high: its two-sided 95% t interval."""
 
     effect: float
     low: float
@@ -27,13 +27,13 @@ class Verdict:
 
 
 def verdict(effects: Sequence[float], margin: float) -> Verdict:
-    """Judge paired effects, positive where they speak for the claim, by the least effect that counts.
+    """The verdict on paired effects (positive where they support the claim), given the smallest effect that counts.
 
     holds: the interval lies above 0, and the mean reaches the margin;  does not hold: the interval lies below the margin;
     too noisy: anything else, and always with fewer than 5 pairs.
 
-    Of claims without any effect at most 2.5% hold, as long as effects scatter evenly to both sides. Where one side's runs
-    mostly agree and now and then collapse, five pairs can miss the collapse, and the share is higher.
+    Of claims without any effect at most 2.5% hold if effects are distributed symmetrically. Where one side's runs
+    mostly agree and occasionally collapse, five pairs can miss the collapse, and the share is higher.
     """
     values = np.asarray(effects, float)
     mean, low, high = (float(x) for x in interval(values))

@@ -1,31 +1,21 @@
-"""Names to files: methods, parts and tasks. There is no list to edit."""
+"""Names to methods, parts and tasks, and what `list` and `show` say of them. All is read from files: there is no list to edit.
 
-from .find import (
-    PACKAGE,
-    build,
-    dotted,
-    error,
-    file_of,
-    method,
-    method_roots,
-    methods,
-    module_of,
-    parameters,
-    parse_options,
-    parse_value,
-    reach_methods,
-    rows,
-    spell,
-    task,
-    task_files,
-    tasks,
-    unknown,
-    verifiers,
-)
-from .parts import load_part, load_recipe, part
+Two words that a method's file may state, beside its function and its claim:
+
+    kind = "study"        what it is: "method" (a way to train or to answer; the default), "reward-model", "benchmark",
+                          "analysis" or "study" (a table, no training), "data", "survey", "infrastructure" (the same learning,
+                          faster), "answer" (search at test time, no training). It is shown, and changes nothing else
+    baseline = "grpo"     the method it is compared with in `show` and docs/methods.md; None: a starting point. Without it, the
+                          method that its claim runs against, unless that is the method itself under other settings; else the
+                          method that its function builds on (`base = base or grpo()`)
+"""
+
+from .catalogue import rows
+from .find import PACKAGE, build, file_of, method, method_roots, methods, module_of, parameters, spell
+from .find_task import parse_options, parse_value, task, task_files, tasks
+from .parts import load_part, load_recipe, part, verifiers
 
 __all__ = [
-    "PACKAGE", "build", "dotted", "error", "file_of", "load_part", "load_recipe", "method", "method_roots", "methods",
-    "module_of", "parameters", "parse_options", "parse_value", "part", "reach_methods", "rows", "spell", "task",
-    "task_files", "tasks", "unknown", "verifiers",
+    "PACKAGE", "build", "file_of", "load_part", "load_recipe", "method", "method_roots", "methods", "module_of", "parameters",
+    "parse_options", "parse_value", "part", "rows", "spell", "task", "task_files", "tasks", "verifiers",
 ]  # fmt: skip

@@ -1,48 +1,58 @@
-"""What the index says of one method, read from its docstring, its claim and the recipe it builds."""
+"""What a method's file says of itself, read from its syntax tree: neither the file nor torch is imported.
+
+    title, idea, text, reference    from the docstring
+    system       the id of the published system; the file's name unless the file says `system = "..."`, None for a baseline
+    kind         "method" unless the file says `kind = "..."`
+    baseline     the method it is compared with
+    claim        what it promises, in the paper's words: `claim = Claim(says=..., versus=...)`
+
+`kind`, `baseline` and `system` are written as literals. A claim whose `says` or `versus` is computed is known to `show` alone.
+"""
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
-from dataclasses import fields
-from types import ModuleType
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
-from rewardlab.core import Recipe, Update
-
-from .settings import Parameter
-
+COMPUTED = "computed by the file: see rewardlab show"
+"""Stands for a claim that cannot be read without importing its file."""
 YEAR = re.compile(r"\b(19|20)\d\d\b")
-BASE = re.compile(r"^    base = base or ([a-z]\w*)\(", re.MULTILINE)
 SENTENCE = re.compile(r"(?<=[\d)])\. (?=[A-Z])")
 
 
-def describe(name: str, folder: str, module: ModuleType, recipe: Recipe, baseline: Recipe | None) -> dict[str, Any]:
-    """Everything `list` and `show` tell of a method but its verdict, as plain data."""
-    claim = getattr(module, "claim", None)
+def entry(path: Path) -> dict[str, Any]:
+    """What `list` shows of the method in a file, but for its verdict. A file that cannot be read gives an entry that says why."""
+    name = path.stem
+    try:
+        tree = ast.parse(path.read_text("utf-8"), path.name)
+        stated = _assignments(tree)
+        literals: dict[str, Any] = {key: _literal(key, stated[key]) for key in ("system", "kind", "baseline") if key in stated}
+        says, versus = _claim(stated.get("claim"))
+        docstring = read_docstring(ast.get_docstring(tree) or "")
+    except (SyntaxError, ValueError) as e:
+        nothing = dict.fromkeys(("title", "text", "reference"), "") | {"kind": "method", "baseline": None, "claim": None}
+        return nothing | {"idea": f"cannot be read: {type(e).__name__}: {e}", "system": None, "error": str(e)}
     return {
-        **read_docstring(module.__doc__ or ""),
-        "system": getattr(module, "system", None if folder == "baselines" else system_of(name)),
-        "kind": getattr(module, "kind", "method"),
-        "baseline": baseline_of(module),
-        "claim": claim.says if claim else None,
-        "formula": str(recipe),
-        "changes": changes(baseline, recipe) if baseline else {},
+        **docstring,
+        "system": literals.get("system", None if path.parent.name == "baselines" else system_of(name)),
+        "kind": literals.get("kind", "method"),
+        "baseline": baseline(name, literals, versus, _builds_on(tree, name)),
+        "claim": says,
     }
 
 
-def baseline_of(module: ModuleType) -> str | None:
-    """The method it is compared with: as the module states it, else as its claim does, else the one it builds on.
+def baseline(name: str, stated: Mapping[str, Any], versus: str | None, builds_on: str | None) -> str | None:
+    """The method that a method is compared with: as its file states, else as its claim does, else the one it builds on.
 
-    A claim may set a method against itself under other settings; that is no baseline to tell it by.
+    A claim may set a method against itself under other settings (versus == name); such a claim names no baseline.
     """
-    if hasattr(module, "baseline"):
-        return module.baseline
-    claim, own = getattr(module, "claim", None), module.__name__.rpartition(".")[2]
-    if claim and claim.versus and claim.versus != own:
-        return claim.versus
-    builds_on = BASE.search(inspect.getsource(module))
-    return builds_on[1] if builds_on else None
+    if "baseline" in stated:
+        return stated["baseline"]
+    return versus if versus and versus != name else builds_on
 
 
 def system_of(name: str) -> str:
@@ -67,20 +77,42 @@ def read_docstring(text: str) -> dict[str, str]:
     }
 
 
-def changes(before: Recipe, after: Recipe) -> dict[str, list[str | None]]:
-    """Slot by slot, then field by field of the update, what differs: [before, after], None where there is nothing."""
-    old, new = _slots(before), _slots(after)
-    return {k: [old.get(k), new.get(k)] for k in old | new if old.get(k) != new.get(k)}
+def _assignments(tree: ast.Module) -> dict[str, ast.expr]:
+    """Name to value of the assignments at the top of a file."""
+    plain = {n.targets[0].id: n.value for n in tree.body if isinstance(n, ast.Assign) and isinstance(n.targets[0], ast.Name)}
+    annotated = (n for n in tree.body if isinstance(n, ast.AnnAssign) and n.value)
+    return plain | {n.target.id: n.value for n in annotated if isinstance(n.target, ast.Name) and n.value}
 
 
-def plain_parameters(found: list[Parameter]) -> list[list[Any]]:
-    """Parameters as JSON holds them."""
-    scalar = (str, int, float, bool)
-    return [[p.flag, p.type, p.default if isinstance(p.default, scalar) else str(p.default), p.method] for p in found]
+def _literal(key: str, node: ast.expr) -> Any:
+    try:
+        return ast.literal_eval(node)
+    except ValueError:
+        raise ValueError(f"{key} = {ast.unparse(node)[:80]} must be a literal, to be read without importing the file") from None
 
 
-def _slots(recipe: Recipe) -> dict[str, str | None]:
-    filled = {slot: str(part) for slot, part in recipe.parts().items()}
-    empty = {f.name: None for f in fields(Recipe) if f.name not in ("also", "update", "name")}
-    update = {f.name: f"{getattr(recipe.update, f.name):g}" for f in fields(Update)}
-    return empty | filled | update | {f"also {learner.name}": str(learner.recipe) for learner in recipe.also}
+def _claim(node: ast.expr | None) -> tuple[str | None, str | None]:
+    """What a claim says, and against which method."""
+    if node is None or isinstance(node, ast.Constant):
+        return None, None
+    if not isinstance(node, ast.Call):
+        return COMPUTED, None
+    written = {k.arg: k.value for k in node.keywords}
+    says, versus = (written.get(key) for key in ("says", "versus"))
+    match says, versus:
+        case ast.Constant(str() as text), ast.Constant(str() | None as method):
+            return text, method
+    return COMPUTED, None
+
+
+def _builds_on(tree: ast.Module, name: str) -> str | None:
+    """The method called in `base = base or grpo()`, also in `base = base or grpo(n=n).but(...)`."""
+    functions = (n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == name)
+    for node in (n for f in functions for n in f.body if isinstance(n, ast.Assign)):
+        match node:
+            case ast.Assign(targets=[ast.Name("base")], value=ast.BoolOp(ast.Or(), [ast.Name("base"), made])):
+                while isinstance(made, ast.Call | ast.Attribute):
+                    made = made.func if isinstance(made, ast.Call) else made.value
+                if isinstance(made, ast.Name) and made.id[:1].islower():
+                    return made.id
+    return None

@@ -1,9 +1,9 @@
-"""Rewards as they are written: the name of one, a file of one's own, or a formula.
+"""Rewards written as text: a name, a function in a file of your own, or a formula.
 
     correct    length_penalty:per_token=0.01    mine.py:score    format_ok(pattern=".+####.+") >> correct() - 0.1 * "mine.py:cost"
 
-A formula holds what a recipe's reward prints: + - * >>, numbers, brackets, .named("..."), rewards and operators by name with their
-settings, and files in quotes. It is read, never run: nothing else that Python has is known here.
+A formula is what a recipe prints for its reward: + - * >>, numbers, brackets, .named("..."), rewards and operators by name with
+their settings, and files in quotes. It is parsed, not evaluated: nothing else of Python has a meaning in it.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from rewardlab import registry
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.external import find
 from rewardlab.rewards.reward import Reward
 
+from .find_task import parse_options
+from .parts import part
 from .settings import fit
 
 SIGNS: dict[type, Callable[[Any, Any], Any]] = {
@@ -30,7 +31,7 @@ SIGNS: dict[type, Callable[[Any, Any], Any]] = {
 
 
 def read_reward(written: str) -> Reward:
-    """The reward that a text stands for. Raises RewardlabError with what cannot be read, and where."""
+    """The reward that a text stands for. Raises RewardlabError that quotes what cannot be read."""
     path, _, function = written.rpartition(":")
     if path.endswith(".py") and "(" not in function:
         return _of_file(Path(path), function)
@@ -39,32 +40,32 @@ def read_reward(written: str) -> Reward:
     if "(" in written or '"' in written:
         return _of_formula(written)
     name, _, options = written.partition(":")
-    return registry.part("reward", name, **registry.parse_options(options))
+    return part("reward", name, **parse_options(options))
 
 
 def _of_file(path: Path, function: str) -> Reward:
     if not path.is_file():
         raise RewardlabError(f"there is no reward file {path}")
-    # looked for now, not after the first rollouts
+    # a missing function is reported now, not after the first rollouts
     find(path, function)
-    return registry.part("reward", "from_file", path=str(path.resolve()), function=function)
+    return part("reward", "from_file", path=str(path.resolve()), function=function)
 
 
 def _of_formula(written: str) -> Reward:
     try:
-        found = _read(ast.parse(written.strip(), mode="eval").body, written)
+        reward = _read(ast.parse(written.strip(), mode="eval").body, written)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as e:
         raise RewardlabError(f"cannot read the reward {written[:200]!r}: {e.args[0] if e.args else type(e).__name__}") from e
-    if not isinstance(found, Reward):
-        raise RewardlabError(f"{written!r} is no reward: it pays everyone the same")
-    return found
+    if not isinstance(reward, Reward):
+        raise RewardlabError(f"{written!r} is no reward: it is the same number for every reply")
+    return reward
 
 
 def _read(node: ast.expr, written: str) -> Any:
     """A reward or a number."""
     match node:
         case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
-            # a float, which knows no >> of its own
+            # as a float, since `2 >> 1` is a number in Python and `2.0 >> 1` an error, which is reported
             return float(number)
         case ast.Constant(value=str() as file):
             return read_reward(file)
@@ -84,12 +85,12 @@ def _read(node: ast.expr, written: str) -> Any:
 
 def _called(name: str, of: list[Any], settings: dict[str, Any]) -> Reward:
     try:
-        found = registry.part("reward", name, *of, **settings)
+        reward = part("reward", name, *of, **settings)
     except TypeError as e:
-        raise RewardlabError(f"{name}(...) is made of no other reward; its settings go by name") from e
+        raise RewardlabError(f"{name}(...) takes no other reward; its settings are written by name") from e
     for key, value in settings.items():
-        fit(found.function, key, value)
-    return found
+        fit(reward.function, key, value)
+    return reward
 
 
 def _setting(given: ast.keyword, written: str) -> Any:

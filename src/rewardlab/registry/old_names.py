@@ -1,44 +1,47 @@
-"""Names under which older versions saved parts: module paths ("rewardlab.credit.group:center") instead of slots."""
+"""Names of saved parts that are no longer theirs: run folders and results of older versions are read through this file alone.
+
+A part that is renamed, or that changes its slot, gets a line in RENAMED. A part that only moves to another file needs none.
+"""
 
 from __future__ import annotations
 
 import re
 
-SLOT_OF_FOLDER = {
-    "rewards": "reward", "rollouts": "rollout", "credit": "credit", "objectives": "objective", "select": "select",
-    "evals": "measure", "envs": "environment",
-}  # fmt: skip
-MOVED = {
-    "rewardlab.core.score:Sum": "reward:Sum",
-    "rewardlab.core.score:Product": "reward:Product",
-    "rewardlab.core.score:Gate": "reward:Gate",
-    "rewardlab.core.score:Scaled": "reward:Scaled",
-    "rewardlab.core.score:Named": "reward:Named",
-    "rewardlab.core.score:Constant": "reward:Constant",
-    "rewardlab.core.objective:ObjectiveSum": "objective:ObjectiveSum",
-    "rewardlab.core.objective:ObjectiveScaled": "objective:ObjectiveScaled",
-    "rewardlab.core.objective:Chain": "credit:Chain",
-    "rewardlab.objectives.tree:each_step_end_once": "weighting:each_step_end_once",
-    "rewardlab.objectives.tree:best_right_once": "weighting:best_right_once",
-    "rewardlab.rollouts.room:with_max_new": "rollout:with_max_new",
+RENAMED = {
+    "rollout:with_room": "rollout:with_max_new",
+    "objective:Chain": "credit:Chain",
+    "objective:each_step_end_once": "weighting:each_step_end_once",
+    "objective:best_right_once": "weighting:best_right_once",
 }
-"""What the rule below does not give: expressions, weightings, and parts that carry another name now."""
+"""Old name to present name, both as `slot:name`."""
 
-_SHARED = re.compile(r"rewardlab\.(\w+)\.[\w.]+:(\w+)")
-_OWN = re.compile(r"rewardlab\.methods\.\w+\.(\w+):(\w+)")
-_NEW = re.compile(r"[a-z]+:.+")
+MODULE_PATH = re.compile(r"rewardlab\.([\w.]+):([\w.]+)")
+SLOT_OF_MODULE = {
+    "rewards": "reward", "rollouts": "rollout", "credit": "credit", "objectives": "objective", "objectives.weighting": "weighting",
+    "select": "select", "evals": "measure", "envs": "environment", "core.score": "reward", "core.objective": "objective",
+}  # fmt: skip
+"""The slot of the parts that a module, or every module of a folder, held while parts were saved by module path."""
+SLOTS = {*SLOT_OF_MODULE.values(), "loop", "study"}
 
 
 def current_name(saved: str) -> str:
-    """The name by which a saved part is found today."""
-    if saved in MOVED:
-        return MOVED[saved]
-    if own := _OWN.fullmatch(saved):
-        return f"part:{own[1]}/{own[2]}"
-    if shared := _SHARED.fullmatch(saved):
-        folder, name = shared.groups()
-        return f"{'weighting' if 'weighting' in saved else SLOT_OF_FOLDER.get(folder, folder)}:{name}"
-    return saved if saved.partition(":")[0] in _SLOTS else f"part:{saved}"
+    """The present name of a saved part: `slot:name`, `slot:method/name` or `slot:module:name`.
+
+    The first versions saved the module path, without the slot: "rewardlab.credit.group:center" is credit:center now,
+    "rewardlab.methods.baselines.dapo:overlong" is part:dapo/overlong, and "my.module:mine" is part:my.module:mine ("part" says
+    that the slot is not known).
+    """
+    name = saved if saved.partition(":")[0] in {*SLOTS, "part"} else _from_module_path(saved)
+    return RENAMED.get(name, name)
 
 
-_SLOTS = (*SLOT_OF_FOLDER.values(), "weighting", "loop", "study", "part")
+def _from_module_path(saved: str) -> str:
+    own = MODULE_PATH.fullmatch(saved)
+    if not own:
+        return f"part:{saved}"
+    module, name = own.groups()
+    folder, _, rest = module.partition(".")
+    if folder == "methods":
+        return f"part:{rest.rpartition('.')[2]}/{name}"
+    slot = SLOT_OF_MODULE.get(module) or SLOT_OF_MODULE.get(folder)
+    return f"{slot}:{name}" if slot else f"part:{saved}"

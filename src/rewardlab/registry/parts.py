@@ -5,7 +5,7 @@
     {"part": "credit:my.module:mine", "with": {...}}          a part outside rewardlab, in a module that can be imported
     {"expression": "reward:Sum", "of": [...]}                 parts joined by an operator
 
-A saved part does not say which file it is in, so files can move. What was saved by older versions is read through `old_names`.
+A saved part does not say which file it is in, so files can move. What older versions saved is read through `old_names`.
 """
 
 from __future__ import annotations
@@ -15,68 +15,93 @@ import functools
 import importlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from rewardlab.errors import RewardlabError, unknown
 
+from .find import PACKAGE, methods, module_of
+from .kept import read_each
 from .old_names import current_name
 
-PACKAGE = Path(__file__).parents[1]
-ROOMS = ("rewards", "verifiers", "tasks", "envs", "rollouts", "credit", "objectives", "select", "evals")
-SLOT_OF = {"verifier": "reward", "operator": "reward"}
-"""Slots of decorators that are not named after theirs."""
-DECORATORS = (
-    *("rollout", "reward", "verifier", "operator", "credit", "objective", "weighting", "select", "measure", "loop", "study"),
-    "environment",
-)
+SLOT_OF_FOLDER = {
+    "rewards": "reward", "verifiers": "reward", "tasks": "reward", "envs": "environment", "rollouts": "rollout", "credit": "credit",
+    "objectives": "objective", "select": "select", "evals": "measure",
+}  # fmt: skip
+"""The folders that hold shared parts, and the slot that most parts of a folder fill."""
+SLOT_OF_DECORATOR = {"verifier": "reward", "operator": "reward"}
+SLOT_OF_DECORATOR |= {slot: slot for slot in (*SLOT_OF_FOLDER.values(), "weighting", "loop", "study")}
 
 
-@functools.cache
-def shared_parts() -> dict[tuple[str, str], Path]:
-    """(slot, name) to file, of every part in the rooms of parts. Read from the files' syntax; imports none."""
-    found: dict[tuple[str, str], Path] = {}
-    for room in ROOMS:
-        for path in sorted((PACKAGE / room).rglob("*.py")):
-            for key in parts_in(path):
-                if key in found:
-                    raise RewardlabError(f"two {key[0]} parts are named {key[1]}: {found[key]} and {path}; rename one")
-                found[key] = path
-    return found
+class Definition(NamedTuple):
+    """A part in a file: its decorator's slot, its name, whether it is a verifier, and the first line of its docstring."""
+
+    slot: str
+    name: str
+    verifier: bool
+    about: str
 
 
-def parts_in(path: Path) -> list[tuple[str, str]]:
-    """(slot, name) of the parts that a file defines."""
+def parts_in(path: Path) -> list[Definition]:
+    """The parts that a file defines, read from its syntax; the file is not imported."""
     functions = (node for node in ast.parse(path.read_text("utf-8"), str(path)).body if isinstance(node, ast.FunctionDef))
-    return [(SLOT_OF.get(kind, kind), node.name) for node in functions for kind in _decorators(node)]
+    return [
+        Definition(SLOT_OF_DECORATOR[kind], node.name, kind == "verifier", (ast.get_docstring(node) or "").split("\n")[0])
+        for node in functions
+        for kind in _decorators(node)
+    ]
 
 
 def _decorators(node: ast.FunctionDef) -> Iterator[str]:
     for decorator in node.decorator_list:
         called = decorator.func if isinstance(decorator, ast.Call) else decorator
-        if isinstance(called, ast.Name) and called.id in DECORATORS:
+        if isinstance(called, ast.Name) and called.id in SLOT_OF_DECORATOR:
             yield called.id
 
 
-def slots() -> list[str]:
-    return sorted({slot for slot, _ in shared_parts()})
+@functools.cache
+def _read() -> dict[tuple[str, str], tuple[Path, Definition]]:
+    """Every shared part by slot and name. Read once per process, from the cache where files have not changed."""
+    files = [path for folder in SLOT_OF_FOLDER for path in sorted((PACKAGE / folder).rglob("*.py"))]
+    shared: dict[tuple[str, str], tuple[Path, Definition]] = {}
+    for path, parts in read_each("parts", files, parts_in).items():
+        for part in (Definition(*values) for values in parts):
+            key = (part.slot, part.name)
+            if key in shared:
+                raise RewardlabError(f"two {part.slot} parts are named {part.name}: {shared[key][0]} and {path}; rename one")
+            shared[key] = (path, part)
+    return shared
+
+
+def shared_parts() -> dict[tuple[str, str], Path]:
+    """(slot, name) to file, of every part in the folders of parts."""
+    return {key: path for key, (path, _) in _read().items()}
+
+
+def verifiers() -> dict[str, str]:
+    """Names of the verifiers, with the first line of their docstrings. Imports none."""
+    return dict(sorted((part.name, part.about) for _, part in _read().values() if part.verifier))
 
 
 def part(slot: str, name: str, *of: Any, **settings: Any) -> Any:
-    """The part of this name in a slot (`part("reward", "correct")`), with its hyperparameters bound; of: operands."""
-    return _template(slot, name)(*of, **settings)
+    """The part of this name in a slot (`part("reward", "correct")`), with its hyperparameters bound; of: operands.
+
+    Raises RewardlabError for a slot, name or hyperparameter that does not exist, with the nearest that do.
+    """
+    return _shared(slot, name)(*of, **settings)
 
 
-def _template(slot: str, name: str) -> Any:
+def _shared(slot: str, name: str) -> Any:
+    """What makes the shared part of this name."""
     known = shared_parts()
     if (slot, name) not in known:
-        if slot not in slots():
-            raise unknown("slot", slot, slots())
-        raise unknown(f"{slot} part", name, [n for s, n in known if s == slot])
-    return getattr(importlib.import_module(_module(known[slot, name])), name)
-
-
-def _module(path: Path) -> str:
-    return ".".join(("rewardlab", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__")
+        slots = {slot for slot, _ in known}
+        if slot in slots:
+            raise unknown(f"{slot} part", name, [n for s, n in known if s == slot])
+        if slot in SLOT_OF_FOLDER:
+            raise RewardlabError(f"{slot!r} is a folder; the slot of its parts is {SLOT_OF_FOLDER[slot]!r}")
+        raise unknown("slot", slot, slots)
+    path = known[slot, name].relative_to(PACKAGE).with_suffix("")
+    return getattr(importlib.import_module(".".join(("rewardlab", *path.parts)).removesuffix(".__init__")), name)
 
 
 def load_part(data: Any) -> Any:
@@ -86,28 +111,31 @@ def load_part(data: Any) -> Any:
     if not isinstance(data, dict):
         return data
     if "part" in data:
-        template = _saved(current_name(data["part"]))
-        return template(*map(load_part, data.get("of", ())), **{k: load_part(v) for k, v in data["with"].items()})
+        make = _maker(data["part"])
+        return make(*map(load_part, data.get("of", ())), **{k: load_part(v) for k, v in data["with"].items()})
     if "expression" in data:
         return _expression(current_name(data["expression"]))(*(load_part(x) for x in data["of"]))
     return {k: load_part(v) for k, v in data.items()}
 
 
-def _saved(where: str) -> Any:
-    """The template of a part, as it was saved."""
-    slot, _, name = where.partition(":")
+def _maker(saved: str) -> Any:
+    """What makes a part again: the decorated function that its saved name stands for."""
+    from rewardlab.core.part import PartFactory
+
+    make = _resolved(saved)
+    # a saved name may point at anything that can be imported: nothing else is called
+    if not isinstance(make, PartFactory):
+        raise RewardlabError(f"{saved} is not a part: no decorator of a slot made it")
+    return make
+
+
+def _resolved(saved: str) -> Any:
+    slot, _, name = current_name(saved).partition(":")
     module, colon, function = name.rpartition(":")
     method, slash, own = name.partition("/")
     if colon:
         return _imported(module, function)
-    if slash:
-        from .find import module_of
-
-        found: Any = getattr(module_of(method), own, None)
-        if found is None:
-            raise RewardlabError(f"cannot find the part {where}: the method {method} has none of that name")
-        return found
-    return _template(slot, name)
+    return _of_method(slot, method, own) if slash else _shared(slot, name)
 
 
 def _imported(module: str, name: str) -> Any:
@@ -117,9 +145,24 @@ def _imported(module: str, name: str) -> Any:
         raise RewardlabError(f"cannot find the part {module}:{name}: {e}") from e
 
 
-def _expression(where: str) -> Any:
+def _of_method(slot: str, method: str, name: str) -> Any:
+    """A part of a method's own file, or the shared part that it has become."""
+    known = methods()
+    if method in known and (make := getattr(module_of(method), name, None)) is not None:
+        return make
+    # a part that a second method needs moves from the first one's file to its slot's folder, under the same name
+    moved = [key for key in shared_parts() if key[1] == name and slot in (key[0], "part")]
+    if len(moved) == 1:
+        return _shared(*moved[0])
+    if method not in known:
+        raise unknown("method", method, known)
+    raise unknown(f"part of {method}", name, [own.name for own in parts_in(known[method])])
+
+
+def _expression(name: str) -> Any:
+    """The class of an expression, `reward:Sum`."""
     import rewardlab.core.slots
-    import rewardlab.rewards.reward  # noqa: F401  these modules define them all
+    import rewardlab.rewards.reward  # noqa: F401  these two modules define all expressions
     from rewardlab.core.part import Expression
 
     def below(kind: Any) -> Iterator[Any]:
@@ -128,9 +171,9 @@ def _expression(where: str) -> Any:
             yield from below(child)
 
     known = {f"{kind.slot}:{kind.__name__}": kind for kind in below(Expression)}
-    if where not in known:
-        raise unknown("expression", where, known)
-    return known[where]
+    if name not in known:
+        raise unknown("expression", name, known)
+    return known[name]
 
 
 def load_recipe(data: dict[str, Any]) -> Any:

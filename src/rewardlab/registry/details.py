@@ -1,0 +1,72 @@
+"""What `rewardlab show` shows of a method or a stack. The method is imported and its recipe built, so this needs torch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import Any
+
+from rewardlab.core import Recipe, Update
+
+from .catalogue import row
+from .describe import COMPUTED, baseline
+from .find import build, module_of, parameters
+from .settings import Parameter
+
+
+def details(name: str) -> dict[str, Any]:
+    """The row of a method, with its formula, its parameters, and how each slot differs from the baseline's.
+
+    A stack (`grpo+hapo`) is compared with the first of its methods, and its `methods` are their details.
+    """
+    return _stack_details(name) if "+" in name else _method_details(name)
+
+
+def changes(before: Recipe, after: Recipe) -> dict[str, list[str | None]]:
+    """Slot by slot, then field by field of the update, what differs: [before, after], None where there is nothing."""
+    old, new = _slots(before), _slots(after)
+    return {k: [old.get(k), new.get(k)] for k in old | new if old.get(k) != new.get(k)}
+
+
+def _method_details(name: str) -> dict[str, Any]:
+    known = row(name)
+    recipe, module = build(name), module_of(name)
+    if known["claim"] == COMPUTED:
+        claim = module.claim
+        known["claim"] = claim.says
+        known["baseline"] = baseline(known["name"], vars(module), claim.versus, known["baseline"])
+    compared = build(known["baseline"]) if known["baseline"] else None
+    return {
+        **known,
+        "formula": str(recipe),
+        "changes": changes(compared, recipe) if compared else {},
+        "parameters": plain_parameters(parameters(name)),
+    }
+
+
+def _stack_details(name: str) -> dict[str, Any]:
+    methods = [_method_details(part) for part in name.split("+")]
+    recipe, first = build(name), methods[0]["name"]
+    return {
+        "name": recipe.name,
+        "kind": "stack",
+        "idea": "\n".join(f"{method['name']}: {method['idea']}" for method in methods),
+        "baseline": first,
+        "formula": str(recipe),
+        "changes": changes(build(first), recipe),
+        "parameters": plain_parameters(parameters(name)),
+        "methods": methods,
+    }
+
+
+def plain_parameters(parameters: Sequence[Parameter]) -> list[list[Any]]:
+    """Parameters as JSON holds them."""
+    scalar = (str, int, float, bool)
+    return [[p.flag, p.type, p.default if isinstance(p.default, scalar) else str(p.default), p.method] for p in parameters]
+
+
+def _slots(recipe: Recipe) -> dict[str, str | None]:
+    filled = {slot: str(part) for slot, part in recipe.parts().items()}
+    empty = {f.name: None for f in fields(Recipe) if f.name not in ("also", "update", "name")}
+    update = {f.name: f"{getattr(recipe.update, f.name):g}" for f in fields(Update)}
+    return empty | filled | update | {f"also {learner.name}": str(learner.recipe) for learner in recipe.also}

@@ -1,0 +1,104 @@
+"""Names to tasks: `arithmetic`, `arithmetic:difficulty=4`, or a file of your own problems."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rewardlab.errors import RewardlabError, unknown
+
+from .find import PACKAGE
+
+if TYPE_CHECKING:
+    from rewardlab.core import Task
+
+
+def task_files() -> dict[str, Path]:
+    """Name to file of every task: tasks/NAME.py, or tasks/NAME/problems.py, with a function NAME."""
+    files = {path.stem: path for path in sorted((PACKAGE / "tasks").glob("*.py"))}
+    files |= {path.parent.name: path for path in sorted((PACKAGE / "tasks").glob("*/problems.py"))}
+    return {name: path for name, path in files.items() if f"\ndef {name}(" in path.read_text("utf-8")}
+
+
+def tasks() -> list[str]:
+    """Names of the tasks that come with rewardlab."""
+    return sorted(name for name in task_files() if name != "records")
+
+
+def task(name: str, **options: Any) -> Task:
+    """A task by name (`arithmetic`, `arithmetic:difficulty=4,redundant=0.3`), or the problems in a file or folder.
+
+    An option without a default may be written without its name: `reasoning_gym:chain_sum,min_terms=2`.
+    """
+    plain, _, written = name.partition(":")
+    known = tasks()
+    if plain in known:
+        options = {k: v for k, v in options.items() if v is not None}
+        return _load(plain, {**parse_options(written, _required(plain)), **options}, name, options)
+    if Path(name).suffix in (".jsonl", ".parquet") or Path(name).exists():
+        name = str(Path(name).resolve())
+        return _load("records", {"path": name, **options}, name, options)
+    problem = unknown("task", plain, known)
+    raise RewardlabError(f"{problem} (or give the path of a .jsonl or .parquet file, or of a dataset folder)")
+
+
+def parse_options(text: str, first: str | None = None) -> dict[str, Any]:
+    """`difficulty=[2,4],redundant=0.3` as a dict, each value read by `parse_value`; first: name of a first value without one."""
+    options = {}
+    for i, item in enumerate(filter(None, re.split(r",(?![^\[]*\])", text))):
+        key, equals, value = item.partition("=")
+        if not equals and first and i == 0:
+            key, equals, value = first, "=", item
+        if not equals:
+            raise RewardlabError(f"the option {item!r} has no value; write {item}=VALUE")
+        options[key.strip().replace("-", "_")] = parse_value(value.strip())
+    return options
+
+
+def parse_value(text: str) -> Any:
+    """A number, true, false, null, or a [list] of them, as JSON writes it; else the text itself."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _load(name: str, options: dict[str, Any], written: str, besides: dict[str, Any]) -> Task:
+    """Call the function in tasks/NAME.py.
+
+    The task keeps its source (the name as `written`, and the options passed `besides`), from which it can be loaded again.
+    """
+    from .settings import fit, hyperparameters, require
+
+    function = _function(name)
+    known = hyperparameters(function)
+    bound = {k: v for k, v in options.items() if v is not None}
+    if "options" in known and (own := {k: bound.pop(k) for k in list(bound) if k not in known}):
+        # a task with a parameter `options` passes on what it does not know itself, as reasoning_gym does to its generators
+        bound["options"] = own
+    for key in bound:
+        if key not in known:
+            raise unknown(f"option of the task {name}", key, known)
+    require(name, function, bound)
+    fitted = {k: fit(function, k, v) for k, v in bound.items()}
+    try:
+        source = {"name": written, "options": {k: v for k, v in besides.items() if v is not None}}
+        return replace(function(**fitted), source=source)
+    except (TypeError, ValueError) as e:
+        raise RewardlabError(f"the task {name} does not take {fitted}: {e}") from e
+
+
+def _function(name: str) -> Any:
+    path = task_files()[name].relative_to(PACKAGE).with_suffix("")
+    return getattr(importlib.import_module(".".join(("rewardlab", *path.parts))), name)
+
+
+def _required(name: str) -> str | None:
+    """The first option that a task has no default for."""
+    options = inspect.signature(_function(name)).parameters.values()
+    return next((p.name for p in options if p.default is p.empty), None)

@@ -1,0 +1,230 @@
+"""What `list` and `show` say of methods: read from syntax trees, kept until a file changes."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from method_files import ALPHA, BETA, write
+
+from rewardlab import registry
+from rewardlab.commands import list as list_command
+from rewardlab.registry import catalogue, kept
+from rewardlab.registry.describe import COMPUTED, entry
+from rewardlab.registry.details import details
+
+METHOD = '''"""Method {i}: the idea.
+
+Doe et al. 2031, arXiv:3101.00001
+"""
+import no_such_library_{i}
+from rewardlab.proof.claim import Claim
+
+def method_{i}(base=None):
+    base = base or grpo(n=4).but(lr=1e-3)
+    return base
+
+claim = Claim(says="it beats GRPO", versus="grpo", task="arithmetic", measure="pass@1", direction="higher", margin=0.1)
+'''
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """An empty folder for methods, and a cache of its own."""
+    monkeypatch.setenv("REWARDLAB_METHODS", str(tmp_path / "methods"))
+    monkeypatch.setenv("REWARDLAB_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "methods").mkdir()
+    return tmp_path / "methods"
+
+
+def settle(path: Path) -> None:
+    """Date a file back to a minute ago, so that its entry is kept."""
+    os.utime(path, (time.time() - 60,) * 2)
+
+
+def named(folder: str) -> dict[str, dict]:
+    return {row["name"]: row for row in registry.rows(folder)}
+
+
+def test_rows_say_what_a_method_is_without_importing_it(folder):
+    write(folder, "toys", "alpha", ALPHA)
+    write(folder, "toys", "beta_2", BETA)
+    rows = named("toys")
+    alpha, beta = rows["alpha"], rows["beta_2"]
+    assert alpha["idea"] == "scale what was earned."
+    assert alpha["reference"] == "Doe et al. 2031, arXiv:3101.00001"
+    assert alpha["text"] == "    A = by * r\n\nThe scale is the paper's."
+    assert (alpha["system"], alpha["kind"], alpha["claim"], alpha["baseline"]) == ("alpha", "method", None, None)
+    assert (beta["system"], beta["kind"]) == ("beta-2", "analysis")
+    assert (beta["claim"], beta["baseline"]) == ("beats alpha", "alpha")
+    assert beta["verdict"] == "not run"
+    assert not {"rewardlab.methods.toys.alpha", "rewardlab.methods.toys"} & sys.modules.keys()
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        ("", "rloo"),  # what its function builds on
+        ('claim = Claim(says="x", versus="ppo")', "ppo"),
+        ('claim = Claim(says="x", versus="gamma")', "rloo"),  # against itself under other settings
+        ('baseline = "sft"\nclaim = Claim(says="x", versus="ppo")', "sft"),
+        ('baseline: str | None = None\nclaim = Claim(says="x", versus="ppo")', None),
+    ],
+)
+def test_the_baseline_is_stated_or_claimed_or_built_on(folder, lines, expected):
+    function = "def gamma(base=None):\n    base = base or rloo(n=2).but(lr=1.0)\n    return base\n"
+    path = write(folder, "toys", "gamma", f"{function}\n{lines}\n")
+    assert entry(path)["baseline"] == expected
+
+
+def test_a_file_that_cannot_be_read_has_a_row_that_says_so(folder):
+    write(folder, "toys", "alpha", ALPHA)
+    write(folder, "toys", "broken", '"""Broken: x."""\ndef broken(:\n')
+    write(folder, "toys", "stated", 'kind = KINDS["x"]\n')
+    rows = named("toys")
+    assert rows["alpha"]["idea"] == "scale what was earned."
+    assert rows["broken"]["idea"].startswith("cannot be read: SyntaxError: ")
+    assert "line 2" in rows["broken"]["idea"]
+    assert "kind = KINDS['x'] must be a literal" in rows["stated"]["idea"]
+    assert rows["broken"].keys() - {"error"} == rows["alpha"].keys()
+
+
+def test_a_claim_that_is_computed_is_known_to_show_alone(folder):
+    text = BETA.replace("beta_2", "delta").replace('"beats alpha"', '"beats " + "grpo"').replace('versus="alpha"', 'versus="grpo"')
+    write(folder, "computed", "delta", text)
+    row = named("computed")["delta"]
+    assert (row["claim"], row["baseline"]) == (COMPUTED, None)
+    shown = details("delta")
+    assert (shown["claim"], shown["baseline"]) == ("beats grpo", "grpo")
+
+
+def test_details_add_formula_changes_and_parameters(folder):
+    write(folder, "toy_details", "alpha", ALPHA)
+    write(folder, "toy_details", "beta_2", BETA)
+    shown = details("beta_2")
+    assert shown["changes"]["credit"] == ["scaled()", "center()"]
+    assert shown["changes"]["objective"] == ["plain()", None]
+    assert shown["changes"]["lr"] == ["0.0003", "0.5"]
+    assert ["--weight", "float", 0.5, "beta_2"] in shown["parameters"]
+    assert shown["formula"].splitlines()[0] == "credit     center()"
+    stack = details("alpha+beta_2")
+    assert stack["baseline"] == "alpha"
+    assert stack["changes"] == {"credit": ["scaled()", "scaled() >> center()"], "lr": ["0.0003", "0.5"]}
+
+
+def test_the_verdict_is_that_of_the_last_run(folder, tmp_path, monkeypatch):
+    write(folder, "toys", "alpha", ALPHA)
+    write(folder, "toys", "beta_2", BETA)
+    write(folder, "toys", "gamma", ALPHA)
+    (tmp_path / "results").mkdir()
+    runs = {"runs": [{"verdict": "holds"}, {"verdict": "too noisy"}]}
+    (tmp_path / "results" / "alpha.json").write_text(json.dumps(runs))
+    (tmp_path / "results" / "gamma.json").write_text("{")
+    monkeypatch.setattr(catalogue, "repository", lambda: tmp_path)
+    verdicts = {name: row["verdict"] for name, row in named("toys").items()}
+    assert verdicts == {"alpha": "too noisy", "beta_2": "not run", "gamma": "unreadable"}
+
+
+# ---- the cache -------------------------------------------------------------------------------------------------------
+
+
+def read_names(path: Path) -> str:
+    """A reader that leaves a mark for each file it reads."""
+    READ.append(path.name)
+    return path.read_text()
+
+
+READ: list[str] = []
+
+
+def values(*paths: Path) -> list[str]:
+    READ.clear()
+    return list(kept.read_each("names", paths, read_names).values())
+
+
+def test_only_files_that_changed_are_read_again(folder):
+    one, other = folder / "one", folder / "other"
+    for path in (one, other):
+        path.write_text("before")
+        settle(path)
+    assert (values(one, other), READ) == (["before", "before"], ["one", "other"])
+    assert (values(one, other), READ) == (["before", "before"], [])
+    other.write_text("after!")  # as long as before
+    assert (values(one, other), READ) == (["before", "after!"], ["other"])
+
+
+def test_a_file_written_a_moment_ago_is_read_again(folder):
+    """Its next version may have the same time stamp and size."""
+    path = folder / "one"
+    path.write_text("before")
+    assert (values(path), READ) == (["before"], ["one"])
+    stamp = path.stat().st_mtime_ns
+    path.write_text("after!")
+    os.utime(path, ns=(stamp, stamp))
+    assert values(path) == ["after!"]
+
+
+def test_files_that_are_gone_leave_the_cache(folder, tmp_path):
+    one, other = folder / "one", folder / "other"
+    for path in (one, other):
+        path.write_text("x")
+        settle(path)
+    values(one)
+    one.unlink()
+    values(other)
+    (store,) = (tmp_path / "cache" / "registry").iterdir()
+    assert list(json.loads(store.read_text())["files"]) == [str(other)]
+
+
+@pytest.mark.parametrize("held", ["", "[]", '{"files": {}}', '{"reader": [1, 2], "files": {"x": 1}}'])
+def test_a_cache_of_another_version_is_read_as_empty(folder, tmp_path, held):
+    path = folder / "one"
+    path.write_text("x")
+    settle(path)
+    values(path)
+    (store,) = (tmp_path / "cache" / "registry").iterdir()
+    store.write_text(held)
+    assert (values(path), READ) == (["x"], ["one"])
+
+
+def test_a_cache_that_cannot_be_written_is_done_without(folder, tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("REWARDLAB_CACHE", str(tmp_path / "file"))
+    write(folder, "toys", "alpha", ALPHA)
+    settle(folder / "toys" / "alpha.py")
+    assert named("toys")["alpha"]["idea"] == "scale what was earned."
+
+
+def test_four_hundred_methods_are_listed_without_torch_at_once(folder):
+    """In processor time, which other tests that run beside this one do not lengthen; the limits are generous."""
+    for i in range(400):
+        settle(write(folder, "many", f"method_{i}", METHOD.replace("{i}", str(i))))
+    code = (
+        "import json, sys, time; start = time.process_time(); from rewardlab import registry; rows = registry.rows('many');"
+        "print(json.dumps([len(rows), rows[0], 'torch' in sys.modules, time.process_time() - start]))"
+    )
+    (n, row, torch, cold), (_, _, _, warm) = (
+        json.loads(subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout) for _ in range(2)
+    )
+    assert (n, torch) == (400, False)
+    assert (row["name"], row["baseline"], row["claim"]) == ("method_0", "grpo", "it beats GRPO")
+    assert cold < 2.0
+    assert warm < 0.5
+
+
+# ---- list ------------------------------------------------------------------------------------------------------------
+
+
+def test_list_prints_kind_baseline_and_verdict(folder, capsys):
+    write(folder, "toys", "alpha", ALPHA)
+    write(folder, "toys", "beta_2", BETA)
+    rows = registry.rows("toys")
+    list_command.show([{k: row[k] for k in list_command.COLUMNS} for row in rows])
+    first, *lines = (line.strip() for line in capsys.readouterr().out.splitlines() if line)
+    assert first == "toys"
+    assert lines[0].split() == ["alpha", "method", "a", "starting", "point", "not", "run"]
+    assert lines[1] == "scale what was earned."
+    assert lines[2].split() == ["beta_2", "analysis", "against", "alpha", "not", "run"]
