@@ -47,7 +47,7 @@ def with_adapters(model: Any, rank: int) -> Any:
 
 
 @torch.no_grad()
-def for_drawing(model: Any, dtype: torch.dtype) -> Any:
+def for_sampling(model: Any, dtype: torch.dtype) -> Any:
     """The model with adapters merged and the matrices of its products cast; itself where it has none.
 
     Autocast keeps its copy of a matrix that trains, but casts a frozen one anew for every token; and adapters cost two more
@@ -71,7 +71,7 @@ def for_drawing(model: Any, dtype: torch.dtype) -> Any:
 
 
 def _merged(modules: list[nn.Module]) -> dict[int, Tensor]:
-    """What the weights beside which adapters stand are with them, by the identity of the weight."""
+    """The weights that have adapters, with these added, by the identity of the weight."""
     from peft.tuners.lora import LoraLayer
 
     found = {}

@@ -156,7 +156,7 @@ class Llama(nn.Module):
 
 
 def _mlp(layer: SimpleNamespace, h: Tensor) -> Tensor:
-    """By the matrix of both halves, or by each of them alone where the weights were packed for drawing."""
+    """By the matrix of both halves, or by each of them alone where the weights were packed for generation."""
     if layer.gate_up is None:
         return linear(gated(h, layer.gate, layer.up), layer.down)
     return GatedMlp.apply(h, layer.gate_up, layer.down)
