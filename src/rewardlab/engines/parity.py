@@ -83,12 +83,12 @@ def difference(ours: Computed, theirs: Computed) -> dict[str, float]:
     # a tied vocabulary head has its gradient in the embedding's
     if unmatched := {name for name in ours.gradients.keys() ^ theirs.gradients.keys() if "lm_head" not in name}:
         raise RewardlabError(f"weights that only one engine has: {', '.join(sorted(unmatched))}")
-    found = {
+    differences = {
         "advantages": float((ours.advantages - theirs.advantages).abs().max()),
         "loss": abs(ours.loss - theirs.loss),
         "gradient": max(float((ours.gradients[k] - theirs.gradients[k]).abs().max()) for k in shared),
     }
-    return {name: off / max(1.0, largest(ours)[name]) for name, off in found.items()}
+    return {name: off / max(1.0, largest(ours)[name]) for name, off in differences.items()}
 
 
 def largest(one: Computed) -> dict[str, float]:
@@ -137,7 +137,7 @@ def models(recipe: Recipe, task: Task, start: Any, verify: Reward | None) -> Run
 
 
 def pushed(policy: Any, name: str, by: float = 0.03) -> Any:
-    """A copy whose weights are a little elsewhere; a value head, which starts at nothing, says something."""
+    """A copy with slightly perturbed weights; so a value head, which starts at 0, gives values other than 0."""
     other, generator = policy.copy(name), torch.Generator().manual_seed(seed_of(name))
     with torch.no_grad():
         for p in other.parameters():
@@ -171,14 +171,14 @@ def replay(
 
 
 def reply_to(task: Task | None, t: Trajectory, rng: random.Random) -> str:
-    """What the task's careless teacher says, right or wrong; without one, an answer that may be right."""
+    """The reply of the task's careless teacher, right or wrong; without one, an answer that may be right."""
     # the teacher cannot solve problems that a method made itself
     known = task is not None and set(task.columns) <= {"prompt", "answer", *t.problem.meta}
-    said = task.demonstrate(t.problem, rng) if task and known and task.demonstrate else None
-    if isinstance(said, str):
-        return said
-    if said:
-        return str(said[min(2 * (len(t.turns) // 2), len(said) - 1)])
+    reply = task.demonstrate(t.problem, rng) if task and known and task.demonstrate else None
+    if isinstance(reply, str):
+        return reply
+    if reply:
+        return str(reply[min(2 * (len(t.turns) // 2), len(reply) - 1)])
     answer = t.problem.answer if rng.random() < 0.5 else rng.randint(0, 99)
     return f"{'well, ' * rng.randint(0, 6)}\nAnswer: {answer}"
 
@@ -214,12 +214,12 @@ def through_trl(recipe: Recipe, task: Task, run: Run, start: Any, folder: Path) 
     run.policy, run.reference = policy_of(folder / "policy", config), loaded(folder, "reference")
     run.models = {name: loaded(folder, name) for name in run.models}
     replaying(run, task, start)
-    found: dict[str, Tensor] = {}
+    of_policy: dict[str, Tensor] = {}
     trainer = RecipeTrainer(Ops(recipe, run, task, Settings()), config)
-    trainer.add_callback(listener(lambda: found.update(named_gradients(run.policy))))
+    trainer.add_callback(listener(lambda: of_policy.update(named_gradients(run.policy))))
     trainer.train()
     assert trainer.ops.step_data is not None
-    both = {"policy": found, **{name: named_gradients(model) for name, model in run.models.items()}}
+    both = {"policy": of_policy, **{name: named_gradients(model) for name, model in run.models.items()}}
     return Computed(
         trainer.ops.step_data.batch.credit,
         run.metrics["loss"],

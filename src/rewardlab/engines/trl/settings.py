@@ -19,8 +19,8 @@ DECIDED = frozenset((
     *("learning_rate", "adam_beta1", "adam_beta2", "weight_decay", "max_grad_norm", "lr_scheduler_type", "lr_scheduler_kwargs"),
     *("warmup_steps", "warmup_ratio", "logging_strategy", "logging_steps"),
 ))  # fmt: skip
-"""Fields of GRPOConfig that say what the recipe says (TRL's own value would be without effect, or change the method), and how
-often to log: once a step."""
+"""Fields of GRPOConfig that the recipe decides (TRL's own value would have no effect, or change the method), and how often to
+log: once a step."""
 
 
 def config_of(recipe: Recipe, run: Run, **fields: Any) -> GRPOConfig:

@@ -69,9 +69,9 @@ class Actor(HasWeights):
     @classmethod
     def load(cls, folder: Path | str, device: str = "auto") -> Actor:
         config = json.loads((Path(folder) / "config.json").read_text())
-        found = cls(Shape(**config["shape"]), device_of(device))
-        found.load_state(load_file(Path(folder) / "model.safetensors"))
-        return found
+        actor = cls(Shape(**config["shape"]), device_of(device))
+        actor.load_state(load_file(Path(folder) / "model.safetensors"))
+        return actor
 
     def save(self, folder: Path | str) -> None:
         Path(folder).mkdir(parents=True, exist_ok=True)
@@ -83,9 +83,9 @@ class Actor(HasWeights):
         """A model of its own with the same weights; with `value_head`, a critic for the same world, which begins at 0."""
         if value_head and not self.shape.critic:
             return Actor(replace(self.shape, critic=True), self.device, name)
-        found = copy.copy(self)
-        found.name, found.token_count, found.model = name, TokenCount(), copy.deepcopy(self.model)
-        return found
+        other = copy.copy(self)
+        other.name, other.token_count, other.model = name, TokenCount(), copy.deepcopy(self.model)
+        return other
 
     def activation_bytes(self, tokens: int) -> int:
         return tokens * 4 * self.shape.layers * self.shape.hidden

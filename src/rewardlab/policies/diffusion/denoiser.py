@@ -107,9 +107,9 @@ class Denoiser(HasWeights):
     def copy(self, name: str, value_head: bool = False) -> Denoiser:
         if value_head:
             raise RewardlabError("a denoiser takes no value head: use a method without a critic")
-        found = Denoiser(self.config, self.device, name)
-        found.model = copy.deepcopy(self.model)
-        return found
+        other = Denoiser(self.config, self.device, name)
+        other.model = copy.deepcopy(self.model)
+        return other
 
     def activation_bytes(self, tokens: int) -> int:
         """About what a forward and backward pass over so many decisions keeps in memory."""
@@ -122,13 +122,13 @@ class Denoiser(HasWeights):
         return [t.plus(self._condition(t, new)) for t, new in zip(trajectories, messages, strict=True)]
 
     def _condition(self, trajectory: Trajectory, new: Sequence[Message]) -> Turn:
-        found = [np.asarray(m.data, np.float32) for m in new if m.data is not None]
-        if len(trajectory) or len(found) != 1 or found[0].shape != (self.config["size"],):
+        points = [np.asarray(m.data, np.float32) for m in new if m.data is not None]
+        if len(trajectory) or len(points) != 1 or points[0].shape != (self.config["size"],):
             raise RewardlabError(
                 f"a denoiser reads one prompt that holds {self.config['size']} numbers (Message.data), and nothing after it; "
                 f"this is not one: {trajectory.problem.question[:60]!r}. Play a task of points, such as flows"
             )
-        return Turn(None, found[0][None], text="\n".join(m.text for m in new))
+        return Turn(None, points[0][None], text="\n".join(m.text for m in new))
 
     def write(self, trajectories: Sequence[Trajectory], replies: Sequence[str]) -> list[Trajectory]:
         raise RewardlabError("a denoiser cannot learn from recorded text; its data are points")
@@ -172,15 +172,15 @@ class Denoiser(HasWeights):
     def _written(
         self, rows: list[Trajectory], count: Tensor, table: Tensor, raw: Tensor, sampled: Tensor, decided: bool
     ) -> list[Trajectory]:
-        found = []
+        extended = []
         for t, n, *columns in zip(rows, count.tolist(), *(x.cpu().numpy() for x in (table, raw, sampled)), strict=True):
             ids, logprobs, sampled_as = (x[:n].copy() for x in columns)
             ended = len(t) - FIRST + n == self.steps
             turn = Turn(None, ids)
             if decided:
                 turn = Turn(self.name, ids, logprobs, sampled_as, text=self.spell(ids[-1:]), step=self.step)
-            found.append(t.plus(turn, "end" if ended else "length") if n else t)
-        return found
+            extended.append(t.plus(turn, "end" if ended else "length") if n else t)
+        return extended
 
     def spell(self, ids: np.ndarray) -> str:
         return "".join(self.pieces(ids)).strip()
@@ -199,13 +199,13 @@ class Denoiser(HasWeights):
     def score(self, trajectories: Sequence[Trajectory]) -> list[np.ndarray]:
         """Log-prob of every denoising step as if it were stochastic, (len,); 0 for condition and noise."""
         self.token_count.scored += sum(map(len, trajectories))
-        found = []
+        logprobs = []
         with torch.no_grad():
             for t in trajectories:
                 ids = self._tensor(t.ids)[None]
                 mask = torch.arange(len(t), device=self.device)[None] >= FIRST
-                found.append(self._at_steps(ids, mask)[0][0].cpu().numpy())
-        return found
+                logprobs.append(self._at_steps(ids, mask)[0][0].cpu().numpy())
+        return logprobs
 
     def evaluate(self, batch: Batch, wants: Sequence[str] = ("logprobs",), per_token: Sequence[Any] = ()) -> Outputs:
         """Log-probs and entropies of decided steps, (B, T), with gradient."""

@@ -89,8 +89,8 @@ class HFPolicy(TextPolicy):
             p.copy_(state[name])
 
     def _trained(self) -> dict[str, nn.Parameter]:
-        found = {k: p for k, p in self.whole.named_parameters() if p.requires_grad}
-        return found if self.value_head is None else found | {"value_head": self.value_head}
+        trained = {k: p for k, p in self.whole.named_parameters() if p.requires_grad}
+        return trained if self.value_head is None else trained | {"value_head": self.value_head}
 
     def activation_bytes(self, tokens: int) -> int:
         """About what a forward and backward pass over so many tokens keeps in memory."""

@@ -38,8 +38,8 @@ class VisionPolicy(HFPolicy):
         return cls(model, AutoTokenizer.from_pretrained(str(folder)), where, dtype_of(dtype, where))
 
     def copy(self, name: str, value_head: bool = False) -> VisionPolicy:
-        found = super().copy(name, value_head)
-        return VisionPolicy(found.whole, self.tokenizer, self.device, self.dtype, name, found.value_head)
+        copied = super().copy(name, value_head)
+        return VisionPolicy(copied.whole, self.tokenizer, self.device, self.dtype, name, copied.value_head)
 
     @property
     def tokens_per_image(self) -> int:
@@ -104,11 +104,11 @@ class VisionPolicy(HFPolicy):
 
     def score(self, trajectories: Sequence[Trajectory]) -> list[np.ndarray]:
         """Log-prob of every position, (len,); row by row, since rows of other lengths would change places."""
-        found = []
+        logprobs = []
         for t in trajectories:
             with self._looking([t]):
-                found += super().score([t])
-        return found
+                logprobs += super().score([t])
+        return logprobs
 
     def evaluate(self, batch: Batch, wants: Sequence[str] = ("logprobs",), per_token: Sequence[Any] = ()) -> Outputs:
         """Log-probs and entropies where `batch.mask`, values and hidden states everywhere; (B, T), with gradient."""

@@ -56,10 +56,10 @@ def merged(model: Any) -> Any:
     """The same model without adapters: a copy that has added them to its weights, or itself where there are none."""
     if not any(layer.adapters for layer in model.layers):
         return model
-    found = copy.deepcopy(model)
-    for layer in found.layers:
+    copied = copy.deepcopy(model)
+    for layer in copied.layers:
         for name, adapter in layer.adapters.items():
             weight = getattr(layer, name)
             weight.copy_(adapter(weight))
         layer.adapters.clear()
-    return found
+    return copied
