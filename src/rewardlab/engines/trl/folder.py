@@ -20,7 +20,7 @@ from rewardlab.runs.record import Recorder
 from rewardlab.util.files import write_json
 from rewardlab.util.progress import Bar
 
-from . import not_text, refuse
+from .refusals import not_text, refuse
 from .training import make
 
 

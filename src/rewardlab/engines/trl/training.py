@@ -35,8 +35,8 @@ from rewardlab.policies.hf.policy import HFPolicy
 from rewardlab.rewards.reward import Reward
 from rewardlab.tasks.sources import Shuffled
 
-from . import cannot_carry, refuse
 from .policy import TRLPolicy
+from .refusals import cannot_carry, refuse
 from .settings import config_of
 
 
