@@ -16,7 +16,7 @@ from rewardlab.core import Recipe, Run, Score, Trajectory, ask, objective
 from rewardlab.credit.group import center, whiten
 from rewardlab.credit.value import to_go
 from rewardlab.engine import distributed
-from rewardlab.engine.step import Ops, Settings
+from rewardlab.engine.step import Ops, Settings, standard_loop
 from rewardlab.models.embedded import untrained
 from rewardlab.objectives.ratio import policy_gradient
 from rewardlab.objectives.weighting import token_mean
@@ -67,8 +67,23 @@ def one_of_two(rank: int, port: int, out: str) -> None:
     drawn = Ops(registry.build("grpo", {"n": 2}), Run(untrained(), max_new=4), registry.task("arithmetic", test_size=2), Settings())
     groups = drawn.rollout(drawn.problems(3))
     torch.save([[t.ids.tolist() for t in g] for g in groups], f"{out}/rank{rank}.rollouts")
+    torch.save(tokens_of_kto(), f"{out}/rank{rank}.tokens")
     torch.distributed.barrier()
     distributed.shutdown()
+
+
+def tokens_of_kto() -> list[int]:
+    """The run's token total after each of two steps of KTO, whose credit scores replies with policy and reference on every rank."""
+    policy, task = untrained(), registry.task("preferences", test_size=2)
+    run = Run(policy, reference=policy.copy("reference"), max_new=8)
+    ops = Ops(registry.build("kto", {"problems": 3}), run, task, Settings(micro_tokens=64))
+    totals = []
+    for _ in range(2):
+        standard_loop(ops.recipe, run, ops)
+        run.step += 1
+        ops.bill_tokens()
+        totals.append(run.tokens)
+    return totals
 
 
 @pytest.fixture(scope="module")
@@ -96,6 +111,12 @@ def test_both_see_the_same_rollouts_in_the_order_of_the_problems(two):
     assert first == second
     assert len(first) == 3
     assert len({str(g) for g in first}) == 3
+
+
+def test_work_that_every_rank_repeats_is_billed_once(two):
+    totals = tokens_of_kto()
+    assert 0 < totals[0] < totals[1]
+    assert torch.load(two / "rank0.tokens") == torch.load(two / "rank1.tokens") == totals
 
 
 def test_the_steps_do_move_the_weights():

@@ -5,6 +5,7 @@ import torch
 from rewardlab import build, registry
 from rewardlab.core import Learner, Part, Run
 from rewardlab.core.part import decorator
+from rewardlab.engine.loop import _main_model
 from rewardlab.engine.step import Ops, Settings, standard_loop
 from rewardlab.models.embedded import untrained
 
@@ -35,3 +36,40 @@ def test_a_learner_with_problems_of_its_own_learns_from_its_own_rollouts():
     rollouts = ops.rollout(task.test[:1], learner)
     assert {turn.author for t in rollouts[0] for turn in t.turns} == {None, "opponent"}
     assert ops.collate(rollouts, ops.score(rollouts, learner), learner).mask.any()
+
+
+def test_the_policy_is_the_first_learner_and_each_has_its_own_optimiser():
+    policy = untrained(0)
+    run = Run(policy, models={"critic": policy.copy("critic", value_head=True)})
+    recipe = build("ppo", {"lr": 1e-3})
+    ops = Ops(recipe, run, registry.task("arithmetic"), Settings())
+    assert list(ops.learners) == ["policy", "critic"]
+    assert ops.policy is ops.learners["policy"]
+    assert [x.is_policy for x in ops.learners.values()] == [True, False]
+    assert ops.learners["critic"].optimiser.param_groups[0]["lr"] == recipe.also[0].recipe.update.lr
+    before = ops.learners["critic"].optimiser
+    ops.learners["critic"].reset_optimizer()
+    assert ops.learners["critic"].optimiser is not before
+    assert ops.learners["critic"].optimiser.param_groups[0]["lr"] == recipe.also[0].recipe.update.lr
+
+
+def test_a_policy_without_objective_has_no_optimiser_and_its_second_model_is_what_the_run_trains():
+    policy = untrained(0)
+    run = Run(policy, models={"reward": policy.copy("reward", value_head=True)})
+    ops = Ops(build("bradley_terry"), run, registry.task("preferences"), Settings())
+    assert ops.policy.optimiser is None
+    assert _main_model(ops) is run.models["reward"]
+
+
+def test_evaluation_is_not_billed_and_a_step_is():
+    policy, task = untrained(0), registry.task("arithmetic", test_size=2)
+    run = Run(policy, max_new=4, verify=registry.part("reward", "final_number"))
+    policy.token_count.generated = 1000  # before the run
+    ops = Ops(build("grpo", {"n": 2, "problems": 2, "beta": 0.0}), run, task, Settings())
+    ops.evaluate()
+    ops.bill_tokens()
+    assert run.tokens == 0
+    standard_loop(ops.recipe, run, ops)
+    ops.bill_tokens()
+    batch = ops.step_data.batch
+    assert run.tokens == int(batch.mask.sum()) + int(batch.length.sum())  # generated, and scored once to learn from

@@ -144,7 +144,7 @@ def of_two(rank: int, port: int, out: str) -> None:
     torch.save(by_trl(Path(out) / str(rank)), f"{out}/{rank}.pt")
 
 
-def by_trl(folder: Path) -> parity.Found:
+def by_trl(folder: Path) -> parity.Computed:
     start, task = untrained(hidden=32, layers=2), registry.task("arithmetic", test_size=20)
     recipe = parity.small(registry.build("ppo", {"n": 4}))
     run = parity.models(recipe, task, start, registry.part("reward", task.verifier))
@@ -231,10 +231,10 @@ def test_trl_is_set_up_as_the_recipe_says(checkpoint, task, tmp_path):
     assert config.generation_kwargs == {"temperature": 0.7}
 
 
-def test_replies_come_from_trl_only_where_it_draws_just_so(checkpoint, task, tmp_path):
+def test_replies_come_from_trl_only_where_it_has_these_settings(checkpoint, task, tmp_path):
     trainer = made(registry.build("grpo", {"temperature": 0.7}), checkpoint, task, tmp_path, max_new=9)
-    assert trainer.draws(Sampling(9, 0.7))
-    assert not any(trainer.draws(s) for s in (Sampling(9, 0.0), Sampling(8, 0.7), Sampling(9), Sampling(9, 0.7, stop=("\n",))))
+    assert trainer.can_sample(Sampling(9, 0.7))
+    assert not any(trainer.can_sample(s) for s in (Sampling(9, 0.0), Sampling(8, 0.7), Sampling(9), Sampling(9, 0.7, stop=("\n",))))
 
 
 def test_several_optimiser_steps_move_as_the_embedded_engines(checkpoint, task, start, tmp_path):

@@ -25,7 +25,7 @@ class Events:
 
 @dataclass
 class Outputs:
-    """What a model says of a batch, with gradient. All (B, T) and aligned with `Batch.ids`: position t speaks of ids[:, t].
+    """A model's outputs on a batch, with gradient. All (B, T) and aligned with `Batch.ids`: position t is about ids[:, t].
 
     value: of the text up to and including position t; the state in which decision t was made is at t - 1.
     extra: what objectives computed inside the chunked head, by name.  What nobody wanted is None.

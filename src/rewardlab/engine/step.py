@@ -247,7 +247,7 @@ class Ops:
 
 
 def truth_of(groups: list[Group], scores: Scores, run: Run) -> list[list[float | None]]:
-    """What the task's own verifier says of the training rollouts, whatever the policy was rewarded with."""
+    """The verdicts of the task's own verifier on the training rollouts, whatever the policy was rewarded with."""
     if scores and all("correct" in s.terms for row in scores for s in row):
         return [[s.terms["correct"].value for s in row] for row in scores]
     if run.verify is None:

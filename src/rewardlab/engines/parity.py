@@ -1,6 +1,6 @@
 """One recipe, one model, the same recorded replies, two engines: are advantages, loss and gradient the same numbers?
 
-Only what is random is recorded: the replies, the log-probs they were drawn with, one verdict that is missing, and rewards beside
+Only what is random is recorded: the replies, the log-probs they were sampled with, one missing verdict, and rewards beside
 the recipe's own, so that they vary and some fall on steps. All else runs for real in both engines: rollout, reward, credit,
 objective, weighting, the update of second models. Weights of policy, reference and second models differ, so that ratios, KL
 and learned rewards are at work.
@@ -41,8 +41,8 @@ BONUS = (0.0, 0.3, 0.1, 0.5)
 
 
 @dataclass(frozen=True)
-class Found:
-    """What an engine made of the recorded replies. gradients: by model and by the weight's name in its checkpoint."""
+class Computed:
+    """What an engine computed from the recorded replies. gradients: by model and by the weight's name in its checkpoint."""
 
     advantages: Tensor
     loss: float
@@ -75,7 +75,7 @@ def compare(recipe: Recipe, task: Task, start: Any, verify: Reward | None) -> di
     }  # fmt: skip
 
 
-def difference(ours: Found, theirs: Found) -> dict[str, float]:
+def difference(ours: Computed, theirs: Computed) -> dict[str, float]:
     """The largest differences, relative to the largest number where that exceeds 1."""
     if ours.advantages.shape != theirs.advantages.shape:
         raise RewardlabError(f"batches of other shapes: {tuple(ours.advantages.shape)}, {tuple(theirs.advantages.shape)}")
@@ -83,18 +83,18 @@ def difference(ours: Found, theirs: Found) -> dict[str, float]:
     # a tied vocabulary head has its gradient in the embedding's
     if unmatched := {name for name in ours.gradients.keys() ^ theirs.gradients.keys() if "lm_head" not in name}:
         raise RewardlabError(f"weights that only one engine has: {', '.join(sorted(unmatched))}")
-    found = {
+    differences = {
         "advantages": float((ours.advantages - theirs.advantages).abs().max()),
         "loss": abs(ours.loss - theirs.loss),
         "gradient": max(float((ours.gradients[k] - theirs.gradients[k]).abs().max()) for k in shared),
     }
-    return {name: off / max(1.0, largest(ours)[name]) for name, off in found.items()}
+    return {name: off / max(1.0, largest(ours)[name]) for name, off in differences.items()}
 
 
-def largest(found: Found) -> dict[str, float]:
+def largest(one: Computed) -> dict[str, float]:
     """How large the numbers compared are: a difference of nothing from nothing proves nothing."""
-    gradient = max(float(g.abs().max()) for g in found.gradients.values())
-    return {"advantages": float(found.advantages.abs().max()), "loss": abs(found.loss), "gradient": gradient}
+    gradient = max(float(g.abs().max()) for g in one.gradients.values())
+    return {"advantages": float(one.advantages.abs().max()), "loss": abs(one.loss), "gradient": gradient}
 
 
 # ---- what both engines are given -------------------------------------------------------------------------------------
@@ -137,7 +137,7 @@ def models(recipe: Recipe, task: Task, start: Any, verify: Reward | None) -> Run
 
 
 def pushed(policy: Any, name: str, by: float = 0.03) -> Any:
-    """A copy whose weights are a little elsewhere; a value head, which starts at nothing, says something."""
+    """A copy with slightly perturbed weights; so a value head, which starts at 0, gives values other than 0."""
     other, generator = policy.copy(name), torch.Generator().manual_seed(seed_of(name))
     with torch.no_grad():
         for p in other.parameters():
@@ -146,7 +146,7 @@ def pushed(policy: Any, name: str, by: float = 0.03) -> Any:
 
 
 def replaying(run: Run, task: Task, wrote: Any) -> None:
-    """Let all models reply with what is recorded: the policy as the task's teacher does, drawn by the weights of `wrote`."""
+    """Let all models reply with what is recorded: the policy as the task's teacher does, with the log-probs of `wrote`."""
     run.policy.extend = partial(replay, run.policy, wrote, task)
     for model in run.models.values():
         model.extend = partial(replay, model, None, None)
@@ -155,7 +155,7 @@ def replaying(run: Run, task: Task, wrote: Any) -> None:
 def replay(
     policy: Any, wrote: Any, task: Task | None, rows: Sequence[Trajectory], sampling: Sampling, rng: torch.Generator
 ) -> list[Trajectory]:
-    """One recorded reply for each row: what it is depends on the row alone, not on who asks when."""
+    """One recorded reply for each row. It depends on the row alone, not on the caller or the order of calls."""
     seen: Counter[Any] = Counter()
     done = []
     for t in rows:
@@ -164,21 +164,21 @@ def replay(
         seed = seed_of(*key, seen[key])
         written = policy.write([t], [reply_to(task, t, random.Random(seed))])[0]
         logprobs = None if wrote is None else wrote.score([written])[0][len(t) :]
-        drawn = replace(written.turns[-1], logprobs=logprobs, sampled=logprobs, step=policy.step)
-        fits = len(drawn.ids) <= sampling.max_new
-        done.append(t.plus(drawn if fits else drawn.cut(sampling.max_new), "end" if fits else "length"))
+        reply = replace(written.turns[-1], logprobs=logprobs, sampled=logprobs, step=policy.step)
+        fits = len(reply.ids) <= sampling.max_new
+        done.append(t.plus(reply if fits else reply.cut(sampling.max_new), "end" if fits else "length"))
     return done
 
 
 def reply_to(task: Task | None, t: Trajectory, rng: random.Random) -> str:
-    """What the task's careless teacher says, right or wrong; without one, an answer that may be right."""
-    # of problems that a method made itself the teacher knows nothing
+    """The reply of the task's careless teacher, right or wrong; without one, an answer that may be right."""
+    # the teacher cannot solve problems that a method made itself
     known = task is not None and set(task.columns) <= {"prompt", "answer", *t.problem.meta}
-    said = task.demonstrate(t.problem, rng) if task and known and task.demonstrate else None
-    if isinstance(said, str):
-        return said
-    if said:
-        return str(said[min(2 * (len(t.turns) // 2), len(said) - 1)])
+    reply = task.demonstrate(t.problem, rng) if task and known and task.demonstrate else None
+    if isinstance(reply, str):
+        return reply
+    if reply:
+        return str(reply[min(2 * (len(t.turns) // 2), len(reply) - 1)])
     answer = t.problem.answer if rng.random() < 0.5 else rng.randint(0, 99)
     return f"{'well, ' * rng.randint(0, 6)}\nAnswer: {answer}"
 
@@ -186,7 +186,7 @@ def reply_to(task: Task | None, t: Trajectory, rng: random.Random) -> str:
 # ---- the two engines -------------------------------------------------------------------------------------------------
 
 
-def by_embedded(recipe: Recipe, task: Task, run: Run) -> Found:
+def by_embedded(recipe: Recipe, task: Task, run: Run) -> Computed:
     ops = Ops(recipe, run, task, Settings())
     groups = ops.rollout(ops.problems())
     scores = ops.score(groups)
@@ -197,10 +197,10 @@ def by_embedded(recipe: Recipe, task: Task, run: Run) -> Found:
     for name in run.models:
         ops.learn(ops.learners[name], batch, groups, scores)
     named = {"policy": run.policy, **run.models}
-    return Found(batch.credit, stats["loss"], {f"{m}.{k}": g for m, p in named.items() for k, g in gradients(p).items()})
+    return Computed(batch.credit, stats["loss"], {f"{m}.{k}": g for m, p in named.items() for k, g in gradients(p).items()})
 
 
-def through_trl(recipe: Recipe, task: Task, run: Run, start: Any, folder: Path) -> Found:
+def through_trl(recipe: Recipe, task: Task, run: Run, start: Any, folder: Path) -> Computed:
     """One step of TRL's own training loop, in several micro-batches, on the same weights as checkpoints of transformers."""
     from rewardlab.engines.trl.settings import config_of
     from rewardlab.engines.trl.training import RecipeTrainer, policy_of
@@ -214,13 +214,13 @@ def through_trl(recipe: Recipe, task: Task, run: Run, start: Any, folder: Path) 
     run.policy, run.reference = policy_of(folder / "policy", config), loaded(folder, "reference")
     run.models = {name: loaded(folder, name) for name in run.models}
     replaying(run, task, start)
-    found: dict[str, Tensor] = {}
+    of_policy: dict[str, Tensor] = {}
     trainer = RecipeTrainer(Ops(recipe, run, task, Settings()), config)
-    trainer.add_callback(listener(lambda: found.update(named_gradients(run.policy))))
+    trainer.add_callback(listener(lambda: of_policy.update(named_gradients(run.policy))))
     trainer.train()
     assert trainer.ops.step_data is not None
-    both = {"policy": found, **{name: named_gradients(model) for name, model in run.models.items()}}
-    return Found(
+    both = {"policy": of_policy, **{name: named_gradients(model) for name, model in run.models.items()}}
+    return Computed(
         trainer.ops.step_data.batch.credit,
         run.metrics["loss"],
         {f"{m}.{k}": g for m, grads in both.items() for k, g in grads.items()},

@@ -1,1 +1,1 @@
-"""Models that decide: the lean Llama, any transformers model."""
+"""Policies: the lean Llama, any transformers model, actors for control, denoisers."""

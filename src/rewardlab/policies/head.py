@@ -83,11 +83,11 @@ def per_token_losses(
 
     def on_chunk(h: Tensor, w: Tensor, i: Tensor) -> tuple[Tensor, ...]:
         logits = (h @ w.T).float()
-        found: dict[str, Tensor] = {}
+        columns: dict[str, Tensor] = {}
         for f in functions:
-            found |= f(logits, i)
-        names[:] = list(found)
-        return tuple(found.values())
+            columns |= f(logits, i)
+        names[:] = list(columns)
+        return tuple(columns.values())
 
     names: list[str] = []
     pieces = [

@@ -1,42 +1,58 @@
-"""What a call of `extend` has drawn so far: tokens, both log-probs, and where each reply ended.
+"""What a call of `extend` has sampled so far: tokens, both log-probs, and where each reply ended.
 
-All bookkeeping per row is numpy, vectorised over rows; Python runs once per decoding step, never once per token and row.
+All state per row is numpy, vectorised over rows; Python runs once per decoding step, never once per token and row.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
+from typing import Any, Protocol
 
 import numpy as np
 import torch
 
 from rewardlab.core import Sampling, Trajectory, Turn
 
-from .text import TextPolicy
+
+class Writes(Protocol):
+    """What replies need of a policy: its name and step, and its tokenizer's text."""
+
+    name: str
+    step: int
+    tokenizer: Any
+    ends: Set[int]
+
+    def decode(self, ids: np.ndarray) -> str: ...
+
+    def decode_all(self, rows: Sequence[np.ndarray]) -> list[str]: ...
+
+    def all_pieces(self) -> list[str]: ...
 
 
 class Replies:
-    """ids, raw, sampled: (rows, max_new), what was drawn; count (rows,): how much of it; stops: why each row ended, None if open.
+    """The replies of a call, one to a row.
 
-    chance: (rows, max_new) in [0, 1), drawn beforehand: what a row draws then depends on no other row, nor on the order of work.
+    ids, raw, sampled: (rows, max_new), tokens and both log-probs.  count: (rows,) tokens so far.  stops: why each row ended.
+
+    uniforms: (rows, max_new) in [0, 1), generated beforehand: what a row samples depends on no other row, nor on the order of work.
     """
 
-    def __init__(self, policy: TextPolicy, rows: int, sampling: Sampling, rng: torch.Generator, vocab: int):
+    def __init__(self, policy: Writes, rows: int, sampling: Sampling, rng: torch.Generator, vocab: int):
         self.policy, self.sampling = policy, sampling
         shape = (rows, sampling.max_new)
         self.ids, self.raw, self.sampled = np.zeros(shape, np.int64), np.zeros(shape, np.float32), np.zeros(shape, np.float32)
         self.count = np.zeros(rows, np.int64)
         self.stops: list[str | None] = [None] * rows
         self.marks = StopMarks(policy, sampling, vocab)
-        # greedy drawing asks nothing of chance
+        # greedy decoding uses no random numbers
         random = sampling.temperature != 0
-        self._chance = torch.rand(shape, generator=rng, dtype=torch.float64, device=rng.device).cpu().numpy() if random else None
+        self._uniforms = torch.rand(shape, generator=rng, dtype=torch.float64, device=rng.device).cpu().numpy() if random else None
 
     def uniform(self, rows: np.ndarray) -> torch.Tensor:
-        """(n,) what chance says of the next token of `rows`, which may have ended."""
-        if self._chance is None:
+        """(n,) the random numbers for the next token of `rows`, which may have ended."""
+        if self._uniforms is None:
             return torch.zeros(len(rows), dtype=torch.float64)
-        return torch.from_numpy(self._chance[rows, np.minimum(self.count[rows], self.sampling.max_new - 1)])
+        return torch.from_numpy(self._uniforms[rows, np.minimum(self.count[rows], self.sampling.max_new - 1)])
 
     def record(self, rows: np.ndarray, ids: np.ndarray, raw: np.ndarray, sampled: np.ndarray) -> list[int]:
         """Add one token to each of `rows`; returns which of them (0 .. n-1) ended with it."""
@@ -53,7 +69,7 @@ class Replies:
         return ended
 
     def added_to(self, trajectories: Sequence[Trajectory]) -> list[Trajectory]:
-        """The trajectories with their replies as a turn more."""
+        """The trajectories with their replies as one more turn."""
         texts = self.policy.decode_all([ids[:n] for ids, n in zip(self.ids, self.count, strict=True)])
         return [self._added(i, t, text) for i, (t, text) in enumerate(zip(trajectories, texts, strict=True))]
 
@@ -63,16 +79,17 @@ class Replies:
 
 
 class StopMarks:
-    """Which tokens may end a reply, so that text is looked at only where one was drawn."""
+    """Which tokens may end a reply: only where one was sampled is the text decoded and examined."""
 
-    def __init__(self, policy: TextPolicy, sampling: Sampling, vocab: int):
+    def __init__(self, policy: Writes, sampling: Sampling, vocab: int):
         self.policy, self.sampling = policy, sampling
-        # a tokenizer may know more tokens than the model can draw
+        # a tokenizer may have more tokens than the model has logits
         self.may_end = np.zeros(max(vocab, len(policy.tokenizer)), bool)
         self.may_end[list(policy.ends)] = True
         closing = {s[-1] for s in sampling.stop} | ({"\n"} if sampling.stop_when else set())
         if not all(c.isascii() for c in closing):
-            closing.add("\ufffd")  # how a token reads that holds only some bytes of a character
+            # a token that holds only some bytes of a character decodes to this
+            closing.add("\ufffd")
         if closing:
             for i, piece in enumerate(policy.all_pieces()):
                 self.may_end[i] |= any(c in piece for c in closing)

@@ -1,4 +1,4 @@
-"""Drawing tokens, and the two log-probs of what was drawn: of the raw policy, and of the distribution drawn from."""
+"""Sampling tokens, with two log-probs each: under the raw policy, and under the distribution sampled from."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from rewardlab.core import Sampling
 from .scripting import scripted
 
 
-def draw(logits: Tensor, sampling: Sampling, uniform: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def sample(logits: Tensor, sampling: Sampling, uniform: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """(ids, raw log-probs, sampled log-probs), each (n,), from float32 logits (n, V). Overwrites `logits`.
 
-    uniform: (n,) float64 in [0, 1), what chance says for each row.
+    uniform: (n,) float64 in [0, 1), one random number for each row.
     """
     if sampling.raw:
         ids, logp = scripted(inverse_cdf, logits.device.type)(logits, uniform)
@@ -43,9 +43,9 @@ def warp(logits: Tensor, sampling: Sampling) -> Tensor:
 
 
 def inverse_cdf(logits: Tensor, uniform: Tensor, size: int = 128) -> tuple[Tensor, Tensor]:
-    """(ids, log-probs): one uniform per row through the inverse CDF, found block by block of `size` entries. Overwrites `logits`.
+    """(ids, log-probs): one uniform per row through the inverse CDF, searched by blocks of `size` entries. Overwrites `logits`.
 
-    torch.multinomial draws a number per vocabulary entry; at 49k entries that costs more than a small model's layers.
+    torch.multinomial generates a random number per vocabulary entry; at 49k entries that costs more than a small model's layers.
     """
     p = logits.sub_(logits.amax(1, keepdim=True)).exp_()
     n, vocab = p.shape
@@ -60,6 +60,7 @@ def inverse_cdf(logits: Tensor, uniform: Tensor, size: int = 128) -> tuple[Tenso
     inside = blocks.gather(1, block[:, :, None].expand(-1, -1, size)).squeeze(1)
     steps = inside.double().cumsum(1)
     within = torch.searchsorted(steps, (u - before).clamp(min=0), right=True)
+    # rounding may lead past the last entry of the block that has any probability
     last = size - 1 - (inside > 0).flip(1).int().argmax(1, keepdim=True)
     ids = block * size + torch.minimum(within, last)
     logp = (p.gather(1, ids).double() / total).log()

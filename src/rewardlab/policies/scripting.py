@@ -1,4 +1,4 @@
-"""TorchScript, where it pays."""
+"""TorchScript, on CPUs."""
 
 from __future__ import annotations
 

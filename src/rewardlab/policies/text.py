@@ -21,7 +21,7 @@ class TextPolicy:
 
     name = "policy"
     step = 0
-    """The training step of the present weights; written into every turn drawn."""
+    """The training step of the present weights; written into every sampled turn."""
     device: torch.device
     context: int
 
@@ -45,18 +45,20 @@ class TextPolicy:
     def write(self, trajectories: Sequence[Trajectory], replies: Sequence[str]) -> list[Trajectory]:
         """Append recorded replies, each closed by the end token, as decisions of this policy."""
         end = [self.tokenizer.eos_token_id]
-        coded = self.tokenizer(list(replies), add_special_tokens=False)["input_ids"]
+        # a batched call: the tokenizer is several times faster than row by row
+        encoded = self.tokenizer(list(replies), add_special_tokens=False)["input_ids"]
         return [
             t.plus(Turn(self.name, np.asarray(ids + end, np.int64), text=text), "end")
-            for t, ids, text in zip(trajectories, coded, replies, strict=True)
+            for t, ids, text in zip(trajectories, encoded, replies, strict=True)
         ]
 
     def _ids_of(self, trajectory: Trajectory, new: tuple[Message, ...]) -> np.ndarray:
         if any(m.images for m in new):
-            raise RewardlabError("this policy has no eyes: the prompt holds images; use a vision-language model")
+            raise RewardlabError("this policy is text-only and the prompt holds images; use a vision-language model")
         if not trajectory.turns:
             return np.asarray(self._encode(self._render(new)), np.int64)
         ended = len(trajectory.turns[-1].ids) and int(trajectory.turns[-1].ids[-1]) in self.ends
+        # the same messages follow many replies: each is rendered once
         key = (*new, Message("ended", str(bool(ended))))
         if key not in self._between:
             self._between[key] = self._encode(self._since_reply(new, bool(ended)))
@@ -83,19 +85,19 @@ class TextPolicy:
 
     @torch.no_grad()
     def score(self, trajectories: Sequence[Trajectory]) -> list[np.ndarray]:
-        """Log-prob of every position, (len,); 0 for the first, of which no model speaks."""
+        """Log-prob of every position, (len,); 0 for the first, which no model predicts."""
         self.token_count.scored += sum(map(len, trajectories))
-        found: list[np.ndarray] = [np.zeros(0, np.float32)] * len(trajectories)
+        logprobs: list[np.ndarray] = [np.zeros(0, np.float32)] * len(trajectories)
         for part in by_tokens([len(t) for t in trajectories], SCORE_TOKENS):
             ids, length = pad([trajectories[i].ids for i in part], self.device)
             real = torch.arange(ids.shape[1], device=self.device) < length[:, None]
             table = self._forward(ids, length, real, ("logprobs",)).logprobs.cpu().numpy()
             for row, i in enumerate(part):
-                found[i] = table[row, : len(trajectories[i])]
-        return found
+                logprobs[i] = table[row, : len(trajectories[i])]
+        return logprobs
 
     def _forward(self, ids: Tensor, length: Tensor, mask: Tensor, wants: Sequence[str], per_token: Sequence[Any] = ()) -> Outputs:
-        """What the model says of rows of ids (B, T): log-probs and entropies where `mask`, values and hidden states everywhere."""
+        """The model on rows of ids (B, T): log-probs and entropies where `mask`, values and hidden states everywhere."""
         raise NotImplementedError
 
     # ---- tokens to text ----------------------------------------------------------------------------------------------

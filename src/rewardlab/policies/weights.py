@@ -1,4 +1,4 @@
-"""What every policy around one model of our own shares."""
+"""The weights of policies that hold one model."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from rewardlab.core import Message, Sampling, Trajectory, ask
 from rewardlab.engine.collate import collate
 from rewardlab.errors import RewardlabError
 from rewardlab.policies.hf import policy as hf
-from rewardlab.policies.hf.model import for_drawing
+from rewardlab.policies.hf.model import for_sampling
 from rewardlab.policies.hf.policy import HFPolicy
 from rewardlab.policies.llama.policy import LlamaPolicy
 from rewardlab.rewards.reward import reward
@@ -102,7 +102,7 @@ def own_logits(policy, t):
 def test_it_draws_with_adapters_merged(family, dtype, folder):
     policy = stirred(load(folder(family), dtype=dtype, lora_rank=4))
     before = {k: v.clone() for k, v in policy.whole.named_parameters()}
-    drawing = for_drawing(policy.whole, policy.dtype)
+    drawing = for_sampling(policy.whole, policy.dtype)
     products = [m for m in drawing.modules() if isinstance(m, torch.nn.Linear)]
     assert products
     assert all(m.weight.dtype == policy.dtype for m in products)
@@ -114,7 +114,7 @@ def test_it_draws_with_adapters_merged(family, dtype, folder):
     assert all(torch.equal(v, before[k]) for k, v in policy.whole.named_parameters())
     assert any("lora" in name for name, _ in policy.whole.named_parameters())
     whole = load(folder(family), dtype=dtype).model
-    assert for_drawing(whole, policy.dtype) is whole
+    assert for_sampling(whole, policy.dtype) is whole
 
 
 # ---- log-probs -------------------------------------------------------------------------------------------------------
@@ -286,7 +286,7 @@ def test_what_cannot_be_drawn_is_refused(folder):
         extend(policy, prompts(policy, ["much too long " * 60]), max_new=8)
     with pytest.raises(RewardlabError, match="'critic' has a value head"):
         extend(policy.copy("critic", value_head=True), prompts(policy))
-    with pytest.raises(RewardlabError, match="no eyes"):
+    with pytest.raises(RewardlabError, match="text-only"):
         policy.read([Trajectory(ask("?"))], [[Message("user", "what is this?", images=("x.png",))]])
     assert extend(policy, []) == []
 

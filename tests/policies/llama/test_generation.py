@@ -14,7 +14,7 @@ from rewardlab.policies.llama import decode
 from rewardlab.policies.llama.model import Llama
 from rewardlab.policies.llama.policy import LlamaPolicy
 from rewardlab.policies.replies import StopMarks
-from rewardlab.policies.sampler import draw
+from rewardlab.policies.sampler import sample
 
 CPU = torch.device("cpu")
 SMALL = {
@@ -403,7 +403,7 @@ def test_frequencies_of_draws_match_the_softmax(vocab, warped):
         impossible(logits, (0, 1), (128, 256), (290, 300))
     sampling = Sampling(temperature=0.5, top_k=40) if warped else Sampling()
     n = 40_000
-    ids, raw, sampled = draw(logits.repeat(n, 1), sampling, chance(n, 4))
+    ids, raw, sampled = sample(logits.repeat(n, 1), sampling, chance(n, 4))
     target = logits.double()
     if warped:
         target = (2 * target).masked_fill(target < target.topk(min(40, vocab)).values[-1], -torch.inf)
@@ -423,7 +423,7 @@ def test_a_certain_token_is_always_drawn():
     for certain in (0, 127, 128, 299):
         logits = torch.full((500, 300), -torch.inf)
         logits[:, certain] = -3.0
-        ids, raw, _ = draw(logits, Sampling(), chance(500))
+        ids, raw, _ = sample(logits, Sampling(), chance(500))
         assert (ids == certain).all()
         assert raw.abs().max() < 1e-6
 
@@ -433,7 +433,7 @@ def test_the_outermost_numbers_draw_the_outermost_possible_tokens(uniform):
     """Sums in blocks and sums of blocks differ by rounding, most where probabilities are of very different size."""
     logits = 8 * torch.randn(2000, 300, generator=torch.Generator().manual_seed(0))
     logits[:, :3] = logits[:, 250:] = -torch.inf
-    ids, raw, _ = draw(logits, Sampling(), torch.full((2000,), uniform, dtype=torch.float64))
+    ids, raw, _ = sample(logits, Sampling(), torch.full((2000,), uniform, dtype=torch.float64))
     assert raw.isfinite().all()
     if uniform == 0.0:
         assert (ids == 3).all()
@@ -443,7 +443,7 @@ def test_the_outermost_numbers_draw_the_outermost_possible_tokens(uniform):
 
 def test_the_smallest_nucleus_is_the_likeliest_token():
     logits = torch.randn(200, 300, generator=torch.Generator().manual_seed(0))
-    ids, _, sampled = draw(logits.clone(), Sampling(top_p=1e-6), chance(200))
+    ids, _, sampled = sample(logits.clone(), Sampling(top_p=1e-6), chance(200))
     assert torch.equal(ids, logits.argmax(1))
     assert sampled.abs().max() < 1e-6
 
@@ -489,5 +489,5 @@ def test_a_recorded_reply_is_a_decision_closed_by_the_end_token(policy, words):
 
 
 def test_a_picture_is_refused(policy):
-    with pytest.raises(RewardlabError, match="no eyes"):
+    with pytest.raises(RewardlabError, match="text-only"):
         policy.read([Trajectory(ask("?"))], [[Message("user", "what is this?", images=("x.png",))]])

@@ -18,6 +18,10 @@ from typing import Any
 from rewardlab.core import Problem, Recipe, Task
 from rewardlab.errors import RewardlabError
 
+from .refusals import cannot_carry, not_text
+
+__all__ = ["cannot_carry", "not_text", "require", "train", "trainer", "versions"]
+
 PACKAGES = ("trl", "accelerate", "datasets")
 
 
@@ -41,29 +45,6 @@ def versions() -> dict[str, str]:
     """What a result depends on besides rewardlab."""
     require()
     return {name: metadata.version(name) for name in PACKAGES}
-
-
-def cannot_carry(recipe: Recipe) -> str:
-    """Why TRL cannot run this recipe; empty if it can."""
-    if recipe.loop is not None:
-        return f"its training loop is its own ({recipe.loop.name}), and TRL's trainer is one too"
-    if recipe.objective is None:
-        return "its policy does not learn (it has no objective), and TRL's trainer trains the policy"
-    if recipe.rollout is None:
-        return "it has no rollout to learn from"
-    return ""
-
-
-def not_text(policy: Any) -> str:
-    """Why TRL cannot train this policy of ours; empty if it can."""
-    from rewardlab.policies.hf.policy import HFPolicy
-    from rewardlab.policies.llama.policy import LlamaPolicy
-
-    return "" if type(policy) in (HFPolicy, LlamaPolicy) else f"its policy ({type(policy).__name__}) is no causal language model"
-
-
-def refuse(recipe: Recipe, why: str) -> RewardlabError:
-    return RewardlabError(f"TRL cannot carry {recipe.name or 'this recipe'}: {why}; use the embedded engine (--engine embedded)")
 
 
 def require() -> None:

@@ -20,7 +20,7 @@ from rewardlab.runs.record import Recorder
 from rewardlab.util.files import write_json
 from rewardlab.util.progress import Bar
 
-from . import not_text, refuse
+from .refusals import not_text, refuse
 from .training import make
 
 
@@ -30,7 +30,7 @@ def train(
 ) -> dict[str, Any]:  # fmt: skip
     """Train `recipe` through TRL; returns the summary, which is also written to the folder.
 
-    about: what config.json and the summary say of the run.  fields: of GRPOConfig. TRL writes its own checkpoints to
+    about: what config.json and the summary record of the run.  fields: of GRPOConfig. TRL writes its own checkpoints to
     `folder`/trl if it is asked to (save_strategy); such a run cannot be resumed as one of the embedded engine.
     """
     with tempfile.TemporaryDirectory() as place:
@@ -42,13 +42,13 @@ def train(
         trainer.remove_callback(printing)
     if is_rank_zero():
         write_json(folder / "config.json", about | {"engine": "trl", "grpo_config": fields})
-    books = _Books(trainer.ops, Recorder(folder))
-    trainer.add_callback(books)
-    with books.bar:
+    log = _Log(trainer.ops, Recorder(folder))
+    trainer.add_callback(log)
+    with log.bar:
         trainer.train()
     kept = ("method", "model", "task", "seed")
-    summary = {k: about[k] for k in kept if k in about} | {"engine": "trl", "seconds": {"train": books.seconds()}}
-    return finish(trainer.ops, books.recorder, books.evaluations, summary)
+    summary = {k: about[k] for k in kept if k in about} | {"engine": "trl", "seconds": {"train": log.seconds()}}
+    return finish(trainer.ops, log.recorder, log.evaluations, summary)
 
 
 def loaded(recipe: Recipe, model: str, task: Task, place: Path) -> str | HFPolicy:
@@ -62,18 +62,18 @@ def loaded(recipe: Recipe, model: str, task: Task, place: Path) -> str | HFPolic
     return HFPolicy.load(place, "cpu", "float32")
 
 
-class _Books(TrainerCallback):
-    """What is written after each step, and before the first."""
+class _Log(TrainerCallback):
+    """Logs the run: writes metrics and rollouts after each step, and an evaluation before the first."""
 
     def __init__(self, ops: Ops, recorder: Recorder):
-        self.ops, self.recorder, self.begun = ops, recorder, time.perf_counter()
+        self.ops, self.recorder, self.started = ops, recorder, time.perf_counter()
         self.bar = Bar("training through TRL", ops.run.steps, hidden=not is_rank_zero())
         if is_rank_zero():
             recorder.rewind(-1)
-        found = evaluate(ops, recorder)
+        metrics = evaluate(ops, recorder)
         if is_rank_zero():
-            recorder.line(0, {f"eval/{k}": v for k, v in found.items()})
-        self.evaluations = {0: found} if found else {}
+            recorder.line(0, {f"eval/{k}": v for k, v in metrics.items()})
+        self.evaluations = {0: metrics} if metrics else {}
         self.since = time.perf_counter()
 
     def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, float] | None = None, **rest: Any) -> None:
@@ -84,12 +84,12 @@ class _Books(TrainerCallback):
         run.log("grad_norm", logs["grad_norm"])
         run.log("lr", logs["learning_rate"])
         ops.bill_tokens()
-        if due(run, ops.settings.eval_every) and (found := evaluate(ops, self.recorder)):
-            self.evaluations[run.step] = found
-            run.metrics |= {f"eval/{k}": v for k, v in found.items()}
+        if due(run, ops.settings.eval_every) and (metrics := evaluate(ops, self.recorder)):
+            self.evaluations[run.step] = metrics
+            run.metrics |= {f"eval/{k}": v for k, v in metrics.items()}
         record(ops, self.recorder, time.perf_counter() - self.since)
         self.since = time.perf_counter()
         self.bar.advance(f"reward {run.metrics.get('reward', 0.0):.3f}")
 
     def seconds(self) -> float:
-        return round(time.perf_counter() - self.begun, 2)
+        return round(time.perf_counter() - self.started, 2)

@@ -15,7 +15,7 @@ from rewardlab.policies.hf.policy import HFPolicy
 
 
 class TRLPolicy(HFPolicy):
-    """Speaks, with gradient, through TRL's own forward pass, and draws by TRL's generation.
+    """Computes log-probs, with gradient, through TRL's own forward pass, and samples by TRL's generation.
 
     trainer: the RecipeTrainer that holds it.  wrapped: the model as accelerate has wrapped it. Gradients must pass through it,
     or data-parallel processes would not add theirs up.
@@ -30,8 +30,8 @@ class TRLPolicy(HFPolicy):
         return cls(policy.whole, policy.tokenizer, device, dtype)
 
     def extend(self, trajectories: Sequence[Trajectory], sampling: Sampling, rng: torch.Generator) -> list[Trajectory]:
-        """Draw one reply for each trajectory: by TRL where it is set up to draw just so, else by transformers."""
-        if trajectories and self.trainer is not None and self.trainer.draws(sampling):
+        """Sample one reply for each trajectory: by TRL where its generation has these settings, else by transformers."""
+        if trajectories and self.trainer is not None and self.trainer.can_sample(sampling):
             return self._through_trl(trajectories, sampling)
         training = self.whole.training
         self.whole.eval()
@@ -41,11 +41,11 @@ class TRLPolicy(HFPolicy):
             self.whole.train(training)
 
     def _through_trl(self, trajectories: Sequence[Trajectory], sampling: Sampling) -> list[Trajectory]:
-        """TRL tells no log-probs of the raw policy; where a part needs them, the engine computes them before the update."""
+        """TRL reports no log-probs of the raw policy; where a part needs them, the engine computes them before the update."""
         for t in trajectories:
             self.check_fits(t, sampling.max_new)
-        found, sampled = self.trainer._generate_single_turn([t.ids.tolist() for t in trajectories], None, {}, 1)
-        ids = [np.asarray(row, np.int64) for row in found]
+        tokens, sampled = self.trainer._generate_single_turn([t.ids.tolist() for t in trajectories], None, {}, 1)
+        ids = [np.asarray(row, np.int64) for row in tokens]
         kept = [None] * len(ids) if sampled is None else [np.asarray(row, np.float32) for row in sampled]
         return [
             t.plus(Turn(self.name, i, None, s, text, step=self.step), "end" if int(i[-1]) in self.ends else "length")
@@ -59,17 +59,17 @@ class TRLPolicy(HFPolicy):
         trunk: list[Tensor] = []
         listening = self.model.base_model.register_forward_hook(lambda _, __, out: trunk.append(out.last_hidden_state))
         try:
-            said = self.wrapped(
+            result = self.wrapped(
                 input_ids=ids, attention_mask=real.long(), labels=ids.masked_fill(~mask, -100), fused_lm_head=True
             )  # fmt: skip
         finally:
             listening.remove()
         out = Outputs()
         if per_token:
-            # what an objective asks of the whole vocabulary, TRL's head does not say
-            self._speak(out, trunk[0].to(self.dtype), ids, mask, per_token)
+            # TRL's head does not compute what an objective needs of the whole vocabulary
+            self._head(out, trunk[0].to(self.dtype), ids, mask, per_token)
         else:
-            out.logprobs, out.entropy = (F.pad(x.float(), (1, 0)) for x in (said.log_probs, said.entropy))
+            out.logprobs, out.entropy = (F.pad(x.float(), (1, 0)) for x in (result.log_probs, result.entropy))
         if "hidden" in wants:
             out.hidden = trunk[0].float().masked_fill(~real[:, :, None], 0.0)
         return out

@@ -19,8 +19,8 @@ DECIDED = frozenset((
     *("learning_rate", "adam_beta1", "adam_beta2", "weight_decay", "max_grad_norm", "lr_scheduler_type", "lr_scheduler_kwargs"),
     *("warmup_steps", "warmup_ratio", "logging_strategy", "logging_steps"),
 ))  # fmt: skip
-"""Fields of GRPOConfig that say what the recipe says (TRL's own value would be without effect, or change the method), and how
-often to log: once a step."""
+"""Fields of GRPOConfig that the recipe decides (TRL's own value would have no effect, or change the method), and how often to
+log: once a step."""
 
 
 def config_of(recipe: Recipe, run: Run, **fields: Any) -> GRPOConfig:
@@ -35,7 +35,7 @@ def config_of(recipe: Recipe, run: Run, **fields: Any) -> GRPOConfig:
         "max_completion_length": run.max_new, "seed": run.seed, "beta": 0.0, "shuffle_dataset": False,
         "disable_dropout": True, "save_strategy": "no", "report_to": "none", "logging_steps": how.epochs * how.minibatches,
         "remove_unused_columns": False, "ddp_find_unused_parameters": False, "bf16": not on_cpu, "use_cpu": on_cpu,
-        **drawing(recipe),
+        **generation_of(recipe),
     }  # fmt: skip
     rows = fields.pop("per_device_train_batch_size", None)
     # TRL refuses a single reply per problem, for its own advantages would be nothing; ours need no group
@@ -45,12 +45,12 @@ def config_of(recipe: Recipe, run: Run, **fields: Any) -> GRPOConfig:
     return config
 
 
-def drawing(recipe: Recipe) -> dict[str, Any]:
-    """How replies are drawn. TRL's `temperature` stays 1: it would also divide the logits that the loss is computed from."""
-    said = recipe.drawing
-    kwargs = {"temperature": float(said.get("temperature", 1.0))}
+def generation_of(recipe: Recipe) -> dict[str, Any]:
+    """How replies are sampled. TRL's `temperature` stays 1: it would also divide the logits that the loss is computed from."""
+    sampling = recipe.drawing
+    kwargs = {"temperature": float(sampling.get("temperature", 1.0))}
     return {
-        "temperature": 1.0, "top_p": said.get("top_p", 1.0), "top_k": said.get("top_k", 0),
+        "temperature": 1.0, "top_p": sampling.get("top_p", 1.0), "top_k": sampling.get("top_k", 0),
         "generation_kwargs": kwargs if kwargs["temperature"] not in (0.0, 1.0) else None,
     }  # fmt: skip
 
@@ -64,7 +64,7 @@ def _accumulate(config: GRPOConfig, minibatches: int, rows: int | None, told: bo
         rows = next((k for k in range(min(8, share), 0, -1) if share % k == 0), 0)
     if left or not rows or share % rows:
         raise RewardlabError(
-            f"{config.generation_batch_size} rows a step cannot be dealt evenly to {config.world_size} process(es), "
+            f"{config.generation_batch_size} rows a step cannot be divided evenly among {config.world_size} process(es), "
             f"{minibatches} minibatch(es) and micro-batches of {rows or 'so few'} rows; change problems, n, minibatches or "
             "per_device_train_batch_size"
         )

@@ -3,7 +3,7 @@
 Four methods of GRPOTrainer are overridden, and no other:
 
     __init__                         rows of the data set are positions in ours
-    _generate_and_score_completions  a step of ours up to the update: rollout, reward, credit, for all processes' groups at once
+    _generate_and_score_completions  a step of ours up to the update: rollout, reward, credit, for the groups of all ranks at once
     _compute_loss                    the recipe's objective on TRL's forward pass, under weights of the whole minibatch
     create_scheduler                 the recipe's learning rate, which changes with our steps, not with optimiser steps
 """
@@ -35,8 +35,8 @@ from rewardlab.policies.hf.policy import HFPolicy
 from rewardlab.rewards.reward import Reward
 from rewardlab.tasks.sources import Shuffled
 
-from . import cannot_carry, refuse
 from .policy import TRLPolicy
+from .refusals import cannot_carry, refuse
 from .settings import config_of
 
 
@@ -47,7 +47,7 @@ def make(
     """A trainer that runs `recipe` through TRL.
 
     model: a Hugging Face checkpoint folder, or an HFPolicy.  problems: a task, or problems to take round after round.
-    verify: the verifier that `correct()` asks.  fields: of GRPOConfig, such as per_device_train_batch_size, bf16, use_vllm,
+    verify: the verifier behind `correct()`.  fields: of GRPOConfig, such as per_device_train_batch_size, bf16, use_vllm,
     report_to; what the recipe decides cannot be set twice. lora_rank, steps, seed, max_new: as in `rewardlab train`.
     """
     if why := cannot_carry(recipe):
@@ -64,7 +64,7 @@ def make(
 
 
 def policy_of(model: Any, config: GRPOConfig, lora_rank: int | None = None) -> TRLPolicy:
-    """The model on this process's device, computing in the format that TRL trains in."""
+    """The model on this rank's device, computing in the format that TRL trains in."""
     if not isinstance(model, HFPolicy):
         model = HFPolicy.load(str(model).removeprefix("hf:"), "cpu", "float32", lora_rank=lora_rank)
     return TRLPolicy.of(model, config.device, torch.bfloat16 if config.bf16 else torch.float32)
@@ -77,9 +77,9 @@ class RecipeTrainer(GRPOTrainer):
         refuse_sharding(ops.recipe, config)
         self.ops, self.config, self.policy = ops, config, ops.run.policy
         self.plan: list[_Piece] = []
-        said = ops.recipe.drawing
+        sampling = ops.recipe.drawing
         self.sampling = Sampling(
-            ops.run.max_new, float(said.get("temperature", 1.0)), config.top_p, int(said.get("top_k", 0))
+            ops.run.max_new, float(sampling.get("temperature", 1.0)), config.top_p, int(sampling.get("top_k", 0))
         )  # fmt: skip
         # every token that ends a reply of ours must end TRL's
         self.policy.model.generation_config.eos_token_id = sorted(self.policy.ends)
@@ -91,8 +91,8 @@ class RecipeTrainer(GRPOTrainer):
         )  # fmt: skip
         self.policy.trainer = self
 
-    def draws(self, sampling: Sampling) -> bool:
-        """Whether TRL's generation is set up to draw exactly so."""
+    def can_sample(self, sampling: Sampling) -> bool:
+        """Whether TRL's generation has exactly these settings."""
         plain = sampling.stop_when is None and sampling.temperature > 0
         return plain and sampling == self.sampling
 
@@ -113,17 +113,17 @@ class RecipeTrainer(GRPOTrainer):
             raise RewardlabError("a recipe measures itself on problems (ops.evaluate); TRL's evaluation would train on them")
         ops = self.ops
         ops.run.metrics, ops.seconds = {}, {}
-        # however TRL has dealt out the rows: every process sees all problems, and draws for whole ones
+        # TRL shards rows, the engine shards problems: every rank needs all of the step's problems
         positions = dict.fromkeys(i for rows in all_gather([row["position"] for row in inputs]) for i in rows)
         ops.position = max(positions) + 1
         groups = ops.rollout([ops.task.train[i] for i in positions])
         self.rollouts = (groups, ops.score(groups))
         self.plan = self._cut(ops.collate(*self.rollouts))
-        # TRL deals out one entry a micro-batch; what is in it, the plan knows
+        # TRL hands out one entry a micro-batch; the plan knows its rows
         return {"step": torch.full((len(self.plan),), ops.run.step)}
 
     def _cut(self, batch: Batch) -> list[_Piece]:
-        """Every micro-batch of this step, in order: epochs, their minibatches, and this process's share of each."""
+        """Every micro-batch of this step, in order: epochs, their minibatches, and this rank's part of each."""
         run, how = self.ops.run, self.ops.recipe.update
         parts = self.config.gradient_accumulation_steps
         plan: list[_Piece] = []
@@ -132,6 +132,7 @@ class RecipeTrainer(GRPOTrainer):
             if len(minis) != how.minibatches:
                 raise refuse(self.ops.recipe, f"{how.minibatches} minibatches were asked for, of {batch.groups} group(s)")
             for rows in minis:
+                # pieces of like length: TRL wants as many on every rank
                 mini = _Mini(batch if len(rows) == len(batch) else batch[rows], parts * world_size())
                 alike = mini.batch.length.argsort(descending=True, stable=True).tensor_split(parts * world_size())
                 plan += [_Piece(mini, part) for part in shard(list(alike))]
@@ -163,14 +164,15 @@ class RecipeTrainer(GRPOTrainer):
             check_losses(losses, objective, out, micro, run)
             mini.stats.add(losses, out, micro)
             return sum(losses.values(), torch.zeros((), device=micro.ids.device))
-        given = [(mini.upstream[k][rows][:, : v.shape[1]] * v).sum() for k, v in out.tensors().items() if k in mini.upstream]
-        leads = torch.stack(given).sum()
-        return leads - leads.detach() + mini.total / mini.pieces
+        products = [(mini.upstream[k][rows][:, : v.shape[1]] * v).sum() for k, v in out.tensors().items() if k in mini.upstream]
+        surrogate = torch.stack(products).sum()
+        # the surrogate has the gradient of the loss; the value that TRL logs is this piece's part of the loss
+        return surrogate - surrogate.detach() + mini.total / mini.pieces
 
     # ---- after the update --------------------------------------------------------------------------------------------
 
     def close_step(self) -> None:
-        """The second models learn, and the step's numbers are logged."""
+        """Update the second models and log the step's metrics."""
         run, (groups, scores) = self.ops.run, self.rollouts
         assert self.ops.step_data is not None
         for name, value in self._means().items():
@@ -181,7 +183,7 @@ class RecipeTrainer(GRPOTrainer):
             self._metrics["train"][name].append(value)
 
     def _means(self) -> dict[str, float]:
-        """What is worth watching, over all processes, as means over optimiser steps."""
+        """The statistics of the update over all ranks, as means over optimiser steps."""
         minis = dict.fromkeys(piece.mini for piece in self.plan)
         # statistics of a whole minibatch are the same on every rank already
         return mean_of([(x.stats if x.upstream is not None else x.stats.all_reduced()).means() for x in minis])
@@ -189,9 +191,9 @@ class RecipeTrainer(GRPOTrainer):
 
 @dataclass(eq=False)
 class _Mini:
-    """The rows of one optimiser step, of all processes, cut into so many pieces.
+    """The rows of one optimiser step, of all ranks, cut into so many pieces.
 
-    upstream: the loss's gradient with respect to what the model says of each row, for objectives that look across rows.
+    upstream: the gradient of the loss by the model's outputs on each row, for objectives that look across rows.
     """
 
     batch: Batch

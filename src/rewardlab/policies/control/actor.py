@@ -69,9 +69,9 @@ class Actor(HasWeights):
     @classmethod
     def load(cls, folder: Path | str, device: str = "auto") -> Actor:
         config = json.loads((Path(folder) / "config.json").read_text())
-        found = cls(Shape(**config["shape"]), device_of(device))
-        found.load_state(load_file(Path(folder) / "model.safetensors"))
-        return found
+        actor = cls(Shape(**config["shape"]), device_of(device))
+        actor.load_state(load_file(Path(folder) / "model.safetensors"))
+        return actor
 
     def save(self, folder: Path | str) -> None:
         Path(folder).mkdir(parents=True, exist_ok=True)
@@ -83,15 +83,15 @@ class Actor(HasWeights):
         """A model of its own with the same weights; with `value_head`, a critic for the same world, which begins at 0."""
         if value_head and not self.shape.critic:
             return Actor(replace(self.shape, critic=True), self.device, name)
-        found = copy.copy(self)
-        found.name, found.token_count, found.model = name, TokenCount(), copy.deepcopy(self.model)
-        return found
+        other = copy.copy(self)
+        other.name, other.token_count, other.model = name, TokenCount(), copy.deepcopy(self.model)
+        return other
 
     def activation_bytes(self, tokens: int) -> int:
         return tokens * 4 * self.shape.layers * self.shape.hidden
 
     def check_fits(self, trajectory: Trajectory, max_new: int) -> None:
-        """There is always room: a decision rests on the row before it alone."""
+        """It always fits: a decision depends on the row before it alone."""
 
     def pieces(self, ids: np.ndarray) -> list[str]:
         """Each row as short text, without the zeros it is padded with."""
@@ -100,7 +100,7 @@ class Actor(HasWeights):
     # ---- trajectories ------------------------------------------------------------------------------------------------
 
     def read(self, trajectories: Sequence[Trajectory], messages: Sequence[Sequence[Message]]) -> list[Trajectory]:
-        """Append observations. A message without data is not seen, and only pays."""
+        """Append observations. A message without data is not observed, and may only carry a reward."""
         return [t.plus(self._read(new)) for t, new in zip(trajectories, messages, strict=True)]
 
     def _read(self, new: Sequence[Message]) -> Turn:
@@ -130,37 +130,37 @@ class Actor(HasWeights):
 
     @torch.no_grad()
     def extend(self, trajectories: Sequence[Trajectory], sampling: Sampling, rng: torch.Generator) -> list[Trajectory]:
-        """Draw one action for each trajectory, on the last row it holds. Temperature 0 takes the most likely."""
+        """Sample one action for each trajectory, given its last row. Temperature 0 takes the most likely."""
         if self.shape.critic:
             raise RewardlabError(f"the model {self.name!r} is a critic and cannot act")
         if not trajectories:
             return []
         last = [_last_row(t) for t in trajectories]
         policy = self.model(torch.from_numpy(np.stack(last)).to(self.device)[:, : self.shape.observation])
-        drawn = self._draw(policy, sampling.temperature, rng)
+        actions = self._sample(policy, sampling.temperature, rng)
         rows = np.zeros((len(trajectories), 1, self.shape.width), np.float32)
-        rows[:, 0, : self.shape.decided] = drawn.view(len(rows), -1).cpu().numpy()
-        raw = policy.log_prob(drawn).cpu().numpy()
-        tempered = _tempered(policy, sampling.temperature or 1.0).log_prob(drawn).cpu().numpy()
+        rows[:, 0, : self.shape.decided] = actions.view(len(rows), -1).cpu().numpy()
+        raw = policy.log_prob(actions).cpu().numpy()
+        tempered = _tempered(policy, sampling.temperature or 1.0).log_prob(actions).cpu().numpy()
         self.token_count.generated += len(trajectories)
         return [
             t.plus(Turn(self.name, r, raw[i : i + 1], tempered[i : i + 1], self._say(r), step=self.step), "end")
             for i, (t, r) in enumerate(zip(trajectories, rows, strict=True))
         ]
 
-    def _draw(self, policy: Any, temperature: float, rng: torch.Generator) -> Tensor:
+    def _sample(self, policy: Any, temperature: float, rng: torch.Generator) -> Tensor:
         if self.shape.discrete:
             if temperature == 0:
                 return policy.logits.argmax(-1)
-            chances = (policy.logits / temperature).softmax(-1).cpu()
-            return torch.multinomial(chances, 1, generator=rng).squeeze(1).to(self.device)
+            probabilities = (policy.logits / temperature).softmax(-1).cpu()
+            return torch.multinomial(probabilities, 1, generator=rng).squeeze(1).to(self.device)
         noise = torch.randn(policy.mean.shape, generator=rng).to(self.device)
         return policy.mean + temperature * policy.stddev * noise
 
-    # ---- what the model says -----------------------------------------------------------------------------------------
+    # ---- outputs -----------------------------------------------------------------------------------------------------
 
     def score(self, trajectories: Sequence[Trajectory]) -> list[np.ndarray]:
-        """Log-prob of every action, (len,); 0 at what is only read."""
+        """Log-prob of every action, (len,); 0 at observations."""
         self.token_count.scored += sum(map(len, trajectories))
         with torch.no_grad():
             return [self._logprobs_of(t) for t in trajectories]
@@ -176,20 +176,20 @@ class Actor(HasWeights):
             return Outputs(value=self.model(self._seen(batch.ids), self._taken(batch.ids), batch.mask))
         if "value" in wants:
             raise RewardlabError(f"the model {self.name!r} is a policy and knows no values; use a copy of it with a value head")
-        found = self._acting(batch.ids, batch.mask, per_token)
-        return Outputs(found.pop("logprobs"), found.pop("entropy"), extra=found)
+        outputs = self._acting(batch.ids, batch.mask, per_token)
+        return Outputs(outputs.pop("logprobs"), outputs.pop("entropy"), extra=outputs)
 
     def _acting(self, ids: Tensor, mask: Tensor, per_token: Sequence[Any]) -> dict[str, Tensor]:
         where = mask.clone()
         where[:, 0] = False
         seen, taken = self._seen(ids).roll(1, 1)[where], self._taken(ids)[where]
         policy = self.model(seen)
-        found = {"logprobs": policy.log_prob(taken), "entropy": policy.entropy()}
+        outputs = {"logprobs": policy.log_prob(taken), "entropy": policy.entropy()}
         for f in per_token:
             if not self.shape.discrete:
-                raise RewardlabError(f"{f.__name__} asks for the chances of every action, and commands are continuous")
-            found |= f(policy.logits, taken)
-        return {k: torch.zeros_like(where, dtype=v.dtype).masked_scatter(where, v) for k, v in found.items()}
+                raise RewardlabError(f"{f.__name__} needs the probabilities of every action, and commands are continuous")
+            outputs |= f(policy.logits, taken)
+        return {k: torch.zeros_like(where, dtype=v.dtype).masked_scatter(where, v) for k, v in outputs.items()}
 
     def _seen(self, ids: Tensor) -> Tensor:
         return ids[..., : self.shape.observation]
@@ -199,7 +199,7 @@ class Actor(HasWeights):
 
 
 class _Policy(nn.Module):
-    """Observation to a distribution over actions. Commands: Gaussian around tanh of the network, its spread learnt apart."""
+    """Observation to a distribution over actions. Commands: a Gaussian around tanh of the network, with one learnt scale."""
 
     def __init__(self, shape: Shape):
         super().__init__()
@@ -228,7 +228,7 @@ class _Critic(nn.Module):
 
 
 def _network(inputs: int, outputs: int, shape: Shape, last: float) -> nn.Sequential:
-    """Tanh layers; the weights of the last one are scaled by `last`, so that nothing is preferred at first."""
+    """Tanh layers; the weights of the last one are scaled by `last`, so that at first no action is preferred."""
     sizes = [inputs] + [shape.hidden] * shape.layers
     layers = [m for a, b in pairwise(sizes) for m in (nn.Linear(a, b), nn.Tanh())]
     head = nn.Linear(sizes[-1], outputs)

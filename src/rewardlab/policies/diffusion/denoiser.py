@@ -5,7 +5,7 @@ A row is the condition (read from the prompt's `data`), noise x_1, and then the 
     position   0          1         2 .. steps + 1
     ids        condition  x_1       x after step 1 .. steps
 
-An ODE step, x + v dt, is only followed. An SDE step has the same marginals and is drawn from a Gaussian:
+An ODE step, x + v dt, is deterministic. An SDE step has the same marginals and is sampled from a Gaussian:
 
     mean = x + (v + sigma_t^2 / (2 t) (x + (1 - t) v)) dt,   std = sigma_t sqrt(|dt|),   sigma_t = a sqrt(t / (1 - t))
 
@@ -107,9 +107,9 @@ class Denoiser(HasWeights):
     def copy(self, name: str, value_head: bool = False) -> Denoiser:
         if value_head:
             raise RewardlabError("a denoiser takes no value head: use a method without a critic")
-        found = Denoiser(self.config, self.device, name)
-        found.model = copy.deepcopy(self.model)
-        return found
+        other = Denoiser(self.config, self.device, name)
+        other.model = copy.deepcopy(self.model)
+        return other
 
     def activation_bytes(self, tokens: int) -> int:
         """About what a forward and backward pass over so many decisions keeps in memory."""
@@ -122,28 +122,29 @@ class Denoiser(HasWeights):
         return [t.plus(self._condition(t, new)) for t, new in zip(trajectories, messages, strict=True)]
 
     def _condition(self, trajectory: Trajectory, new: Sequence[Message]) -> Turn:
-        found = [np.asarray(m.data, np.float32) for m in new if m.data is not None]
-        if len(trajectory) or len(found) != 1 or found[0].shape != (self.config["size"],):
+        points = [np.asarray(m.data, np.float32) for m in new if m.data is not None]
+        if len(trajectory) or len(points) != 1 or points[0].shape != (self.config["size"],):
             raise RewardlabError(
                 f"a denoiser reads one prompt that holds {self.config['size']} numbers (Message.data), and nothing after it; "
                 f"this is not one: {trajectory.problem.question[:60]!r}. Play a task of points, such as flows"
             )
-        return Turn(None, found[0][None], text="\n".join(m.text for m in new))
+        return Turn(None, points[0][None], text="\n".join(m.text for m in new))
 
     def write(self, trajectories: Sequence[Trajectory], replies: Sequence[str]) -> list[Trajectory]:
-        raise RewardlabError("a denoiser cannot be taught by recorded text; its own data are points")
+        raise RewardlabError("a denoiser cannot learn from recorded text; its data are points")
 
     def pieces(self, ids: np.ndarray) -> list[str]:
         """Each latent as text."""
         return [f"({', '.join(f'{x:.2f}' for x in row)}) " for row in ids]
 
-    # ---- drawing -----------------------------------------------------------------------------------------------------
+    # ---- sampling ----------------------------------------------------------------------------------------------------
 
     @torch.no_grad()
     def extend(self, trajectories: Sequence[Trajectory], sampling: Sampling, rng: torch.Generator) -> list[Trajectory]:
-        """Take up to `max_new` steps in each row, drawing its noise if it has none yet.
+        """Take up to `max_new` steps in each row, sampling its noise if it has none yet.
 
-        temperature 0 follows the ODE: nothing is decided. Above, every step is drawn, its standard deviation times the temperature.
+        temperature 0 follows the ODE: nothing is decided. Above, every step is sampled; the temperature scales its
+        standard deviation.
         """
         if not trajectories:
             return []
@@ -156,11 +157,11 @@ class Denoiser(HasWeights):
         for i in range(int(left.max())):
             live = (left > i).nonzero().squeeze(1)
             mean, std = self._next(x[live], place[live] + i, condition[live], sampling.temperature > 0)
-            drawn = std * sampling.temperature
-            x[live] = mean + drawn * torch.randn(mean.shape, generator=rng).to(self.device) if sampling.temperature > 0 else mean
+            scaled = std * sampling.temperature
+            x[live] = mean + scaled * torch.randn(mean.shape, generator=rng).to(self.device) if sampling.temperature > 0 else mean
             table[live, i] = x[live]
             if sampling.temperature > 0:
-                raw[live, i], sampled[live, i] = gaussian(x[live], mean, std), gaussian(x[live], mean, drawn)
+                raw[live, i], sampled[live, i] = gaussian(x[live], mean, std), gaussian(x[live], mean, scaled)
         self.token_count.generated += int(left.sum())
         return self._written(rows, left, table, raw, sampled, sampling.temperature > 0)
 
@@ -171,15 +172,15 @@ class Denoiser(HasWeights):
     def _written(
         self, rows: list[Trajectory], count: Tensor, table: Tensor, raw: Tensor, sampled: Tensor, decided: bool
     ) -> list[Trajectory]:
-        found = []
+        extended = []
         for t, n, *columns in zip(rows, count.tolist(), *(x.cpu().numpy() for x in (table, raw, sampled)), strict=True):
-            ids, logprobs, drawn = (x[:n].copy() for x in columns)
+            ids, logprobs, sampled_as = (x[:n].copy() for x in columns)
             ended = len(t) - FIRST + n == self.steps
             turn = Turn(None, ids)
             if decided:
-                turn = Turn(self.name, ids, logprobs, drawn, text=self.spell(ids[-1:]), step=self.step)
-            found.append(t.plus(turn, "end" if ended else "length") if n else t)
-        return found
+                turn = Turn(self.name, ids, logprobs, sampled_as, text=self.spell(ids[-1:]), step=self.step)
+            extended.append(t.plus(turn, "end" if ended else "length") if n else t)
+        return extended
 
     def spell(self, ids: np.ndarray) -> str:
         return "".join(self.pieces(ids)).strip()
@@ -198,23 +199,23 @@ class Denoiser(HasWeights):
     def score(self, trajectories: Sequence[Trajectory]) -> list[np.ndarray]:
         """Log-prob of every denoising step as if it were stochastic, (len,); 0 for condition and noise."""
         self.token_count.scored += sum(map(len, trajectories))
-        found = []
+        logprobs = []
         with torch.no_grad():
             for t in trajectories:
                 ids = self._tensor(t.ids)[None]
                 mask = torch.arange(len(t), device=self.device)[None] >= FIRST
-                found.append(self._speak(ids, mask)[0][0].cpu().numpy())
-        return found
+                logprobs.append(self._at_steps(ids, mask)[0][0].cpu().numpy())
+        return logprobs
 
     def evaluate(self, batch: Batch, wants: Sequence[str] = ("logprobs",), per_token: Sequence[Any] = ()) -> Outputs:
         """Log-probs and entropies of decided steps, (B, T), with gradient."""
         if per_token or set(wants) - {"logprobs", "entropy"}:
-            raise RewardlabError("a denoiser says log-probs and entropies alone; use a method that asks for nothing else")
+            raise RewardlabError("a denoiser outputs log-probs and entropies alone; use a method that needs nothing else")
         self.token_count.scored += int(batch.mask.sum())  # only decided steps are computed
-        logprobs, entropy = self._speak(batch.ids, batch.mask)
+        logprobs, entropy = self._at_steps(batch.ids, batch.mask)
         return Outputs(logprobs=logprobs, entropy=entropy)
 
-    def _speak(self, ids: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+    def _at_steps(self, ids: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         row, at = mask.nonzero(as_tuple=True)
         mean, std = self._next(ids[row, at - 1], at - FIRST, ids[row, 0], True)
         entropy = (0.5 * math.log(2 * math.pi * math.e) + std.log()).expand_as(mean).sum(1)

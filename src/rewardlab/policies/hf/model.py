@@ -47,7 +47,7 @@ def with_adapters(model: Any, rank: int) -> Any:
 
 
 @torch.no_grad()
-def for_drawing(model: Any, dtype: torch.dtype) -> Any:
+def for_sampling(model: Any, dtype: torch.dtype) -> Any:
     """The model with adapters merged and the matrices of its products cast; itself where it has none.
 
     Autocast keeps its copy of a matrix that trains, but casts a frozen one anew for every token; and adapters cost two more
@@ -63,24 +63,24 @@ def for_drawing(model: Any, dtype: torch.dtype) -> Any:
     for p in (p for m in modules if isinstance(m, nn.Linear | Conv1D) for p in m.parameters(recurse=False)):
         if id(p) not in looked_up:
             weights[id(p)] = nn.Parameter(merged.get(id(p), p).to(dtype), requires_grad=False)
-    found = copy.deepcopy(model, weights).unload()
-    head = found.get_output_embeddings()
+    other = copy.deepcopy(model, weights).unload()
+    head = other.get_output_embeddings()
     if head is not None and id(head.weight) in looked_up:
         head.weight = nn.Parameter(head.weight.to(dtype), requires_grad=False)
-    return found
+    return other
 
 
 def _merged(modules: list[nn.Module]) -> dict[int, Tensor]:
-    """What the weights beside which adapters stand are with them, by the identity of the weight."""
+    """The weights that have adapters, with these added, by the identity of the weight."""
     from peft.tuners.lora import LoraLayer
 
-    found = {}
+    weights = {}
     for module in modules:
         if isinstance(module, LoraLayer):
             layer: Any = module
             weight = layer.get_base_layer().weight
-            found[id(weight)] = weight + sum(layer.get_delta_weight(name) for name in layer.active_adapters)
-    return found
+            weights[id(weight)] = weight + sum(layer.get_delta_weight(name) for name in layer.active_adapters)
+    return weights
 
 
 def take_value_head(model: Any) -> Tensor:
@@ -100,10 +100,10 @@ def classifier(model: Any, value_head: Tensor, tokenizer: Any) -> Any:
     config.num_labels = 1
     config.pad_token_id = tokenizer.eos_token_id if tokenizer.pad_token_id is None else tokenizer.pad_token_id
     with torch.device("meta"):
-        found = AutoModelForSequenceClassification.from_config(config)
-    found.base_model.load_state_dict(model.base_model.state_dict(), assign=True)
-    found.score.weight = nn.Parameter(value_head.detach())
-    return found
+        reward_model = AutoModelForSequenceClassification.from_config(config)
+    reward_model.base_model.load_state_dict(model.base_model.state_dict(), assign=True)
+    reward_model.score.weight = nn.Parameter(value_head.detach())
+    return reward_model
 
 
 def vocabulary(model: Any) -> tuple[Tensor, Tensor | None]:

@@ -1,7 +1,7 @@
 """Any causal language model of transformers as a policy, trained whole or through LoRA adapters.
 
-The vocabulary head runs in chunks, as for the lean policy, on what the model's trunk says. So logits must be a linear map of
-hidden states; a model that scales or soft-caps them is refused when it is loaded.
+The vocabulary head runs in chunks, as for the lean policy, on the hidden states of the trunk. So logits must be a linear map of
+them; a model that scales or soft-caps them is refused when it is loaded.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from rewardlab.core import Batch, Outputs, Sampling, Trajectory
 from rewardlab.errors import RewardlabError
 from rewardlab.policies.head import per_token_losses, token_logprobs
 from rewardlab.policies.replies import Replies
-from rewardlab.policies.sampler import draw
+from rewardlab.policies.sampler import sample
 from rewardlab.policies.text import TextPolicy
 from rewardlab.util.device import device_of, dtype_of, keep_freed_memory
 
-from .model import adapted, check_head, classifier, context_of, for_drawing, load_model, vocabulary
+from .model import adapted, check_head, classifier, context_of, for_sampling, load_model, vocabulary
 
 ROWS = 256
 
@@ -61,7 +61,7 @@ class HFPolicy(TextPolicy):
         return cls(model, AutoTokenizer.from_pretrained(str(folder)), where, dtype_of(dtype, where), value_head=value_head)
 
     def copy(self, name: str, value_head: bool = False) -> HFPolicy:
-        """A model of its own with the same weights; with `value_head`, a scalar head speaks instead of the vocabulary's."""
+        """A model of its own with the same weights; with `value_head`, a scalar head takes the place of the vocabulary's."""
         frozen = {id(p): p for p in self.whole.parameters() if not p.requires_grad}
         whole, head = copy.deepcopy(self.whole, frozen), None if self.value_head is None else self.value_head.clone()
         if value_head and head is None:
@@ -89,8 +89,8 @@ class HFPolicy(TextPolicy):
             p.copy_(state[name])
 
     def _trained(self) -> dict[str, nn.Parameter]:
-        found = {k: p for k, p in self.whole.named_parameters() if p.requires_grad}
-        return found if self.value_head is None else found | {"value_head": self.value_head}
+        trained = {k: p for k, p in self.whole.named_parameters() if p.requires_grad}
+        return trained if self.value_head is None else trained | {"value_head": self.value_head}
 
     def activation_bytes(self, tokens: int) -> int:
         """About what a forward and backward pass over so many tokens keeps in memory."""
@@ -98,10 +98,10 @@ class HFPolicy(TextPolicy):
         mlp = getattr(c, "intermediate_size", None) or 4 * c.hidden_size
         return tokens * c.num_hidden_layers * (17 * c.hidden_size + 5 * mlp) * size
 
-    # ---- drawing -----------------------------------------------------------------------------------------------------
+    # ---- sampling ----------------------------------------------------------------------------------------------------
 
     def extend(self, trajectories: Sequence[Trajectory], sampling: Sampling, rng: torch.Generator) -> list[Trajectory]:
-        """Draw one reply for each trajectory."""
+        """Sample one reply for each trajectory."""
         if self.value_head is not None:
             raise RewardlabError(f"the model {self.name!r} has a value head and cannot generate")
         if not trajectories:
@@ -109,17 +109,18 @@ class HFPolicy(TextPolicy):
         for t in trajectories:
             self.check_fits(t, sampling.max_new)
         vocab = self.model.config.get_text_config().vocab_size
-        drawing = _Drawing(Replies(self, len(trajectories), sampling, rng, vocab))
-        order, model = sorted(range(len(trajectories)), key=lambda i: len(trajectories[i])), for_drawing(self.whole, self.dtype)
+        sampler = _Sampler(Replies(self, len(trajectories), sampling, rng, vocab))
+        # prompts of similar length go together: they are padded on the left
+        order, model = sorted(range(len(trajectories)), key=lambda i: len(trajectories[i])), for_sampling(self.whole, self.dtype)
         for start in range(0, len(order), ROWS):
-            if not drawing.enough:
+            if not sampler.enough:
                 part = sorted(order[start : start + ROWS])
-                drawing.rows = np.array(part)
-                self._generate(model, [trajectories[i].ids for i in part], drawing)
-        self.token_count.generated += int(drawing.replies.count.sum())
-        return drawing.replies.added_to(trajectories)
+                sampler.rows = np.array(part)
+                self._generate(model, [trajectories[i].ids for i in part], sampler)
+        self.token_count.generated += int(sampler.replies.count.sum())
+        return sampler.replies.added_to(trajectories)
 
-    def _generate(self, model: Any, prompts: list[np.ndarray], drawing: _Drawing) -> None:
+    def _generate(self, model: Any, prompts: list[np.ndarray], sampler: _Sampler) -> None:
         from transformers import GenerationConfig, LogitsProcessorList, StoppingCriteriaList
 
         width = max(len(p) for p in prompts)
@@ -127,14 +128,14 @@ class HFPolicy(TextPolicy):
         for row, p in enumerate(prompts):
             ids[row, width - len(p) :], mask[row, width - len(p) :] = torch.from_numpy(p), 1
         kept = model.generation_config
-        # the checkpoint's own penalties and limits would change what is drawn behind the log-probs' back
+        # the checkpoint's own penalties and limits would change the distribution sampled from, and not the log-probs
         model.generation_config = GenerationConfig()
-        how = GenerationConfig(do_sample=False, max_new_tokens=drawing.replies.sampling.max_new, pad_token_id=0)
+        how = GenerationConfig(do_sample=False, max_new_tokens=sampler.replies.sampling.max_new, pad_token_id=0)
         try:
             with torch.no_grad(), self._autocast():
                 model.generate(
                     input_ids=ids.to(self.device), attention_mask=mask.to(self.device), generation_config=how,
-                    logits_processor=LogitsProcessorList([drawing]), stopping_criteria=StoppingCriteriaList([drawing.over]),
+                    logits_processor=LogitsProcessorList([sampler]), stopping_criteria=StoppingCriteriaList([sampler.over]),
                 )  # fmt: skip
         finally:
             model.generation_config = kept
@@ -157,16 +158,16 @@ class HFPolicy(TextPolicy):
         if "hidden" in wants:
             out.hidden = hidden.float().masked_fill(~real[:, :, None], 0.0)
         if "logprobs" in wants or "entropy" in wants or per_token:
-            self._speak(out, hidden, ids, mask, per_token)
+            self._head(out, hidden, ids, mask, per_token)
         return out
 
     def _hidden(self, ids: Tensor) -> Tensor:
-        """(B, T, hidden). Texts are padded on the right, where causal attention never looks: no mask is needed."""
+        """(B, T, hidden). Texts are padded on the right, which causal attention never reads: no mask is needed."""
         with self._autocast():
             return self.model.base_model(input_ids=ids, use_cache=False).last_hidden_state.to(self.dtype)
 
-    def _speak(self, out: Outputs, hidden: Tensor, ids: Tensor, mask: Tensor, per_token: Sequence[Any]) -> None:
-        """Fill in what the vocabulary head says, at decided positions only."""
+    def _head(self, out: Outputs, hidden: Tensor, ids: Tensor, mask: Tensor, per_token: Sequence[Any]) -> None:
+        """Fill in the outputs of the vocabulary head, at decided positions only."""
         decided = mask.clone()
         decided[:, 0] = False
         h, chosen = hidden[decided.roll(-1, 1)], ids[decided]
@@ -186,10 +187,10 @@ class HFPolicy(TextPolicy):
         return torch.autocast(self.device.type, self.dtype, enabled=self.dtype != torch.float32)
 
 
-class _Drawing:
-    """Draws the tokens of `generate` itself, so that the log-probs kept are those of the very draw.
+class _Sampler:
+    """Samples in place of `generate`, so that the log-probs recorded are those that were sampled from.
 
-    As a processor of logits it leaves one token possible, the drawn one. rows: those in the present call of `generate`.
+    As a logits processor it leaves one token possible, the one it sampled. rows: those in the present call of `generate`.
     """
 
     def __init__(self, replies: Replies):
@@ -201,11 +202,11 @@ class _Drawing:
         return int((~self.open).sum()) >= (self.replies.sampling.enough or len(self.open))
 
     def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
-        drawn = draw(scores.clone(), self.replies.sampling, self.replies.uniform(self.rows))
+        sampled = sample(scores.clone(), self.replies.sampling, self.replies.uniform(self.rows))
         live = np.flatnonzero(self.open[self.rows])
-        ended = self.replies.record(self.rows[live], *(x.cpu().numpy()[live] for x in drawn))
+        ended = self.replies.record(self.rows[live], *(x.cpu().numpy()[live] for x in sampled))
         self.open[self.rows[live[ended]]] = False
-        return torch.full_like(scores, -torch.inf).scatter_(1, drawn[0][:, None], 0.0)
+        return torch.full_like(scores, -torch.inf).scatter_(1, sampled[0][:, None], 0.0)
 
     def over(self, input_ids: Tensor, scores: Any, **rest: Any) -> Tensor:
         return torch.from_numpy(~self.open[self.rows] | self.enough).to(input_ids.device)

@@ -38,8 +38,8 @@ class VisionPolicy(HFPolicy):
         return cls(model, AutoTokenizer.from_pretrained(str(folder)), where, dtype_of(dtype, where))
 
     def copy(self, name: str, value_head: bool = False) -> VisionPolicy:
-        found = super().copy(name, value_head)
-        return VisionPolicy(found.whole, self.tokenizer, self.device, self.dtype, name, found.value_head)
+        copied = super().copy(name, value_head)
+        return VisionPolicy(copied.whole, self.tokenizer, self.device, self.dtype, name, copied.value_head)
 
     @property
     def tokens_per_image(self) -> int:
@@ -58,18 +58,18 @@ class VisionPolicy(HFPolicy):
     def _looking(self, rows: Sequence[Trajectory], model: Any = None) -> Iterator[None]:
         """Within it, the model (the policy's, if none is given) sees the images of these rows where the first image tokens stand.
 
-        An image token that the model itself drew shows nothing: it is read as padding.
+        An image token that the model itself sampled shows nothing: it is read as padding.
         """
         images = [[image for turn in t.turns for image in turn.images] for t in rows]
         pixels = self._pixels([image for seen in images for image in seen])
-        room = torch.tensor([len(seen) * self.tokens_per_image for seen in images], device=self.device)[:, None]
+        shown_tokens = torch.tensor([len(seen) * self.tokens_per_image for seen in images], device=self.device)[:, None]
         token, blank = self.model.config.image_token_id, self.tokenizer.pad_token_id or 0
 
         def show(module: Any, args: Any, given: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
             ids = given["input_ids"]
             marks = ids == token
-            # one token at a time is what is being drawn
-            shown = marks & (marks.cumsum(1) <= room) if ids.shape[1] > 1 else torch.zeros_like(marks)
+            # a single column of ids is a token being sampled; images are in the prompt
+            shown = marks & (marks.cumsum(1) <= shown_tokens) if ids.shape[1] > 1 else torch.zeros_like(marks)
             given = given | {"input_ids": ids.masked_fill(marks & ~shown, blank)}
             return args, given | {"pixel_values": pixels, "mm_encoder_outputs": None} if bool(shown.any()) else given
 
@@ -94,21 +94,21 @@ class VisionPolicy(HFPolicy):
     # ---- the same calls, looking -------------------------------------------------------------------------------------
 
     def extend(self, trajectories: Sequence[Trajectory], sampling: Sampling, rng: torch.Generator) -> list[Trajectory]:
-        """Draw one reply for each trajectory."""
-        self._asked = trajectories
+        """Sample one reply for each trajectory."""
+        self._prompts = trajectories
         return super().extend(trajectories, sampling, rng)
 
-    def _generate(self, model: Any, prompts: list[np.ndarray], drawing: Any) -> None:
-        with self._looking([self._asked[i] for i in drawing.rows], model):
-            super()._generate(model, prompts, drawing)
+    def _generate(self, model: Any, prompts: list[np.ndarray], sampler: Any) -> None:
+        with self._looking([self._prompts[i] for i in sampler.rows], model):
+            super()._generate(model, prompts, sampler)
 
     def score(self, trajectories: Sequence[Trajectory]) -> list[np.ndarray]:
         """Log-prob of every position, (len,); row by row, since rows of other lengths would change places."""
-        found = []
+        logprobs = []
         for t in trajectories:
             with self._looking([t]):
-                found += super().score([t])
-        return found
+                logprobs += super().score([t])
+        return logprobs
 
     def evaluate(self, batch: Batch, wants: Sequence[str] = ("logprobs",), per_token: Sequence[Any] = ()) -> Outputs:
         """Log-probs and entropies where `batch.mask`, values and hidden states everywhere; (B, T), with gradient."""

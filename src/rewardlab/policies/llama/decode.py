@@ -1,6 +1,6 @@
 """Generation for the lean policy: a static cache, equal prompts computed once, finished rows replaced by waiting ones.
 
-On CPUs small models are drawn by one worker per core, each with rows of its own.
+On CPUs small models are sampled by one thread per core, each with rows of its own.
 """
 
 from __future__ import annotations
@@ -8,23 +8,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import Protocol
 
 import numpy as np
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
 from rewardlab.core import Sampling, Trajectory
-from rewardlab.policies.replies import Replies
-from rewardlab.policies.sampler import draw
+from rewardlab.policies.replies import Replies, Writes
+from rewardlab.policies.sampler import sample
 from rewardlab.policies.scripting import scripted
 
 from .attention import causal_attention
 from .decode_step import fold, next_logits, step_layers
-
-if TYPE_CHECKING:
-    from .policy import LlamaPolicy
+from .model import Llama
 
 MAX_ROWS = {"cpu": 256, "cuda": 1024}
 PREFILL_TOKENS = 8192
@@ -33,14 +32,26 @@ ROWS_MULTIPLE = 8
 SPAN_MULTIPLE = 16
 """The cache grows by so many positions: its matrices must be contiguous, and again shapes should be few."""
 SMALL_BYTES = 64 << 20
-"""Up to this size weights stay in a cache."""
+"""Up to this size weights stay in the processor's cache."""
 WORKER_ROWS = {"small": 16, "large": 32}
-"""Each core draws rows of its own, where it has so many: cores then never wait for each other, which for a small model they
-would do most of the time. The weights of a large one are read from memory by every worker, which many rows make up for."""
+"""Least rows per thread. Threads that each sample rows of their own never wait for each other, which for a small model they would
+do most of the time. A large model's weights are read from memory by every thread, which pays only with many rows."""
+
+
+class Generator(Writes, Protocol):
+    """What generation needs of a policy."""
+
+    model: Llama
+    dtype: torch.dtype
+    device: torch.device
+
+    def parameters(self) -> list[nn.Parameter]: ...
+
+    def check_fits(self, trajectory: Trajectory, max_new: int) -> None: ...
 
 
 @torch.no_grad()
-def generate(policy: LlamaPolicy, trajectories: Sequence[Trajectory], sampling: Sampling, rng: torch.Generator) -> list[Trajectory]:
+def generate(policy: Generator, trajectories: Sequence[Trajectory], sampling: Sampling, rng: torch.Generator) -> list[Trajectory]:
     """One reply for each trajectory, in order."""
     if not trajectories:
         return []
@@ -57,9 +68,9 @@ def generate(policy: LlamaPolicy, trajectories: Sequence[Trajectory], sampling: 
     return replies.added_to(trajectories)
 
 
-def workers(policy: LlamaPolicy, rows: int, sampling: Sampling) -> int:
-    """How many threads draw, each with rows of its own."""
-    # which rows are the first to be enough must not depend on how fast a thread runs
+def workers(policy: Generator, rows: int, sampling: Sampling) -> int:
+    """How many threads sample, each with rows of its own."""
+    # where sampling stops after the first `enough` rows, which rows those are must not depend on how fast a thread runs
     if policy.device.type != "cpu" or sampling.enough:
         return 1
     size = sum(p.numel() for p in policy.parameters()) * torch.empty(0, dtype=policy.dtype).element_size()
@@ -80,17 +91,18 @@ def _side_by_side(decoders: list[_Decoder]) -> None:
         with ThreadPoolExecutor(len(decoders)) as pool:
             list(pool.map(run, decoders))
     finally:
-        torch.set_num_threads(threads)  # PyTorch also keeps the number for threads that are started later
+        # PyTorch also keeps the number for threads that are started later
+        torch.set_num_threads(threads)
 
 
 class _Decoder:
-    """Draws the replies to some rows; the slots in which they are running.
+    """Samples the replies to some rows, as many at a time as there are slots (continuous batching).
 
     waiting: rows without a slot; slots: the row that runs in each slot, -1 for none; position: (slots,) of the token fed next.
-    cache: of each layer (2, slots, Hkv, span, d), keys and values; mask: (slots, span), 0 for what a row may see, else -inf.
+    cache: of each layer (2, slots, Hkv, span, d), keys and values; mask: (slots, span), 0 where a row may attend, else -inf.
     """
 
-    def __init__(self, policy: LlamaPolicy, weights, prompts: list[np.ndarray], replies: Replies, rows: np.ndarray):
+    def __init__(self, policy: Generator, weights: SimpleNamespace, prompts: list[np.ndarray], replies: Replies, rows: np.ndarray):
         self.policy, self.weights, self.prompts, self.replies = policy, weights, prompts, replies
         self.waiting, self.total, self.finished = rows.tolist(), len(rows), 0
         size, shape = min(len(rows), MAX_ROWS.get(policy.device.type, 256)), policy.model.shape
@@ -110,14 +122,15 @@ class _Decoder:
     # ---- rows in and out ---------------------------------------------------------------------------------------------
 
     def _admit(self) -> None:
-        """Fill free slots with waiting rows, a good number at once; when none wait, close the gaps instead."""
+        """Fill free slots with waiting rows, an eighth of the slots at once; when none wait, drop free slots instead."""
         free = np.flatnonzero(self.slots < 0)
         size = len(self.slots)
         if not self.waiting:
             live = np.flatnonzero(self.slots >= 0)
-            room = -(-len(live) // ROWS_MULTIPLE) * ROWS_MULTIPLE
-            if room <= size * 3 // 4:
-                self._compact(np.sort(np.concatenate((live, free[: room - len(live)]))))
+            kept = -(-len(live) // ROWS_MULTIPLE) * ROWS_MULTIPLE
+            # copying the cache pays only if a quarter of it goes
+            if kept <= size * 3 // 4:
+                self._compact(np.sort(np.concatenate((live, free[: kept - len(live)]))))
             return
         if len(free) < min(size, len(self.waiting), max(1, size // 8)):
             return
@@ -136,7 +149,7 @@ class _Decoder:
         self.slots, self.position, self.last = self.slots[kept], self.position[kept], self.last[kept]
 
     def _grow(self, span: int) -> None:
-        """Make room for `span` positions. Zeros, not junk: what is not to be seen is weighted by 0, and 0 times a NaN is a NaN."""
+        """Make room for `span` positions. Zeros, not uninitialised memory: masked keys weigh 0, and 0 times NaN is NaN."""
         more = -(-span // SPAN_MULTIPLE) * SPAN_MULTIPLE - self.mask.shape[1]
         if more > 0:
             for i, table in enumerate(self.cache):
@@ -146,15 +159,15 @@ class _Decoder:
     def _prefill(self, used: np.ndarray) -> None:
         """Compute each different prompt once, all but its last token, into the cache of every slot that has it.
 
-        The last token of the prompt is fed by the first decoding step, so drawing has one path only.
+        The last token of the prompt is fed by the first decoding step, so there is a single path for sampling.
         """
         same: dict[bytes, list[int]] = {}
         for slot in used:
             same.setdefault(self.prompts[self.slots[slot]].tobytes(), []).append(int(slot))
         groups = sorted(same.values(), key=lambda g: len(self.prompts[self.slots[g[0]]]))
         self._grow(int(self.position[used].max()) + 1)
-        seen = torch.arange(self.mask.shape[1]) < torch.from_numpy(self.position[used])[:, None]
-        self.mask[torch.from_numpy(used)] = torch.where(seen, 0.0, -torch.inf).to(self.mask)
+        visible = torch.arange(self.mask.shape[1]) < torch.from_numpy(self.position[used])[:, None]
+        self.mask[torch.from_numpy(used)] = torch.where(visible, 0.0, -torch.inf).to(self.mask)
         while groups:
             width = len(self.prompts[self.slots[groups[-1][0]]]) - 1
             n = max(1, PREFILL_TOKENS // max(1, width))
@@ -188,14 +201,14 @@ class _Decoder:
         logits = self.next_logits(
             last, position, self.mask, self.cache, w.embed, (w.cos, w.sin), self.layers, w.head, shape.heads, shape.eps
         )
-        drawn = draw(logits, self.replies.sampling, self.replies.uniform(self.slots))
-        self._record(*(x.cpu().numpy() for x in drawn))
+        sampled = sample(logits, self.replies.sampling, self.replies.uniform(self.slots))
+        self._record(*(x.cpu().numpy() for x in sampled))
 
     def _record(self, ids: np.ndarray, raw: np.ndarray, sampled: np.ndarray) -> None:
         live = np.flatnonzero(self.slots >= 0)
         self.last[live] = ids[live]
         self.position[live] += 1
         ended = live[self.replies.record(self.slots[live], ids[live], raw[live], sampled[live])]
-        # an empty slot goes on at position 0, where it reads and writes nothing that matters
+        # a free slot is still computed, at position 0, where it reads and writes nothing that matters
         self.slots[ended], self.last[ended], self.position[ended] = -1, 0, 0
         self.finished += len(ended)

@@ -2,7 +2,7 @@
 
     W' = W + 2 B A,   A (rank, in) random, B (out, rank) zero at first
 
-W' is made anew for each pass, which costs rank / tokens of the pass itself. So drawing and training run at the speed of the whole
+W' is made anew for each pass, which costs rank / tokens of the pass itself. So sampling and training run at the speed of the whole
 model, without a product more per token; its optimiser state and its checkpoints are those of A and B alone. As peft does it, and
 as `hf:FOLDER --lora-rank` does through peft: every matrix of a layer that a checkpoint holds has an adapter of its own, of scale 2
 (lora_alpha = 2 rank).
@@ -40,7 +40,7 @@ class Adapter(nn.Module):
 
 
 def adapt(model: Any, rank: int, generator: torch.Generator) -> None:
-    """Freeze all weights of a `llama_model.Llama` and put adapters on the matrices of all layers."""
+    """Freeze all weights of a `model.Llama` and put adapters on the matrices of all layers."""
     s = model.shape
     q, kv = s.heads * s.head_dim, s.kv_heads * s.head_dim
     heights = {"qkv": (q, kv, kv), "out": (s.hidden,), "gate_up": (s.mlp, s.mlp), "down": (s.hidden,)}
@@ -56,10 +56,10 @@ def merged(model: Any) -> Any:
     """The same model without adapters: a copy that has added them to its weights, or itself where there are none."""
     if not any(layer.adapters for layer in model.layers):
         return model
-    found = copy.deepcopy(model)
-    for layer in found.layers:
+    copied = copy.deepcopy(model)
+    for layer in copied.layers:
         for name, adapter in layer.adapters.items():
             weight = getattr(layer, name)
             weight.copy_(adapter(weight))
         layer.adapters.clear()
-    return found
+    return copied

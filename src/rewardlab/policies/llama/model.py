@@ -34,7 +34,7 @@ FAMILIES = ("llama", "mistral", "qwen2", "qwen3")
 
 @dataclass(frozen=True)
 class Shape:
-    """What a Hugging Face config says of the model's form."""
+    """The shape of the model, from a Hugging Face config."""
 
     vocab: int
     hidden: int
@@ -156,7 +156,7 @@ class Llama(nn.Module):
 
 
 def _mlp(layer: SimpleNamespace, h: Tensor) -> Tensor:
-    """By the matrix of both halves, or by each of them alone where the weights were packed for drawing."""
+    """By the matrix of both halves, or by each of them alone where the weights were packed for generation."""
     if layer.gate_up is None:
         return linear(gated(h, layer.gate, layer.up), layer.down)
     return GatedMlp.apply(h, layer.gate_up, layer.down)
@@ -258,7 +258,7 @@ def load_llama(folder: Path, value_head: bool = False) -> Llama:
 
 
 def _refuse_unknown(folder: Path, names: set[str]) -> None:
-    """A weight that is not read (a bias, say) would make a model that is silently another one."""
+    """Refuse weights that would not be read (a bias, say): the model would silently compute something else."""
     names = {n for n in names if n != "lm_head.weight" and not n.endswith("inv_freq")}
     if names:
         raise RewardlabError(f"{folder}: policies/llama has no place for the weight {min(names)}; load it with hf:PATH")

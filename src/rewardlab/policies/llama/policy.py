@@ -1,4 +1,4 @@
-"""The lean policy: reads, scores, learns and draws with `llama_model`, on CPU and GPU by the same code."""
+"""The lean policy: reads, scores, learns and samples with `model.Llama`, on CPU and GPU by the same code."""
 
 from __future__ import annotations
 
@@ -75,11 +75,11 @@ class LlamaPolicy(HasWeights, TextPolicy):
         return tokens * s.layers * per_layer * size
 
     def weights(self) -> SimpleNamespace:
-        """The weights in the format of computation, cast afresh at each call: nobody can forget to refresh them."""
+        """The weights in the format of computation, cast at each call, so that they are never stale."""
         return self.model.cast(self.dtype)
 
     def extend(self, trajectories: Sequence[Trajectory], sampling: Sampling, rng: torch.Generator) -> list[Trajectory]:
-        """Draw one reply for each trajectory, prompts that are equal being computed once."""
+        """Sample one reply for each trajectory; equal prompts are computed once."""
         if self.model.value_head is not None:
             raise RewardlabError(f"the model {self.name!r} has a value head and cannot generate")
         done = generate(self, trajectories, sampling, rng)
@@ -107,9 +107,10 @@ class LlamaPolicy(HasWeights, TextPolicy):
         return out
 
     def _head(self, out: Outputs, w, hidden: Tensor, tokens: Layout, ids: Tensor, mask: Tensor, per_token) -> None:
-        """Fill in what the vocabulary head says, at decided positions only."""
+        """Fill in the outputs of the vocabulary head, at decided positions only."""
         rows, width = mask.shape
         decided = mask.clone()
+        # a token is predicted from the position before it; the first has none
         decided[:, 0] = False
         place = decided.view(-1).nonzero().squeeze(1)
         n = len(place)
