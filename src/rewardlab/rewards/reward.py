@@ -41,6 +41,11 @@ class Reward(Part):
         raw = _lift(self.function, self.settings, self.traits.get("over", "trajectory"), groups, run)
         return [[_as_score(x, self.name, self.traits.get("steps", False)) for x in row] for row in raw]
 
+    @property
+    def per_rollout(self) -> bool:
+        """Whether what a rollout earns depends on no other rollout."""
+        return all(part.traits.get("over") not in ("group", "groups", "weights") for part in self.walk())
+
     def differentiable(self, x: Any, problem: Any) -> Any:
         """(n,) rewards of decisions x (n, *shape) as a function torch can differentiate; not every reward has one."""
         if "differentiable" not in self.traits:
