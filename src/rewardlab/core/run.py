@@ -91,7 +91,7 @@ class Run:
         depends on the others. `verify(groups, run)` asks without remembering, as held-out evaluations do.
         """
         if self.verify is None:
-            raise RewardlabError("this asks the task's verifier, and the run has none: name a task, or use a reward of your own")
+            raise RewardlabError("the task's verifier is needed, and this run has none: name a task, or use a reward of your own")
         if not self.verify.per_rollout:
             return self.verify(groups, self)
         return self._verdicts.of(groups, self.step, lambda new: self.verify(new, self))
