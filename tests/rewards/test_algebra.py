@@ -492,6 +492,20 @@ def test_an_outcome_stays_none_where_only_steps_were_rewarded():
     assert [s.terms["clip(dense)"].value for s in (only, both, outcome)] == [None, 0, 0]
 
 
+def test_a_product_has_an_outcome_where_its_stepped_factor_has_one_be_it_0():
+    both, steps = (a() * dense())([group(a=[2.0, 2.0], dense=[([(0, 1.0)], 0.0), ([(0, 1.0)], None)])])[0]
+    assert both.terms["a*dense"] == Term(0.0, ((0, 2.0),))
+    assert steps.terms["a*dense"] == Term(None, ((0, 2.0),))
+    assert (both.has_outcome, steps.has_outcome) == (True, False)
+
+
+def test_a_reward_of_no_weight_is_an_event_and_without_a_verdict_still_missing():
+    part = scheduled(a(), start=0.0) + dense()
+    judged, lost = part([group(a=[3.0, None], dense=[([(0, 1.0)], None)] * 2)])[0]
+    assert (judged.value, judged.has_outcome, judged.total) == (0.0, True, 1.0)
+    assert (lost.missing, lost.value, lost.total, lost.steps) == (True, None, None, ())
+
+
 @pytest.mark.parametrize("make", [rank, share, distance_to_best, lambda r: minimum(r, 1), lambda r: lexicographic(r, a())])
 def test_operators_on_whole_rollouts_refuse_rewards_of_steps_and_say_what_to_do(make):
     with pytest.raises(RewardlabError, match=r"wants one number for a rollout.*aggregate"):

@@ -131,6 +131,30 @@ def test_two_stepwise_factors_are_refused():
         score_of(dense() * dense().named("other"), dense=[(0, 1.0)])
 
 
+def test_a_reward_may_return_a_number_none_or_a_score_and_gives_its_name():
+    returned = [0.5, None, Score(0.5, why="half"), Score(None, why="down"), Score(steps=[(1, 2.0)]), Score(terms={"x": Term(1.0)})]
+
+    @reward
+    def any_of_these(trajectory):
+        return returned[trajectory.problem.meta["i"]]
+
+    scores = any_of_these()(group_of(*({"i": i} for i in range(len(returned)))))[0]
+    assert [s.terms for s in scores[:5]] == [
+        {"any_of_these": t} for t in (Term(0.5), Term(None), Term(0.5), Term(None), Term(None, ((1, 2.0),)))
+    ]
+    assert [s.value for s in scores] == [0.5, None, 0.5, None, 0.0, 1.0]
+    assert [s.total for s in scores] == [0.5, None, 0.5, None, 2.0, 1.0]
+    assert [s.has_outcome for s in scores] == [True, False, True, False, False, True]
+    assert list(scores[5].terms) == ["x"]
+    with pytest.raises(RewardlabError, match="not of both"):
+        Score(1.0, terms={"x": Term(1.0)})
+
+
+def test_a_step_reward_that_rewards_no_step_is_a_verdict_of_0():
+    score = score_of(dense(), dense=[])
+    assert (score.missing, score.value, score.has_outcome) == (False, 0.0, True)
+
+
 def test_a_repeated_name_is_an_error_until_it_is_named():
     with pytest.raises(RewardlabError, match=r"two rewards are named 'a'.*\.named"):
         score_of(a() + 0.5 * a(), a=1.0)

@@ -166,6 +166,35 @@ def test_waiting_rollouts_come_back_though_they_share_their_prompt(tmp_path):
         assert [(t.text, t.step) for t in after.turns] == [("1+1?", -1), ("2", 3)]
 
 
+@pytest.mark.parametrize(
+    ("saved", "expected"),
+    [
+        (  # 1 - 0.5 * short + steps
+            {"value": 0.5, "steps": ((2, 1.0),), "parts": {"short": Term(1.0, weight=-0.5), "steps": Term(None, ((2, 1.0),))}},
+            {"value": 0.5, "constant": 1.0, "steps": ((2, 1.0),), "has_outcome": True},
+        ),
+        (  # a product: what it was made of weighed 0
+            {"value": 2.0, "parts": {"a": Term(2.0, weight=0.0), "b": Term(1.0, weight=0.0), "a*b": Term(2.0)}, "why": "so"},
+            {"value": 2.0, "constant": None, "why": "so", "has_outcome": True},
+        ),
+        ({"value": None, "steps": (), "parts": {"a": Term(None)}, "outcome": None}, {"value": None, "missing": True}),
+        (
+            {"value": 0.0, "steps": ((2, 1.0),), "parts": {"a": Term(None, ((2, 1.0),))}, "outcome": False},
+            {"value": 0.0, "constant": None, "has_outcome": False},
+        ),
+        ({"value": 0.25, "steps": (), "parts": {}, "extracted": "7"}, {"value": 0.25, "total": 0.25, "extracted": "7"}),
+    ],
+    ids=str,
+)
+def test_scores_of_older_checkpoints_are_read(saved, expected):
+    tensors = {}
+    fields = {name: pack(value, tensors) for name, value in {"steps": (), **saved}.items()}
+    fields["parts"]["of"] = [[k, pack(v, tensors)] for k, v in saved["parts"].items()]
+    score = unpack({"$": "Score", "of": fields}, tensors)
+    assert {name: getattr(score, name) for name in expected} == expected
+    assert score.terms.keys() - {""} == saved["parts"].keys()
+
+
 @dataclass
 class Turn2:
     x: int = 1

@@ -13,6 +13,9 @@ import torch
 from rewardlab.errors import RewardlabError
 
 from .policy import TokenCount, uncounted
+from .score import Scores
+from .trajectory import Group
+from .verdicts import Verdicts
 
 TOKENS = "engine.tokens"
 """Where in the memory the run keeps its token total, so that it is saved and resumed with the rest."""
@@ -38,6 +41,7 @@ class Run:
     verify: Any = None
     memory: dict[str, Any] = field(default_factory=dict)
     metrics: dict[str, float] = field(default_factory=dict)
+    _verdicts: Verdicts = field(default_factory=Verdicts, repr=False)
     _streams: dict[str, torch.Generator] = field(default_factory=dict, repr=False)
     _streams_step: int = field(default=-1, repr=False)
 
@@ -80,6 +84,18 @@ class Run:
         # one object may have two names; it is counted once
         return list({id(m): m for m in models if m is not None}.values())
 
+    def verdicts(self, groups: list[Group]) -> Scores:
+        """What the task's verifier says of these rollouts. In a step it is asked once about each, and its answer remembered.
+
+        A verifier that compares rollouts with one another (over="group" or "groups") is asked anew each time: what it says of one
+        depends on the others. `verify(groups, run)` asks without remembering, as held-out evaluations do.
+        """
+        if self.verify is None:
+            raise RewardlabError("the task's verifier is needed, and this run has none: name a task, or use a reward of your own")
+        if not self.verify.per_rollout:
+            return self.verify(groups, self)
+        return self._verdicts.of(groups, self.step, lambda new: self.verify(new, self))
+
     def rng(self, purpose: str) -> torch.Generator:
         if self._streams_step != self.step:
             self._streams, self._streams_step = {}, self.step
@@ -89,7 +105,7 @@ class Run:
 
     def detached(self) -> Run:
         """The same run with random streams and metrics of its own: evaluation with it cannot affect training or its log."""
-        return replace(self, metrics={}, _streams={}, _streams_step=-1)
+        return replace(self, metrics={}, _verdicts=self._verdicts.copy(), _streams={}, _streams_step=-1)
 
     def log(self, name: str, value: float) -> None:
         """Add a number to this step's metrics."""

@@ -252,7 +252,7 @@ def truth_of(groups: list[Group], scores: Scores, run: Run) -> list[list[float |
         return [[s.terms["correct"].value for s in row] for row in scores]
     if run.verify is None:
         return [[None] * len(g) for g in groups]
-    return [[s.value for s in row] for row in run.verify(groups, run.detached())]
+    return [[s.value for s in row] for row in run.detached().verdicts(groups)]
 
 
 def standard_loop(recipe: Recipe, run: Run, ops: Ops) -> None:

@@ -46,13 +46,13 @@ def clip(x: float, *, low: float | None = None, high: float | None = None) -> fl
 
 @operator(steps=True)
 def threshold(x: float, *, at: float, soft: float = 0.0) -> float:
-    """1 from `at` on, 0 below it; of step rewards, each.  soft > 0: sigmoid((x - at) / soft), which is 1/2 at `at`."""
+    """1 from `at` upwards, 0 below; of step rewards, each.  soft > 0: sigmoid((x - at) / soft), which is 1/2 at `at`."""
     if soft < 0:
         raise RewardlabError(f"threshold: soft={soft:g} is a width and cannot be negative")
     if soft == 0:
         return float(x >= at)
     z = (x - at) / soft
-    # of a negative number alone, so that exp never overflows
+    # exp of a negative number cannot overflow
     tail = math.exp(-abs(z))
     return 1 / (1 + tail) if z >= 0 else tail / (1 + tail)
 
@@ -70,7 +70,7 @@ def scheduled(
     rewards: list[float], run: Run | None, *, start: float = 0.0, end: float = 1.0, shape: str = "linear",
     since: float = 0.0, until: float = 1.0,
 ) -> list[float]:  # fmt: skip
-    """A weight that goes from `start` to `end` while the run's progress goes from `since` to `until`.
+    """A weight that moves from `start` to `end` while the run's progress moves from `since` to `until`.
 
     linear, cosine (slow at both ends), exponential (both ends above 0), or step (`start` before `until`, `end` from then on).
     Without a run it is `start`.
@@ -81,10 +81,10 @@ def scheduled(
     p = min(1.0, max(0.0, (progress - since) / (until - since)))
     if shape == "exponential" and min(start, end) > 0:
         return [start ** (1 - p) * end**p]
-    moved = {"linear": p, "cosine": (1 - math.cos(math.pi * p)) / 2, "step": float(p >= 1)}
-    if shape not in moved:
+    done = {"linear": p, "cosine": (1 - math.cos(math.pi * p)) / 2, "step": float(p >= 1)}
+    if shape not in done:
         raise RewardlabError(f"scheduled: shape {shape!r} must be linear, cosine, step, or exponential between ends above 0")
-    return [start + (end - start) * moved[shape]]
+    return [start + (end - start) * done[shape]]
 
 
 @operator(over="groups", steps=True)
@@ -93,17 +93,17 @@ def normalised(
 ) -> list[list[float]]:
     """(x - mean) / (std + eps), std unbiased, over the rewards of the group; of step rewards, each counts as one.
 
-    within="running": over the rewards of this step and all before it, those of the last step but k weighing decay^k. They are
-    kept in the run, of all processes; without a run they are the groups at hand.
+    within="running": over the rewards of this step and all before it; those of k steps ago weigh decay^k. The moments are
+    kept in the run; without a run only the groups passed in count.
     """
     if within not in ("group", "running"):
         raise RewardlabError(f"normalised: within must be 'group' or 'running', not {within!r}")
     if within == "group":
         return [_standardised(group, *_moments(group), eps) for group in groups]
-    kept = memory.get("count", 0.0) * decay, memory.get("mean", 0.0), memory.get("square", 0.0) * decay
-    seen = _merged(kept, _moments([x for group in groups for x in group]))
-    memory |= dict(zip(("count", "mean", "square"), seen, strict=True))
-    return [_standardised(group, *seen, eps) for group in groups]
+    before = memory.get("count", 0.0) * decay, memory.get("mean", 0.0), memory.get("square", 0.0) * decay
+    moments = _merged(before, _moments([x for group in groups for x in group]))
+    memory |= dict(zip(("count", "mean", "square"), moments, strict=True))
+    return [_standardised(group, *moments, eps) for group in groups]
 
 
 def _moments(values: list[float]) -> tuple[float, float, float]:
@@ -135,7 +135,7 @@ def lexicographic(*columns: list[float]) -> list[float]:
     if len(rows) == 1:
         return [0.5]
     order = sorted(rows)
-    # those below, and half of the others level with it
+    # the rollouts below it, and half of those level with it
     return [(bisect_left(order, row) + bisect_right(order, row) - 1) / 2 / (len(rows) - 1) for row in rows]
 
 
@@ -147,11 +147,11 @@ def rank(values: list[float]) -> list[float]:
 
 @operator(over="group")
 def share(values: list[float]) -> list[float]:
-    """The share of all that the group earned; 0 where it earned nothing. Negative rewards cannot be shared out."""
+    """Its share of the group's total reward; 0 where that is 0. Negative rewards are refused."""
     if min(values) < 0:
         raise RewardlabError(f"share: a reward of {min(values):g} cannot be shared out; clip(..., low=0) bounds it")
-    whole = math.fsum(values)
-    return [x / whole if whole else 0.0 for x in values]
+    total = math.fsum(values)
+    return [x / total if total else 0.0 for x in values]
 
 
 @operator(over="group")
@@ -166,9 +166,9 @@ def constrained(
 ) -> list[float | None]:
     """reward - multiplier * cost, the multiplier rising while the mean cost of a step is above `limit`, and falling below it.
 
-    multiplier <- max(0, multiplier + lr * (mean cost - limit)), before this step is paid: dual ascent on the Lagrangian of
-    "the highest reward at a mean cost of `limit`". Its constant, multiplier * limit, moves no gradient and is left out. The
-    multiplier is kept in the run; without one, it is a step away from `start`.  Altman 1999; Ray, Achiam & Amodei 2019
+    multiplier <- max(0, multiplier + lr * (mean cost - limit)), updated before this step is scored: dual ascent on the Lagrangian
+    of "the highest reward at a mean cost of `limit`". Its constant, multiplier * limit, has no gradient and is left out. The
+    multiplier is kept in the run; without a run it is one update away from `start`.  Altman 1999; Ray, Achiam & Amodei 2019
     """
     multiplier = memory.get("multiplier", start)
     if costs:

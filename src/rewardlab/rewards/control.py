@@ -12,7 +12,7 @@ from .reward import reward
 
 @reward
 def earned(trajectory: Trajectory) -> float:
-    """The sum of all that the environment paid: the return, as one number for the episode."""
+    """The return: the sum of the environment's rewards, as one number for the episode."""
     return float(sum(r for _, r in trajectory.paid))
 
 
@@ -20,20 +20,20 @@ def earned(trajectory: Trajectory) -> float:
 def guidance(trajectory: Trajectory, *, toward: str = "goal", scale: float = 0.3) -> list[tuple[int, float]]:
     """A designer's second reward on the gridworld, per move.
 
-    toward="goal": `scale` for every move that comes nearer to the goal, minus it for every move away.  "trap": `scale` for every
-    move made at the trap or next to it, however long one stays.  Distances are counted in moves, before the action.
+    toward="goal": `scale` for every move towards the goal, -`scale` for every move away.  "trap": `scale` for every move
+    made at the trap or next to it, without limit.  Distances are counted in moves, before the action.
     """
     if toward not in ("goal", "trap"):
         raise RewardlabError(f"guidance leads toward 'goal' or 'trap', not {toward!r}")
     first = 2 if toward == "goal" else 4
     size, decided = trajectory.problem.meta["size"], np.flatnonzero(trajectory.mask)
-    far = np.abs(trajectory.ids[decided - 1, first : first + 2] * size).sum(1).round()
+    distance = np.abs(trajectory.ids[decided - 1, first : first + 2] * size).sum(1).round()
     if toward == "trap":
-        return [(int(t), scale * float(d <= 1)) for t, d in zip(decided, far, strict=True)]
-    after = np.append(far[1:], _far_at_the_end(trajectory, far))
-    return [(int(t), scale * float(a - b)) for t, a, b in zip(decided, far, after, strict=True)]
+        return [(int(t), scale * float(d <= 1)) for t, d in zip(decided, distance, strict=True)]
+    after = np.append(distance[1:], _final_distance(trajectory, distance))
+    return [(int(t), scale * float(a - b)) for t, a, b in zip(decided, distance, after, strict=True)]
 
 
-def _far_at_the_end(trajectory: Trajectory, far: np.ndarray) -> float:
-    """0 at the goal; after a last move that was cut off by time, as far as before it."""
-    return 0.0 if trajectory.stop == "end" else float(far[-1])
+def _final_distance(trajectory: Trajectory, distance: np.ndarray) -> float:
+    """0 at the goal; the last known distance where the episode ran out of time."""
+    return 0.0 if trajectory.stop == "end" else float(distance[-1])

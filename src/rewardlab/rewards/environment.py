@@ -1,4 +1,4 @@
-"""What the environment pays."""
+"""Rewards from the environment."""
 
 from __future__ import annotations
 

@@ -40,23 +40,23 @@ def from_file(groups: list[Group], run: Run, *, path: str, function: str) -> Sco
     """What `function` in the Python file `path` returns: a number, a bool, None for no verdict, or {"score": number}.
 
     A function that asks for any plural name (completions, answers) is called once, with a list for every argument, and
-    returns a list. A column of the data goes before an alias of the same name, except for the reply. The term is named
-    after the function. Raises RewardlabError, with file and line, for whatever goes wrong in the function.
+    returns a list. A column of the data takes precedence over an alias of the same name, except for the reply. The term is named
+    after the function. Raises RewardlabError, with file and line, for any error in the function.
     """
     return score_by(find(Path(path), function), groups, run)
 
 
 def score_by(call: Call, groups: list[Group], run: Run) -> Scores:
-    """What a user's function pays every trajectory. Raises RewardlabError as `from_file` does."""
+    """The scores that a user's function gives. Raises RewardlabError as `from_file` does."""
     flat = [(f"rollout {i} of group {g}", trajectory) for g, group in enumerate(groups) for i, trajectory in enumerate(group)]
     results = iter(_together(call, flat, run) if _plural(call) else [_alone(call, *one, run) for one in flat])
     return [[next(results) for _ in group] for group in groups]
 
 
 class Call:
-    """A user's function, and where it stands.
+    """A user's function and its file.
 
-    messages: hand over prompts and completions as lists of {"role", "content"}, as TRL does in conversations.
+    messages: pass prompts and completions as lists of {"role", "content"}, as TRL does in conversations.
     """
 
     def __init__(self, function: Callable, path: Path, messages: bool = False):
@@ -88,7 +88,7 @@ def _alone(call: Call, place: str, trajectory: Trajectory, run: Run) -> Score:
     values = {p.name: _value(call, p, p.name, trajectory, run, place) for p in call.named}
     if call.open:
         values = {
-            "prompt": _asked(call, trajectory),
+            "prompt": _prompt(call, trajectory),
             "answer": trajectory.problem.answer,
             **trajectory.problem.meta,
         } | values
@@ -103,7 +103,7 @@ def _together(call: Call, flat: list[tuple[str, Trajectory]], run: Run) -> list[
         columns = dict.fromkeys(k for _, t in flat for k in t.problem.meta)
         values = {k: [t.problem.meta.get(k) for _, t in flat] for k in columns}
         values |= {
-            "prompts": [_asked(call, t) for _, t in flat],
+            "prompts": [_prompt(call, t) for _, t in flat],
             "answer": [t.problem.answer for _, t in flat],
         } | values
     for p in call.named:
@@ -122,13 +122,13 @@ def _together(call: Call, flat: list[tuple[str, Trajectory]], run: Run) -> list[
 
 
 def _value(call: Call, p: inspect.Parameter, name: str, trajectory: Trajectory, run: Run, place: str) -> Any:
-    """What an argument of this name gets; `_MISSING` leaves its default."""
+    """The value of an argument by its name; `_MISSING` leaves its default."""
     problem = trajectory.problem
     fixed = {"trajectory": trajectory, "run": run, "meta": dict(problem.meta)} | dict.fromkeys(REPLY, trajectory.reply)
-    fixed["completion"] = _said(call, trajectory)
+    fixed["completion"] = _completion(call, trajectory)
     if name == "completion_id":
         fixed[name] = _ids(trajectory)
-    aliases = dict.fromkeys(QUESTION, _asked(call, trajectory)) | dict.fromkeys(GOLD, problem.answer)
+    aliases = dict.fromkeys(QUESTION, _prompt(call, trajectory)) | dict.fromkeys(GOLD, problem.answer)
     extra = {"data_source": "", "extra_info": dict(problem.meta)}
     known = extra | aliases | dict(problem.meta) | fixed
     if name in known:
@@ -138,17 +138,17 @@ def _value(call: Call, p: inspect.Parameter, name: str, trajectory: Trajectory, 
     return _MISSING
 
 
-def _asked(call: Call, trajectory: Trajectory) -> Any:
-    asked = trajectory.problem.question
-    return [{"role": "user", "content": asked}] if call.messages else asked
+def _prompt(call: Call, trajectory: Trajectory) -> Any:
+    question = trajectory.problem.question
+    return [{"role": "user", "content": question}] if call.messages else question
 
 
-def _said(call: Call, trajectory: Trajectory) -> Any:
+def _completion(call: Call, trajectory: Trajectory) -> Any:
     return [{"role": "assistant", "content": trajectory.reply}] if call.messages else trajectory.reply
 
 
 def _ids(trajectory: Trajectory) -> list[int]:
-    """The tokens of the reply, as TRL hands them over."""
+    """The tokens of the reply, as TRL passes them."""
     return [int(i) for turn in trajectory.turns[-1:] for i in turn.ids]
 
 
@@ -159,13 +159,13 @@ def _score(call: Call, result: Any, place: str) -> Score:
         if isinstance(plain, str | bytes):
             raise TypeError
     except (TypeError, ValueError):
-        wanted = 'a number, a bool, None or {"score": number}'
-        raise RewardlabError(f"{call.where()} returned {result!r}, not {wanted} ({place})") from None
+        expected = 'a number, a bool, None or {"score": number}'
+        raise RewardlabError(f"{call.where()} returned {result!r}, not {expected} ({place})") from None
     return Score(value).named(call.name)
 
 
 def find(path: Path, name: str) -> Call:
-    """The function of this name in a Python file, or an error that says what is there instead."""
+    """The function of this name in a Python file, or an error that lists the functions there."""
     path = path.resolve()
     if not path.is_file():
         near = difflib.get_close_matches(path.name, [p.name for p in path.parent.glob("*.py")], n=1)
@@ -198,7 +198,7 @@ def _load(path: Path, changed: int) -> ModuleType:
     if spec is None or spec.loader is None:
         raise RewardlabError(f"{path} is not a Python file")
     module = importlib.util.module_from_spec(spec)
-    # Dataclasses and pickles look their module up here.
+    # dataclasses and pickle look their module up here
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)

@@ -12,7 +12,7 @@ from rewardlab.text.answers import after_answer, boxed
 from .reward import reward
 
 SECONDS = 1.0
-"""How long a pattern may search one reply."""
+"""Time limit for matching one reply."""
 
 
 @reward(over="groups")
@@ -26,8 +26,8 @@ def format_ok(groups: list[Group], *, pattern: str) -> Scores:
     except re.error as e:
         raise RewardlabError(f"format_ok: the pattern {pattern!r} is not a regular expression: {e}") from e
     pool = workers("rewardlab.text.patterns:all_of", seconds=SECONDS)
-    found = iter(pool.map([(pattern, t.reply.strip()) for group in groups for t in group]))
-    return [[_formed(next(found)) for _ in group] for group in groups]
+    matches = iter(pool.map([(pattern, t.reply.strip()) for group in groups for t in group]))
+    return [[_score(next(matches)) for _ in group] for group in groups]
 
 
 @reward
@@ -37,7 +37,7 @@ def answer_given(trajectory: Trajectory) -> Score:
     return Score(float(bool(stated)), why="states an answer" if stated else "states no answer")
 
 
-def _formed(found: Done | Failed) -> Score:
-    if isinstance(found, Failed):
-        return Score(0.0, why=f"the pattern {found.why} on this reply")
-    return Score(float(found.value), why="well formed" if found.value else "does not match the pattern")
+def _score(match: Done | Failed) -> Score:
+    if isinstance(match, Failed):
+        return Score(0.0, why=f"the pattern {match.why} on this reply")
+    return Score(float(match.value), why="well formed" if match.value else "does not match the pattern")

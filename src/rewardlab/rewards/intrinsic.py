@@ -13,11 +13,11 @@ from .reward import reward
 def likelihood(trajectory: Trajectory) -> Score:
     """Mean log-prob (nats per token, at most 0) that the raw policy gave to the tokens it wrote.
 
-    No verdict where some were never drawn, as in recorded text.
+    No verdict where some have no log-probs, as in recorded text.
     """
-    drawn = trajectory.column("logprobs")[trajectory.mask]
-    if not len(drawn):
+    logprobs = trajectory.column("logprobs")[trajectory.mask]
+    if not len(logprobs):
         return Score(None, why="the policy wrote nothing")
-    if np.isnan(drawn).any():
-        return Score(None, why="some of these tokens carry no log-probs")
-    return Score(float(drawn.mean(dtype=np.float64)), why="mean log-prob")
+    if np.isnan(logprobs).any():
+        return Score(None, why="some of these tokens have no log-probs")
+    return Score(float(logprobs.mean(dtype=np.float64)), why="mean log-prob")

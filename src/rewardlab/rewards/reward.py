@@ -1,16 +1,16 @@
 """Rewards, and their algebra.
 
-A reward sees every group of a step at once and gives each trajectory a Score. Rewards add, multiply, scale and gate:
+A reward gets all groups of a step at once and gives each trajectory a Score. Rewards add, multiply, scale and gate:
 
-    correct() + 0.2 * format_ok()          a sum; every named term is kept, unweighted, in `parts`
+    correct() + 0.2 * format_ok()          a sum; every named term is kept, unweighted, in `terms`
     correct() * productivity()             a product
     format_ok() >> correct()               a gate: the right side is paid where the left is positive, else the left's value
-    1 - length()                           a number is a reward that pays everyone the same, and has no term
+    1 - length()                           a number is a reward that pays every rollout the same, and has no term
 
 A value of None means "no verdict" (our own failure). It is never turned into a zero: it spreads through + and *.
 
-What is no sum (a product, a gate) has a term of its own, named after what it is made of, and the terms in it are kept with
-weight 0: what a trajectory earned is always the sum of its terms by their weights.
+A product or a gate is not a sum: it has a term of its own, named after its operands, and the operands' terms are kept without a
+weight. So a score is always the weighted sum of its terms, and of constants.
 """
 
 from __future__ import annotations
@@ -34,17 +34,22 @@ class Reward(Part):
 
     @property
     def label(self) -> str:
-        """The name of the term that holds all that it pays. A sum has no such term; there it only tells sums apart."""
+        """The name of the term that holds its whole reward. A sum has no such term; its label appears in the names of others."""
         return self.name
 
     def __call__(self, groups: list[Group], run: Any = None) -> Scores:
         raw = _lift(self.function, self.settings, self.traits.get("over", "trajectory"), groups, run)
         return [[_as_score(x, self.name, self.traits.get("steps", False)) for x in row] for row in raw]
 
+    @property
+    def per_rollout(self) -> bool:
+        """Whether what a rollout earns depends on no other rollout."""
+        return all(part.traits.get("over") not in ("group", "groups", "weights") for part in self.walk())
+
     def differentiable(self, x: Any, problem: Any) -> Any:
         """(n,) rewards of decisions x (n, *shape) as a function torch can differentiate; not every reward has one."""
         if "differentiable" not in self.traits:
-            raise RewardlabError(f"{self} has no gradient: it judges what is given and cannot say which way is better")
+            raise RewardlabError(f"{self} has no gradient: it cannot say in which direction a decision would be better")
         return self.traits["differentiable"](x, problem, **self.settings)
 
     def named(self, name: str) -> Reward:
@@ -54,7 +59,7 @@ class Reward(Part):
         return Sum.join(self, as_reward(other))
 
     def __radd__(self, other: Any) -> Reward:
-        # Python's sum() starts from 0, which pays nothing and is no outcome either
+        # Python's sum() starts from 0, which must not become an outcome of 0
         return self if other == 0 else Sum.join(as_reward(other), self)
 
     def __mul__(self, other: Any) -> Reward:
@@ -77,7 +82,7 @@ class Reward(Part):
 
 
 def as_reward(x: Any) -> Reward:
-    """A reward as it is, and a number as the reward that pays it to everyone."""
+    """A reward unchanged; a number becomes the reward that pays it to every rollout."""
     if isinstance(x, int | float) and math.isfinite(x):
         return Constant(float(x))
     if not isinstance(x, Reward):
@@ -86,7 +91,7 @@ def as_reward(x: Any) -> Reward:
 
 
 class Constant(Expression, Reward):
-    """The same for everyone. It has no term: it tells no reply from another."""
+    """The same number for every rollout. It has no term, since it does not distinguish replies."""
 
     rank = 3
 
@@ -117,11 +122,12 @@ class _Combined(Expression, Reward):
         return f"({x.label})" if isinstance(inner, Expression) and inner.rank < self.rank else x.label
 
     def __call__(self, groups: list[Group], run: Any = None) -> Scores:
+        # one table of scores from each operand
         columns = [part(groups, run) for part in self.of]
         return [[self.combine([c[g][i] for c in columns]) for i in range(len(group))] for g, group in enumerate(groups)]
 
     def combine(self, scores: list[Score]) -> Score:
-        raise NotImplementedError(f"{type(self).__name__} says nowhere how scores are joined")
+        raise NotImplementedError(f"{type(self).__name__} does not define how scores are combined")
 
 
 class Sum(_Combined):
@@ -189,7 +195,7 @@ class Scaled(_Combined):
 
 
 class Named(_Combined):
-    """A reward whose term carries another name. Its details, and the terms of a sum, get the name as a prefix."""
+    """A reward whose term has another name. Other terms of it, and those of a sum, get the name as a prefix."""
 
     rank = 3
 

@@ -18,15 +18,15 @@ _EQUATION = re.compile(r"(-?[0-9]{1,9})([-+*/])(-?[0-9]{1,9})=(-?[0-9]{1,9})")
 def correct_steps(trajectory: Trajectory, *, splitter: str = "newline", wrong: float = 0.0) -> list[tuple[int, float]] | Score:
     """1 at the end of each right step, `wrong` at the others, for problems whose meta["steps"] are equations "7+5=12".
 
-    A step is right if it is the next gold step (after the last of them, the answer), or a true equation that only says
-    again what is known. No verdict where the problem has no steps, or where reply and token positions do not line up.
-    Raises RewardlabError where the rollout has set no steps.
+    A step is right if it is the next gold step (after the last of them, the answer), or a true equation that only repeats
+    known numbers. No verdict where the problem has no steps, or where reply and token positions disagree.
+    Raises RewardlabError where the rollout marked no steps.
     """
     gold = trajectory.problem.meta.get("steps")
     if not gold:
         return Score(None, why="the problem has no gold steps")
     if not trajectory.steps:
-        raise RewardlabError(f"correct_steps needs to know where steps end: set splitter={splitter!r} in the rollout")
+        raise RewardlabError(f"correct_steps needs the positions where steps end: set splitter={splitter!r} in the rollout")
     lines = [line for reply in trajectory.replies for line in cut(reply, splitter)]
     if len(lines) != len(trajectory.steps):
         return Score(None, why=f"{len(lines)} steps in the text, {len(trajectory.steps)} in the tokens: is it one splitter?")
@@ -35,17 +35,17 @@ def correct_steps(trajectory: Trajectory, *, splitter: str = "newline", wrong: f
 
 
 def _judge(lines: list[str], gold: list[str]) -> list[bool]:
-    ahead = [line.replace(" ", "") for line in gold]
-    known, right = _given(ahead), []
+    remaining = [line.replace(" ", "") for line in gold]
+    known, right = _stated(remaining), []
     for line in (line.replace(" ", "") for line in lines):
-        advances = bool(ahead) and line == ahead[0]
+        advances = bool(remaining) and line == remaining[0]
         right.append(advances or _redundant(line, known))
-        if advances and (match := _EQUATION.fullmatch(ahead.pop(0))):
+        if advances and (match := _EQUATION.fullmatch(remaining.pop(0))):
             known.add(int(match[4]))
     return right
 
 
-def _given(gold: list[str]) -> set[int]:
+def _stated(gold: list[str]) -> set[int]:
     """The numbers that the question states: what the first step starts from, and what each step applies."""
     equations = [match for line in gold if (match := _EQUATION.fullmatch(line))]
     return {int(match[1]) for match in equations[:1]} | {int(match[3]) for match in equations}

@@ -10,7 +10,8 @@ from .reward import reward
 
 @reward(over="groups")
 def correct(groups: list[Group], run: Run) -> Scores:
-    """What the verifier that the task names says; its term is called "correct"."""
+    """The verdict of the verifier that the task names; its term is called "correct"."""
     if run is None or run.verify is None:
-        raise RewardlabError("correct() asks the task's verifier, and this run has none: name a task, or use a reward of your own")
-    return run.verify.named("correct")(groups, run)
+        raise RewardlabError("correct() needs the task's verifier, and this run has none: name a task, or use a reward of your own")
+    renamed = run.verify.named("correct")
+    return [[renamed.combine([score]) for score in row] for row in run.verdicts(groups)]

@@ -15,6 +15,6 @@ def solved_between(problems: list[Problem], run: Run, *, of: Rollout, low: float
     if run.verify is None:
         raise RewardlabError("solved_between asks the task's verifier, and this run has none: name a task, or leave the filter out")
     groups = of(problems, run)
-    known = [[s.value for s in row if s.value is not None] for row in run.verify(groups, run)]
+    known = [[s.value for s in row if s.value is not None] for row in run.verdicts(groups)]
     shares = [sum(v >= 1.0 for v in values) / max(1, len(values)) for values in known]
     return [g for g, share in zip(groups, shares, strict=True) if low <= share <= high] or groups

@@ -1,1 +1,1 @@
-"""From scored trajectories to one answer."""
+"""Choose one answer from scored trajectories."""

@@ -24,9 +24,9 @@ def majority(group: Group, scores: list[Score], run: Run) -> Trajectory:
 
 
 def answer_of(reply: str) -> Any:
-    """The final answer, as a number where it is one; None where there is none."""
-    found = final_answer(reply)
-    if found is None:
+    """The final answer, as a number if it is one; None if there is none."""
+    answer = final_answer(reply)
+    if answer is None:
         return None
-    value = number(found)
-    return found.strip().lower() if value is None else value
+    value = number(answer)
+    return answer.strip().lower() if value is None else value

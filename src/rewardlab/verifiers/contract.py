@@ -1,4 +1,4 @@
-"""Verifiers: rewards that hold a reply against a gold answer.
+"""Verifiers: rewards that compare a reply with a gold answer.
 
     @verifier
     def exact_match(response, answer, *, case=True) -> Verdict: ...          one pair at a time
@@ -27,14 +27,14 @@ from rewardlab.core.trajectory import Group
 from rewardlab.rewards.reward import Reward
 
 GOLD = ("answer", "solution", "ground_truth", "gold", "label")
-"""Columns that hold the gold answer, in the order in which they are looked for."""
+"""Columns that may contain the gold answer; the first one present is used."""
 
 SHOWN = 80
 """Characters of a text that a reason quotes."""
 
 
 class Pair(NamedTuple):
-    """A reply, the gold answer, and what was asked (its text, and the problem's other data)."""
+    """A reply, the gold answer, the prompt's text, and the problem's other data."""
 
     response: str
     answer: Any
@@ -44,10 +44,10 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a verifier says of a reply.
+    """The judgement of a verifier on a reply.
 
     correct: None where the verifier itself failed.  extracted: what it took for the answer.  why: the reason, in words.
-    value: what it pays where that is not 1 for right and 0 for wrong.  parts: further numbers by name, which are kept beside the
+    value: the reward, if it is not 1 for right and 0 for wrong.  parts: further numbers by name, which are logged beside the
     reward (the share of tests passed, seconds taken).
     """
 
@@ -94,18 +94,18 @@ class Verifier(Reward):
 
     def check_all(self, pairs: Sequence[Pair | tuple[str, Any]]) -> list[Verdict]:
         """One verdict for each pair, in their order. Never raises."""
-        given = [pair if isinstance(pair, Pair) else Pair(*pair) for pair in pairs]
+        complete = [pair if isinstance(pair, Pair) else Pair(*pair) for pair in pairs]
         if self.traits.get("over", "pair") == "pair":
-            return [self._one(pair) for pair in given]
+            return [self._one(pair) for pair in complete]
         try:
-            return self._together(given) if given else []
+            return self._together(complete) if complete else []
         except Exception as problem:
-            return [self._one(pair) for pair in given] if len(given) > 1 else [self._blame(given[0], problem)]
+            return [self._one(pair) for pair in complete] if len(complete) > 1 else [self._blame(complete[0], problem)]
 
     def __call__(self, groups: list[Group], run: Any = None) -> Scores:
         pairs = [Pair(t.reply, t.problem.answer, t.problem.question, t.problem.meta) for group in groups for t in group]
         verdicts = iter(self.check_all(pairs))
-        return [[self._scored(next(verdicts)) for _ in group] for group in groups]
+        return [[self._score(next(verdicts)) for _ in group] for group in groups]
 
     def trl(self) -> Callable[..., list[float | None]]:
         """f(prompts, completions, **columns) -> rewards, as TRL calls it; the gold answers come from the first column in GOLD.
@@ -115,10 +115,10 @@ class Verifier(Reward):
 
         def scores(prompts: Any = None, completions: Any = None, **columns: Any) -> list[float | None]:
             gold = next((columns[name] for name in GOLD if name in columns), [None] * len(completions))
-            asked = prompts if prompts is not None else [""] * len(completions)
-            beside = {name: column for name, column in columns.items() if isinstance(column, list) and len(column) == len(gold)}
-            metas = [{name: column[i] for name, column in beside.items()} for i in range(len(gold))]
-            pairs = [Pair(_text(c), g, _text(p), m) for c, g, p, m in zip(completions, gold, asked, metas, strict=True)]
+            texts = prompts if prompts is not None else [""] * len(completions)
+            others = {name: column for name, column in columns.items() if isinstance(column, list) and len(column) == len(gold)}
+            metas = [{name: column[i] for name, column in others.items()} for i in range(len(gold))]
+            pairs = [Pair(_text(c), g, _text(p), m) for c, g, p, m in zip(completions, gold, texts, metas, strict=True)]
             return [verdict.pays for verdict in self.check_all(pairs)]
 
         scores.__name__ = self.name
@@ -127,22 +127,22 @@ class Verifier(Reward):
     def verl(self) -> Callable[..., dict[str, Any]]:
         """compute_score(data_source, solution_str, ground_truth, extra_info) -> {"score", "acc", "pred", "why"}, as verl calls it.
 
-        verl knows no missing verdict: there the score is 0.0 and `acc` None.
+        verl has no missing verdict: the score is then 0.0 and `acc` None.
         """
 
         def compute_score(
             data_source: Any, solution_str: str, ground_truth: Any, extra_info: Any = None, **_: Any
         ) -> dict[str, Any]:
-            found = self.check(solution_str, ground_truth, **(extra_info if isinstance(extra_info, dict) else {}))
-            return {"score": found.pays or 0.0, "acc": found.correct, "pred": found.extracted, "why": found.why}
+            verdict = self.check(solution_str, ground_truth, **(extra_info if isinstance(extra_info, dict) else {}))
+            return {"score": verdict.pays or 0.0, "acc": verdict.correct, "pred": verdict.extracted, "why": verdict.why}
 
         return compute_score
 
     def _together(self, pairs: list[Pair]) -> list[Verdict]:
-        found = list(self.function(pairs, **self.settings))
-        if len(found) != len(pairs):
-            raise ValueError(f"{self} gave {len(found)} verdicts for {len(pairs)} replies")
-        return found
+        verdicts = list(self.function(pairs, **self.settings))
+        if len(verdicts) != len(pairs):
+            raise ValueError(f"{self} gave {len(verdicts)} verdicts for {len(pairs)} replies")
+        return verdicts
 
     def _one(self, pair: Pair) -> Verdict:
         try:
@@ -152,24 +152,24 @@ class Verifier(Reward):
 
     def _raw(self, pair: Pair) -> Verdict:
         if not isinstance(pair.response, str):
-            return wrong(f"the reply is no text but {type(pair.response).__name__}")
+            return wrong(f"the reply is not a text but {type(pair.response).__name__}")
         if self.traits.get("over", "pair") == "pairs":
             return self._together([pair])[0]
         return self.function(pair.response, pair.answer, **self.settings)
 
     def _blame(self, pair: Pair, problem: Exception) -> Verdict:
-        """Whose fault an exception is: the reply's, if an empty reply gets a verdict on the same gold answer."""
-        said = f"{type(problem).__name__}: {' '.join(str(problem).split())[:200]}"
+        """Decide whose fault an exception is: the reply's, if an empty reply gets a verdict on the same gold answer."""
+        error = f"{type(problem).__name__}: {' '.join(str(problem).split())[:200]}"
         try:
             self._raw(pair._replace(response=""))
         except Exception:
-            return no_verdict(f"{self.name} failed: {said}")
-        return wrong(f"the reply broke {self.name}: {said}")
+            return no_verdict(f"{self.name} failed: {error}")
+        return wrong(f"the reply broke {self.name}: {error}")
 
-    def _scored(self, found: Verdict) -> Score:
-        terms = {self.name: Term(found.pays)}
-        terms |= {f"{self.name}.{name}": Term(value, weight=None) for name, value in found.parts.items()}
-        return Score(terms=terms, missing=found.pays is None, why=found.why, extracted=found.extracted)
+    def _score(self, verdict: Verdict) -> Score:
+        terms = {self.name: Term(verdict.pays)}
+        terms |= {f"{self.name}.{name}": Term(value, weight=None) for name, value in verdict.parts.items()}
+        return Score(terms=terms, missing=verdict.pays is None, why=verdict.why, extracted=verdict.extracted)
 
 
 def _text(message: Any) -> str:
