@@ -26,12 +26,20 @@ NOTHING = "Nothing found."
 
 
 def facts(
-    *, hops: int = 3, people: int = 8, relations: int = 3, test_size: int = 200, size: int | None = None, error: float = 0.5
+    *,
+    hops: int = 3,
+    people: int = 8,
+    relations: int = 3,
+    test_size: int = 200,
+    size: int | None = None,
+    error: float = 0.5,
+    redundant: float = 0.0,
 ) -> Task:
     """Follow `hops` relations from a person, among `people` who have `relations` relations each.
 
     error: how often the teacher of `demonstrate` goes wrong on one of the hops: asks for another relation or person, or answers
-    before the chain has ended.  size: so many training problems, in epochs; None: endless.
+    before the chain has ended.  redundant: how often, per hop, it makes the same search again.
+    size: so many training problems, in epochs; None: endless.
     """
     if not 1 <= hops <= 4:
         raise RewardlabError(f"facts: hops must be between 1 and 4, not {hops}")
@@ -39,8 +47,9 @@ def facts(
         raise RewardlabError(f"facts: people must be more than hops and at most {len(NAMES)}, not {people}")
     if not 1 <= relations <= len(RELATIONS):
         raise RewardlabError(f"facts: relations must be between 1 and {len(RELATIONS)}, not {relations}")
-    if not 0 <= error <= 1:
-        raise RewardlabError(f"facts: error is a probability between 0 and 1, not {error}")
+    for name, share in (("error", error), ("redundant", redundant)):
+        if not 0 <= share <= 1:
+            raise RewardlabError(f"facts: {name} is a probability between 0 and 1, not {share}")
     sample, key = partial(_sample, hops=hops, people=people, relations=relations), ("facts", hops, people, relations)
     return Task(
         name="facts",
@@ -49,7 +58,7 @@ def facts(
         verifier="final_answer",
         max_new=16,
         about=f"who is whose what: {hops} hops through facts that must be searched for",
-        demonstrate=partial(_demonstrate, error=error),
+        demonstrate=partial(_demonstrate, error=error, redundant=redundant),
         columns=("prompt", "answer", "facts", "searches", "solution"),
     )
 
@@ -83,7 +92,7 @@ def _talk(searches: list[str], results: list[str], answer: str) -> list[str]:
     return [*turns, f"Answer: {answer}"]
 
 
-def _demonstrate(problem: Problem, rng: random.Random, *, error: float) -> list[str]:
+def _demonstrate(problem: Problem, rng: random.Random, *, error: float, redundant: float) -> list[str]:
     """The gold searches; or one of them goes wrong, and what follows builds on its result."""
     relations = [query.split()[1] for query in problem.meta["searches"]]
     known, at = problem.meta["facts"], rng.randrange(len(relations)) if rng.random() < error else -1
@@ -98,7 +107,9 @@ def _demonstrate(problem: Problem, rng: random.Random, *, error: float) -> list[
             return _talk(searches, results, person if searches else rng.choice(people))
         if i == at:
             person, relation = (person, rng.choice(kinds)) if rng.random() < 0.5 else (rng.choice(people), relation)
-        searches.append(f"{person} {relation}")
-        results.append(look_up(known, searches[-1]))
+        # a share of 0 takes no random number, so that it leaves the other choices as they were
+        times = 2 if redundant and rng.random() < redundant else 1
+        searches += [f"{person} {relation}"] * times
+        results += [look_up(known, searches[-1])] * times
         person = results[-1].rstrip(".").split()[-1]
     return _talk(searches, results, person)
