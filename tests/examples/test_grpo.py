@@ -56,7 +56,7 @@ def test_its_gradient_is_the_engines():
 
     recipe, run = registry.build("grpo"), Run(policy)
     groups = [rows[i : i + n] for i in range(0, len(rows), n)]
-    scores = [[Score(r, parts={"correct": Term(r)}) for r in group] for group in rewards.tolist()]
+    scores = [[Score(terms={"correct": Term(r)}) for r in group] for group in rewards.tolist()]
     batch = add_columns(collate(groups, scores, policy.device), recipe.needs, run, 10_000)
     batch.credit = recipe.credit(batch.reward, batch, run)
     stats = backward(policy, batch, recipe, run, 10_000)

@@ -16,6 +16,6 @@ from .find_task import endless, parse_options, parse_value, task, task_files, ta
 from .parts import load_part, load_recipe, part, verifiers
 
 __all__ = [
-    "PACKAGE", "build", "endless", "file_of", "load_part", "load_recipe", "method", "method_roots", "methods", "module_of", "parameters",
-    "parse_options", "parse_value", "part", "rows", "spell", "task", "task_files", "tasks", "verifiers",
+    "PACKAGE", "build", "endless", "file_of", "load_part", "load_recipe", "method", "method_roots", "methods", "module_of",
+    "parameters", "parse_options", "parse_value", "part", "rows", "spell", "task", "task_files", "tasks", "verifiers",
 ]  # fmt: skip
