@@ -38,7 +38,7 @@ def test_hessian_products_of_a_quadratic():
 
 def episodes(policy: Actor, toward: str = "trap"):
     """A batch of real episodes with both rewards."""
-    recipe, task = registry.build("barfi", {"aux": toward, "turns": 6}), registry.task("gridworld", size=3, test_size=4)
+    recipe, task = registry.build("barfi", {"aux": toward, "turns": 6}), registry.task("gridworld", side=3, test_size=4)
     run = Run(policy, seed=5, max_new=1)
     groups = recipe.rollout([task.train[i] for i in range(24)], run)
     return collate(groups, recipe.reward(groups, run), torch.device("cpu")), run
@@ -107,7 +107,7 @@ def test_the_outer_gradient_agrees_with_finite_differences_of_the_solved_inner_p
 
 
 def test_it_trains_and_moves_its_trust_and_the_baseline_keeps_it(tmp_path):
-    task = registry.task("gridworld", size=3, test_size=4)
+    task = registry.task("gridworld", side=3, test_size=4)
     for rate in (0.1, 0.0):
         recipe = registry.build("barfi", {"outer_lr": rate, "problems": 8, "turns": 5, "every": 1})
         done = api.train(recipe, None, task, steps=2, out=tmp_path / str(rate), eval_problems=4, device="cpu")

@@ -11,10 +11,10 @@ from rewardlab.tasks.programs import (
     OPERATIONS,
     ProgramError,
     Ran,
-    draw_program,
     parse,
     read_value,
     run,
+    sample_program,
     show,
     show_value,
 )
@@ -106,7 +106,7 @@ def test_every_program_ends(text, x, why):
 def test_programs_and_values_come_back_from_their_text():
     rng = random.Random(0)
     for _ in range(300):
-        program = draw_program(rng, stages=rng.randint(1, 5))
+        program = sample_program(rng, stages=rng.randint(1, 5))
         assert parse(show(program)) == program
         x = [rng.randint(-9, 20) for _ in range(6)]
         first = run(program, x)

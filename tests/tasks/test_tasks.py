@@ -358,3 +358,41 @@ def test_a_path_that_leads_nowhere_is_named(tmp_path):
     ):
         with pytest.raises(RewardlabError, match=says):
             records(path=str(tmp_path / path))
+
+
+# ---- finite training sets --------------------------------------------------------------------------------------------
+
+GENERATED = [n for n in NAMES if n not in NEED_OPTIONS | {"gsm8k", "pointmass"}]
+
+
+@pytest.mark.parametrize("name", GENERATED)
+def test_a_size_makes_training_finite_and_every_epoch_holds_each_problem_once(name):
+    task = registry.task(name, size=32, test_size=20)
+    assert len(task.train) == 32
+    epochs = [[task.train[32 * epoch + i].key for i in range(32)] for epoch in range(3)]
+    assert all(len(set(keys)) == 32 for keys in epochs)
+    assert set(epochs[0]) == set(epochs[1]) == set(epochs[2])
+    assert epochs[0] != epochs[1] != epochs[2]
+    assert not set(epochs[0]) & {p.key for p in task.test}
+    # the same problems as without a size, which are the first distinct ones of the endless source
+    endless = registry.task(name, test_size=20)
+    first = dict.fromkeys(endless.train[i].key for i in range(200))
+    assert set(epochs[0]) == set(list(first)[:32])
+    with pytest.raises(TypeError):
+        len(endless.train)
+
+
+def test_a_size_that_is_too_large_or_too_small_is_refused():
+    with pytest.raises(RewardlabError, match=r"about .* different training problems; size=2000"):
+        registry.task("euclid", largest=8, size=2000)
+    with pytest.raises(RewardlabError, match="size must be at least 1"):
+        registry.task("arithmetic", size=0)
+
+
+def test_a_size_does_not_change_what_the_small_policy_is_warmed_up_on():
+    """Else a policy would be made for every size, and know the answers of just these problems by heart."""
+    sized = registry.task("facts:hops=2,size=32", size=16)
+    assert len(sized.train) == 16
+    assert registry.endless(sized).source == {"name": "facts:hops=2", "options": {}}
+    whole = registry.task("facts:hops=2")
+    assert registry.endless(whole) is whole

@@ -35,6 +35,10 @@ def load_policy(
     lora_rank: train adapters of this rank instead of the weights; language models only. Raises RewardlabError for an unknown
     name, or a name that needs a task or cannot take adapters.
     """
+    from rewardlab import registry
+
+    # a policy knows the whole task, however few of its problems it will be trained on
+    task = registry.endless(task) if task else None
     kind = task.model if name == "untrained" and task else name
     if kind in ("embedded", "untrained"):
         from .embedded import embedded, untrained

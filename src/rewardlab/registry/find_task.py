@@ -47,10 +47,26 @@ def task(name: str, **options: Any) -> Task:
     raise RewardlabError(f"{problem} (or give the path of a .jsonl or .parquet file, or of a dataset folder)")
 
 
+def endless(sized: Task) -> Task:
+    """The same task without its option `size`, which limits what a policy trains on and not what it is warmed up on."""
+    source = sized.source or {"name": "", "options": {}}
+    plain, _, written = source["name"].partition(":")
+    kept = [option for option in split_options(written) if option.partition("=")[0].strip() != "size"]
+    if plain not in tasks() or ("size" not in source["options"] and len(kept) == len(split_options(written))):
+        return sized
+    options = {k: v for k, v in source["options"].items() if k != "size"}
+    return task(":".join([plain, *([",".join(kept)] if kept else [])]), **options)
+
+
+def split_options(text: str) -> list[str]:
+    """The options in a text, split at commas outside brackets."""
+    return [item for item in re.split(r",(?![^\[]*\])", text) if item]
+
+
 def parse_options(text: str, first: str | None = None) -> dict[str, Any]:
     """`difficulty=[2,4],redundant=0.3` as a dict, each value read by `parse_value`; first: name of a first value without one."""
     options = {}
-    for i, item in enumerate(filter(None, re.split(r",(?![^\[]*\])", text))):
+    for i, item in enumerate(split_options(text)):
         key, equals, value = item.partition("=")
         if not equals and first and i == 0:
             key, equals, value = first, "=", item

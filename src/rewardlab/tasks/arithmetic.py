@@ -17,7 +17,7 @@ from functools import partial
 from rewardlab.core import Problem, Task, ask
 from rewardlab.errors import RewardlabError
 
-from .sources import Generated, test_set
+from .sources import test_set, training
 
 VALUES = range(100)
 WORDS = {"+": "Add", "-": "Subtract", "*": "Multiply by"}
@@ -28,23 +28,25 @@ Step = tuple[str, int]
 
 
 def arithmetic(
-    *, difficulty: int | tuple[int, int] = 3, redundant: float = 0.0, error: float = 0.22, test_size: int = 1000
-) -> Task:
+    *, difficulty: int | tuple[int, int] = 3, redundant: float = 0.0, error: float = 0.22, test_size: int = 1000,
+    size: int | None = None,
+) -> Task:  # fmt: skip
     """Multi-step chains over 0..99.
 
     difficulty: steps of a chain, a number or (lowest, highest).  redundant, error: how the teacher of `demonstrate`
     writes, as probabilities per step: an extra line that only checks, and a result that is a near miss (later steps
     carry on from it).  test_size: at most so many test problems, fewer where the chains are too short to differ.
+    size: so many training problems, in epochs; None: endless.
     """
     low, high = _bounds(difficulty)
     for name, share in (("redundant", redundant), ("error", error)):
         if not 0 <= share <= 1:
             raise RewardlabError(f"arithmetic: {name} is a probability between 0 and 1, not {share}")
-    draw, key = partial(_draw, low=low, high=high), ("arithmetic", low, high)
+    sample, key = partial(_sample, low=low, high=high), ("arithmetic", low, high)
     return Task(
         name="arithmetic",
-        train=Generated(draw, key),
-        test=test_set(draw, key, test_size),
+        train=training(sample, key, size),
+        test=test_set(sample, key, test_size),
         verifier="final_number",
         max_new=max(64, 12 * (high + 1) * (2 if redundant else 1)),
         about=f"chains of {low if low == high else f'{low} to {high}'} arithmetic steps over 0..99",
@@ -67,7 +69,7 @@ def _bounds(difficulty: int | tuple[int, int]) -> tuple[int, int]:
     return low, high
 
 
-def _draw(rng: random.Random, *, low: int, high: int) -> Problem:
+def _sample(rng: random.Random, *, low: int, high: int) -> Problem:
     value = rng.randint(1, 20)
     question, steps = [f"Start with {value}."], []
     for _ in range(rng.randint(low, high)):
@@ -81,7 +83,7 @@ def _draw(rng: random.Random, *, low: int, high: int) -> Problem:
 
 
 def _choose(value: int, rng: random.Random) -> Step:
-    """An operation that keeps the value within 0..99: each kind that fits is as likely."""
+    """An operation that keeps the value within 0..99: each kind that fits is equally likely."""
     ranges = {
         "+": (1, min(9, VALUES[-1] - value)),
         "-": (1, min(9, value)),
@@ -92,7 +94,7 @@ def _choose(value: int, rng: random.Random) -> Step:
 
 
 def _demonstrate(problem: Problem, rng: random.Random, *, redundant: float, error: float) -> str:
-    """The solution as a careless teacher writes it; the answer follows what was computed."""
+    """The solution as a careless teacher writes it; the answer follows from what was computed."""
     value, program = _parse(problem.meta["steps"])
     lines = []
     for i, (sign, operand) in enumerate(program):
@@ -133,7 +135,7 @@ def _fits(value: int, program: list[Step]) -> bool:
 
 
 def _check(left: int, sign: str, operand: int, result: int) -> str:
-    """A true line that adds nothing: the step undone, or, where a wrong result cannot be, a true difference."""
+    """A true line that adds nothing: the step undone, or, where a wrong result cannot be undone, a true difference."""
     quotient, remainder = divmod(result, operand)
     back = {"+": result - operand, "-": result + operand, "*": -1 if remainder else quotient}[sign]
     if back in VALUES:

@@ -22,7 +22,7 @@ HDF5 = Path("data") / "main_data.hdf5"
 
 @dataclass(frozen=True, eq=False)
 class Episode:
-    """What was observed, done and paid; one observation more than actions. Any part of it is one too."""
+    """Observations, actions and rewards; one observation more than actions. A slice of an episode is an episode too."""
 
     observations: np.ndarray
     actions: np.ndarray
@@ -36,8 +36,8 @@ class Episode:
     def cut(self, start: int, length: int) -> Episode:
         """The steps from `start` on."""
         steps = slice(start, start + length)
-        seen = self.observations[start : start + length + 1]
-        return Episode(seen, self.actions[steps], self.rewards[steps], self.terminations[steps], self.truncations[steps])
+        observations = self.observations[start : start + length + 1]
+        return Episode(observations, self.actions[steps], self.rewards[steps], self.terminations[steps], self.truncations[steps])
 
 
 def save_episodes(folder: Path | str, episodes: Sequence[Episode]) -> None:
@@ -50,10 +50,10 @@ def save_episodes(folder: Path | str, episodes: Sequence[Episode]) -> None:
 def load_episodes(folder: Path | str) -> list[Episode]:
     """All episodes of a folder, in the order of their numbers. Raises RewardlabError, naming the episode that is not whole."""
     folder = Path(folder)
-    found = list(_from_hdf5(folder / HDF5) if (folder / HDF5).is_file() else _from_arrays(folder))
-    if not found:
+    episodes = list(_from_hdf5(folder / HDF5) if (folder / HDF5).is_file() else _from_arrays(folder))
+    if not episodes:
         raise RewardlabError(f"{folder} holds no episodes: neither episode_0.npz nor {HDF5}")
-    return found
+    return episodes
 
 
 def _from_arrays(folder: Path) -> Iterator[Episode]:

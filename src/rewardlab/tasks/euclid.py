@@ -1,4 +1,4 @@
-"""Greatest common divisors by subtraction: some take two steps and some take thirty, which nobody can tell beforehand.
+"""Greatest common divisors by subtraction: some take two steps and some thirty, and the question does not show which.
 
     Greatest common divisor of 21 and 6?    21-6=15
                                             15-6=9
@@ -18,13 +18,14 @@ from functools import partial
 from rewardlab.core import Problem, Task, ask
 from rewardlab.errors import RewardlabError
 
-from .sources import Generated, test_set
+from .sources import test_set, training
 
 
-def euclid(*, largest: int = 60, longest: int = 24, test_size: int = 200, error: float = 0.06) -> Task:
-    """Numbers up to `largest` whose divisor is found in at most `longest` steps.
+def euclid(*, largest: int = 60, longest: int = 24, test_size: int = 200, size: int | None = None, error: float = 0.06) -> Task:
+    """Numbers up to `largest` whose divisor takes at most `longest` steps.
 
     error: how often, per step, the teacher of `demonstrate` writes a difference that is off by one.
+    size: so many training problems, in epochs; None: endless.
     """
     if not 4 <= largest <= 999 or not 2 <= longest <= 100:
         raise RewardlabError(
@@ -32,11 +33,11 @@ def euclid(*, largest: int = 60, longest: int = 24, test_size: int = 200, error:
         )
     if not 0 <= error <= 1:
         raise RewardlabError(f"euclid: error is a probability between 0 and 1, not {error}")
-    draw, key = partial(_draw, largest=largest, longest=longest), ("euclid", largest, longest)
+    sample, key = partial(_sample, largest=largest, longest=longest), ("euclid", largest, longest)
     return Task(
         name="euclid",
-        train=Generated(draw, key),
-        test=test_set(draw, key, test_size),
+        train=training(sample, key, size),
+        test=test_set(sample, key, test_size),
         verifier="final_number",
         max_new=8 * (longest + 2),
         about=f"greatest common divisors of numbers up to {largest} by subtraction, in 1 to {longest} steps",
@@ -45,7 +46,7 @@ def euclid(*, largest: int = 60, longest: int = 24, test_size: int = 200, error:
     )
 
 
-def _draw(rng: random.Random, *, largest: int, longest: int) -> Problem:
+def _sample(rng: random.Random, *, largest: int, longest: int) -> Problem:
     while True:
         a, b = rng.randint(2, largest), rng.randint(2, largest)
         steps, divisor = _subtract(a, b, longest)
@@ -68,6 +69,6 @@ def _subtract(a: int, b: int, longest: int, slip: random.Random | None = None, e
 
 
 def _demonstrate(problem: Problem, rng: random.Random, *, error: float, longest: int) -> str:
-    """The gold steps, or steps with slips, each carried on from."""
+    """The gold steps, or steps with slips, from which the rest carries on."""
     steps, divisor = _subtract(problem.meta["a"], problem.meta["b"], longest, rng, error)
     return "\n".join([*steps, f"Answer: {divisor or 1}"])

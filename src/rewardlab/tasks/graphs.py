@@ -1,4 +1,4 @@
-"""Problems on small graphs that have several right answers: any that holds is right, and none is compared with a gold one.
+"""Problems on small graphs that have several right answers: each reply is checked on the graph, not compared with a gold answer.
 
 Find a shortest path from B to C. Edges: A-B 1, A-C 5, A-D 2, B-D 4, C-D 2.       Answer: B -> A -> D -> C
 Colour the nodes red, green or blue, joined nodes differently. Edges: A-B, B-C.   Answer: A: red, B: green, C: red
@@ -16,7 +16,7 @@ from typing import Any
 from rewardlab.core import Problem, Task, ask
 from rewardlab.errors import RewardlabError, unknown
 
-from .sources import Generated, test_set
+from .sources import test_set, training
 
 Edges = list[list[Any]]
 
@@ -24,11 +24,19 @@ COLOURS = ("red", "green", "blue")
 MOST_NODES = 12
 
 
-def graphs(*, kinds: str | tuple[str, ...] = (), nodes: tuple[int, int] = (4, 6), test_size: int = 500, error: float = 0.3) -> Task:
+def graphs(
+    *,
+    kinds: str | tuple[str, ...] = (),
+    nodes: tuple[int, int] = (4, 6),
+    test_size: int = 500,
+    size: int | None = None,
+    error: float = 0.3,
+) -> Task:
     """Shortest paths, colourings, matchings, topological orders and Hamiltonian paths.
 
     kinds: one or some of these by their names in `KINDS`; all where none is given.  nodes: lowest and highest number (of a
     matching: on either side).  error: how often the teacher of `demonstrate` gives a near miss.
+    size: so many training problems, in epochs; None: endless.
     """
     chosen = (kinds,) if isinstance(kinds, str) else tuple(kinds) or tuple(KINDS)
     for kind in chosen:
@@ -37,11 +45,11 @@ def graphs(*, kinds: str | tuple[str, ...] = (), nodes: tuple[int, int] = (4, 6)
     low, high = _bounds(nodes)
     if not 0 <= error <= 1:
         raise RewardlabError(f"graphs: error is a probability between 0 and 1, not {error}")
-    draw, key = partial(_draw, kinds=chosen, low=low, high=high), ("graphs", *chosen, low, high)
+    sample, key = partial(_sample, kinds=chosen, low=low, high=high), ("graphs", *chosen, low, high)
     return Task(
         name="graphs",
-        train=Generated(draw, key),
-        test=test_set(draw, key, test_size),
+        train=training(sample, key, size),
+        test=test_set(sample, key, test_size),
         verifier="graph_solution",
         max_new=12 * (high + 1),
         about=f"{', '.join(chosen).replace('_', ' ')} on graphs of {low} to {high} nodes",
@@ -57,7 +65,7 @@ def _bounds(nodes: Any) -> tuple[int, int]:
     raise RewardlabError(f"graphs: nodes is (lowest, highest), between 3 and {MOST_NODES}, not {nodes}")
 
 
-def _draw(rng: random.Random, *, kinds: Sequence[str], low: int, high: int) -> Problem:
+def _sample(rng: random.Random, *, kinds: Sequence[str], low: int, high: int) -> Problem:
     kind = rng.choice(kinds)
     names = list(ascii_uppercase[: rng.randint(low, high)])
     question, edges, more, parts = KINDS[kind](rng, names)
@@ -80,7 +88,7 @@ def _shortest_path(rng: random.Random, names: list[str]) -> tuple[str, Edges, di
 
 
 def _coloring(rng: random.Random, names: list[str]) -> tuple[str, Edges, dict[str, Any], list[str]]:
-    """Each node gets a colour, and only what differs is joined: so a colouring exists."""
+    """Each node gets a colour, and only nodes of different colours are joined: so a colouring exists."""
     parts = [rng.choice(COLOURS) for _ in names]
     pairs = [[u, v] for (u, a), (v, b) in combinations(zip(names, parts, strict=True), 2) if a != b and rng.random() < 0.7]
     question = f"Colour the nodes {', '.join(names)} {', '.join(COLOURS[:-1])} or {COLOURS[-1]}, joined nodes differently."
@@ -92,8 +100,8 @@ def _matching(rng: random.Random, names: list[str]) -> tuple[str, Edges, dict[st
 
     pairs = [[name, str(i)] for name in names for i in range(1, len(names) + 1) if rng.random() < 0.4]
     pairs = pairs or [[names[0], "1"]]
-    found = nx.max_weight_matching(nx.Graph(pairs), maxcardinality=True)
-    edges = sorted("-".join(sorted(pair, reverse=True)) for pair in found)
+    matching = nx.max_weight_matching(nx.Graph(pairs), maxcardinality=True)
+    edges = sorted("-".join(sorted(pair, reverse=True)) for pair in matching)
     return "Match as many letters with numbers as you can, each at most once.", pairs, {}, edges
 
 
@@ -105,10 +113,10 @@ def _topological_order(rng: random.Random, names: list[str]) -> tuple[str, Edges
 
 
 def _hamiltonian_path(rng: random.Random, names: list[str]) -> tuple[str, Edges, dict[str, Any], list[str]]:
-    """A path is laid first, and other edges around it."""
+    """The path is made first, then other edges are added, so a path exists."""
     path = rng.sample(names, len(names))
-    laid = {frozenset(pair) for pair in pairwise(path)}
-    pairs = [[u, v] for u, v in combinations(names, 2) if {u, v} in laid or rng.random() < 0.2]
+    on_path = {frozenset(pair) for pair in pairwise(path)}
+    pairs = [[u, v] for u, v in combinations(names, 2) if {u, v} in on_path or rng.random() < 0.2]
     return "Find a path that visits every node once.", pairs, {}, path
 
 
@@ -125,7 +133,7 @@ KINDS: dict[str, Callable[[random.Random, list[str]], tuple[str, Edges, dict[str
     "topological_order": _topological_order,
     "hamiltonian_path": _hamiltonian_path,
 }
-"""For each kind: its question, its edges, what else its verifier needs, and the parts of a right answer."""
+"""For each kind: its question, its edges, further fields that its verifier needs, and the parts of a right answer."""
 
 
 def _written(kind: str, parts: Sequence[str]) -> str:

@@ -1,6 +1,6 @@
 """Pairs to learn preferences from: a right solution (`chosen`) and a careless teacher's wrong one (`rejected`).
 
-The two are of one length wherever that can be had, so that length does not tell them apart.
+The two have the same length wherever the teacher writes such a pair, so that length does not tell them apart.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from rewardlab.tasks.countdown.problems import countdown
 from .arithmetic import arithmetic
 
 BASES: Mapping[str, Callable[..., Task]] = {"arithmetic": arithmetic, "countdown": countdown}
-DRAWS = 64
+TRIES = 64
 
 Demonstrate = Callable[[Problem, random.Random], str]
 
@@ -28,16 +28,18 @@ def preferences(
     difficulty: int | tuple[int, int] | None = None,
     error: float = 0.3,
     test_size: int = 1000,
+    size: int | None = None,
 ) -> Task:
-    """Pairs over the problems of another task, which also lends its verifier, so that accuracy can be measured too.
+    """Pairs over the problems of another task, whose verifier is the task's own, so that accuracy can be measured too.
 
-    difficulty: as in `base`, where it has one.  error: of the teacher who writes what is rejected, per step.
+    difficulty: as in `base`, where it has one.  error: of the teacher who writes the rejected solutions, per step.
+    size: so many training problems, in epochs; None: endless.
     """
     if base not in BASES:
         raise unknown("base of preferences", base, BASES)
     if not 0 < error <= 1:
         raise RewardlabError(f"preferences: error must be above 0 and at most 1, not {error}: without errors nothing is rejected")
-    options = {"error": error, "test_size": test_size} | ({} if difficulty is None else {"difficulty": difficulty})
+    options = {"error": error, "test_size": test_size, "size": size} | ({} if difficulty is None else {"difficulty": difficulty})
     for name in options:
         if name not in (known := inspect.signature(BASES[base]).parameters):
             raise unknown(f"option of {base}", name, known)
@@ -60,6 +62,10 @@ class Paired:
     source: ProblemSource
     demonstrate: Demonstrate
 
+    def __len__(self) -> int:
+        """Problems in an epoch; an endless source has no length."""
+        return len(self.source)  # type: ignore[arg-type]
+
     def __getitem__(self, position: int) -> Problem:
         return _pair(self.source[position], self.demonstrate)
 
@@ -71,11 +77,11 @@ def _pair(problem: Problem, demonstrate: Demonstrate) -> Problem:
 
 
 def _wrong(problem: Problem, chosen: str, demonstrate: Demonstrate, rng: random.Random) -> str:
-    """A solution that comes to another result: the first of the same length, else of the nearest length drawn."""
+    """A solution that comes to another result: the first of the same length, else the nearest in length of those sampled."""
     nearest: str | None = None
-    draws = 0
-    while nearest is None or draws < DRAWS:
-        draws += 1
+    tries = 0
+    while nearest is None or tries < TRIES:
+        tries += 1
         text = demonstrate(problem, rng)
         if _result(text) == _result(chosen):
             continue

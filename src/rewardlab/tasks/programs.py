@@ -13,11 +13,11 @@ A program is a pipeline: the value goes through its stages from left to right.
     repeat k ( ... )                        the stages in brackets, k times
 
 k is a number without sign; spaces do not matter. Every program ends: with a value, or with a ProgramError where a stage meets
-a value of the other kind, a number or list grows too large, or the limit of operations is passed. Nothing is ever handed to
-Python to execute.
+a value of the other kind, a number or list grows too large, or the limit of operations is passed. Python executes nothing
+of a program's text.
 
     parse(text) -> Program      show(program) -> text      run(program, value) -> Ran(value, operations, in_library)
-    read_value("[1, 2]")        show_value([1, 2])         draw_program(rng, stages=3)
+    read_value("[1, 2]")        show_value([1, 2])         sample_program(rng, stages=3)
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Ran(NamedTuple):
 class Operation(NamedTuple):
     """takes: "number", "list" or "both" (a list then number by number).  counted: whether a number k follows the name.
 
-    touched: how many elements the machine must touch, by length and k; a stage costs one operation more than that.
+    touched: how many elements the operation must touch, by length and k; a stage costs one operation more than that.
     """
 
     takes: str
@@ -122,7 +122,7 @@ def parse(text: str, library: Sequence[str] | Mapping[str, Program] = ()) -> Pro
     words = _WORDS.findall(text)
     program, rest = _pipeline(words, frozenset(library), 0)
     if rest:
-        raise ProgramError(f"nothing can stand at {' '.join(rest[:4])!r}: stages are parted by ';'")
+        raise ProgramError(f"nothing can stand at {' '.join(rest[:4])!r}: stages are separated by ';'")
     if sum(1 for _ in _walk(program)) > STAGES:
         raise ProgramError(f"a program has at most {STAGES} stages")
     return program
@@ -203,18 +203,18 @@ def read_value(text: str) -> Value:
 
 
 def run(program: Program, value: Value, *, library: Mapping[str, Program] | None = None, limit: int = LIMIT) -> Ran:
-    """The value that a program makes of `value`, and what it cost.
+    """The value that a program computes from `value`, and its cost in operations.
 
     library: programs that may be called by name; they may not call each other.  limit: operations allowed. Raises ProgramError.
     """
     machine = _Machine(library or {}, limit)
-    return Ran(machine.through(program, _bounded(value)), machine.spent, machine.in_library)
+    return Ran(machine.through(program, _bounded(value)), machine.operations, machine.in_library)
 
 
 class _Machine:
     def __init__(self, library: Mapping[str, Program], limit: int):
         self.library, self.limit = library, limit
-        self.spent = self.in_library = 0
+        self.operations = self.in_library = 0
         self.calling = False
 
     def through(self, program: Program, value: Value) -> Value:
@@ -243,15 +243,16 @@ class _Machine:
         if operation.takes == ("list" if isinstance(value, int) else "number"):
             raise ProgramError(f"{stage.name!r} takes a {operation.takes}, not {show_value(value)[:40]}")
         x, k = [value] if isinstance(value, int) else value, stage.number or 0
-        made = operation.apply(x, k)
-        size = len(made) if stage.name == "range" and isinstance(made, list) else len(x)
+        result = operation.apply(x, k)
+        size = len(result) if stage.name == "range" and isinstance(result, list) else len(x)
         self.pay(1 + operation.touched(size, k))
-        return _bounded(made[0] if isinstance(value, int) and isinstance(made, list) and operation.takes == "both" else made)
+        # number operations work on lists inside: a number goes in as a list of one and comes out as a number
+        return _bounded(result[0] if isinstance(value, int) and isinstance(result, list) and operation.takes == "both" else result)
 
     def pay(self, operations: int) -> None:
-        self.spent += operations
+        self.operations += operations
         self.in_library += operations if self.calling else 0
-        if self.spent > self.limit:
+        if self.operations > self.limit:
             raise ProgramError(f"more than {self.limit} operations")
 
 
@@ -264,10 +265,10 @@ def _bounded(value: Value) -> Value:
     return value
 
 
-# ---- drawing ---------------------------------------------------------------------------------------------------------
+# ---- sampling ---------------------------------------------------------------------------------------------------------
 
 
-def draw_program(rng: random.Random, *, stages: int = 3, largest: int = 9, fold: float = 0.5) -> Program:
+def sample_program(rng: random.Random, *, stages: int = 3, largest: int = 9, fold: float = 0.5) -> Program:
     """A random program on a list that meets no value of the wrong kind; numbers k are 1 .. `largest`.
 
     fold: the chance that its last stage makes a number of the list.

@@ -39,8 +39,8 @@ def records(
     """
     if not 0 < test_share < 1:
         raise RewardlabError(f"records: test_share must lie between 0 and 1, not {test_share}")
-    made = {name: _problems(rows, prompt_column, answer_column, system) for name, rows in _splits(_existing(path)).items()}
-    train, test = _apart(made["train"], made["test"], path) if "test" in made else _divide(made["train"], test_share, path)
+    splits = {name: _problems(rows, prompt_column, answer_column, system) for name, rows in _splits(_existing(path)).items()}
+    train, test = _apart(splits["train"], splits["test"], path) if "test" in splits else _divide(splits["train"], test_share, path)
     extra = dict.fromkeys(k for p in train for k in p.meta)
     return Task(
         name=Path(path).stem,
@@ -53,13 +53,13 @@ def records(
 
 
 def _existing(path: str) -> Path:
-    found = Path(path).expanduser()
-    if found.is_file() and found.suffix not in SUFFIXES:
-        raise RewardlabError(f"cannot read {found}: a task is a {' or '.join(SUFFIXES)} file, or a folder")
-    if found.exists():
-        return found
-    near = difflib.get_close_matches(found.name, [p.name for p in found.parent.glob("*")], n=1)
-    raise RewardlabError(f"there is no file or folder {found}" + (f"; did you mean {near[0]}?" if near else ""))
+    file = Path(path).expanduser()
+    if file.is_file() and file.suffix not in SUFFIXES:
+        raise RewardlabError(f"cannot read {file}: a task is a {' or '.join(SUFFIXES)} file, or a folder")
+    if file.exists():
+        return file
+    near = difflib.get_close_matches(file.name, [p.name for p in file.parent.glob("*")], n=1)
+    raise RewardlabError(f"there is no file or folder {file}" + (f"; did you mean {near[0]}?" if near else ""))
 
 
 def _splits(path: Path) -> dict[str, Iterator[Row]]:
@@ -67,10 +67,10 @@ def _splits(path: Path) -> dict[str, Iterator[Row]]:
         return {"train": _rows(path)}
     if (path / "dataset_info.json").exists() or (path / "dataset_dict.json").exists():
         return _saved(path)
-    found = {name: _rows(file) for name in ("train", "test") if (file := _file_in(path, name))}
-    if "train" not in found:
+    splits = {name: _rows(file) for name in ("train", "test") if (file := _file_in(path, name))}
+    if "train" not in splits:
         raise RewardlabError(f"{path} holds neither train.jsonl nor train.parquet, nor a dataset saved to disk")
-    return found
+    return splits
 
 
 def _file_in(folder: Path, name: str) -> Path | None:
@@ -126,16 +126,16 @@ def _saved(path: Path) -> dict[str, Iterator[Row]]:
 
 
 def _problems(rows: Iterator[Row], prompt_column: str, answer_column: str, system: str | None) -> list[Problem]:
-    made: list[Problem] = []
+    problems: list[Problem] = []
     answered = True
     for place, row in rows:
-        if not made:
+        if not problems:
             answered = answer_column in row or not any(columns <= row.keys() for columns in TEACHES)
         prompt = _prompt(_column(row, prompt_column, place), place, system)
         answer = _answer(_column(row, answer_column, place), answer_column, place) if answered else None
         meta = {k: _last_text(v) if k in ("chosen", "rejected", "solution") else v for k, v in row.items()}
-        made.append(Problem(prompt, answer, {k: v for k, v in meta.items() if k not in (prompt_column, answer_column)}))
-    return made
+        problems.append(Problem(prompt, answer, {k: v for k, v in meta.items() if k not in (prompt_column, answer_column)}))
+    return problems
 
 
 def _column(row: Mapping[str, Any], name: str, place: str) -> Any:
@@ -155,10 +155,10 @@ def _prompt(value: Any, place: str, system: str | None) -> tuple[Message, ...]:
     if not isinstance(value, list) or not all(_is_message(m) for m in value):
         raise RewardlabError(f"{place}: a prompt is a text or a list of {{'role', 'content'}}, not {str(value)[:80]!r}")
     messages = [Message(m["role"], m["content"]) for m in value]
-    asked = [m for m in messages if m.role != "system"]
-    if not asked or not asked[-1].text.strip():
+    conversation = [m for m in messages if m.role != "system"]
+    if not conversation or not conversation[-1].text.strip():
         raise RewardlabError(f"{place}: the prompt is empty")
-    return tuple(messages) if system is None else (Message("system", system), *asked)
+    return tuple(messages) if system is None else (Message("system", system), *conversation)
 
 
 def _is_message(value: Any) -> bool:
@@ -172,7 +172,7 @@ def _answer(value: Any, column: str, place: str) -> Any:
 
 
 def _last_text(value: Any) -> Any:
-    """The reply in a conversation, where pairs are written as whole conversations."""
+    """The reply at the end of a conversation, for pairs that are written as whole conversations."""
     return value[-1]["content"] if isinstance(value, list) and value and _is_message(value[-1]) else value
 
 
@@ -191,8 +191,8 @@ def _divide(problems: list[Problem], share: float, path: str) -> tuple[list[Prob
 
 
 def _apart(train: list[Problem], test: list[Problem], path: str) -> tuple[list[Problem], list[Problem]]:
-    tested = {p.key for p in test}
-    kept = [p for p in train if p.key not in tested]
+    held_out_keys = {p.key for p in test}
+    kept = [p for p in train if p.key not in held_out_keys]
     if not test or not kept:
         what = "no test problems" if not test else "no training problem" + (" that is not a test problem too" if train else "s")
         raise RewardlabError(f"{path} holds {what}")

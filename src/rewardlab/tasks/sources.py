@@ -12,51 +12,71 @@ from typing import Any
 from rewardlab.core import Problem, seed_of
 from rewardlab.errors import RewardlabError
 
-Draw = Callable[[random.Random], Problem]
+Sample = Callable[[random.Random], Problem]
+"""Samples a problem from a random stream."""
 
 TEST_SHARE = 0.1
-DRAWS_PER_PROBLEM = 30
+TRIES_PER_PROBLEM = 30
 
 
 def held_out(problem: Problem, share: float = TEST_SHARE) -> bool:
-    """Whether a problem belongs to the test set. Decided by the text of its prompt alone, so no draw can cross over."""
+    """Whether a problem belongs to the test set. The text of its prompt alone decides, so no sample can be in both sets."""
     return int(problem.key[:13], 16) < share * 16**13
+
+
+def training(sample: Sample, key: tuple[Any, ...], size: int | None = None) -> Generated | Shuffled:
+    """The training problems of a generated task: endless, or, with a `size`, so many distinct ones in epochs.
+
+    The finite set holds the first distinct problems of the endless one. Raises RewardlabError if there are fewer than `size`.
+    """
+    endless = Generated(sample, key)
+    if size is None:
+        return endless
+    if size < 1:
+        raise RewardlabError(f"size must be at least 1, not {size}")
+    distinct: dict[str, Problem] = {}
+    for position in range(TRIES_PER_PROBLEM * size):
+        problem = endless[position]
+        distinct.setdefault(problem.key, problem)
+        if len(distinct) == size:
+            return Shuffled(list(distinct.values()))
+    raise RewardlabError(f"this task has about {len(distinct)} different training problems; size={size} is more than that")
 
 
 @dataclass(frozen=True)
 class Generated:
-    """An endless source: position i is drawn with the seed (key, "train", i), again until it is not held out."""
+    """An endless source: position i is sampled with the seed (key, "train", i), again until it is not held out."""
 
-    draw: Draw
+    sample: Sample
     key: tuple[Any, ...]
 
     def __getitem__(self, position: int) -> Problem:
         rng = random.Random(seed_of(*self.key, "train", _natural(position)))
-        while held_out(problem := self.draw(rng)):
+        while held_out(problem := self.sample(rng)):
             pass
         return problem
 
 
-def test_set(draw: Draw, key: tuple[Any, ...], size: int) -> list[Problem]:
-    """The held-out problems that belong to `Generated(draw, key)`: distinct, always the same.
+def test_set(sample: Sample, key: tuple[Any, ...], size: int) -> list[Problem]:
+    """The held-out problems that belong to `Generated(sample, key)`: distinct, always the same.
 
-    `size` of them, or fewer where the world is so small that further draws only repeat.
+    `size` of them, or fewer where the task has so few problems that further samples only repeat.
     """
     if size < 1:
         raise RewardlabError(f"test_size must be at least 1, not {size}")
     rng = random.Random(seed_of(*key, "test"))
-    found: dict[str, Problem] = {}
-    for _ in range(DRAWS_PER_PROBLEM * size):
-        if held_out(problem := draw(rng)):
-            found.setdefault(problem.key, problem)
-        if len(found) == size:
+    distinct: dict[str, Problem] = {}
+    for _ in range(TRIES_PER_PROBLEM * size):
+        if held_out(problem := sample(rng)):
+            distinct.setdefault(problem.key, problem)
+        if len(distinct) == size:
             break
-    return list(found.values())
+    return list(distinct.values())
 
 
 @dataclass(frozen=True)
 class Shuffled:
-    """An endless source over a finite list: every epoch holds each problem once, in an order of its own."""
+    """An endless source over a finite list: every epoch holds each problem once, in a new order."""
 
     problems: Sequence[Problem]
     seed: int = 0
@@ -74,6 +94,7 @@ class Shuffled:
         if epoch not in self._orders:
             order = list(range(len(self.problems)))
             random.Random(seed_of("shuffle", self.seed, epoch)).shuffle(order)
+            # training reads positions in order, so only the current epoch's order is kept
             self._orders.clear()
             self._orders[epoch] = order
         return self._orders[epoch]
@@ -81,9 +102,9 @@ class Shuffled:
 
 def data_file(*parts: str) -> Path:
     """A file of the shared data: in $REWARDLAB_DATA, else in shared/data beside the current folder or the project."""
-    given = os.environ.get("REWARDLAB_DATA")
+    chosen = os.environ.get("REWARDLAB_DATA")
     beside = (Path.cwd(), Path(__file__).resolve().parents[3])
-    roots = [Path(given)] if given else [root.parent / "shared" / "data" for root in beside]
+    roots = [Path(chosen)] if chosen else [root.parent / "shared" / "data" for root in beside]
     for root in roots:
         if (path := root.joinpath(*parts)).is_file():
             return path

@@ -3,8 +3,8 @@
     pets(name, kind, age, weight)                             SELECT name FROM pets WHERE kind = 'dog' AND age > 3;
     Which name has kind dog and age over 3?
 
-A query is judged by what it returns on several databases that the policy never sees. Their rows are drawn until the gold query
-returns something on each, and every near miss in meta["misses"] something else on one.
+A query is judged by what it returns on several databases that the policy never sees. Their rows are sampled until the gold query
+returns something on each, and every near miss in meta["misses"] returns something else on at least one.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from typing import Any, NamedTuple
 from rewardlab.core import Problem, Task, ask
 from rewardlab.errors import RewardlabError
 
-from .sources import Generated, test_set
+from .sources import test_set, training
 
 TRIES = 5
-"""Draws of further databases before another question is asked."""
+"""How often further databases are sampled before the question is given up."""
 VALUES = range(1, 41)
 NAMES = ("Ada", "Bo", "Cleo", "Dot", "Eli", "Fay", "Gus", "Hal", "Ivy", "Joe", "Kit", "Lu")
 
@@ -50,14 +50,14 @@ TABLES = (
 
 Row = tuple[Any, ...]
 """Label, kind, and the two numbers."""
-Asked = tuple[str, str, list[str]]
+Question = tuple[str, str, list[str]]
 """A question, the gold query, and its near misses."""
 
 
-def sql(*, rows: int = 8, instances: int = 2, test_size: int = 100, error: float = 0.5) -> Task:
+def sql(*, rows: int = 8, instances: int = 2, test_size: int = 100, size: int | None = None, error: float = 0.5) -> Task:
     """Conditions, counts, aggregates, groups and orders over tables of `rows` rows, judged on `instances` databases.
 
-    error: how often the teacher of `demonstrate` writes a near miss.
+    error: how often the teacher of `demonstrate` writes a near miss.  size: so many training problems, in epochs; None: endless.
     """
     if not 4 <= rows <= len(NAMES) or not 1 <= instances <= 10:
         raise RewardlabError(
@@ -65,11 +65,11 @@ def sql(*, rows: int = 8, instances: int = 2, test_size: int = 100, error: float
         )
     if not 0 <= error <= 1:
         raise RewardlabError(f"sql: error is a probability between 0 and 1, not {error}")
-    draw, key = partial(_draw, rows=rows, instances=instances), ("sql", rows, instances)
+    sample, key = partial(_sample, rows=rows, instances=instances), ("sql", rows, instances)
     return Task(
         name="sql",
-        train=Generated(draw, key),
-        test=test_set(draw, key, test_size),
+        train=training(sample, key, size),
+        test=test_set(sample, key, test_size),
         verifier="sql",
         max_new=64,
         about="questions about a table, to be answered by a query",
@@ -78,7 +78,7 @@ def sql(*, rows: int = 8, instances: int = 2, test_size: int = 100, error: float
     )
 
 
-def _draw(rng: random.Random, *, rows: int, instances: int) -> Problem:
+def _sample(rng: random.Random, *, rows: int, instances: int) -> Problem:
     while True:
         table = rng.choice(TABLES)
         filled = _rows(table, rows, rng)
@@ -91,7 +91,7 @@ def _draw(rng: random.Random, *, rows: int, instances: int) -> Problem:
 
 
 def _rows(table: Table, n: int, rng: random.Random) -> list[Row]:
-    """No number stands twice in a column, so that no order is left to chance."""
+    """No number stands twice in a column, so that ORDER BY has one result."""
     a, b = rng.sample(VALUES, n), rng.sample(VALUES, n)
     return list(zip(rng.sample(NAMES, n), rng.choices(table.kinds, k=n), a, b, strict=True))
 
@@ -123,7 +123,7 @@ def _demonstrate(problem: Problem, rng: random.Random, *, error: float) -> str:
 # ---- kinds of questions ----------------------------------------------------------------------------------------------
 
 
-def _which(table: Table, rows: list[Row], rng: random.Random) -> Asked:
+def _which(table: Table, rows: list[Row], rng: random.Random) -> Question:
     number, other = rng.sample(table.numbers, 2)
     _, kind, *values = rng.choice(rows)
     another = rng.choice([k for k in table.kinds if k != kind])
@@ -137,7 +137,7 @@ def _which(table: Table, rows: list[Row], rng: random.Random) -> Asked:
     return f"Which {table.label} has {table.kind} {kind} and {number} {word} {bound}?", query, misses
 
 
-def _how_many(table: Table, rows: list[Row], rng: random.Random) -> Asked:
+def _how_many(table: Table, rows: list[Row], rng: random.Random) -> Question:
     number, other = rng.sample(table.numbers, 2)
     low, high = sorted(row[2:][table.numbers.index(number)] for row in rng.sample(rows, 2))
     query = f"SELECT COUNT(*) FROM {table.name} WHERE {number} BETWEEN {low} AND {high};"
@@ -145,7 +145,7 @@ def _how_many(table: Table, rows: list[Row], rng: random.Random) -> Asked:
     return f"How many rows have {number} from {low} to {high}?", query, misses
 
 
-def _aggregate(table: Table, rows: list[Row], rng: random.Random) -> Asked:
+def _aggregate(table: Table, rows: list[Row], rng: random.Random) -> Question:
     number, other = rng.sample(table.numbers, 2)
     kind, another = rng.sample(table.kinds, 2)
     words = {"MAX": "largest", "MIN": "smallest", "SUM": "total"}
@@ -155,14 +155,14 @@ def _aggregate(table: Table, rows: list[Row], rng: random.Random) -> Asked:
     return f"What is the {words[name]} {number} where {table.kind} is {kind}?", query, misses
 
 
-def _by_kind(table: Table, rows: list[Row], rng: random.Random) -> Asked:
+def _by_kind(table: Table, rows: list[Row], rng: random.Random) -> Question:
     number, other = rng.sample(table.numbers, 2)
     query = f"SELECT {table.kind}, SUM({number}) FROM {table.name} GROUP BY {table.kind};"
     misses = [query.replace(number, other), query.replace("SUM", "MAX"), query.replace(f"SUM({number})", "COUNT(*)")]
     return f"What is the total {number} of each {table.kind}?", query, misses
 
 
-def _first(table: Table, rows: list[Row], rng: random.Random) -> Asked:
+def _first(table: Table, rows: list[Row], rng: random.Random) -> Question:
     number, other = rng.sample(table.numbers, 2)
     (order, word), (back, _) = rng.sample((("DESC", "most"), ("ASC", "least")), 2)
     n = rng.randint(2, 3)
@@ -171,4 +171,4 @@ def _first(table: Table, rows: list[Row], rng: random.Random) -> Asked:
     return f"Which {n} have the {word} {number}, in order? Give {table.label}.", query, misses
 
 
-FORMS: tuple[Callable[[Table, list[Row], random.Random], Asked], ...] = (_which, _how_many, _aggregate, _by_kind, _first)
+FORMS: tuple[Callable[[Table, list[Row], random.Random], Question], ...] = (_which, _how_many, _aggregate, _by_kind, _first)

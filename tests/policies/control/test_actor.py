@@ -175,12 +175,12 @@ def test_guidance_to_the_goal_pays_by_distance_and_to_the_trap_for_being_there()
 
 
 def test_the_task_draws_worlds_apart_and_holds_some_out():
-    task = registry.task("gridworld", size=4, test_size=50)
+    task = registry.task("gridworld", side=4, test_size=50)
     worlds = [task.train[i].meta for i in range(200)]
     assert all(len({tuple(w[k]) for k in ("start", "goal", "trap")}) == 3 for w in worlds)
     assert not {p.key for p in task.test} & {task.train[i].key for i in range(200)}
-    with pytest.raises(RewardlabError, match="size must be between"):
-        registry.task("gridworld", size=1)
+    with pytest.raises(RewardlabError, match="side must be between"):
+        registry.task("gridworld", side=1)
 
 
 def test_episodes_are_measured_by_what_they_earn():

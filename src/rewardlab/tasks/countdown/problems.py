@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from rewardlab.core import Problem, Task, ask
 from rewardlab.errors import RewardlabError
-from rewardlab.tasks.sources import Generated, test_set
+from rewardlab.tasks.sources import test_set, training
 
 VALUES = range(100)
 LARGEST = 20
@@ -36,11 +36,12 @@ class Chain(NamedTuple):
         return "\n".join([*self.steps, f"Answer: {self.expression}"])
 
 
-def countdown(*, numbers: int = 3, signs: str = "+-", test_size: int = 1000, error: float = 0.2) -> Task:
+def countdown(*, numbers: int = 3, signs: str = "+-", test_size: int = 1000, size: int | None = None, error: float = 0.2) -> Task:
     """Reach a target in 0..99 from `numbers` numbers in 1..20 with the operations in `signs` (of + - *).
 
     error: how often the teacher of `demonstrate` writes an attempt that misses the target.  test_size: at most so many
     test problems, fewer where the numbers and signs do not give so many.
+    size: so many training problems, in epochs; None: endless.
     """
     if not 2 <= numbers <= 6:
         raise RewardlabError(f"countdown: numbers must be between 2 and 6, not {numbers}")
@@ -49,11 +50,11 @@ def countdown(*, numbers: int = 3, signs: str = "+-", test_size: int = 1000, err
     if not signs or not set(signs) <= set(APPLY):
         raise RewardlabError(f"countdown: signs are one or more of {' '.join(APPLY)}, not {signs!r}")
     signs = "".join(sign for sign in APPLY if sign in signs)
-    draw, key = partial(_draw, count=numbers, signs=signs), ("countdown", numbers, signs)
+    sample, key = partial(_sample, count=numbers, signs=signs), ("countdown", numbers, signs)
     return Task(
         name="countdown",
-        train=Generated(draw, key),
-        test=test_set(draw, key, test_size),
+        train=training(sample, key, size),
+        test=test_set(sample, key, test_size),
         verifier="countdown_equation",
         max_new=max(64, 20 * numbers),
         about=f"make a target in 0..99 from {numbers} numbers, each used once",
@@ -63,7 +64,7 @@ def countdown(*, numbers: int = 3, signs: str = "+-", test_size: int = 1000, err
     )
 
 
-def _draw(rng: random.Random, *, count: int, signs: str) -> Problem:
+def _sample(rng: random.Random, *, count: int, signs: str) -> Problem:
     numbers = sorted(rng.randint(1, LARGEST) for _ in range(count))
     while (chain := _combine(numbers, rng, signs)) is None:
         numbers = sorted(rng.randint(1, LARGEST) for _ in range(count))

@@ -1,4 +1,4 @@
-"""A search engine over the documents of a problem, as a tool that a policy asks in lines "Search: ..."."""
+"""A search engine over the documents of a problem, as a tool that a policy calls by lines "Search: ..."."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ASK, NOTHING = "Search:", "Nothing found."
 
 def _start(problem: Problem, seed: int, *, results: int, field: str) -> tuple[Message | None, State]:
     if field not in problem.meta:
-        raise RewardlabError(f"search finds no documents: problem {problem.question[:60]!r} has no {field!r} in its meta")
+        raise RewardlabError(f"search has no documents to search: problem {problem.question[:60]!r} has no {field!r} in its meta")
     return None, {"documents": list(problem.meta[field])}
 
 
@@ -28,5 +28,5 @@ def search(state: State, turn: Turn, *, results: int = 1, field: str = "facts") 
     query = next((line.removeprefix(ASK) for line in turn.text.splitlines() if line.startswith(ASK)), None)
     if query is None:
         return None, state
-    found = index_of(tuple(state["documents"])).best(query, results)
-    return Message("user", " ".join(found) or NOTHING), state
+    best = index_of(tuple(state["documents"])).best(query, results)
+    return Message("user", " ".join(best) or NOTHING), state

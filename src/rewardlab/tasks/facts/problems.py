@@ -1,4 +1,4 @@
-"""Facts about people, a chain of which answers a question. Every problem has a world of its own: nothing can be known by heart.
+"""Facts about people, a chain of which answers a question. Every problem has its own facts, so none can be learned by heart.
 
     Who is the boss of the friend of Ann?       Search: Ann friend   ->  Ann: the friend of Ann is Bob.
                                                 Search: Bob boss     ->  Bob: the boss of Bob is Cal.
@@ -14,7 +14,7 @@ from functools import partial
 
 from rewardlab.core import Problem, Task, ask
 from rewardlab.errors import RewardlabError
-from rewardlab.tasks.sources import Generated, test_set
+from rewardlab.tasks.sources import test_set, training
 from rewardlab.text.bm25 import index_of
 
 NAMES = (
@@ -25,11 +25,21 @@ RELATIONS = ("friend", "boss", "mother", "teacher", "doctor", "neighbour")
 NOTHING = "Nothing found."
 
 
-def facts(*, hops: int = 3, people: int = 8, relations: int = 3, test_size: int = 200, error: float = 0.5) -> Task:
+def facts(
+    *,
+    hops: int = 3,
+    people: int = 8,
+    relations: int = 3,
+    test_size: int = 200,
+    size: int | None = None,
+    error: float = 0.5,
+    redundant: float = 0.0,
+) -> Task:
     """Follow `hops` relations from a person, among `people` who have `relations` relations each.
 
     error: how often the teacher of `demonstrate` goes wrong on one of the hops: asks for another relation or person, or answers
-    before the chain has ended.
+    before the chain has ended.  redundant: how often, per hop, it makes the same search again.
+    size: so many training problems, in epochs; None: endless.
     """
     if not 1 <= hops <= 4:
         raise RewardlabError(f"facts: hops must be between 1 and 4, not {hops}")
@@ -37,23 +47,24 @@ def facts(*, hops: int = 3, people: int = 8, relations: int = 3, test_size: int 
         raise RewardlabError(f"facts: people must be more than hops and at most {len(NAMES)}, not {people}")
     if not 1 <= relations <= len(RELATIONS):
         raise RewardlabError(f"facts: relations must be between 1 and {len(RELATIONS)}, not {relations}")
-    if not 0 <= error <= 1:
-        raise RewardlabError(f"facts: error is a probability between 0 and 1, not {error}")
-    draw, key = partial(_draw, hops=hops, people=people, relations=relations), ("facts", hops, people, relations)
+    for name, share in (("error", error), ("redundant", redundant)):
+        if not 0 <= share <= 1:
+            raise RewardlabError(f"facts: {name} is a probability between 0 and 1, not {share}")
+    sample, key = partial(_sample, hops=hops, people=people, relations=relations), ("facts", hops, people, relations)
     return Task(
         name="facts",
-        train=Generated(draw, key),
-        test=test_set(draw, key, test_size),
+        train=training(sample, key, size),
+        test=test_set(sample, key, test_size),
         verifier="final_answer",
         max_new=16,
         about=f"who is whose what: {hops} hops through facts that must be searched for",
-        demonstrate=partial(_demonstrate, error=error),
+        demonstrate=partial(_demonstrate, error=error, redundant=redundant),
         columns=("prompt", "answer", "facts", "searches", "solution"),
     )
 
 
 def fact(person: str, relation: str, other: str) -> str:
-    """A document; the name at its head makes it the first of those that hold the name."""
+    """A document; the name at its head makes it the first search result among those that hold the name."""
     return f"{person}: the {relation} of {person} is {other}."
 
 
@@ -62,41 +73,43 @@ def look_up(facts: list[str], query: str) -> str:
     return " ".join(index_of(tuple(facts)).best(query)) or NOTHING
 
 
-def _draw(rng: random.Random, *, hops: int, people: int, relations: int) -> Problem:
+def _sample(rng: random.Random, *, hops: int, people: int, relations: int) -> Problem:
     who, kinds = rng.sample(NAMES, people), rng.sample(RELATIONS, relations)
-    chain, asked = rng.sample(who, hops + 1), [rng.choice(kinds) for _ in range(hops)]
+    chain, relations_asked = rng.sample(who, hops + 1), [rng.choice(kinds) for _ in range(hops)]
     table = {(p, r): rng.choice([x for x in who if x != p]) for p in who for r in kinds}
-    table |= {(p, r): to for p, r, to in zip(chain, asked, chain[1:], strict=False)}
+    table |= {(p, r): to for p, r, to in zip(chain, relations_asked, chain[1:], strict=False)}
     known = [fact(p, r, to) for (p, r), to in table.items()]
     rng.shuffle(known)
-    searches = [f"{p} {r}" for p, r in zip(chain, asked, strict=False)]
-    found = [fact(p, r, to) for p, r, to in zip(chain, asked, chain[1:], strict=False)]
-    question = f"Who is {''.join(f'the {r} of ' for r in reversed(asked))}{chain[0]}?"
-    return ask(question, chain[-1], facts=known, searches=searches, solution=_talk(searches, found, chain[-1]))
+    searches = [f"{p} {r}" for p, r in zip(chain, relations_asked, strict=False)]
+    results = [fact(p, r, to) for p, r, to in zip(chain, relations_asked, chain[1:], strict=False)]
+    question = f"Who is {''.join(f'the {r} of ' for r in reversed(relations_asked))}{chain[0]}?"
+    return ask(question, chain[-1], facts=known, searches=searches, solution=_talk(searches, results, chain[-1]))
 
 
-def _talk(searches: list[str], found: list[str], answer: str) -> list[str]:
-    """The replies of who searches so, with what is answered between them."""
-    said = [x for query, fact in zip(searches, found, strict=True) for x in (f"Search: {query}", fact)]
-    return [*said, f"Answer: {answer}"]
+def _talk(searches: list[str], results: list[str], answer: str) -> list[str]:
+    """The replies of a policy that makes these searches, with the search results between them."""
+    turns = [x for query, result in zip(searches, results, strict=True) for x in (f"Search: {query}", result)]
+    return [*turns, f"Answer: {answer}"]
 
 
-def _demonstrate(problem: Problem, rng: random.Random, *, error: float) -> list[str]:
-    """The gold searches; or one of them goes wrong, and what follows builds on what was found."""
-    asked = [query.split()[1] for query in problem.meta["searches"]]
-    known, at = problem.meta["facts"], rng.randrange(len(asked)) if rng.random() < error else -1
+def _demonstrate(problem: Problem, rng: random.Random, *, error: float, redundant: float) -> list[str]:
+    """The gold searches; or one of them goes wrong, and what follows builds on its result."""
+    relations = [query.split()[1] for query in problem.meta["searches"]]
+    known, at = problem.meta["facts"], rng.randrange(len(relations)) if rng.random() < error else -1
     person = problem.meta["searches"][0].split()[0]
     searches: list[str] = []
-    found: list[str] = []
+    results: list[str] = []
     kinds = sorted({f.split()[2] for f in known})
     people = sorted({f.split(":")[0] for f in known})
     early = rng.random() < 0.5
-    for i, relation in enumerate(asked):
+    for i, relation in enumerate(relations):
         if i == at and early:
-            return _talk(searches, found, person if searches else rng.choice(people))
+            return _talk(searches, results, person if searches else rng.choice(people))
         if i == at:
             person, relation = (person, rng.choice(kinds)) if rng.random() < 0.5 else (rng.choice(people), relation)
-        searches.append(f"{person} {relation}")
-        found.append(look_up(known, searches[-1]))
-        person = found[-1].rstrip(".").split()[-1]
-    return _talk(searches, found, person)
+        # a share of 0 takes no random number, so that it leaves the other choices as they were
+        times = 2 if redundant and rng.random() < redundant else 1
+        searches += [f"{person} {relation}"] * times
+        results += [look_up(known, searches[-1])] * times
+        person = results[-1].rstrip(".").split()[-1]
+    return _talk(searches, results, person)

@@ -1,7 +1,7 @@
-"""Points of a plane in modes around the origin; a problem asks for one of them by its direction.
+"""Points of a plane in modes around the origin; a problem asks for a point of one mode by the mode's direction.
 
-The modes of a problem lie `radius` away from the origin, the first in the direction asked for, the others at equal angles around.
-The careless teacher of `demonstrate` draws a point of the mode asked for only `care` of the time, else of one of the others.
+The modes of a problem lie `radius` away from the origin, the first in the requested direction, the others at equal angles around.
+The careless teacher of `demonstrate` samples the requested mode only `care` of the time, else one of the others.
 """
 
 from __future__ import annotations
@@ -14,44 +14,47 @@ import numpy as np
 
 from rewardlab.core import Message, Problem, Task
 from rewardlab.errors import RewardlabError
-from rewardlab.tasks.sources import Generated, test_set
+from rewardlab.tasks.sources import test_set, training
 
 Point = tuple[float, float]
 
 
-def flows(*, modes: int = 4, care: float = 0.4, radius: float = 2.0, spread: float = 0.3, test_size: int = 300) -> Task:
+def flows(
+    *, modes: int = 4, care: float = 0.4, radius: float = 2.0, spread: float = 0.3, test_size: int = 300, size: int | None = None
+) -> Task:
     """Mixtures of Gaussians around the origin.
 
-    care: chance that the teacher heeds the request.  radius: of the circle of modes.  spread: standard deviation of a mode.
+    care: chance that the teacher samples the requested mode.  radius: of the circle of modes.  spread: standard deviation
+    of a mode.  size: so many training problems, in epochs; None: endless.
     """
     if modes < 2 or not 0 <= care <= 1 or radius <= 0 or spread <= 0:
         raise RewardlabError("flows: needs 2 modes or more, care between 0 and 1, and a radius and spread above 0")
-    draw, key = partial(_draw, modes=modes, radius=radius, spread=spread), ("flows", modes, radius, spread)
+    sample, key = partial(_sample, modes=modes, radius=radius, spread=spread), ("flows", modes, radius, spread)
     return Task(
         name="flows",
-        train=Generated(draw, key),
-        test=test_set(draw, key, test_size),
+        train=training(sample, key, size),
+        test=test_set(sample, key, test_size),
         verifier="closeness",
         max_new=10,
-        about=f"points in {modes} modes around the origin, one of which is asked for",
+        about=f"points in {modes} modes around the origin, one of which is requested",
         demonstrate=partial(_demonstrate, care=care),
         model="flow",
         columns=("prompt", "answer", "modes", "spread"),
     )
 
 
-def _draw(rng: random.Random, *, modes: int, radius: float, spread: float) -> Problem:
+def _sample(rng: random.Random, *, modes: int, radius: float, spread: float) -> Problem:
     degrees = rng.randrange(3600) / 10
     angles = [math.radians(degrees) + 2 * math.pi * i / modes for i in range(modes)]
     centres = [(radius * math.cos(a), radius * math.sin(a)) for a in angles]
     direction = np.array([math.cos(angles[0]), math.sin(angles[0])], np.float32)
-    asked = Message("user", f"A point of the mode at {degrees} degrees.", data=direction)
-    return Problem((asked,), centres[0], {"modes": centres, "spread": spread})
+    request = Message("user", f"A point of the mode at {degrees} degrees.", data=direction)
+    return Problem((request,), centres[0], {"modes": centres, "spread": spread})
 
 
 def _demonstrate(problem: Problem, rng: random.Random, *, care: float) -> Point:
-    """A point of the mode asked for, or, carelessly, of another."""
-    asked, *others = problem.meta["modes"]
-    x, y = asked if rng.random() < care else rng.choice(others)
+    """A point of the requested mode, or, carelessly, of another."""
+    requested, *others = problem.meta["modes"]
+    x, y = requested if rng.random() < care else rng.choice(others)
     spread = problem.meta["spread"]
     return rng.gauss(x, spread), rng.gauss(y, spread)

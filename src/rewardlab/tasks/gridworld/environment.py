@@ -2,7 +2,7 @@
 
     problem.meta: size, start, goal, trap; places are [row, column].    actions: 0 up, 1 down, 2 left, 3 right
 
-What is observed: where the agent is, and how far goal and trap are from it, in units of the grid's size. A step off the grid
+The observation is the agent's place and the offsets from it to goal and trap, in units of the grid's side. A step off the grid
 leaves the agent where it is.
 """
 
@@ -33,7 +33,7 @@ def start(problem: Problem, seed: int) -> tuple[Message, State]:
 
 @environment(start=start)
 def gridworld(state: State, turn: Turn) -> tuple[Message, State]:
-    """One move. Every move is paid, the one that reaches the goal 1, all others 0."""
+    """One move. The move that reaches the goal is rewarded by 1, every other by 0."""
     down, right = MOVES[int(turn.ids[-1, 0])]
     row, column = (min(max(x + step, 0), state["size"] - 1) for x, step in zip(state["at"], (down, right), strict=True))
     state = state | {"at": [row, column]}

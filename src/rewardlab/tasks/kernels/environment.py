@@ -1,4 +1,4 @@
-"""A machine that runs rewritten programs, says what is wrong with them or what they cost, and lets the policy try again."""
+"""Runs rewritten programs, answers with the error or the cost in operations, and lets the policy try again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How right, how fast and how much its own a rewritten program is."""
+"""Judges a rewritten program: whether it is right, how fast it is, and how much of its work the library does."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from rewardlab.tasks.programs import ProgramError, parse, run
 
 
 class Judged(NamedTuple):
-    """right: gives what the reference gives on every input.  operations, cost: of the program and of the reference, on all inputs.
+    """right: it has the reference's output on every input.  operations, cost: of the program and of the reference, on all inputs.
 
-    own: share of the operations that run outside the library.  read: whether it is a program at all.
+    own: share of the operations that run outside the library.  read: whether the text is a program at all.
     """
 
     right: bool
@@ -32,20 +32,20 @@ class Judged(NamedTuple):
         return f"Right: {self.operations} of {self.cost} operations, {round(100 * self.own)}% own."
 
 
-def judge(text: str, given: Mapping[str, Any]) -> Judged:
+def judge(text: str, meta: Mapping[str, Any]) -> Judged:
     """A rewritten program against the reference of a problem's meta: library, inputs, outputs, cost."""
     try:
-        library = {name: parse(body) for name, body in given["library"].items()}
+        library = {name: parse(body) for name, body in meta["library"].items()}
         program = parse(text.strip(), library)
     except ProgramError as e:
-        return Judged(False, 0, given["cost"], 0.0, False, str(e))
+        return Judged(False, 0, meta["cost"], 0.0, False, str(e))
     operations = in_library = 0
-    for value, expected in zip(given["inputs"], given["outputs"], strict=True):
+    for value, expected in zip(meta["inputs"], meta["outputs"], strict=True):
         try:
             ran = run(program, value, library=library)
         except ProgramError as e:
-            return Judged(False, 0, given["cost"], 0.0, why=str(e))
+            return Judged(False, 0, meta["cost"], 0.0, why=str(e))
         if ran.value != expected:
-            return Judged(False, 0, given["cost"], 0.0, why=f"gives {ran.value}, not {expected}"[:60])
+            return Judged(False, 0, meta["cost"], 0.0, why=f"gives {ran.value}, not {expected}"[:60])
         operations, in_library = operations + ran.operations, in_library + ran.in_library
-    return Judged(True, operations, given["cost"], 1 - in_library / max(1, operations))
+    return Judged(True, operations, meta["cost"], 1 - in_library / max(1, operations))

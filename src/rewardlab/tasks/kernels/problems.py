@@ -1,4 +1,4 @@
-"""Programs to be rewritten so that they do the same with fewer operations, and do not lean on the slow library.
+"""Programs to be rewritten so that they do the same with fewer operations, without calling the slow library.
 
     f: + 3; + 4
     g: sort; last           f; g            right, but lazy: all the work is the library's
@@ -16,7 +16,7 @@ from functools import partial
 from rewardlab.core import Problem, Task, ask
 from rewardlab.errors import RewardlabError
 from rewardlab.tasks.programs import parse, run
-from rewardlab.tasks.sources import Generated, test_set
+from rewardlab.tasks.sources import test_set, training
 
 from .judge import judge
 
@@ -34,20 +34,21 @@ SIGNS = "+-*"
 WORTH = 2.0
 
 
-def kernels(*, inputs: int = 4, length: int = 8, test_size: int = 200, error: float = 0.5) -> Task:
+def kernels(*, inputs: int = 4, length: int = 8, test_size: int = 200, size: int | None = None, error: float = 0.5) -> Task:
     """Rewrite f; g, judged on `inputs` hidden lists of `length` numbers.
 
     error: how often the teacher of `demonstrate` leaves a part to the library, or gets one wrong.
+    size: so many training problems, in epochs; None: endless.
     """
     if not 1 <= inputs <= 20 or not 4 <= length <= 50:
         raise RewardlabError(f"kernels: inputs must be between 1 and 20 and length between 4 and 50, not {inputs} and {length}")
     if not 0 <= error <= 1:
         raise RewardlabError(f"kernels: error is a probability between 0 and 1, not {error}")
-    draw, key = partial(_draw, inputs=inputs, length=length), ("kernels", inputs, length)
+    sample, key = partial(_sample, inputs=inputs, length=length), ("kernels", inputs, length)
     return Task(
         name="kernels",
-        train=Generated(draw, key),
-        test=test_set(draw, key, test_size),
+        train=training(sample, key, size),
+        test=test_set(sample, key, test_size),
         verifier="fast_program",
         max_new=24,
         about="rewrite a program to do the same with fewer operations",
@@ -56,7 +57,7 @@ def kernels(*, inputs: int = 4, length: int = 8, test_size: int = 200, error: fl
     )
 
 
-def _draw(rng: random.Random, *, inputs: int, length: int) -> Problem:
+def _sample(rng: random.Random, *, inputs: int, length: int) -> Problem:
     """A problem whose best rewriting is at least WORTH times as fast."""
     while judge((problem := _any(rng, inputs, length)).answer, problem.meta).speedup < WORTH:
         pass
@@ -85,10 +86,10 @@ def _arithmetic(rng: random.Random) -> tuple[str, str]:
 
 
 def _demonstrate(problem: Problem, rng: random.Random, *, error: float) -> list[str]:
-    """Three attempts with what is answered to them, each as good as the last or better, unless a part is written wrongly."""
-    said: list[str] = []
+    """Three attempts with the environment's answers, each as good as the last or better, unless a part is written wrongly."""
+    turns: list[str] = []
     parts = ["f", "g"]
-    for turn in range(3):
+    for attempt in range(3):
         for i, (name, better) in enumerate(zip("fg", problem.meta["parts"], strict=True)):
             if parts[i] != better and rng.random() >= error:
                 parts[i] = better
@@ -97,12 +98,12 @@ def _demonstrate(problem: Problem, rng: random.Random, *, error: float) -> list[
         wrong = rng.random() < error / 4
         i = rng.randrange(2)
         shown = [_slip(x, rng) if wrong and j == i else x for j, x in enumerate(parts)]
-        said.append("; ".join(shown))
-        if turn < 2:
-            said.append(str(judge(said[-1], problem.meta)))
-    return said
+        turns.append("; ".join(shown))
+        if attempt < 2:
+            turns.append(str(judge(turns[-1], problem.meta)))
+    return turns
 
 
 def _slip(part: str, rng: random.Random) -> str:
-    """Another program that might be meant."""
+    """Another program of the same kind."""
     return rng.choice([better for _, better in (*SAME, *FOLDED)] + [f"{rng.choice(SIGNS)} {rng.randint(2, 24)}"])

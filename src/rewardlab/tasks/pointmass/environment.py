@@ -2,7 +2,7 @@
 
     v <- 0.8 v + 0.2 force;   x <- x + 0.25 v, stopped at the walls;   r = -|goal - x|
 
-problem.meta: start, goal. What is observed: x, v, goal - x, six numbers.
+problem.meta: start, goal. The observation is (x, v, goal - x), six numbers.
 """
 
 from __future__ import annotations

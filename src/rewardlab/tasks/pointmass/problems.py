@@ -1,8 +1,8 @@
 """Pointmass: push a point to a goal, learning from pairs of recorded segments of which one is preferred.
 
 The data are episodes of drivers of every skill, cut into segments; of two, the one that earned more is `chosen`. Episodes of your
-own are read from a folder (`kit.episodes`). The world itself is `envs.pointmass`; its dynamics are written here once more, for many
-episodes at a time, and a test holds the two together.
+own are read from a folder (`tasks.episodes`). `environment.py` has the same dynamics for one episode; here they are written for
+many episodes at a time, and a test compares the two.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ LENGTH = 48
 
 
 def pointmass(*, pairs: int = 500, segment: int = 16, episodes: int = 200, data: str | None = None, test_size: int = 200) -> Task:
-    """pairs: to learn from.  segment: steps of each.  episodes: recorded, from which the segments are cut, unless the folder `data`
-    holds them; their observations are this world's.
+    """pairs: to learn from.  segment: steps of each.  episodes: to record, from which the segments are cut, unless the folder
+    `data` holds recorded ones with the same observations.
     """
     if min(pairs, segment, test_size) < 1 or episodes < 2:
         raise RewardlabError("pointmass: pairs, segment and test_size must be at least 1, and episodes 2")
@@ -41,21 +41,21 @@ def pointmass(*, pairs: int = 500, segment: int = 16, episodes: int = 200, data:
 
 
 def drive(n: int, seed: int, length: int = LENGTH) -> list[Episode]:
-    """Episodes of n drivers: each heads for the goal by its skill, for a place of its own by the rest, with noise."""
+    """Episodes of n drivers: each force is `skill` parts towards the goal, `1 - skill` towards another place, plus noise."""
     rng = np.random.default_rng(seed)
     x, goal, elsewhere = rng.uniform(-1, 1, (3, n, 2))
     skill, v = rng.uniform(0, 1, (n, 1)), np.zeros((n, 2))
-    seen, forces, paid = [_observe(x, v, goal)], [], []
+    observed, forces, rewards = [_observe(x, v, goal)], [], []
     for _ in range(length):
         wish = skill * _head_for(goal, x, v) + (1 - skill) * _head_for(elsewhere, x, v)
         force = np.clip(wish + 0.3 * rng.standard_normal((n, 2)), -1, 1).astype(np.float32)
         v = 0.8 * v + 0.2 * force
         x = np.clip(x + 0.25 * v, -1, 1)
-        seen.append(_observe(x, v, goal))
+        observed.append(_observe(x, v, goal))
         forces.append(force)
-        paid.append(-np.linalg.norm(goal - x, axis=-1).astype(np.float32))
+        rewards.append(-np.linalg.norm(goal - x, axis=-1).astype(np.float32))
     ends = np.arange(length) == length - 1
-    columns = (np.stack(c, 1) for c in (seen, forces, paid))
+    columns = (np.stack(c, 1) for c in (observed, forces, rewards))
     return [Episode(o, a, r, np.zeros(length, bool), ends) for o, a, r in zip(*columns, strict=True)]
 
 
@@ -68,7 +68,7 @@ def _head_for(place: np.ndarray, x: np.ndarray, v: np.ndarray) -> np.ndarray:
 
 
 def _problems(recorded: list[Episode], n: int, segment: int, name: str) -> list[Problem]:
-    """n worlds, each with a pair of segments from two different episodes."""
+    """n problems, each with a pair of segments from two different episodes."""
     long = [e for e in recorded if len(e) >= segment]
     if len(long) < 2:
         raise RewardlabError(f"pointmass: {len(long)} episodes have the {segment} steps of a segment; two are needed")

@@ -14,7 +14,7 @@ import numpy as np
 
 from rewardlab.core import Message, Problem, Task
 from rewardlab.errors import RewardlabError
-from rewardlab.tasks.sources import Generated, test_set
+from rewardlab.tasks.sources import test_set, training
 
 CELLS, PIXELS = 6, 6
 COLOURS = {"red": (220, 40, 40), "green": (40, 180, 60), "blue": (50, 80, 230)}
@@ -25,24 +25,25 @@ Thing = tuple[str, str, Box]
 
 
 def scenes(
-    *, refer: float = 0.5, slip: float = 0.1, extra: float = 0.3, forget: float = 0.1, most: int = 3, test_size: int = 300
-) -> Task:
+    *, refer: float = 0.5, slip: float = 0.1, extra: float = 0.3, forget: float = 0.1, most: int = 3, test_size: int = 300,
+    size: int | None = None,
+) -> Task:  # fmt: skip
     """Referring expressions and detection.
 
-    refer: share of problems that ask for one shape; the others ask for all of a colour.  slip, extra, forget: chances that the
-    teacher puts an edge a cell off, adds a box that is not there (again and again), and leaves out the closing tag.
-    most: shapes in a picture.
+    refer: share of problems that ask for one shape; the others ask for all shapes of a colour.  slip, extra, forget: chances
+    that the teacher puts an edge a cell off, adds a box that is not there (again and again), and leaves out the closing tag.
+    most: shapes in a picture.  size: so many training problems, in epochs; None: endless.
     """
     for name, share in (("refer", refer), ("slip", slip), ("extra", extra), ("forget", forget)):
         if not 0 <= share <= 1 or (name == "extra" and share == 1):
             raise RewardlabError(f"scenes: {name} is a probability between 0 and 1, not {share}")
     if not 2 <= most <= 5:
         raise RewardlabError(f"scenes: most is a number of shapes from 2 to 5, not {most}")
-    draw, key = partial(_draw, refer=refer, most=most), ("scenes", refer, most)
+    sample, key = partial(_sample, refer=refer, most=most), ("scenes", refer, most)
     return Task(
         name="scenes",
-        train=Generated(draw, key),
-        test=test_set(draw, key, test_size),
+        train=training(sample, key, size),
+        test=test_set(sample, key, test_size),
         verifier="box_overlap",
         max_new=40,
         about="boxes of coloured shapes in small pictures",
@@ -57,7 +58,7 @@ def written(boxes: list[Box]) -> str:
     return f"<answer>{''.join('[' + ','.join(map(str, b)) + ']' for b in boxes)}</answer>"
 
 
-def _draw(rng: random.Random, *, refer: float, most: int) -> Problem:
+def _sample(rng: random.Random, *, refer: float, most: int) -> Problem:
     things = _things(rng, rng.randint(2, most))
     colour, shape, _ = rng.choice(things)
     alike = [box for c, s, box in things if (c, s) == (colour, shape)]
@@ -66,12 +67,12 @@ def _draw(rng: random.Random, *, refer: float, most: int) -> Problem:
     else:
         question, boxes = f"all {colour}", sorted((box for c, _, box in things if c == colour), key=lambda b: (b[1], b[0]))
     kind = "refer" if question.startswith("the") else "detect"
-    asked = Message("user", question, images=(_picture(things),))
-    return Problem((asked,), written(boxes), {"boxes": [list(b) for b in boxes], "kind": kind})
+    request = Message("user", question, images=(_picture(things),))
+    return Problem((request,), written(boxes), {"boxes": [list(b) for b in boxes], "kind": kind})
 
 
 def _things(rng: random.Random, n: int) -> list[Thing]:
-    """Shapes of 2 x 2 cells up to 3 x 3 that share no cell; fewer than n where no place is found."""
+    """Shapes of 2 x 2 cells up to 3 x 3 that share no cell; fewer than n where no free place turns up."""
     free, things = np.ones((CELLS, CELLS), bool), []
     for _ in range(n):
         for _ in range(20):

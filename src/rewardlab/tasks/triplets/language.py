@@ -1,10 +1,10 @@
-"""Tasks made of a program, its inputs and its outputs: any one of the three can be asked for, given the other two.
+"""Tasks made of a program, its inputs and its outputs: the question asks for one of the three and shows the other two.
 
     deduction    Program: keep > 3; sum       abduction    Program: keep > 3; sum      induction    [1, 4] -> 4
                  Input: [1, 4]                             Output: 4                                [5, 6, 2] -> 11
                  Output?                                   Input?                                   Program?
 
-A proposal of a task is text too, and becomes one by running its program.
+A proposal of a task is text too; running its program makes the task.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ INPUTS = 4
 
 
 class Triplet(NamedTuple):
-    """A program, inputs, and what it makes of them, as text."""
+    """A program, inputs, and its outputs on them, as text."""
 
     program: str
     inputs: tuple[str, ...]
@@ -30,22 +30,22 @@ class Triplet(NamedTuple):
 
 
 def triplet(program: str, inputs: Sequence[str]) -> Triplet:
-    """Run a program. Raises ProgramError where it has no value. The language is deterministic, so once is enough."""
+    """Run a program. Raises ProgramError where it has no value. Once is enough, since the language is deterministic."""
     parsed, values = parse(program), [read_value(text) for text in inputs]
     outputs = tuple(show_value(run(parsed, value).value) for value in values)
     return Triplet(show(parsed), tuple(show_value(value) for value in values), outputs)
 
 
 def to_solve(kind: str, task: Triplet) -> Problem:
-    """The problem of finding what `kind` asks for; its answer is one of those that are right."""
+    """The problem of stating what `kind` asks for; its answer is one of several right ones."""
     program, inputs, outputs = task
     shown = zip(inputs[: INPUTS // 2], outputs[: INPUTS // 2], strict=True)
-    given, answer = {
+    shown_parts, answer = {
         "deduction": ([f"Program: {program}", f"Input: {inputs[0]}"], outputs[0]),
         "abduction": ([f"Program: {program}", f"Output: {outputs[0]}"], inputs[0]),
         "induction": ([f"{i} -> {o}" for i, o in shown], program),
     }[kind]
-    question = "\n".join([*given, f"{ASKED[kind]}?"])
+    question = "\n".join([*shown_parts, f"{ASKED[kind]}?"])
     return ask(question, answer, role="solve", kind=kind, program=program, inputs=list(inputs), outputs=list(outputs))
 
 
@@ -87,14 +87,14 @@ def stated(reply: str, name: str) -> list[str]:
 def solves(problem: Problem, reply: str) -> bool:
     """Whether a reply to `to_solve` is right. Raises ProgramError where it states nothing that can be read."""
     meta = problem.meta
-    said = stated(reply, ASKED[meta["kind"]])
-    if not said:
-        raise ProgramError(f"no line {ASKED[meta['kind']]}: ... found")
+    answers = stated(reply, ASKED[meta["kind"]])
+    if not answers:
+        raise ProgramError(f"no line {ASKED[meta['kind']]}: ... in the reply")
     if meta["kind"] == "deduction":
-        return read_value(said[-1]) == read_value(meta["outputs"][0])
+        return read_value(answers[-1]) == read_value(meta["outputs"][0])
     if meta["kind"] == "abduction":
-        return _gives(meta["program"], read_value(said[-1]), meta["outputs"][0])
-    program, half = show(parse(said[-1])), INPUTS // 2
+        return _gives(meta["program"], read_value(answers[-1]), meta["outputs"][0])
+    program, half = show(parse(answers[-1])), INPUTS // 2
     return all(_gives(program, read_value(i), o) for i, o in zip(meta["inputs"][half:], meta["outputs"][half:], strict=True))
 
 

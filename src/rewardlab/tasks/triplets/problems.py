@@ -1,4 +1,4 @@
-"""Small programs on lists: say what one makes of an input, which input gives an output, or which program gives examples.
+"""Small programs on lists: give the output of one, an input that gives an output, or a program that fits examples.
 
 The gold solution of a deduction runs the program stage by stage:
 
@@ -14,30 +14,32 @@ from functools import partial
 
 from rewardlab.core import Problem, Task
 from rewardlab.errors import RewardlabError
-from rewardlab.tasks.programs import Program, draw_program, parse, read_value, run, show, show_value
-from rewardlab.tasks.sources import Generated, test_set
+from rewardlab.tasks.programs import Program, parse, read_value, run, sample_program, show, show_value
+from rewardlab.tasks.sources import test_set, training
 
 from .language import ASKED, INPUTS, KINDS, Triplet, proposal, to_propose, to_solve, triplet
 
 LARGEST = 9
 
 
-def triplets(*, stages: int = 2, error: float = 0.2, proposals: float = 0.15, test_size: int = 400) -> Task:
+def triplets(
+    *, stages: int = 2, error: float = 0.2, proposals: float = 0.15, test_size: int = 400, size: int | None = None
+) -> Task:
     """Programs of 1 to `stages` stages on lists of 2 to 4 numbers in 0..9.
 
     error: of the teacher, per stage of a deduction, else per answer.  proposals: share of training problems that ask for a
-    new task instead; no test problem does.
+    new task instead; no test problem does.  size: so many training problems, in epochs; None: endless.
     """
     if not 1 <= stages <= 5:
         raise RewardlabError(f"triplets: stages must be between 1 and 5, not {stages}")
     for name, share in (("error", error), ("proposals", proposals)):
         if not 0 <= share < 1:
             raise RewardlabError(f"triplets: {name} is a share of at least 0 and below 1, not {share}")
-    key = ("triplets", stages)
+    sample, key = partial(_sample, stages=stages, proposals=proposals), ("triplets", stages)
     return Task(
         name="triplets",
-        train=Generated(partial(_draw, stages=stages, proposals=proposals), key),
-        test=test_set(partial(_draw, stages=stages, proposals=0.0), key, test_size),
+        train=training(sample, key, size),
+        test=test_set(partial(_sample, stages=stages, proposals=0.0), key, test_size),
         verifier="triplet_answer",
         max_new=64,
         about=f"outputs, inputs and programs of up to {stages} stages on short lists",
@@ -47,7 +49,7 @@ def triplets(*, stages: int = 2, error: float = 0.2, proposals: float = 0.15, te
     )
 
 
-def _draw(rng: random.Random, *, stages: int, proposals: float) -> Problem:
+def _sample(rng: random.Random, *, stages: int, proposals: float) -> Problem:
     kind = rng.choice(KINDS)
     if rng.random() < proposals:
         problem = to_propose(kind, [_triplet(rng, stages, count=1) for _ in range(2)])
@@ -64,7 +66,7 @@ def _with_solution(problem: Problem, solution: str) -> Problem:
 
 
 def _triplet(rng: random.Random, stages: int, program: str | None = None, count: int = INPUTS) -> Triplet:
-    program = program or show(draw_program(rng, stages=rng.randint(1, stages), largest=LARGEST))
+    program = program or show(sample_program(rng, stages=rng.randint(1, stages), largest=LARGEST))
     inputs: list[str] = []
     while len(inputs) < count:
         text = show_value([rng.randint(0, LARGEST) for _ in range(rng.randint(2, 4))])

@@ -1,4 +1,4 @@
-"""One policy that makes up tasks and solves them; no data but a first trivial task."""
+"""One policy proposes tasks and solves them; the only data is a trivial first task."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LARGEST = 2000
 def self_play(
     problems: list[Problem], run: Run, *, n: int = 8, past: int = 2, temperature: float = 1.0, kinds: tuple[str, ...] = KINDS
 ) -> list[Group]:
-    """As many proposals as there are problems, of each kind by turns, and n solutions of each task; the problems are not read.
+    """As many proposals as there are problems, of each kind in turn, and n solutions of each task. The problems are not used.
 
     A proposer is shown `past` tasks of its kind, which its own should be unlike. Where a proposal is no task, a past one is
     solved instead. Rows are tagged "propose.KIND" or "solve.KIND"; path[0] says which belong together. Every valid task is
@@ -27,15 +27,15 @@ def self_play(
     """
     known = run.memory.setdefault(MEMORY, {kind: [_first()] for kind in KINDS})
     rng = random.Random(seed_of(run.seed, "self-play", run.step))
-    asked = [to_propose(kind, _drawn(known[kind], past, rng)) for kind in _by_turns(kinds, len(problems))]
+    prompts = [to_propose(kind, _sampled(known[kind], past, rng)) for kind in _in_turn(kinds, len(problems))]
     sampling = Sampling(run.max_new, temperature)
-    rows = run.policy.read([Trajectory(p, path=(i,)) for i, p in enumerate(asked)], [p.prompt for p in asked])
+    rows = run.policy.read([Trajectory(p, path=(i,)) for i, p in enumerate(prompts)], [p.prompt for p in prompts])
     proposed = run.policy.extend([_tagged(t) for t in rows], sampling, run.rng("rollout"))
     tasks, valid = [], 0
     for i, t in enumerate(proposed):
         kind, task = t.problem.meta["kind"], _task_of(t)
         valid += task is not None
-        tasks.append((i if task else len(proposed) + i, to_solve(kind, task or _drawn(known[kind], 1, rng)[0])))
+        tasks.append((i if task else len(proposed) + i, to_solve(kind, task or _sampled(known[kind], 1, rng)[0])))
         if task and task not in known[kind]:
             known[kind] = [*known[kind], task][-LARGEST:]
     run.log("proposals_valid", valid / max(1, len(proposed)))
@@ -45,16 +45,16 @@ def self_play(
     return [[t] for t in proposed] + [solved[i : i + n] for i in range(0, len(solved), n)]
 
 
-def _by_turns(kinds: tuple[str, ...], count: int) -> list[str]:
+def _in_turn(kinds: tuple[str, ...], count: int) -> list[str]:
     return [kinds[i % len(kinds)] for i in range(count)]
 
 
 def _first() -> Triplet:
-    """The task that everything begins with: a program that changes nothing."""
+    """The first task: a program that changes nothing."""
     return triplet("+ 0", [f"[{k}, {k + 1}]" for k in range(INPUTS)])
 
 
-def _drawn(known: list, count: int, rng: random.Random) -> list[Triplet]:
+def _sampled(known: list, count: int, rng: random.Random) -> list[Triplet]:
     return [Triplet(*task) for task in rng.sample(known, min(count, len(known)))]
 
 

@@ -1,5 +1,5 @@
-"""How a verifier is asked to judge a solution step by step, and how its judgement is read. In words, so that models with
-different tokenizers can talk to each other. A verdict follows what the step should have been.
+"""The prompt that asks a verifier to judge a solution step by step, and how its judgement is parsed. Both are text, so that models
+with different tokenizers can work together. A verdict comes after what the step should have been.
 
     Start with 7. Add 5.            1: 7+5=12, wrong
     1: 7+5=13               ->      2: Answer: 13, right
@@ -44,16 +44,16 @@ def written(steps: Sequence[bool], final: bool, should: Sequence[str]) -> str:
 
 
 def read(reply: str) -> Judgement:
-    """The judgement in a reply, as far as it goes: steps are numbered from 1 without gaps, and the final verdict comes last."""
+    """The judgement in a reply, as far as it parses: steps are numbered from 1 without gaps, the final verdict comes last."""
     lines = [line.strip() for line in reply.strip().splitlines()]
-    said = lines[-1].removeprefix("Final: ") if lines and lines[-1].startswith("Final: ") else None
+    final = lines[-1].removeprefix("Final: ") if lines and lines[-1].startswith("Final: ") else None
     steps = []
-    for i, line in enumerate(lines[: len(lines) - (said is not None)], 1):
+    for i, line in enumerate(lines[: len(lines) - (final is not None)], 1):
         match = _LINE.fullmatch(line)
         if not match or int(match[1]) != i:
             return Judgement([], None)
         steps.append(match[2] == "right")
-    return Judgement(steps, {"right": True, "wrong": False}.get(said or ""))
+    return Judgement(steps, {"right": True, "wrong": False}.get(final or ""))
 
 
 def first_error(steps: Sequence[bool]) -> int | None:
@@ -61,14 +61,14 @@ def first_error(steps: Sequence[bool]) -> int | None:
     return next((i for i, ok in enumerate(steps) if not ok), None)
 
 
-def step_f1(gold: Sequence[Sequence[bool]], said: Sequence[Sequence[bool]]) -> float:
-    """How well first errors are found: the harmonic mean of the shares of solutions without error in which none is said to
-    be, and of solutions with one in which the first is found. A judgement that leaves a step out finds neither.
+def step_f1(gold: Sequence[Sequence[bool]], judged: Sequence[Sequence[bool]]) -> float:
+    """How well first errors are located: the harmonic mean of two shares, of error-free solutions judged error-free, and of flawed
+    solutions whose first error is located. A judgement that leaves a step out counts as wrong in both.
 
     Zheng et al. 2024, arXiv:2412.06559
     """
     hits: dict[bool, list[bool]] = {True: [], False: []}
-    for want, verdicts in zip(gold, said, strict=True):
+    for want, verdicts in zip(gold, judged, strict=True):
         where = first_error(want)
         hits[where is None].append(len(verdicts) == len(want) and first_error(verdicts) == where)
     clean, flawed = (sum(hits[k]) / max(1, len(hits[k])) for k in (True, False))

@@ -1,4 +1,4 @@
-"""Judging solutions: chains of arithmetic as a careless solver writes them, to be found right or wrong, step by step.
+"""Judging solutions: chains of arithmetic as a careless solver writes them, to be judged right or wrong, step by step.
 
 A step is right if it goes on from the number before it, does what the question asks next, and comes out right; so the step
 that goes wrong is wrong, and those that only carry its result on are right. The answer is right if it is the gold answer.
@@ -13,7 +13,7 @@ from functools import partial
 from rewardlab.core import Problem, Task
 from rewardlab.errors import RewardlabError
 from rewardlab.tasks.arithmetic import APPLY, arithmetic
-from rewardlab.tasks.sources import Generated, test_set
+from rewardlab.tasks.sources import test_set, training
 
 from .language import to_judge, written
 
@@ -21,20 +21,22 @@ _EQUATION = re.compile(r"(\d+)([-+*])(\d+)=\d+")
 NEAR = (-10, -2, -1, 1, 2, 10)
 
 
-def verdicts(*, difficulty: int = 3, error: float = 0.22, doubt: float = 0.15, test_size: int = 500) -> Task:
+def verdicts(
+    *, difficulty: int = 3, error: float = 0.22, doubt: float = 0.15, test_size: int = 500, size: int | None = None
+) -> Task:
     """Solutions of arithmetic chains of `difficulty` steps.
 
-    error: of the solver, per step.  doubt: how often the teacher of `demonstrate` works a step out wrong himself; his verdicts
-    follow from that.
+    error: of the solver, per step.  doubt: how often the teacher of `demonstrate` gets a step wrong when checking it; the
+    verdicts follow from that.  size: so many training problems, in epochs; None: endless.
     """
     for name, share in (("error", error), ("doubt", doubt)):
         if not 0 <= share <= 1:
             raise RewardlabError(f"verdicts: {name} is a probability between 0 and 1, not {share}")
-    draw, key = partial(_draw, difficulty=difficulty, error=error), ("verdicts", difficulty, error)
+    sample, key = partial(_sample, difficulty=difficulty, error=error), ("verdicts", difficulty, error)
     return Task(
         name="verdicts",
-        train=Generated(draw, key),
-        test=test_set(draw, key, test_size),
+        train=training(sample, key, size),
+        test=test_set(sample, key, test_size),
         verifier="final_verdict",
         max_new=20 * (difficulty + 1),
         about=f"solutions of {difficulty} arithmetic steps, to be judged step by step",
@@ -44,7 +46,7 @@ def verdicts(*, difficulty: int = 3, error: float = 0.22, doubt: float = 0.15, t
     )
 
 
-def _draw(rng: random.Random, *, difficulty: int, error: float) -> Problem:
+def _sample(rng: random.Random, *, difficulty: int, error: float) -> Problem:
     solver = arithmetic(difficulty=difficulty, error=error, test_size=1)
     problem = solver.train[rng.getrandbits(40)]
     assert solver.demonstrate is not None
@@ -72,10 +74,10 @@ def worked(gold: list[str], lines: list[str]) -> list[str]:
 
 
 def _demonstrate(problem: Problem, rng: random.Random, *, doubt: float) -> str:
-    """The judgement of a careless teacher: one who works a step out wrong finds fault with a right one."""
+    """The judgement of a careless teacher, who calls a right step wrong where the teacher's own result is wrong."""
     should = [_slip(step, rng) if rng.random() < doubt else step for step in problem.meta["should"]]
-    said = [line == want for line, want in zip(problem.meta["lines"], should, strict=True)]
-    return written(said, all(said), should)
+    judged = [line == want for line, want in zip(problem.meta["lines"], should, strict=True)]
+    return written(judged, all(judged), should)
 
 
 def _slip(step: str, rng: random.Random) -> str:

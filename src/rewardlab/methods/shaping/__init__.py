@@ -1,0 +1,1 @@
+"""Rewards bent towards shorter replies, fewer calls, or another side goal beside being right."""

@@ -1,0 +1,65 @@
+"""GRPO-lambda: right replies are penalised for length only in the groups of the batch that are right most often.
+
+    groups are ranked by their share of right replies, and the first lambda of them are penalised
+    penalised: r = 1 - alpha sigmoid((len - mean) / std) if right;    others: r = 1 if right;    wrong replies earn 0 in both
+
+mean and std are over the lengths of the group's right replies. Where a prompt is rarely solved, brevity would cost the reasoning
+that it needs. A penalty on every group makes accuracy collapse early in training; plain 0/1 rewards leave replies long.
+
+Dai et al. 2025, arXiv:2505.18086. lambda = 0.2; alpha, and the sigmoid of the length normalised over right replies, are inferred
+(after Arora & Zanette 2025, arXiv:2502.04463, whose penalty it is), and so is that ties are ranked by position. `share=1` is GRPO
+with the length penalty everywhere.
+"""
+
+import math
+
+import numpy as np
+
+from rewardlab.core import Group, Recipe, Run, Score, Scores
+from rewardlab.evals.length import length_of_right
+from rewardlab.methods.baselines.grpo import grpo
+from rewardlab.proof.claim import Claim
+from rewardlab.rewards.reward import reward
+from rewardlab.rewards.task import correct
+from rewardlab.rollouts.independent import independent
+
+
+def top_groups(verdicts: Scores, share: float) -> set[int]:
+    """Places of the ceil(share * G) groups with the largest share of right replies among those with a verdict."""
+    judged = [[s.value >= 1.0 for s in row if s.value is not None] for row in verdicts]
+    ratio = [float(np.mean(row)) if row else 0.0 for row in judged]
+    order = sorted(range(len(ratio)), key=lambda g: -ratio[g])
+    return set(order[: math.ceil(share * len(order))])
+
+
+@reward(over="groups")
+def length_where_solved(groups: list[Group], run: Run, *, share: float = 0.2) -> Scores:
+    """sigmoid of the normalised length for right replies of the groups that are right most often, 0 for all other replies."""
+    verdicts = correct()(groups, run)
+    top = top_groups(verdicts, share)
+    return [_of_group(group, row, g in top) for g, (group, row) in enumerate(zip(groups, verdicts, strict=True))]
+
+
+def _of_group(group: Group, verdicts: list[Score], penalised: bool) -> list[Score]:
+    length = np.array([t.mask.sum() for t in group], float)
+    right = np.array([v.value is not None and v.value >= 1.0 for v in verdicts])
+    penalty = np.zeros(len(group))
+    if penalised and right.any():
+        # equal lengths have no spread: each is then penalised by half, which the group's mean takes away again
+        z = (length[right] - length[right].mean()) / (length[right].std() + 1e-6)
+        penalty[right] = 1 / (1 + np.exp(-z))
+    return [Score(None if v.value is None else float(p), why=v.why) for v, p in zip(verdicts, penalty, strict=True)]
+
+
+def grpo_lambda(base: Recipe | None = None, *, share: float = 0.2, alpha: float = 0.2) -> Recipe:
+    """share: of the batch's groups in which length is penalised, lambda.  alpha: the most that length can cost a right reply."""
+    base = base or grpo()
+    return base.but(reward=(base.reward or correct()) - alpha * length_where_solved(share=share))
+
+
+claim = Claim(
+    says="right replies become shorter than GRPO's after equal updates, at the same accuracy",
+    versus="grpo", task="arithmetic:difficulty=2,error=0.1,redundant=0.4", measure="log_right_length", direction="lower",
+    margin=0.05, settings={"problems": 8}, versus_settings={"problems": 8},
+    by=length_of_right(rollout=independent(n=4)),
+)  # fmt: skip
