@@ -620,7 +620,7 @@ def test_a_formula_holds_files_of_ones_own(tmp_path):
         ("clip(correct(), low='x')", "low of clip must be a number"),
         ("clip()", "made of 1 reward"),
         ("constrained(correct(), limit=1)", "made of 2 rewards"),
-        ("correct(answer_given())", "made of no other reward"),
+        ("correct(answer_given())", "takes no other reward"),
         ("correct() ** 2", "has no meaning in a reward"),
         ("correct", None),
         ("(2 * 3)", "the same number for every reply"),

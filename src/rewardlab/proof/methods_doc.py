@@ -28,7 +28,7 @@ Generated from the methods' files and `results/` by `make docs`; do not edit it.
 Every method is a recipe that changes some slots of a **baseline**; the tables show each changed slot as it is in the method.
 A **claim** is what its paper says of it, restated for a task on which runs take minutes, with the smallest effect that counts
 (the margin) fixed before the first run. `rewardlab reproduce NAME` runs method and baseline in pairs: same seed, same problems,
-same budget of tokens (a run ends with the step that exceeds it).
+same budget of tokens (a run ends with the step that reaches it).
 
 - **holds**: the 95% Student t interval of the paired effects lies above 0, and their mean reaches the margin;
 - **does not hold**: the interval lies below the margin;
