@@ -1,4 +1,4 @@
-"""Errors whose message is for the user: what is wrong, where, and what to do."""
+"""Errors whose message is for the user: what is wrong, where, and how to fix it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 
 class RewardlabError(Exception):
-    """Something the user can mend. The command line prints its message alone, without a traceback."""
+    """An error that the user can fix. The command line prints only its message, without a traceback."""
 
 
 class NotFinite(RewardlabError):
@@ -15,7 +15,7 @@ class NotFinite(RewardlabError):
 
 
 def unknown(kind: str, name: str, known: Iterable[str]) -> RewardlabError:
-    """The error for a name that does not exist, with the nearest names that do."""
+    """The error for an unknown name; it suggests the closest known names."""
     known = sorted(known)
     near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
     hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(known) or 'none'}"

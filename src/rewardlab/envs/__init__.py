@@ -1,1 +1,1 @@
-"""What answers back to a policy."""
+"""Environments that serve many tasks: they answer the policy's actions."""

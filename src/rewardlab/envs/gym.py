@@ -1,7 +1,7 @@
-"""Worlds of Gymnasium (an optional extra): `gym_world(id="CartPole-v1")` with an actor whose shape is `shape_of("CartPole-v1")`.
+"""Gymnasium environments (an optional extra): `gym_world(id="CartPole-v1")`, with an actor of shape `shape_of("CartPole-v1")`.
 
-A Gymnasium environment cannot be copied or saved, so an episode's state is its seed and the actions so far. The live environment
-is kept beside it, and is made anew and driven through those actions wherever it does not stand where the state says.
+A Gymnasium environment cannot be copied or saved, so the state of an episode is its seed and its actions so far. The live
+environment is cached; if it is missing or at another point, a new one is made and the actions are replayed.
 """
 
 from __future__ import annotations
@@ -16,47 +16,49 @@ from rewardlab.errors import RewardlabError
 State = dict[str, Any]
 
 LIVE: dict[tuple[str, int], tuple[Any, list[Any]]] = {}
-"""By (id, seed): an environment, and the actions it has been through."""
+"""By (id, seed): a live environment, and the actions it has taken."""
 
 
 def shape_of(id: str) -> dict[str, Any]:
-    """meta["shape"] of problems played in this world."""
+    """meta["shape"] for problems in this environment. Raises RewardlabError unless it observes arrays and acts by numbers or arrays."""
     env = _make(id)
-    seen, done = env.observation_space, env.action_space
-    discrete = hasattr(done, "n")
-    if not seen.shape or not (discrete or done.shape):
-        raise RewardlabError(f"{id} observes {seen} and acts by {done}: only arrays are observed, and only numbers or arrays done")
+    observations, actions = env.observation_space, env.action_space
+    discrete = hasattr(actions, "n")
+    if not observations.shape or not (discrete or actions.shape):
+        raise RewardlabError(
+            f"{id} has observations {observations} and actions {actions}; observations must be arrays, and actions numbers or arrays"
+        )
     return {
-        "observation": int(np.prod(seen.shape)),
-        "action": int(done.n if discrete else np.prod(done.shape)),
+        "observation": int(np.prod(observations.shape)),
+        "action": int(actions.n if discrete else np.prod(actions.shape)),
         "discrete": discrete,
     }
 
 
 def _start(problem: Problem, seed: int, *, id: str) -> tuple[Message, State]:
     state: State = {"seed": seed % (1 << 31), "actions": []}
-    env, seen = _begin(id, state["seed"])
+    env, observation = _begin(id, state["seed"])
     LIVE[id, state["seed"]] = env, []
-    return Message("environment", data=np.ravel(seen)), state
+    return Message("environment", data=np.ravel(observation)), state
 
 
 @environment(start=_start)
 def gym_world(state: State, turn: Turn, *, id: str) -> tuple[Message, State]:
-    """One step of the world of this name. It ends where Gymnasium says that it terminates or is truncated."""
+    """One step of the Gymnasium environment `id`. The episode ends when Gymnasium says that it is terminated or truncated."""
     seed, before = state["seed"], state["actions"]
-    env, been = LIVE.pop((id, seed), (None, []))
-    if env is None or been != before:
+    env, taken = LIVE.pop((id, seed), (None, []))
+    if env is None or taken != before:
         env, _ = _begin(id, seed)
         for past in before:
             env.step(_as_action(env, past))
     action = turn.ids[-1].tolist()
-    seen, reward, terminated, truncated, _ = env.step(_as_action(env, action))
+    observation, reward, terminated, truncated, _ = env.step(_as_action(env, action))
     state = {"seed": seed, "actions": [*before, action]}
     if terminated or truncated:
         env.close()
         return Message("environment", reward=float(reward), last=True), state
     LIVE[id, seed] = env, state["actions"]
-    return Message("environment", data=np.ravel(seen), reward=float(reward)), state
+    return Message("environment", data=np.ravel(observation), reward=float(reward)), state
 
 
 def _begin(id: str, seed: int) -> tuple[Any, Any]:
@@ -68,12 +70,12 @@ def _make(id: str) -> Any:
     try:
         import gymnasium
     except ImportError as e:
-        raise RewardlabError("worlds of Gymnasium need it installed: pip install gymnasium") from e
+        raise RewardlabError("Gymnasium environments need the package: pip install gymnasium") from e
     return gymnasium.make(id)
 
 
 def _as_action(env: Any, row: list[float]) -> Any:
-    """What a row of the policy means to this environment; commands are kept within their bounds."""
+    """A row of the policy's ids as an action of this environment; continuous actions are clipped to their bounds."""
     space = env.action_space
     if hasattr(space, "n"):
         return int(row[0]) + int(space.start)

@@ -1,6 +1,6 @@
-"""Tabular Markov decision processes: random ones, values of policies, best policies. Everything is exact and float64.
+"""Tabular Markov decision processes: random instances, values of policies, optimal policies. Exact, in float64.
 
-A reward is a tensor (..., S, A, S'), a policy one of probabilities (..., S, A); leading dimensions are batches.
+A reward is a tensor (..., S, A, S'); a policy is a tensor of probabilities (..., S, A). Leading dimensions are batches.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class MDP:
-    """transition (S, A, S') probabilities; start (S,) probabilities; gamma: discount per step, below 1."""
+    """transition: (S, A, S') probabilities.  start: (S,) probabilities.  gamma: discount per step, below 1."""
 
     transition: Tensor
     start: Tensor
@@ -28,59 +28,59 @@ class MDP:
         return self.transition.shape[1]
 
     def mean(self, reward: Tensor) -> Tensor:
-        """(..., S, A) the reward expected of an action."""
+        """(..., S, A) the expected reward of each action."""
         return (self.transition * reward).sum(-1)
 
     def after(self, values: Tensor) -> Tensor:
-        """(..., S, A) the expectation of values (..., S') after an action."""
+        """(..., S, A) the expected value of the next state, given values (..., S')."""
         return torch.einsum("sap,...p->...sa", self.transition, values)
 
     def uniform(self) -> Tensor:
-        """(S, A) the policy that does everything equally often."""
+        """(S, A) the policy that takes all actions with equal probability."""
         return torch.full(self.transition.shape[:2], 1.0 / self.actions, dtype=self.transition.dtype)
 
 
 def random_mdp(rng: torch.Generator, states: int, actions: int, gamma: float, spread: float = 1.0) -> MDP:
-    """Transitions by a softmax over those of S Gaussian draws that exceed `spread`, the largest always; the start is uniform.
+    """Transitions are a softmax over those of S Gaussian samples that exceed `spread` (always including the largest).
 
-    As in the experiments of Skalse et al. 2024, arXiv:2309.15257, where 1.0 is taken for 32 states, and what is cut off keeps
-    a chance of about 1e-9; here it has none.
+    The start distribution is uniform. As in the experiments of Skalse et al. 2024, arXiv:2309.15257, who use 1.0 for 32 states and
+    leave the other transitions a probability of about 1e-9; here it is 0.
     """
-    drawn = torch.randn(states, actions, states, generator=rng, dtype=torch.float64)
-    kept = drawn >= drawn.amax(-1, keepdim=True).clamp(max=spread)
-    transition = drawn.where(kept, -torch.inf).softmax(-1)
+    logits = torch.randn(states, actions, states, generator=rng, dtype=torch.float64)
+    kept = logits >= logits.amax(-1, keepdim=True).clamp(max=spread)
+    transition = logits.where(kept, -torch.inf).softmax(-1)
     return MDP(transition, torch.full((states,), 1.0 / states, dtype=torch.float64), gamma)
 
 
 def random_reward(mdp: MDP, rng: torch.Generator) -> Tensor:
-    """(S, A, S') Gaussian; by chance sparse (1 in 5), scaled (7 in 10), moved (3 in 10) and shaped (1 in 2).
+    """(S, A, S') Gaussian, made sparse with probability 0.2, scaled with 0.7, shifted with 0.3 and shaped with 0.5.
 
     As in the code released with Skalse et al. 2024, arXiv:2309.15257.
     """
-    sparse, scaled, moved, shape, scale, offset = torch.rand(6, generator=rng, dtype=torch.float64)
+    sparse, scaled, shifted, shape, scale, offset = torch.rand(6, generator=rng, dtype=torch.float64)
     r = torch.randn(mdp.transition.shape, generator=rng, dtype=torch.float64)
     r = r.where(r > 3, 0.0) if sparse < 0.2 else r
-    r = r * (10 * scale if scaled < 0.7 else 1) + (10 * offset if moved < 0.3 else 0)
+    r = r * (10 * scale if scaled < 0.7 else 1) + (10 * offset if shifted < 0.3 else 0)
     potential = 10 * offset * torch.randn(mdp.states, generator=rng, dtype=torch.float64)
     return shaped(mdp, r, potential) if shape < 0.5 else r
 
 
 def values(mdp: MDP, reward: Tensor, policy: Tensor) -> Tensor:
-    """(..., S) V of a policy:  V = (I - gamma P_pi)^-1 r_pi."""
+    """(..., S) the value of each state under a policy:  V = (I - gamma P_pi)^-1 r_pi."""
     moves = torch.einsum("...sa,sap->...sp", policy, mdp.transition)
-    paid = (policy * mdp.mean(reward)).sum(-1)
+    expected = (policy * mdp.mean(reward)).sum(-1)
     system = torch.eye(mdp.states, dtype=moves.dtype) - mdp.gamma * moves
-    return torch.linalg.solve(system, paid[..., None]).squeeze(-1)
+    return torch.linalg.solve(system, expected[..., None]).squeeze(-1)
 
 
 def best_policy(mdp: MDP, reward: Tensor) -> Tensor:
-    """(..., S, A) a deterministic policy that no other beats, by policy iteration (Howard 1960)."""
+    """(..., S, A) a deterministic optimal policy, by policy iteration (Howard 1960)."""
     mean = mdp.mean(reward)
     choice = mean.argmax(-1)
     while True:
         policy = torch.nn.functional.one_hot(choice, mdp.actions).to(mean.dtype)
         q = mean + mdp.gamma * mdp.after(values(mdp, reward, policy))
-        # ties keep the present action, so that rounding cannot make it go round for ever
+        # ties keep the current action, so that rounding cannot make the iteration cycle for ever
         gain = q.amax(-1) - q.gather(-1, choice[..., None]).squeeze(-1)
         better = torch.where(gain > 1e-9 * (1 + q.abs().amax(-1)), q.argmax(-1), choice)
         if torch.equal(better, choice):
@@ -89,21 +89,24 @@ def best_policy(mdp: MDP, reward: Tensor) -> Tensor:
 
 
 def expected_return(mdp: MDP, reward: Tensor, policy: Tensor) -> Tensor:
-    """(...,) J: the value of a policy over the distribution of starts."""
+    """(...,) J: the expected value of a policy over the start distribution."""
     return (values(mdp, reward, policy) * mdp.start).sum(-1)
 
 
 def regret(mdp: MDP, truth: Tensor, other: Tensor) -> Tensor:
-    """(...,) what it costs under `truth` to do what is best under `other`, as a share of best minus worst; 0 where all is one."""
+    """(...,) the loss in return under `truth` of a policy that is optimal under `other`, divided by best minus worst return.
+
+    0 if all policies have the same return.
+    """
     best, worst, got = (expected_return(mdp, truth, best_policy(mdp, r)) for r in (truth, -truth, other))
     return torch.where(best - worst > 1e-9, (best - got) / (best - worst).clamp(min=1e-9), 0.0)
 
 
 def shaped(mdp: MDP, reward: Tensor, potential: Tensor) -> Tensor:
-    """R(s, a, s') + gamma phi(s') - phi(s): every policy keeps its rank (Ng et al. 1999)."""
+    """R(s, a, s') + gamma phi(s') - phi(s): potential shaping keeps the order of all policies (Ng et al. 1999)."""
     return reward + mdp.gamma * potential - potential[:, None, None]
 
 
 def redistributed(mdp: MDP, reward: Tensor, noise: Tensor) -> Tensor:
-    """The reward plus noise (S, A, S') less its mean over where an action leads: the same to every policy."""
+    """The reward plus noise (S, A, S') with mean 0 over next states: every policy keeps its return."""
     return reward + noise - mdp.mean(noise)[..., None]

@@ -1,5 +1,6 @@
-"""Models by name: checkpoints, and the small policies that tasks are played with.
+"""Models by name: checkpoints, and the small policies that come with tasks.
 
-A module KIND.py of the small policies that are not text has `warmed(task)`, the policy that a task of this kind is played with,
-made once and cached, and `untrained(task)`, a tiny one with random weights for tests. A task names its kind in `Task.model`.
+Each module KIND.py of small policies that are not text has two functions. `warmed(task)` returns the policy for a task of this
+kind, trained once and cached. `untrained(task)` returns a tiny one with random weights, for tests. A task names its kind in
+`Task.model`.
 """

@@ -1,6 +1,6 @@
-"""Policies for tasks of observations and actions: small networks that have not learnt anything yet.
+"""Policies for control tasks: small networks from observations to actions, with random weights.
 
-A task says in its problems' `meta["shape"]` what is observed and what can be done.
+The shapes of observations and actions come from `meta["shape"]` of the task's problems.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from rewardlab.policies.control.actor import Actor, Shape
 
 
 def warmed(task: Task) -> Actor:
-    """What reinforcement and imitation begin with: a policy that prefers nothing."""
+    """The policy that training starts from. It is not warmed up: it prefers no action."""
     return Actor(_shape(task))
 
 
 def untrained(task: Task) -> Actor:
-    """A tiny one."""
+    """A tiny one, for tests."""
     return Actor(_shape(task, hidden=8, layers=1))
 
 
 def _shape(task: Task, **size: Any) -> Shape:
-    known = task.train[0].meta.get("shape")
-    if known is None:
+    shape = task.train[0].meta.get("shape")
+    if shape is None:
         raise RewardlabError(f"no actor fits {task.name}: its problems have no meta['shape'] (observation, action, discrete)")
-    return replace(Shape(**known), **size)
+    return replace(Shape(**shape), **size)

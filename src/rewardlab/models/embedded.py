@@ -1,10 +1,10 @@
-"""The embedded policy: a small Llama with a real tokenizer and chat template, warmed up on careless worked solutions.
+"""The embedded policy: a small Llama with a real tokenizer and chat template, warmed up by SFT on worked solutions with mistakes.
 
-It is made once, by supervised learning, and cached as an ordinary Hugging Face checkpoint. Its teacher makes mistakes, so it
-knows how the tasks are done and still gets a good part of them wrong: what reinforcement can mend.
+It is trained once and cached as an ordinary Hugging Face checkpoint. Its teacher is careless, so the policy knows the format
+and the method of its tasks but still fails many of them; this leaves something for reinforcement learning to improve.
 
-One policy knows arithmetic and countdown. Any other task that has a teacher (`Task.demonstrate`) gets a policy of its own, with
-a tokenizer learned from its text.
+One policy is shared by arithmetic and countdown. Any other task with a teacher (`Task.demonstrate`) gets a policy of its own,
+with a tokenizer trained on its text.
 """
 
 from __future__ import annotations
@@ -48,32 +48,35 @@ CONFIG: dict[str, Any] = {
 
 
 def embedded(device: str = "auto", dtype: str = "auto", task: Task | None = None) -> LlamaPolicy:
-    """The warmed-up policy for a task; the first call on a machine makes it, which takes about a minute on two cores."""
+    """The warmed-up policy for a task. The first call on a machine trains it, which takes about a minute on two cores."""
     return LlamaPolicy.load(checkpoint(task), device, dtype)
 
 
 def checkpoint(task: Task | None = None) -> Path:
-    """The folder of the cached checkpoint, made if need be."""
-    own = own_lessons(task)
+    """The folder of the cached checkpoint; trains the policy if it is not there."""
+    own = with_own_policy(task)
     name = "embedded" if own is None else f"embedded-{own.name}"
     return cached(f"{name}-{fingerprint(own)}", lambda folder: warm_up(task=own).save(folder))
 
 
-def own_lessons(task: Task | None) -> Task | None:
-    """The task, if it has a teacher and is none of those that the one policy knows, or has another teacher than they."""
+def with_own_policy(task: Task | None) -> Task | None:
+    """The task, if it needs a policy of its own; None if the shared one serves it, or there is no teacher to train another.
+
+    A task of TASKS whose teacher has other settings than the default one also needs its own.
+    """
     if task is None or task.demonstrate is None:
         return None
-    same = task.name in TASKS and _habits(task) == _habits(registry.task(task.name))
-    return None if same else task
+    shared = task.name in TASKS and _teacher_settings(task) == _teacher_settings(registry.task(task.name))
+    return None if shared else task
 
 
-def _habits(task: Task) -> Any:
+def _teacher_settings(task: Task) -> Any:
     return getattr(task.demonstrate, "keywords", None)
 
 
 def untrained(seed: int = 0, hidden: int = 32, layers: int = 1, task: Task | None = None) -> LlamaPolicy:
     """A policy of this kind with random weights, for tests: on the CPU, in float32."""
-    words = tokenizer(own_lessons(task))
+    words = tokenizer(with_own_policy(task))
     small = {
         "hidden_size": hidden,
         "num_hidden_layers": layers,
@@ -85,27 +88,27 @@ def untrained(seed: int = 0, hidden: int = 32, layers: int = 1, task: Task | Non
 
 
 def fingerprint(task: Task | None = None) -> str:
-    """Changes whenever the policy would come out different."""
-    names, told = (TASKS, None) if task is None else ((task.name,), (task.lessons, task.source))
-    return code_fingerprint(names, ["models/embedded.py"], told)
+    """A hash that changes whenever the trained policy would."""
+    names, settings = (TASKS, None) if task is None else ((task.name,), (task.lessons, task.source))
+    return code_fingerprint(names, ["models/embedded.py"], settings)
 
 
 # ---- tokenizer -------------------------------------------------------------------------------------------------------
 
 
 def tokenizer(task: Task | None = None) -> Any:
-    """The tokenizer of the policy for a task."""
-    found = _TOKENIZERS.get(fingerprint(task))
-    if found is None:
-        found = _TOKENIZERS[fingerprint(task)] = _tokenizer(_lessons(task))
-    return found
+    """The tokenizer of the policy for a task, trained once per process."""
+    key = fingerprint(task)
+    if key not in _TOKENIZERS:
+        _TOKENIZERS[key] = _tokenizer(_demonstrations(task))
+    return _TOKENIZERS[key]
 
 
 _TOKENIZERS: dict[str, Any] = {}
 
 
-def _tokenizer(lessons: Sequence[Lessons]) -> Any:
-    """Byte-level BPE learned from the tasks' own text; digits and signs are always single tokens."""
+def _tokenizer(sources: Sequence[Demonstrations]) -> Any:
+    """Byte-level BPE trained on the tasks' own text. Digits and signs are always single tokens, so that sums align."""
     from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import PreTrainedTokenizerFast
 
@@ -119,17 +122,18 @@ def _tokenizer(lessons: Sequence[Lessons]) -> Any:
         vocab_size=VOCABULARY, special_tokens=["<|im_end|>", "<|im_start|>", "<|pad|>"], show_progress=False,
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
     )  # fmt: skip
-    core.train_from_iterator(_corpus(lessons, 400), trainer)
+    core.train_from_iterator(_corpus(sources, 400), trainer)
     fast = PreTrainedTokenizerFast(tokenizer_object=core, eos_token="<|im_end|>", pad_token="<|pad|>", model_max_length=CONTEXT)
     fast.chat_template = TEMPLATE
     return fast
 
 
-def _corpus(taught: Sequence[Lessons], n: int) -> Iterator[str]:
+def _corpus(sources: Sequence[Demonstrations], n: int) -> Iterator[str]:
+    # the chat template's role names become single tokens
     yield from ["system\n", "user\n", "assistant\n"] * 50
-    for lessons in taught:
+    for demonstrations in sources:
         for i in range(n):
-            problem = lessons[i]
+            problem = demonstrations[i]
             solution = problem.meta["solution"]
             yield "\n".join([problem.question, *([solution] if isinstance(solution, str) else solution)])
 
@@ -138,8 +142,8 @@ def _corpus(taught: Sequence[Lessons], n: int) -> Iterator[str]:
 
 
 @dataclass(frozen=True)
-class Lessons:
-    """A task's training problems with the solutions of its careless teacher, in an order of their own."""
+class Demonstrations:
+    """A task's training problems with the solutions of its careless teacher, in a fixed random order."""
 
     task: Task
 
@@ -152,7 +156,7 @@ class Lessons:
 
 @dataclass(frozen=True)
 class Mixture:
-    """Several sources by turns; one that is named twice is taken twice as often."""
+    """Several sources in rotation; a source that is listed twice is used twice as often."""
 
     sources: tuple[Any, ...]
 
@@ -160,22 +164,23 @@ class Mixture:
         return self.sources[i % len(self.sources)][i]
 
 
-def _lessons(task: Task | None) -> tuple[Lessons, ...]:
-    return tuple(Lessons(registry.task(t)) for t in TASKS) if task is None else (Lessons(task),)
+def _demonstrations(task: Task | None) -> tuple[Demonstrations, ...]:
+    return tuple(Demonstrations(registry.task(t)) for t in TASKS) if task is None else (Demonstrations(task),)
 
 
 def warm_up(steps: int | None = None, config: dict[str, Any] | None = None, task: Task | None = None) -> LlamaPolicy:
-    """Supervised learning of the careless solutions, on the CPU."""
+    """Train the policy by SFT on the careless solutions. On the CPU, so that every machine gets the same recipe."""
     steps = steps or (STEPS if task is None else task.lessons)
-    words, taught = tokenizer(task), _lessons(task)
+    words, sources = tokenizer(task), _demonstrations(task)
     model = Llama(_config(words, **(config or {}))).initialise(torch.Generator().manual_seed(SEED))
-    where = device_of("cpu")
-    policy = LlamaPolicy(model, words, where, dtype_of("auto", where))
+    device = device_of("cpu")
+    policy = LlamaPolicy(model, words, device, dtype_of("auto", device))
     recipe = registry.build("sft", {"lr": LR, "problems": ROWS}).but(warmup=20, lr_end=0.05, measure=None)
-    lessons = Mixture(tuple(taught[i] for i in MIXTURE) if task is None else taught)
+    # one problem in four is countdown: MIXTURE lists indices into TASKS
+    problems = Mixture(tuple(sources[i] for i in MIXTURE) if task is None else sources)
     run = Run(policy, steps=steps, seed=SEED)
-    ops = Ops(recipe, run, Task("lessons", lessons, (), "final_number"), Settings())
-    with Bar(f"making the small policy for {task.name if task else 'arithmetic and countdown'} (once)", steps) as bar:
+    ops = Ops(recipe, run, Task("lessons", problems, (), "final_number"), Settings())
+    with Bar(f"training the small policy for {task.name if task else 'arithmetic and countdown'} (once)", steps) as bar:
         while run.step < steps:
             standard_loop(recipe, run, ops)
             run.step += 1

@@ -1,4 +1,4 @@
-"""The name under which a small policy is cached: a hash of everything that decides how it comes out."""
+"""The cache key of a small policy: a hash of everything that its training depends on."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ from rewardlab import registry
 
 PACKAGE = Path(__file__).parents[1]
 FOLLOWED = ("tasks", "text", "verifiers")
-"""Rooms whose code decides which problems and demonstrations a policy is warmed up on."""
+"""Folders whose code decides which problems and demonstrations a policy is warmed up on."""
 
 
-def fingerprint(tasks: Iterable[str], makers: Iterable[str], told: Any = None) -> str:
-    """Changes whenever a policy would come out different.
+def fingerprint(tasks: Iterable[str], makers: Iterable[str], settings: Any = None) -> str:
+    """A hash that changes whenever the trained policy would.
 
-    It covers the code of its tasks and of all that they import from the rooms FOLLOWED, however it is imported; its makers (paths
-    in the package); and what else is `told`. Comments, docstrings and layout do not count.
+    It covers the code of the tasks and of everything they import, directly or not, from the folders FOLLOWED; the makers (paths in
+    the package of the modules that train the policy); and `settings`. Comments, docstrings and layout do not count.
     """
     starts = {registry.task_files()[task] for task in tasks}
     files = {PACKAGE / maker for maker in makers} | _reached(starts)
     code = "".join(f"{path.relative_to(PACKAGE)}\n{_code(path)}\n" for path in sorted(files))
-    return hashlib.blake2b((code + repr(told)).encode(), digest_size=6).hexdigest()
+    return hashlib.blake2b((code + repr(settings)).encode(), digest_size=6).hexdigest()
 
 
 def _reached(starts: Iterable[Path]) -> set[Path]:
-    """Files that these import, directly or through others, within the rooms FOLLOWED."""
-    found: set[Path] = set()
+    """These files and all that they import, directly or through others, within the folders FOLLOWED."""
+    reached: set[Path] = set()
     waiting = list(starts)
     while waiting:
         path = waiting.pop()
-        if path not in found:
-            found.add(path)
+        if path not in reached:
+            reached.add(path)
             waiting += _imports(path)
-    return found
+    return reached
 
 
 def _imports(path: Path) -> Iterator[Path]:
@@ -46,6 +46,7 @@ def _imports(path: Path) -> Iterator[Path]:
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
+            # one dot is the file's own package, each further dot one level up
             above = package[: len(package) + 1 - node.level] if node.level else ()
             base = ".".join((*above, *filter(None, [node.module])))
             names = [base, *(f"{base}.{alias.name}" for alias in node.names)]
@@ -64,7 +65,7 @@ def _files_of(module: str) -> Iterator[Path]:
 
 @functools.cache
 def _code(path: Path) -> str:
-    """The syntax of a file without its docstrings."""
+    """The syntax tree of a file as text, without its docstrings."""
     tree = ast.parse(path.read_text("utf-8"))
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and ast.get_docstring(node):

@@ -1,4 +1,4 @@
-"""The small denoiser of a task of points: flow matching on what a careless teacher draws."""
+"""The small denoiser of a task of points, trained by flow matching on the points of a careless teacher."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ POOL, STEPS, ROWS, LR = 40_000, 3000, 512, 5e-3
 
 
 def warmed(task: Task) -> Denoiser:
-    """The denoiser for a task; the first call on a machine makes it, which takes some seconds."""
+    """The denoiser for a task. The first call on a machine trains it, which takes some seconds."""
     name = f"flow-{task.name}-{fingerprint([task.name], MAKERS, task.source)}"
     return Denoiser.load(cached(name, lambda folder: _warm_up(task).save(folder)), "cpu")
 
@@ -38,7 +38,7 @@ def _warm_up(task: Task) -> Denoiser:
     condition, data = _pool(task)
     optimiser = torch.optim.AdamW(policy.parameters(), lr=LR, weight_decay=0.0)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, STEPS)
-    with Bar(f"making the small denoiser for {task.name} (once)", STEPS) as bar:
+    with Bar(f"training the small denoiser for {task.name} (once)", STEPS) as bar:
         for _ in range(STEPS):
             rows = torch.randint(len(data), (ROWS,), generator=rng)
             x, noise, t = data[rows], torch.randn((ROWS, data.shape[1]), generator=rng), torch.rand(ROWS, generator=rng)
@@ -53,13 +53,13 @@ def _warm_up(task: Task) -> Denoiser:
 
 
 def _pool(task: Task) -> tuple[Tensor, Tensor]:
-    """Conditions and points of the teacher."""
+    """POOL conditions, and the teacher's point for each."""
     if task.demonstrate is None:
-        raise RewardlabError(f"the task {task.name} has no teacher to learn a denoiser from; give a checkpoint with --model")
-    found = []
+        raise RewardlabError(f"the task {task.name} has no teacher to train a denoiser on; give a checkpoint with --model")
+    pairs = []
     for i in range(POOL):
         problem = task.train[seed_of("warm-up", i) % (1 << 40)]
         point = task.demonstrate(problem, random.Random(seed_of("teacher", task.name, i)))
-        found.append((problem.prompt[-1].data, point))
-    conditions, points = zip(*found, strict=True)
+        pairs.append((problem.prompt[-1].data, point))
+    conditions, points = zip(*pairs, strict=True)
     return torch.from_numpy(np.asarray(conditions, np.float32)), torch.from_numpy(np.asarray(points, np.float32))

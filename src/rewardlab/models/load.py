@@ -1,4 +1,4 @@
-"""Models by name, and the second models that learners ask for."""
+"""Load policies by name, and the second models of learners."""
 
 from __future__ import annotations
 
@@ -14,24 +14,26 @@ Policy = Any
 """Any object with the calls of `core.Policy`."""
 
 NAMES = ("embedded", "smollm2", "flow", "actor", "vision", "untrained")
-"""embedded, smollm2, and what is found in `small`."""
+"""Models that come with rewardlab; each but `untrained` has a module in this folder."""
 
 OWN = {
     "rewardlab_denoiser": ("diffusion.denoiser", "Denoiser"), "rewardlab_actor": ("control.actor", "Actor"),
     "llava": ("hf.vision", "VisionPolicy"),
 }  # fmt: skip
-"""Model types of checkpoints that neither text policy reads: the module in `policies`, and its class."""
+"""Model types of checkpoints that neither text policy can load: the module in `policies`, and its class."""
 
 
 def load_policy(
     name: str, device: str = "auto", dtype: str = "auto", lora_rank: int | None = None, task: Task | None = None
 ) -> Policy:
-    """A policy by name.
+    """Load a policy by name.
 
-    embedded: the small warmed-up one for the task.  smollm2: SmolLM2-135M-Instruct.  flow, actor, vision: those of tasks that are
-    not text.  untrained: a tiny one with random weights, of the kind that the task is played with.  A folder: a Hugging Face
-    checkpoint, or a run (its best model).  hf:FOLDER: through transformers, whatever the architecture.  lora_rank: train adapters
-    of this rank; on any model of language.
+    embedded: the small warmed-up text policy for the task.  smollm2: SmolLM2-135M-Instruct.  flow, actor, vision: the small policies
+    of tasks that are not text.  untrained: a tiny policy with random weights, of the task's kind.  A folder: a Hugging Face
+    checkpoint, or a run (its best model).  hf:FOLDER: loaded by transformers, whatever the architecture.
+
+    lora_rank: train adapters of this rank instead of the weights; language models only. Raises RewardlabError for an unknown
+    name, or a name that needs a task or cannot take adapters.
     """
     kind = task.model if name == "untrained" and task else name
     if kind in ("embedded", "untrained"):
@@ -52,12 +54,12 @@ def load_policy(
     if not lora_rank or name.startswith("hf:"):
         return policy
     if not hasattr(policy, "adapt"):
-        raise RewardlabError(f"--lora-rank is for models of language; {name!r} is none")
+        raise RewardlabError(f"--lora-rank is for language models; {name!r} is not one")
     return policy.adapt(lora_rank)
 
 
 def absolute_name(name: str) -> str:
-    """The name under which a model is found from any working folder."""
+    """The name with a folder made absolute, so that it is valid from any working folder."""
     folder = Path(name.removeprefix("hf:"))
     if name in NAMES or not folder.exists():
         return name
@@ -68,8 +70,8 @@ def _from_folder(name: str, device: str, dtype: str, lora_rank: int | None) -> P
     folder = checkpoint_of(Path(name.removeprefix("hf:")), name)
     kind = json.loads((folder / "config.json").read_text()).get("model_type")
     if kind in OWN:
-        module, made = OWN[kind]
-        return getattr(importlib.import_module(f"rewardlab.policies.{module}"), made).load(folder, device)
+        module, cls = OWN[kind]
+        return getattr(importlib.import_module(f"rewardlab.policies.{module}"), cls).load(folder, device)
     if name.startswith("hf:"):
         from rewardlab.policies.hf.policy import HFPolicy
 
@@ -80,12 +82,12 @@ def _from_folder(name: str, device: str, dtype: str, lora_rank: int | None) -> P
 
 
 def checkpoint_of(folder: Path, name: str) -> Path:
-    """The checkpoint folder itself, or the best (else last) model of a run folder."""
+    """The folder itself if it is a checkpoint; of a run folder, its best (else last) model. Raises RewardlabError if neither."""
     if not folder.exists():
         raise unknown("model", name, NAMES)
     config = folder / "config.json"
     if not config.is_file():
-        raise RewardlabError(f"{folder} holds no config.json: it is neither a Hugging Face checkpoint nor a run")
+        raise RewardlabError(f"{folder} has no config.json: it is neither a Hugging Face checkpoint nor a run")
     if "recipe" not in json.loads(config.read_text()):
         return folder
     for which in ("best", "model"):
@@ -95,7 +97,7 @@ def checkpoint_of(folder: Path, name: str) -> Path:
 
 
 def learner_model(learner: Learner, policy: Policy) -> Policy:
-    """The model a learner starts from."""
+    """The model that a learner starts from (`Learner.init`)."""
     if learner.init == "copy:policy":
         return policy.copy(learner.name)
     if learner.init == "value-head":
@@ -104,8 +106,9 @@ def learner_model(learner: Learner, policy: Policy) -> Policy:
     if kind in NAMES and task:
         from rewardlab import registry
 
-        found = load_policy(kind, str(policy.device), task=registry.task(task))
+        model = load_policy(kind, str(policy.device), task=registry.task(task))
     else:
-        found = load_policy(learner.init, str(policy.device))
-    found.name = learner.name
-    return found
+        model = load_policy(learner.init, str(policy.device))
+    # turns and checkpoints are filed under the learner's name, not the checkpoint's
+    model.name = learner.name
+    return model

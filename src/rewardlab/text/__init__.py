@@ -1,1 +1,1 @@
-"""Reading text: stated answers, code blocks, JSON, words, steps."""
+"""Reading text: the answer that a reply states, code blocks, JSON, words, reasoning steps."""

@@ -1,4 +1,8 @@
-"""Reading answers out of text. Nothing here raises, whatever the text, and every pattern runs in linear time."""
+"""Extract the answer of a reply from one line or formula, and read numbers exactly.
+
+Nothing here raises, whatever the text, and every pattern runs in linear time: replies are untrusted, so a pattern must not backtrack.
+Verifiers whose answers may span several lines (lists, graphs, choices) use `replies.py` instead.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from fractions import Fraction
 
 LONGEST = 200
-"""Characters of the longest text that is still read as one number."""
+"""Characters of the longest text that is read as one number."""
 
 _DIGITS = r"(?:[0-9]{1,3}(?:,[0-9]{3}){1,10}(?![0-9])|[0-9]{1,60})"
 _NUMBER = re.compile(
@@ -39,26 +43,27 @@ _PLAIN = {"{,}": ",", "\\,": " ", "\\$": " ", "\\%": "%", "^\\circ": "", "$": " 
 
 
 def boxed(text: str) -> str | None:
-    r"""What stands in the last \boxed{...}, braces balanced; None where there is none or it is not closed."""
+    r"""The content of the last \boxed{...}, with balanced braces; None if there is none or it is not closed."""
     first = text.find("\\boxed{")
     if first < 0:
         return None
-    found = (0, 0)
+    span = (0, 0)
     opened: list[int] = []
     for match in _BRACES.finditer(text, first):
         sign = match.group()
         if sign[-1] == "{" and (len(sign) == 1 or len(sign) > 2):
             opened.append(match.end() if len(sign) > 2 else -1)
         elif sign == "}" and opened and (start := opened.pop()) >= 0:
-            # a box around a box is closed after it
-            found = (start, match.start())
-    if not found[1] or any(start > found[1] for start in opened):
+            # boxes may be nested: the outer one closes last, so the last to close is the one that counts
+            span = (start, match.start())
+    # a box that opens after the last closed one was cut off: the reply's final answer is unknown
+    if not span[1] or any(start > span[1] for start in opened):
         return None
-    return text[found[0] : found[1]].strip()
+    return text[span[0] : span[1]].strip()
 
 
 def after_answer(text: str) -> str | None:
-    """The line that follows the last "answer is", "answer:" or "####"; None where there is none or nothing follows."""
+    """The rest of the line after the last "answer is", "answer:" or "####"; None if there is none or nothing follows it."""
     marks = list(_MARK.finditer(text))
     if not marks:
         return None
@@ -71,19 +76,19 @@ def after_answer(text: str) -> str | None:
 
 
 def last_number(text: str) -> str | None:
-    """The last number of a text, as it is written there; None where there is none, or where it is denied."""
+    """The last number of a text, as written there; None if there is none or the text denies it ("not 42")."""
     text = text.replace("−", "-")
     last = next(iter(deque(_IN_TEXT.finditer(text), maxlen=1)), None)
     return None if last is None or _denied(text, *last.span()) else last.group().rstrip(",")
 
 
 def numbers(text: str) -> list[str]:
-    """All numbers of a text, as they are written there. A minus after a digit or a bracket subtracts; it is no sign."""
+    """All numbers of a text, as written there. A minus after a digit or a bracket is subtraction, not a sign."""
     return [match.group().rstrip(",") for match in _IN_TEXT.finditer(text.replace("−", "-"))]
 
 
 def final_answer(text: str) -> str | None:
-    r"""The answer of a reply: its last \boxed, else what follows "answer is", else its last number, or line."""
+    r"""The answer of a reply: its last \boxed, else what follows "answer is", else its last number, else its last line."""
     stated = boxed(text) or after_answer(text) or last_number(text)
     if stated:
         return stated
@@ -92,16 +97,17 @@ def final_answer(text: str) -> str | None:
 
 
 def after_thinking(reply: str) -> str:
-    """A reply without its thinking: what follows the last </think>; nothing where a <think> is not closed."""
+    """A reply without its thinking: the text after the last </think>; empty if a <think> is not closed."""
     rest = reply.rpartition("</think>")[2]
     return "" if "<think>" in rest else rest
 
 
 def statements(text: str) -> Iterator[str]:
-    r"""The answer of a reply, in the forms to be tried in turn: its last \boxed alone, where it has one; else what follows "answer
-    is", whole and then cut shorter; else the reply where it is one line, its last formula, its last number.
+    r"""Candidate readings of a reply's answer, to be tried in order.
 
-    Empty where there is none: a last box that is not closed, a number that is denied.
+    If the reply has a \boxed, only its content. Else, if it says "answer is", what follows: in full, then cut shorter. Else the
+    reply itself if it is a single line, then its last formula or number. Nothing if the last box is not closed or the
+    number is denied.
     """
     if "\\boxed{" in text:
         forms: Iterable[str | None] = (boxed(text),)
@@ -114,6 +120,7 @@ def statements(text: str) -> Iterator[str]:
 
 def _of_line(line: str) -> Iterator[str]:
     end = _SENTENCE.search(line)
+    # "Is the answer 5?" states nothing
     if not (end and end.group() == "?"):
         yield line
         yield from _shorter((line[: end.start()] if end else line)[:1000])
@@ -130,6 +137,7 @@ def _shorter(sentence: str) -> Iterator[str]:
     yield sentence
     if formulas := _formulas(sentence):
         before, _, after = sentence.partition(formulas[0])
+        # two formulas in one sentence: we cannot tell which is the answer
         denied = _NEGATION.search(before) or _REVOKED.match(after.lstrip(" $\\)]"))
         yield from formulas if len(formulas) == 1 and not denied else ()
         return
@@ -141,24 +149,24 @@ def _shorter(sentence: str) -> Iterator[str]:
 
 
 def _denied(text: str, start: int, end: int) -> bool:
-    """Whether what stands there is said not to be so: "not 42", "42 is wrong"."""
+    """Whether the text rejects what it says at start:end, as in "not 42" or "42 is wrong"."""
     return bool(_DENIED.search(text[max(0, start - 60) : start].rstrip(" $\\([") + " ") or _REVOKED.match(text, end))
 
 
 def _formulas(text: str) -> list[str]:
-    """What stands between delimiters of mathematics."""
+    """The formulas between maths delimiters."""
     for opened, closed in _INLINE:
         if opened == closed and text.count(opened) % 2 == 0:
-            found = text.split(opened)[1::2]
+            inside = text.split(opened)[1::2]
         else:
-            found = [part.partition(closed)[0] for part in text.split(opened)[1:] if opened != closed and closed in part]
-        if found:
-            return [part.strip() for part in found]
+            inside = [part.partition(closed)[0] for part in text.split(opened)[1:] if opened != closed and closed in part]
+        if inside:
+            return [part.strip() for part in inside]
     return []
 
 
 def _last_expression(text: str) -> str:
-    """The last formula between delimiters, or the last number where that comes later; of bare LaTeX, what its line ends on."""
+    """The last formula between delimiters, or the last number if it comes later; for LaTeX without delimiters, the end of its line."""
     formula, end = _last_formula(text)
     last = next(iter(deque(_IN_TEXT.finditer(text.replace("−", "-")), maxlen=1)), None)
     if formula and (last is None or last.end() <= end):
@@ -187,7 +195,7 @@ def _last_formula(text: str) -> tuple[str, int]:
 
 
 def alone(text: str, start: int, end: int) -> bool:
-    """Whether a number is no part of a formula, such as the 2 of \\frac{1}{2}, and not denied."""
+    """Whether the number at start:end stands by itself (unlike the 2 of \\frac{1}{2}) and is not denied."""
     before, after = text[max(0, start - 60) : start], text[end : end + 30]
     bare = before[-1:] not in ("{", "^", "_", "\\", "/") and after[:1] not in ("}", "^", "_", "!")
     return bare and not _DENIED.search(before) and not _REVOKED.match(after)
@@ -199,10 +207,10 @@ def _with_percent(text: str, start: int, end: int) -> str:
 
 
 def number(text: str) -> Fraction | None:
-    r"""The number that a text denotes, exactly; None where it denotes none, or more than one.
+    r"""The exact value of a text that denotes one number; None if it denotes none, or several.
 
-    Reads signs, thousands, decimals, scientific notation, fractions (3/4, \frac{3}{4}), and drops currency, a percent
-    sign, a variable ("x = 5"), a trailing full stop and units without digits.
+    Reads signs, thousands separators, decimals, scientific notation and fractions (3/4, \frac{3}{4}). Drops currency, a percent
+    sign, a variable ("x = 5"), a trailing full stop, and units without digits.
     """
     if len(text) > LONGEST:
         return None
@@ -219,18 +227,18 @@ def number(text: str) -> Fraction | None:
 
 
 def one_number(text: str) -> Fraction | None:
-    """The number that a text states: all of it read as a number, or what follows its last "=", or the only one."""
+    """The number that a text states: the whole text as a number, else what follows its last "=", else the only number in it."""
     for candidate in (text, text.rpartition("=")[2]):
         if (value := number(candidate)) is not None:
             return value
     claim = text.rpartition("=")[2].replace("−", "-")
-    found = list(_IN_TEXT.finditer(claim))
-    alone = len(found) == 1 and not _NEGATION.search(text[: len(text) - len(claim) + found[0].start()])
-    return number(found[0].group().rstrip(",")) if alone else None
+    matches = list(_IN_TEXT.finditer(claim))
+    single = len(matches) == 1 and not _NEGATION.search(text[: len(text) - len(claim) + matches[0].start()])
+    return number(matches[0].group().rstrip(",")) if single else None
 
 
 def tidy(text: str) -> str:
-    """A text without what does not change an answer: case, spaces, maths delimiters, a trailing full stop."""
+    """A text normalised for comparison: lower case, single spaces, no maths delimiters, quotes or trailing full stop."""
     text = _TEXT.sub(r"\1", text).replace("\\left", "").replace("\\right", "").replace("dfrac", "frac").replace("tfrac", "frac")
     for clutter in ("\\,", "\\!", "\\;", "\\ ", "$", "*", "`", '"'):
         text = text.replace(clutter, "")

@@ -1,4 +1,4 @@
-"""Fenced blocks of a reply. Linear in its length; nothing raises."""
+"""Fenced code blocks of a reply. Takes linear time; never raises."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ _BLOCK = re.compile(r"```([A-Za-z0-9_+-]{0,20})(.*?)(?:```|\Z)", re.DOTALL)
 
 
 def last_block(text: str, *languages: str) -> str | None:
-    """What stands in the last ```-block of one of these languages ("" for none); None without such a block.
+    """The content of the last ``` block in one of these languages ("" for a block without a language); None if there is none.
 
-    A block that is not closed ends with the text: a reply may stop at the fence.
+    A block that is not closed ends with the text: generation often stops at the closing fence.
     """
-    found = [body for language, body in _BLOCK.findall(text) if language.lower() in languages]
-    return found[-1].strip() if found else None
+    bodies = [body for language, body in _BLOCK.findall(text) if language.lower() in languages]
+    return bodies[-1].strip() if bodies else None

@@ -1,9 +1,9 @@
-"""BM25: which documents share a query's rare words.
+"""BM25 ranks documents by the rare words that they share with a query.
 
     score(d) = sum over words w of the query:  idf(w) tf (k1 + 1) / (tf + k1 (1 - b + b |d| / mean |d|))
-    idf(w) = log(1 + (N - n(w) + 1/2) / (n(w) + 1/2)),   n(w): documents that hold w
+    idf(w) = log(1 + (N - n(w) + 1/2) / (n(w) + 1/2)),   n(w): number of documents that contain w
 
-Robertson and Zaragoza 2009, "The Probabilistic Relevance Framework: BM25 and Beyond"; the idf that is never negative is Lucene's.
+Robertson and Zaragoza 2009, "The Probabilistic Relevance Framework: BM25 and Beyond". The idf is Lucene's, which is never negative.
 """
 
 from __future__ import annotations
@@ -22,36 +22,36 @@ def words(text: str) -> list[str]:
 
 
 class BM25:
-    """An index of documents. k1: how soon repeating a word stops to count.  b: how much long documents are held back."""
+    """An index of documents. k1: how fast the weight of repeated words saturates.  b: how strongly long documents are penalised."""
 
     def __init__(self, documents: Sequence[str], k1: float = 1.2, b: float = 0.75):
         self.documents, self.k1, self.b = documents, k1, b
         counts = [Counter(words(d)) for d in documents]
         self.length = [sum(c.values()) for c in counts]
         self.mean = sum(self.length) / max(1, len(documents))
-        self.holds: dict[str, list[tuple[int, int]]] = defaultdict(list)
+        self.postings: dict[str, list[tuple[int, int]]] = defaultdict(list)
         for i, count in enumerate(counts):
             for word, n in count.items():
-                self.holds[word].append((i, n))
+                self.postings[word].append((i, n))
 
     def scores(self, query: str) -> dict[int, float]:
-        """The score of every document that shares a word with the query, by its number."""
-        found: dict[int, float] = defaultdict(float)
+        """The score of every document that shares a word with the query, by document index."""
+        scores: dict[int, float] = defaultdict(float)
         for word in words(query):
-            holding = self.holds.get(word, ())
-            idf = math.log(1 + (len(self.documents) - len(holding) + 0.5) / (len(holding) + 0.5))
-            for i, tf in holding:
+            postings = self.postings.get(word, ())
+            idf = math.log(1 + (len(self.documents) - len(postings) + 0.5) / (len(postings) + 0.5))
+            for i, tf in postings:
                 relative = self.length[i] / self.mean
-                found[i] += idf * tf * (self.k1 + 1) / (tf + self.k1 * (1 - self.b + self.b * relative))
-        return dict(found)
+                scores[i] += idf * tf * (self.k1 + 1) / (tf + self.k1 * (1 - self.b + self.b * relative))
+        return dict(scores)
 
     def best(self, query: str, k: int = 1) -> list[str]:
-        """The k best documents, best first; of equals, the one that comes first. Fewer where fewer share a word."""
-        found = self.scores(query)
-        return [self.documents[i] for i in sorted(found, key=lambda i: (-found[i], i))[:k]]
+        """The k best documents, best first, ties in document order. Fewer than k if fewer share a word with the query."""
+        scores = self.scores(query)
+        return [self.documents[i] for i in sorted(scores, key=lambda i: (-scores[i], i))[:k]]
 
 
 @lru_cache(maxsize=512)
 def index_of(documents: tuple[str, ...]) -> BM25:
-    """The index of some documents, kept for the next query to them."""
+    """The index of these documents, cached for the next query."""
     return BM25(documents)

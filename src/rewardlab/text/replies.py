@@ -1,4 +1,7 @@
-"""Where a reply states its answer, and gold answers as data. Nothing here raises on a reply, and everything takes linear time."""
+"""Locate the answers that a reply states, over one or several lines, and read gold answers given as data.
+
+Nothing here raises on a reply, and everything takes linear time. `answers.py` reads answers that fit on one line.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +13,11 @@ from typing import Any, NamedTuple
 from .answers import after_thinking, boxed
 
 LONGEST = 20_000
-"""Characters of a stated answer that are read."""
+"""Longest stated answer that is read, in characters."""
 MOST = 100_000
-"""Characters, up to the end of a reply, in which its answer is looked for."""
+"""Characters at the end of a reply that are searched for its answer."""
 
-# the first character stands apart, without the flag: searching for a set of characters is what makes this quick
+# the first character is outside the case-insensitive group: the regex engine can then skip to a set of characters, which is fast
 _MARK = re.compile(
     r"[AaOoCc#\\<](?i:(?:(?<=\ba)nswers?|(?<=\bo)ption|(?<=\bc)hoice)(?: to th(?:e|is) [a-z]{1,12})?[*_]{0,3}[ ]{0,3}"
     r"(?:(?:is|are|would be|must be|should be)\b|:|=)[*_ ]{0,4}:?"
@@ -24,12 +27,12 @@ _FINAL = re.compile(r"\b(?:final|correct) {1,3}$", re.IGNORECASE)
 
 
 def end_of(reply: str) -> str:
-    """As much of the end of a reply as an answer is looked for in, without thinking."""
+    """The end of a reply, without thinking: the part that is searched for an answer."""
     return after_thinking(reply)[-MOST:]
 
 
 class Claim(NamedTuple):
-    """A place where a reply states its answer. final: called so, or in a box or a tag.  text: up to the next such place."""
+    """A place where a reply states an answer. final: it says "final", or is in a box or a tag.  text: up to the next claim."""
 
     start: int
     final: bool
@@ -37,22 +40,23 @@ class Claim(NamedTuple):
 
 
 def claims(text: str) -> list[Claim]:
-    r"""Every "answer is", "answer:", "####", \boxed{...} and <answer>...</answer> of a text, in order."""
+    r"""Every "answer is", "answer:", "####", \boxed{...} and <answer>...</answer> in a text, in order."""
+    # the closing tag ends a line; the replacement has the same length, so positions stay valid
     text = text.replace("</answer>", "\n        ")
     marks = list(_MARK.finditer(text))
-    found = []
+    stated_answers = []
     for i, mark in enumerate(marks):
         within = text[mark.end() : marks[i + 1].start() if i + 1 < len(marks) else len(text)]
         if mark["box"]:
             within = boxed("\\boxed{" + within) or ""
         begin = mark.start()
         final = bool(mark["box"] or mark["tag"] or _FINAL.search(text, max(0, begin - 12), begin))
-        found.append(Claim(begin, final, within.strip()))
-    return found
+        stated_answers.append(Claim(begin, final, within.strip()))
+    return stated_answers
 
 
 def marked(reply: str) -> str | None:
-    r"""What the last <answer> of a reply holds, else its last \boxed, else all after its last "answer:"; None without any."""
+    r"""The content of the last <answer> of a reply, else of its last \boxed, else all text after its last "answer:"; else None."""
     text = end_of(reply)
     before, tag, rest = text.rpartition("<answer>")
     text = rest.partition("</answer>")[0] if tag else before + rest
@@ -65,19 +69,19 @@ def marked(reply: str) -> str | None:
 
 
 def stated(reply: str) -> str:
-    """What is marked as the answer of a reply, else all of it."""
-    found = marked(reply)
-    return end_of(reply).strip() if found is None else found
+    """The part of a reply that is marked as its answer, or else the whole reply."""
+    answer = marked(reply)
+    return end_of(reply).strip() if answer is None else answer
 
 
 def accepted(answer: Any) -> list[str]:
-    """The texts that a gold answer accepts: itself, or each of a list. Empty where it holds none that is not blank."""
+    """The texts that a gold answer accepts: itself, or each of a list. Blank texts are left out, so the result may be empty."""
     several = answer if isinstance(answer, list | tuple) else [answer]
     return [str(one).strip() for one in several if one is not None and str(one).strip()]
 
 
 def data(answer: Any) -> Any:
-    """A gold answer, which may come as JSON: the text of a list or an object is read, all else stays as it is."""
+    """A gold answer that may be JSON: the text of a list or an object is parsed, anything else is returned as it is."""
     try:
         return json.loads(answer) if isinstance(answer, str) and answer.strip()[:1] in tuple("[{") else answer
     except (ValueError, RecursionError):
@@ -85,9 +89,9 @@ def data(answer: Any) -> Any:
 
 
 def first_json(text: str) -> tuple[Any, str, str] | None:
-    """The first list or object in a text, with what stands before and after it; None where none can be read.
+    """(value, text before, text after) of the first JSON list or object in a text; None if it cannot be parsed.
 
-    An object that gives a name twice cannot.
+    An object with a repeated key is not accepted.
     """
     at = min((i for i in (text.find("["), text.find("{")) if i >= 0), default=-1)
     if at < 0 or len(text) > LONGEST:
@@ -104,7 +108,7 @@ def listed(names: Iterable[object]) -> str:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise ValueError("a name stands twice")
-    return found
+    unique = dict(pairs)
+    if len(unique) < len(pairs):
+        raise ValueError("a key occurs twice")
+    return unique

@@ -1,7 +1,7 @@
-"""Where reasoning steps end. Every process reward, annotator and step-wise credit uses the same splitter.
+"""Where reasoning steps end. Process rewards, annotators and step-wise credit all use these splitters, so their steps agree.
 
-A splitter turns the decoded token pieces of one reply into the index of the last token of each step. Blank steps belong
-to the step before them, and the last step always ends with the reply, so an end-of-text token belongs to it too.
+A splitter maps the decoded tokens of one reply (its pieces) to the index of the last token of each step. Blank steps belong
+to the step before them. The last step always ends with the reply, so an end-of-text token belongs to it too.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ _SENTENCE = re.compile(r"[.!?。！？][\"')\]]{0,3}(?=\s)|\n")
 
 
 def newline(pieces: list[str]) -> list[int]:
-    """A line is a step."""
+    """Each line is a step."""
     return _ends(pieces, (match.end() for match in re.finditer("\n", "".join(pieces))))
 
 
 def tag(pieces: list[str]) -> list[int]:
-    """A closing tag, `</step>`, ends a step."""
+    """Each closing tag, such as `</step>`, ends a step."""
     return _ends(pieces, (match.end() for match in _TAG.finditer("".join(pieces))))
 
 
 def sentence(pieces: list[str]) -> list[int]:
-    """A sentence, or a line, is a step."""
+    """Each sentence or line is a step."""
     return _ends(pieces, (match.end() for match in _SENTENCE.finditer("".join(pieces))))
 
 
 def token(pieces: list[str]) -> list[int]:
-    """A token is a step."""
+    """Each token is a step."""
     last = max((i for i, piece in enumerate(pieces) if piece.strip()), default=0)
     return [*range(last), len(pieces) - 1] if pieces else []
 
@@ -54,7 +54,7 @@ def splitter(name: str) -> Splitter:
 
 
 def cut(text: str, name: str) -> list[str]:
-    """The steps of a reply as text, in the order in which the splitter ends them; a blank reply is one step."""
+    """The steps of a reply as text, in order. A blank reply has one step. Raises RewardlabError for the splitter `token`."""
     if name == "token":
         raise RewardlabError("a text alone does not show its tokens: use the splitter 'newline', 'tag' or 'sentence' here")
     ends = [0, *(i + 1 for i in splitter(name)(list(text)))]
@@ -62,7 +62,7 @@ def cut(text: str, name: str) -> list[str]:
 
 
 def mark(trajectory: Trajectory, name: str, pieces_of: Callable[[np.ndarray], list[str]], of: str = "policy") -> Trajectory:
-    """The trajectory with `steps` set: token positions at which the steps of one author's replies end.
+    """The trajectory with `steps` set to the token positions at which the steps of one author's replies end.
 
     pieces_of(ids) gives the text of each token. A reply written over several turns is split as one.
     """
@@ -76,14 +76,14 @@ def mark(trajectory: Trajectory, name: str, pieces_of: Callable[[np.ndarray], li
 
 
 def _ends(pieces: list[str], cuts: Iterable[int]) -> list[int]:
-    """Index of the last piece of each step, where a step begins at the first visible character after a cut.
+    """Index of the last piece of each step. A step begins at the first visible character after a cut.
 
-    A piece belongs to the step of its first visible character, a blank one to the step of the piece before it.
+    A piece belongs to the step of its first visible character; a blank piece to the step of the piece before it.
     """
     if not pieces:
         return []
     text = "".join(pieces)
-    starts = sorted({found for at in cuts if (found := _visible(text, at)) is not None})
+    starts = sorted({start for at in cuts if (start := _visible(text, at)) is not None})
     starts = [at for at in starts if at > (_visible(text, 0) or 0)]
     step: list[int] = []
     for at, piece in zip(accumulate(map(len, pieces), initial=0), pieces, strict=False):
@@ -93,7 +93,7 @@ def _ends(pieces: list[str], cuts: Iterable[int]) -> list[int]:
 
 
 def _visible(text: str, at: int) -> int | None:
-    """The first visible character from `at` on."""
+    """The position of the first visible character from `at` on; None if there is none."""
     while at < len(text) and text[at].isspace():
         at += 1
     return at if at < len(text) else None

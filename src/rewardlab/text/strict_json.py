@@ -1,4 +1,4 @@
-"""JSON read strictly, and when two JSON values are equal. Imports no rewardlab module."""
+"""Strict JSON parsing, and equality of JSON values. Imports no rewardlab module."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import math
 from typing import Any
 
 LONGEST = 1_000_000
-"""Characters of the longest text that is read."""
+"""Longest text that is read, in characters."""
 DEEPEST = 100
-"""Levels of nesting."""
+"""Most levels of nesting."""
 
 
 def parse(text: str) -> Any:
-    """The value of a JSON text. Raises ValueError, with the reason.
+    """The value of a JSON text. Raises ValueError with the reason.
 
-    Refused beside what is no JSON: a name that stands twice in an object, NaN and Infinity, numbers beyond a double's range or
-    of thousands of digits, and what is absurdly long or deep.
+    Besides invalid JSON it refuses repeated keys, NaN and Infinity, numbers beyond the range of a double or
+    of thousands of digits, and values longer than LONGEST or deeper than DEEPEST.
     """
     if len(text) > LONGEST:
         raise ValueError(f"longer than {LONGEST} characters")
@@ -30,7 +30,7 @@ def parse(text: str) -> Any:
 
 
 def deeper(value: Any, levels: int) -> bool:
-    """Whether lists and objects stand in one another over so many levels deep."""
+    """Whether lists and objects are nested more than `levels` deep."""
     layer = [value]
     for _ in range(levels + 1):
         layer = [x for one in layer if isinstance(one, dict | list) for x in (one.values() if isinstance(one, dict) else one)]
@@ -40,12 +40,12 @@ def deeper(value: Any, levels: int) -> bool:
 
 
 def equal(a: Any, b: Any) -> bool:
-    """Equality of JSON values: numbers by value (1 = 1.0), true is no number, objects in any order, lists in theirs."""
+    """Equality of JSON values: numbers by value (1 = 1.0), true is not a number, keys in any order, lists in order."""
     return canonical(a) == canonical(b)
 
 
 def canonical(value: Any) -> Any:
-    """A value that can be hashed, and equals another's where the JSON values are equal."""
+    """A hashable form of a JSON value; two forms are equal exactly if the JSON values are equal."""
     match value:
         case bool():
             return ("truth", value)
@@ -57,16 +57,16 @@ def canonical(value: Any) -> Any:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name, value in pairs:
-        if name in found:
-            raise ValueError(f"the name {name[:60]!r} stands twice in an object")
-        found[name] = value
-    return found
+    value: dict[str, Any] = {}
+    for key, item in pairs:
+        if key in value:
+            raise ValueError(f"the key {key[:60]!r} occurs twice in an object")
+        value[key] = item
+    return value
 
 
 def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")
 
 
 def _finite(written: str) -> float:

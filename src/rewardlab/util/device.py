@@ -1,4 +1,4 @@
-"""What this machine is good at: devices, number formats, memory."""
+"""The machine's capabilities: devices, number formats, memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rewardlab.errors import RewardlabError
 
 
 def device_of(name: str = "auto") -> torch.device:
-    """`auto` is a GPU where there is one, else the CPU."""
+    """`auto` is the GPU if there is one, else the CPU. Raises RewardlabError for a device that is not there."""
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     if name == "cuda" and not torch.cuda.is_available():
@@ -26,7 +26,7 @@ def device_of(name: str = "auto") -> torch.device:
 
 @functools.cache
 def has_bf16_matrix_units(device_type: str) -> bool:
-    """Whether bf16 matrix products run in hardware (AMX or AVX512-BF16 on CPUs, Ampere and later on GPUs)."""
+    """Whether the hardware has bf16 matrix products (AMX or AVX512-BF16 on CPUs, Ampere and later on GPUs)."""
     if device_type == "cuda":
         return torch.cuda.is_bf16_supported(including_emulation=False)
     try:
@@ -38,7 +38,7 @@ def has_bf16_matrix_units(device_type: str) -> bool:
 
 
 def dtype_of(name: str, device: torch.device) -> torch.dtype:
-    """The number format of computation. Weights and optimiser state are always float32."""
+    """The number format of computation; `auto` is bfloat16 if the hardware has it. Weights and optimiser state stay float32."""
     if name == "auto":
         return torch.bfloat16 if has_bf16_matrix_units(device.type) else torch.float32
     known = {"float32": torch.float32, "bfloat16": torch.bfloat16}
@@ -48,23 +48,23 @@ def dtype_of(name: str, device: torch.device) -> torch.dtype:
 
 
 def memory_of(device: torch.device) -> int:
-    """Bytes that a process may use there: the GPU's, or its share of the machine's (or of its control group's)."""
+    """Bytes that this process may use there: the GPU's memory, or its share of the machine's (or of its control group's)."""
     if device.type == "cuda":
         return torch.cuda.get_device_properties(device).total_memory
-    found = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+    limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
     for path in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
         try:
-            found.append(int(Path(path).read_text()))
+            limits.append(int(Path(path).read_text()))
         except (OSError, ValueError):  # not there, or "max"
             continue
-    return min(found) // int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+    return min(limits) // int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
 
 
 @functools.cache
 def keep_freed_memory() -> None:
-    """Tell glibc to reuse large blocks instead of handing them back to the kernel.
+    """Tell glibc to reuse large blocks instead of returning them to the kernel.
 
-    Every large activation otherwise costs its page faults again at each step.
+    Otherwise every large activation causes its page faults again at each step.
     """
     if not sys.platform.startswith("linux"):
         return

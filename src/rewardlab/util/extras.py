@@ -1,4 +1,4 @@
-"""Libraries that only some parts need."""
+"""Optional dependencies."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from rewardlab.errors import RewardlabError
 
 
 def require(extra: str, *modules: str) -> None:
-    """Raise RewardlabError, naming the extra that brings them, unless all modules are installed. Imports none of them."""
+    """Raise RewardlabError, which names the extra to install, unless all modules are installed. Does not import them."""
     missing = [module for module in modules if importlib.util.find_spec(module) is None]
     if missing:
         raise RewardlabError(f"this needs {', '.join(missing)}: pip install 'rewardlab[{extra}]'")

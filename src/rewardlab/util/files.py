@@ -1,4 +1,4 @@
-"""Writing that is never half done."""
+"""Atomic writes: a reader sees the old file or the new one, never half of it. And the cache folder."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LEFT = re.compile(r"\..+\.\d+\.(tmp|old)")
 
 
 def write_text(path: Path, text: str) -> None:
-    """Replace a file as a whole."""
+    """Write a file atomically."""
     with new_file(path) as new:
         new.write_text(text, encoding="utf-8")
 
@@ -27,7 +27,7 @@ def write_json(path: Path, data: Any) -> None:
 
 @contextmanager
 def new_file(path: Path) -> Iterator[Path]:
-    """Write a temporary file, then put it in place of `path` at once; on any error nothing is left of it."""
+    """Yield a temporary path to write to, then rename it to `path`. On any error the temporary file is removed."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         yield temporary
@@ -39,7 +39,7 @@ def new_file(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def new_folder(path: Path) -> Iterator[Path]:
-    """Fill a temporary folder, then put it in place of `path` at once; on any error nothing is left of it."""
+    """Yield a temporary folder to fill, then rename it to `path`. On any error the temporary folder is removed."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     shutil.rmtree(temporary, ignore_errors=True)
@@ -49,10 +49,11 @@ def new_folder(path: Path) -> Iterator[Path]:
         for entry in (*temporary.rglob("*"), temporary):
             _sync(entry)
         if path.exists():
-            gone = path.with_name(f".{path.name}.{os.getpid()}.old")
-            os.replace(path, gone)
+            # a folder that is not empty cannot be replaced by a rename: move the old one aside first
+            old = path.with_name(f".{path.name}.{os.getpid()}.old")
+            os.replace(path, old)
             os.replace(temporary, path)
-            shutil.rmtree(gone, ignore_errors=True)
+            shutil.rmtree(old, ignore_errors=True)
         else:
             os.replace(temporary, path)
         _sync(path.parent)
@@ -61,7 +62,7 @@ def new_folder(path: Path) -> Iterator[Path]:
 
 
 def sweep(folder: Path) -> None:
-    """Remove what killed writers left in a folder. Nobody else may be writing there."""
+    """Remove the temporary files of killed writers from a folder. No other process may be writing there."""
     for entry in folder.glob(".*"):
         if _LEFT.fullmatch(entry.name):
             shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
@@ -76,13 +77,13 @@ def _sync(path: Path) -> None:
 
 
 def cache() -> Path:
-    """$REWARDLAB_CACHE, or rewardlab in the user's cache folder."""
+    """The cache folder: $REWARDLAB_CACHE, or `rewardlab` in the user's cache folder."""
     home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(os.environ.get("REWARDLAB_CACHE") or Path(home) / "rewardlab")
 
 
 def cached(name: str, make: Callable[[Path], None]) -> Path:
-    """The folder of this name in the cache; `make(folder)` fills it the first time, in one process at a time."""
+    """The folder of this name in the cache. The first call fills it with `make(folder)`, in one process at a time."""
     folder = cache() / name
     folder.parent.mkdir(parents=True, exist_ok=True)
     with open(cache() / f".{name}.lock", "w") as lock:

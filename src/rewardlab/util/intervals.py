@@ -1,4 +1,4 @@
-"""Student's t interval of a mean."""
+"""Student's t confidence interval of a mean."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ import numpy as np
 
 
 def interval(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(...,) mean, and the bounds of its two-sided 95% Student t interval, of values (..., n); unbounded for n < 2."""
+    """Mean, lower and upper bound, each (...,), of the two-sided 95% Student t interval of values (..., n).
+
+    For n < 2 the bounds are infinite.
+    """
     n = values.shape[-1]
     if n < 2:
         mean = values.mean(-1) if n else np.full(values.shape[:-1], np.nan)
@@ -21,7 +24,10 @@ def interval(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 @functools.cache
 def t_quantile(freedom: int, inside: float = 0.95) -> float:
-    """t with P(|T| <= t) = inside, for a whole number of degrees of freedom, by bisection of the angle atan(t / sqrt(freedom))."""
+    """The t with P(|T| <= t) = inside for an integer number of degrees of freedom, by bisection.
+
+    The search is over the angle atan(t / sqrt(freedom)), which is bounded where t is not.
+    """
     low, high = 0.0, math.pi / 2
     for _ in range(60):
         middle = (low + high) / 2

@@ -1,4 +1,4 @@
-"""Progress bars, on stderr, so that stdout stays clean."""
+"""Progress bars. They go to stderr, so that stdout carries results only."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ console = Console(stderr=True)
 
 
 class Bar:
-    """A progress bar; on a terminal it moves, elsewhere a line appears now and then."""
+    """A progress bar on a terminal; elsewhere (a log file) one line every `every` seconds."""
 
     def __init__(self, what: str, total: int, done: int = 0, every: float = 10.0, hidden: bool = False):
         self.what, self.total, self.done, self.every, self.hidden = what, total, done, every, hidden
-        self.said = time.monotonic()
+        self.printed = time.monotonic()
         self.bar = Progress(
             TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn(),
             TextColumn("[dim]{task.fields[note]}"), console=console, disable=hidden or not console.is_terminal,
@@ -36,13 +36,14 @@ class Bar:
     def advance(self, note: str = "", n: int = 1) -> None:
         self.done += n
         self.bar.update(self.row, advance=n, note=note)
-        if not self.hidden and not console.is_terminal and (time.monotonic() - self.said > self.every or self.done == self.total):
-            self.said = time.monotonic()
+        due = time.monotonic() - self.printed > self.every or self.done == self.total
+        if not self.hidden and not console.is_terminal and due:
+            self.printed = time.monotonic()
             console.print(f"{self.what} {self.done}/{self.total}  {note}", highlight=False)
 
 
 def in_batches(what: str, items: Sequence[T], size: int = 32) -> Iterator[Sequence[T]]:
-    """The items, `size` at a time, under a progress bar; none is shown for a single one."""
+    """Yield the items `size` at a time, with a progress bar if there is more than one item."""
     with Bar(what, len(items), hidden=len(items) == 1) as bar:
         for i in range(0, len(items), size):
             yield items[i : i + size]
