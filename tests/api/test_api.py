@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 import torch
-from rewardlab.runs.metrics import read_metrics
 
 import rewardlab
 from rewardlab import Problem, RewardlabError, Task, Trajectory, ask, build, reward, train
 from rewardlab.models.embedded import untrained
 from rewardlab.rewards.length import length_penalty
 from rewardlab.rewards.task import correct
+from rewardlab.runs.metrics import read_metrics
 
 SMALL = {"steps": 2, "max_new": 6, "eval_problems": 4, "eval_every": 1, "checkpoint_every": 1, "device": "cpu"}
 

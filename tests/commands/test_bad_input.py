@@ -6,11 +6,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from rewardlab.runs.metrics import read_metrics
 from safetensors.torch import load_file
 
 from rewardlab.commands import cli
 from rewardlab.models.embedded import untrained
+from rewardlab.runs.metrics import read_metrics
 
 METHODS = {
     "diverging": '''"""Diverging: a loss that is infinite from the third step on."""

@@ -17,9 +17,9 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from rewardlab.runs.metrics import read_metrics
 
 from rewardlab.models.embedded import untrained
+from rewardlab.runs.metrics import read_metrics
 
 REMEMBER = '''"""Remember: rollouts that take two steps, and rewards against what a problem earned before."""
 

@@ -178,7 +178,7 @@ def test_what_the_text_of_a_query_says_of_its_order(query, ordered, cut):
 def test_order_counts_where_the_gold_query_orders():
     gold = "SELECT name FROM pets ORDER BY name"
     assert judge("SELECT name FROM pets ORDER BY 1", gold).correct
-    assert judge("SELECT name FROM pets ORDER BY name DESC", gold).why == "the query gives the rows in another order"
+    assert judge("SELECT name FROM pets ORDER BY name DESC", gold).why == "the query returns the rows in another order"
     assert judge("SELECT name FROM pets ORDER BY name DESC", gold, ordered=False).correct
     assert judge(f"{DOGS} ORDER BY name", ordered=True).correct is False
     both, turned = "SELECT name, age FROM pets", "SELECT age, name FROM pets"
@@ -198,7 +198,7 @@ def test_agreement_that_proves_little_is_told_and_may_be_refused():
         ("SELECT name FROM pets WHERE kind = 'dog' LIMIT 1", "SELECT name FROM pets LIMIT 1"),
     ]:
         assert judge(query, gold).correct
-        assert "proves little" in judge(query, gold).why
+        assert "weak evidence" in judge(query, gold).why
         assert judge(query, gold, strict=True).correct is None
         assert judge("SELECT town FROM homes", gold, strict=True).correct is False
 
@@ -210,7 +210,7 @@ def test_a_wrong_query_that_agrees_on_one_database_is_found_out_on_another():
         PETS + "UPDATE pets SET age = 9 - age;",
     )
     assert judge(wrong, gold).correct
-    assert judge(wrong, gold, [PETS, more]).why == "the query gives other rows on database 2"
+    assert judge(wrong, gold, [PETS, more]).why == "the query returns other rows on database 2"
     assert judge("SELECT age FROM pets ORDER BY age DESC LIMIT 1", gold, [PETS, more]).correct
 
 

@@ -177,13 +177,13 @@ def test_blocks():
         ("a</think><answer>b</answer>", False, "<think> is missing"),
         ("<think>a</think>b", None, "<answer> is missing"),
         ("<think>a</think><answer>b", None, "</answer> is missing"),
-        ("<think>a</think><answer>b</answer><answer>c</answer>", None, "<answer> stands 2 times"),
+        ("<think>a</think><answer>b</answer><answer>c</answer>", None, "<answer> occurs 2 times"),
         ("<answer>b</answer><think>a</think>", False, "out of order"),
         ("<answer>b</answer><think>a</think>", None, "<think> is missing|stands|out of order"),
         ("<think>a<answer>b</answer></think>", None, "out of order"),
-        ("<think> </think><answer>b</answer>", None, "<think> holds nothing"),
-        ("</think><answer>b</answer>", None, "<think> holds nothing"),
-        ("<think>a</think><answer>\n</answer>", None, "<answer> holds nothing"),
+        ("<think> </think><answer>b</answer>", None, "<think> is empty"),
+        ("</think><answer>b</answer>", None, "<think> is empty"),
+        ("<think>a</think><answer>\n</answer>", None, "<answer> is empty"),
         ("so <think>a</think><answer>b</answer>", None, "outside"),
         ("<think>a</think>so<answer>b</answer>", None, "outside"),
         ("<think>a</think><answer>b</answer>so", None, "outside"),
@@ -395,7 +395,7 @@ def test_quotations_must_stand_where_they_are_said_to():
     check, gold = citations(quotes=True).check, {"sources": SOURCES, "required": [2]}
     assert check("It is “330 Metres high” [2].", gold).correct
     assert check('It is "330 metres high," we read [2].', gold).correct
-    assert "does not stand in source 2" in check('It is "300 metres high" [2].', gold).why
+    assert "does not occur in source 2" in check('It is "300 metres high" [2].', gold).why
     assert check('It was "built in 1889" [2].', gold).correct is False
     assert check('It was "built in 1889" [1, 2].', {"sources": SOURCES}).correct
     assert "is not cited" in check('It is "330 metres high". So it is [2].', gold).why

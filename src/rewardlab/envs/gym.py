@@ -20,13 +20,14 @@ LIVE: dict[tuple[str, int], tuple[Any, list[Any]]] = {}
 
 
 def shape_of(id: str) -> dict[str, Any]:
-    """meta["shape"] for problems in this environment. Raises RewardlabError unless it observes arrays and acts by numbers or arrays."""
+    """meta["shape"] for problems in this environment. Raises RewardlabError for spaces that are neither arrays nor numbers."""
     env = _make(id)
     observations, actions = env.observation_space, env.action_space
     discrete = hasattr(actions, "n")
     if not observations.shape or not (discrete or actions.shape):
         raise RewardlabError(
-            f"{id} has observations {observations} and actions {actions}; observations must be arrays, and actions numbers or arrays"
+            f"{id} has observations {observations} and actions {actions}; "
+            "observations must be arrays, and actions numbers or arrays"
         )
     return {
         "observation": int(np.prod(observations.shape)),

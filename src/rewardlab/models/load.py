@@ -28,9 +28,9 @@ def load_policy(
 ) -> Policy:
     """Load a policy by name.
 
-    embedded: the small warmed-up text policy for the task.  smollm2: SmolLM2-135M-Instruct.  flow, actor, vision: the small policies
-    of tasks that are not text.  untrained: a tiny policy with random weights, of the task's kind.  A folder: a Hugging Face
-    checkpoint, or a run (its best model).  hf:FOLDER: loaded by transformers, whatever the architecture.
+    embedded: the small warmed-up text policy for the task.  smollm2: SmolLM2-135M-Instruct.  flow, actor, vision: the small
+    policies of tasks that are not text.  untrained: a tiny policy with random weights, of the task's kind.  A folder: a Hugging
+    Face checkpoint, or a run (its best model).  hf:FOLDER: loaded by transformers, whatever the architecture.
 
     lora_rank: train adapters of this rank instead of the weights; language models only. Raises RewardlabError for an unknown
     name, or a name that needs a task or cannot take adapters.

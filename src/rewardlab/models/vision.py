@@ -1,4 +1,4 @@
-"""The small vision-language policy of a task of pictures: a Llava of 200,000 parameters, warmed up on a careless teacher's answers."""
+"""The small vision-language policy for a task of pictures: a Llava of 200,000 parameters, warmed up on a careless teacher."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several runs side by side: what was set otherwise, what they came to, and by how much they differ."""
+"""Compare several runs: the settings that differ, the results, and the paired differences."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ NO_ARM = (
     "formula",
     "recipe",
     "settings.seed",
-)  # not what makes an arm: the slots of the formula are
-LEAST_PAIRS = 5  # problems that two runs share, below which nothing is said of them
+)  # runs that differ only in these are repetitions of one arm; the slots of the formula define an arm
+LEAST_PAIRS = 5  # problems that two runs must share for a paired comparison
 
 
 @dataclass(frozen=True)
 class Finished:
-    """A run as its files tell it."""
+    """A run, read from its files."""
 
     folder: Path
     name: str
@@ -45,19 +45,19 @@ class Finished:
 
     @property
     def arm(self) -> tuple[tuple[str, str], ...]:
-        """All settings but the seed: runs that share them are repetitions of one another."""
+        """All settings but the seed: runs that share them are repetitions."""
         return tuple((k, v) for k, v in settings_of(self.config).items() if k not in NO_ARM)
 
 
 def read_runs(folders: Sequence[Path | str]) -> list[Finished]:
-    """Runs with names that tell them apart."""
+    """Read runs, and give each a distinct name."""
     paths = [Path(folder) for folder in folders]
     names = _names(paths)
     return [Finished(p, n, read_config(p), summarise(p), curves.read_metrics(p)) for p, n in zip(paths, names, strict=True)]
 
 
 def _names(paths: list[Path]) -> list[str]:
-    """Folder names, with as many parents before them as tell them apart; a folder that comes twice is numbered."""
+    """Folder names, with as many parents as make them distinct; a folder that is listed twice is numbered."""
     whole = [path.resolve() for path in paths]
     for depth in range(1, max(len(path.parts) for path in whole) + 1):
         names = ["/".join(path.parts[-depth:]) for path in whole]
@@ -67,7 +67,7 @@ def _names(paths: list[Path]) -> list[str]:
 
 
 def settings_of(config: Row) -> dict[str, str]:
-    """Settings by dotted names, a recipe as the slots of its formula."""
+    """Settings by dotted name; a recipe is given by the slots of its formula."""
     slots = (line.split(None, 1) for line in str(config.get("formula") or "").splitlines())
     rest = {k: v for k, v in config.items() if k not in ("formula", "recipe", "name")}
     return {**dict(pair for pair in slots if len(pair) == 2), **dict(_flat(rest))}
@@ -82,7 +82,7 @@ def _flat(data: Row, before: str = "") -> Iterator[tuple[str, str]]:
 
 
 def overlaid(runs: Sequence[Finished]) -> list[Row]:
-    """The sections of all runs, equal panels joined; each line says of which `run` it is. Stacked panels cannot be laid over."""
+    """The sections of all runs with equal panels merged; each line has the index of its `run`. Stacked panels are left out."""
     sections: dict[str, dict[str, Row]] = {}
     for i, run in enumerate(runs):
         for section in curves.sections(run.rows):
@@ -100,17 +100,20 @@ def overlaid(runs: Sequence[Finished]) -> list[Row]:
 
 
 def tables(runs: Sequence[Finished]) -> str:
-    parts = [("What they came to", numbers(runs)), ("Paired differences", pairs(runs)), ("Settings that differ", differing(runs))]
+    parts = [("Results", numbers(runs)), ("Paired differences", pairs(runs)), ("Settings that differ", differing(runs))]
     return "".join(f"<section><h2>{title}</h2>{body}</section>" for title, body in parts)
 
 
 def numbers(runs: Sequence[Finished]) -> str:
-    """Held-out numbers with their intervals, and the difference to the first run, taking runs as independent."""
+    """Held-out results with intervals, and the difference from the first run, treating runs as independent."""
     first = runs[0].summary
     name = escape(str(first["measure"]))
-    columns = ["run", f"held-out {name} before", "after", "best", "less the first run's", "reward", "length", "tokens", "time"]
+    columns = ["run", f"held-out {name} before", "after", "best", "minus the first run's", "reward", "length", "tokens", "time"]
     rows = [[_key(i, run.name) + _state(run.summary), *_numbers(run.summary, first if i else None)] for i, run in enumerate(runs)]
-    note = "In brackets 95% intervals. A difference takes two runs as independent; on the same problems its interval is narrower."
+    note = (
+        "95% intervals in brackets. Differences treat the runs as independent; measured on the same problems, "
+        "the true interval is narrower."
+    )
     return table(columns, rows) + f'<p class="note">{note}</p>'
 
 
@@ -119,7 +122,7 @@ def _key(i: int, name: str) -> str:
 
 
 def _state(summary: Row) -> str:
-    """How far a run came that has not ended."""
+    """The last step of a run that has not finished."""
     end = f" of {escape(str(summary['steps']))}" if summary["steps"] else ""
     return "" if summary["finished"] else f"<small> step {summary['step']}{end}</small>"
 
@@ -138,11 +141,11 @@ def _numbers(summary: Row, first: Row | None) -> list[str]:
     ]
 
 
-def _measured(found: Row | None) -> str:
-    if not found:
+def _measured(measured: Row | None) -> str:
+    if not measured:
         return "–"
-    bounds = f"<small> [{percent(found['ci95'][0])}, {percent(found['ci95'][1])}]</small>" if found["ci95"] else ""
-    return f"<b>{percent(found['value'])}</b>{bounds}"
+    bounds = f"<small> [{percent(measured['ci95'][0])}, {percent(measured['ci95'][1])}]</small>" if measured["ci95"] else ""
+    return f"<b>{percent(measured['value'])}</b>{bounds}"
 
 
 def _less(summary: Row, first: Row | None) -> str:
@@ -167,14 +170,14 @@ def differing(runs: Sequence[Finished]) -> str:
 
 
 def pairs(runs: Sequence[Finished]) -> str:
-    """Differences in which chance is shared: over equal seeds, and over training problems that two runs drew at one step."""
+    """Paired differences: over equal seeds, and over training problems that both runs sampled at the same step."""
     rows = [*_by_seed(runs), *_by_problem(runs)]
     if not rows:
         return '<p class="note">None: no two of them share seeds, or the training problems of a recorded step.</p>'
     note = (
-        "Points of the second less the first, with the 95% Student t interval over pairs. Seeds: the held-out measure at the end, "
-        "one pair for each seed that both have. Problems: the share right among a training problem's rollouts at the last step "
-        "that both recorded, one pair for each problem that both drew there; it says nothing of other seeds."
+        "Second minus first in percentage points, with the 95% Student t interval over pairs. Seeds: the final held-out measure, "
+        "one pair per seed that both have. Problems: the share of right rollouts of a training problem at the last step that "
+        "both recorded, one pair per problem that both sampled there; this says nothing about other seeds."
     )
     return table(["", "paired over", "pairs", "difference"], rows) + f'<p class="note">{note}</p>'
 
@@ -207,7 +210,7 @@ def _by_problem(runs: Sequence[Finished]) -> Iterator[list[str]]:
 
 def _paired(first: str, second: str, over: str, effects: list[float]) -> list[str]:
     mean, low, high = (float(x) for x in interval(np.array(effects)))
-    return [f"{escape(second)} less {escape(first)}", over, str(len(effects)), _difference(mean, low, high)]
+    return [f"{escape(second)} minus {escape(first)}", over, str(len(effects)), _difference(mean, low, high)]
 
 
 def _steps(folder: Path) -> dict[int, Path]:
@@ -215,13 +218,13 @@ def _steps(folder: Path) -> dict[int, Path]:
 
 
 def _right(path: Path) -> dict[str, float]:
-    """The share right of each problem's rollouts, by its question; nothing of a file that cannot be read."""
+    """Question to the share of right rollouts; empty if the file cannot be read."""
     try:
         recorded = conform(pq.ParquetFile(path).read(["question", "truth"]))
     except (OSError, pa.ArrowException):
         return {}
-    found: dict[str, list[float]] = {}
+    by_question: dict[str, list[float]] = {}
     for question, truth in zip(recorded["question"].to_pylist(), recorded["truth"].to_pylist(), strict=True):
         if question and truth is not None and math.isfinite(truth):
-            found.setdefault(question, []).append(truth)
-    return {question: sum(values) / len(values) for question, values in found.items()}
+            by_question.setdefault(question, []).append(truth)
+    return {question: sum(values) / len(values) for question, values in by_question.items()}

@@ -1,4 +1,4 @@
-"""The curves of a run: metrics.jsonl read, and laid out as panels of a page."""
+"""Read metrics.jsonl and arrange the curves of a run as panels of a page."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ Points = tuple[list[float], list[float]]
 
 LONGEST = 1500  # points of one curve; beyond that, neighbours are averaged
 BOUNDS = ("eval/ci95_low", "eval/ci95_high")
-EXACT = ("lr", "tokens")  # without noise: smoothing would only blur their corners
+EXACT = ("lr", "tokens")  # noise-free, so smoothing would only distort them
 MUST_BE_FINITE = ("loss", "grad_norm")
 PHASES = ("generate", "reward", "train")
 NAMED = {
     "length": ("Length", "tokens per reply"),
     "entropy": ("Entropy", "nats per token"),
     "kl": ("KL to the reference", "nats per token"),
-    "drift": ("KL to the policy that sampled", "nats per token"),
-    "ratio_far": ("Ratios off by over 20%", "of decisions"),
-    "mismatch_far": ("Sampler/trainer mismatch", "decisions whose probability is off by over 20%"),
+    "drift": ("KL to the sampling policy", "nats per token"),
+    "ratio_far": ("Importance ratios off by over 20%", "of decisions"),
+    "mismatch_far": ("Sampler/trainer mismatch", "decisions whose probabilities differ by over 20%"),
     "loss": ("Loss", ""),
     "grad_norm": ("Gradient norm", "before clipping"),
     "clip_share": ("Clipped share", "of tokens"),
@@ -40,7 +40,7 @@ SHOWN = {"step", "reward", "truth", "tokens", "eval/n", *BOUNDS, *NAMED}
 
 
 def read_metrics(run_dir: Path) -> list[Row]:
-    """One row per step, in order. A broken line (a killed run) is skipped; of two values for a step the later wins."""
+    """One row per step, in order. A truncated line (of a killed run) is skipped; of two values for a step the later one wins."""
     path = run_dir / "metrics.jsonl"
     rows: dict[int, Row] = {}
     for line in path.read_text("utf-8", "replace").split("\n") if path.exists() else ():
@@ -54,7 +54,7 @@ def read_metrics(run_dir: Path) -> list[Row]:
 
 
 def points(rows: list[Row], name: str) -> Points:
-    """Steps and values where `name` was logged; NaN where what was logged is not a finite number."""
+    """Steps and values at which `name` was logged; NaN if the logged value is not a finite number."""
     have = [(float(row["step"]), finite(row[name])) for row in rows if name in row]
     return [step for step, _ in have], [value for _, value in have]
 
@@ -66,13 +66,13 @@ def last(rows: list[Row], name: str) -> float | None:
 
 
 def not_finite(rows: list[Row]) -> dict[str, list[int]]:
-    """Steps at which loss or gradient norm was logged, but not as a finite number (a null stands for one too)."""
+    """Steps at which loss or gradient norm was logged but not finite (infinities and NaN may be written as null)."""
     bad = {name: [int(x) for x, y in zip(*points(rows, name), strict=True) if math.isnan(y)] for name in MUST_BE_FINITE}
     return {name: steps for name, steps in bad.items() if steps}
 
 
 def difference(before: Row, after: Row) -> tuple[float, float, float]:
-    """after - before with a 95% interval (Newcombe 1998, method 10), taking the two as independent.
+    """after - before with a 95% interval (Newcombe 1998, method 10), treating the two as independent.
 
     Both are {"value": p, "ci95": [low, high]}. Measured on the same problems, the true interval is narrower.
     """
@@ -81,7 +81,7 @@ def difference(before: Row, after: Row) -> tuple[float, float, float]:
 
 
 def divergence(rows: list[Row], sure: float = 4.0) -> list[Row]:
-    """Stretches of steps where the proxy reward rises while the held-out truth falls.
+    """Ranges of steps in which the proxy reward rises while the held-out truth falls.
 
     Both slopes must stand `sure` standard errors from zero within a window. Narrow windows are asked first, since they
     say best where it happened; wide ones catch what noise hides from those. Each stretch: first and last step, reward
@@ -129,7 +129,7 @@ def sections(rows: list[Row]) -> list[Row]:
 
 
 def clocks(rows: list[Row]) -> dict[str, list[float]]:
-    """What may stand on the x axis: the steps, and the tokens and seconds until each of them as far as they were logged."""
+    """Possible x axes: the steps, and the cumulative tokens and seconds at each, if they were logged."""
     tokens = np.maximum.accumulate([_known(row.get("tokens")) for row in rows] or [0.0])
     seconds = np.cumsum([_known(row.get("seconds/step")) for row in rows])
     spent = {"tokens": tokens, "seconds": seconds}
@@ -137,7 +137,7 @@ def clocks(rows: list[Row]) -> dict[str, list[float]]:
 
 
 def measure(rows: list[Row]) -> str:
-    """The name of what was measured on held-out problems: the first that an evaluation logs."""
+    """The name of the held-out measure: the first that an evaluation logs."""
     named = (k for row in rows for k in row if k.startswith("eval/"))
     return next(named, "eval/pass@1").removeprefix("eval/")
 
@@ -148,7 +148,7 @@ def _accuracy(rows: list[Row]) -> Row:
     bounds = [dict(zip(*points(rows, bound), strict=True)) for bound in BOUNDS]
     if line and all(bounds):
         line["low"], line["high"] = ([plain(b.get(x, math.nan)) for x in line["x"]] for b in bounds)
-    note = f"{name} on problems that training never sees, with its 95% interval"
+    note = f"{name} on held-out problems, with its 95% interval"
     share = line is not None and all(v is None or 0 <= v <= 1 for v in line["y"])
     return _panel("Held-out accuracy" if share else f"Held-out {name}", note, [line], percent=share)
 
@@ -160,13 +160,13 @@ def _proxy(rows: list[Row]) -> Row | None:
     found = divergence(rows)
     values = [v for v in proxy["y"] if v is not None]
     alike = all(-1 <= v <= 2 for v in values)
-    note = "what training is paid, and what the task's own verifier says of the same rollouts"
+    note = "the reward that training optimises, and the verdict of the task's own verifier on the same rollouts"
     panel = _panel("Proxy against truth", note, [proxy, truth | {"right": not alike}])
     return panel | {"spans": [[s["first"], s["last"]] for s in found], "warn": " ".join(s["text"] for s in found)}
 
 
 def _time(rows: list[Row]) -> Row:
-    """Seconds per phase, stacked; what the step took beyond its phases is `other`."""
+    """Seconds per phase, stacked; `other` is the rest of the step."""
     lines = [_line(rows, f"seconds/{phase}", phase) for phase in PHASES]
     rest = [r | {"rest": max(0.0, finite(r["seconds/step"]) - _phases(r))} for r in rows if "seconds/step" in r]
     lines.append(_line(rest, "rest", "other"))
@@ -205,7 +205,7 @@ def _line(rows: list[Row], name: str, label: str) -> Row | None:
 
 
 def thin(curve: Points, longest: int = LONGEST) -> Points:
-    """At most `longest` points: means of neighbours, over their finite values."""
+    """At most `longest` points, each the mean of the finite values of its neighbours."""
     if len(curve[0]) <= longest:
         return curve
     x, y = (np.array_split(np.array(c), longest) for c in curve)
@@ -223,7 +223,7 @@ def _trend(y: np.ndarray, width: int) -> np.ndarray:
 
 
 def _spans(starts: np.ndarray, width: int) -> Iterator[tuple[int, int]]:
-    """Windows of this width, those that touch joined: (first, last) index."""
+    """(first, last) index of windows of this width, merging those that touch."""
     for run in np.split(starts, np.flatnonzero(np.diff(starts) > width) + 1):
         yield int(run[0]), int(run[-1]) + width - 1
 

@@ -1,15 +1,15 @@
-"""Rollouts packed for a page: small enough for ten thousand of them, and opened by the browser alone.
+"""Pack rollouts for a page: compact enough for ten thousand of them, and unpacked by the browser itself.
 
-base64(gzip(n, header, arrays)): n, the header's length, as four bytes, little-endian; the header, JSON; then its `arrays` one after
-the other, with one entry for each token of each rollout. Of each array the low bytes of all entries come first, then the next ones,
-since bytes of one kind compress better side by side.
+The format is base64(gzip(n, header, arrays)). n is the header's length, as four bytes, little-endian; the header is JSON; the
+arrays that it names follow, each with one entry per token of each rollout. Within an array the low bytes of all entries come
+first, then the next bytes, since similar bytes side by side compress better.
 
 ids         the token, an index into `vocabulary`
 mask        1 where a policy decided
-credit      in 1/32767 of the largest of the rollout (`credit_of`)
-others      in thousandths; log-prob, what the update added to it, and the entropy, in nats
+credit      in 1/32767 of the rollout's largest (`credit_of`)
+others      log-prob, its change by the update, and entropy, in thousandths of a nat
 
-A number that is missing is -32768.
+A missing number is -32768.
 """
 
 from __future__ import annotations
@@ -109,14 +109,14 @@ def _numpy(array: pa.Array, kind: Any) -> np.ndarray:
 
 
 def _nats(cut: Cut, table: pa.Table) -> dict[str, np.ndarray]:
-    """The columns that are counted in nats; one that nothing was recorded of is left out."""
+    """The columns in nats; columns without recorded values are left out."""
     old, new = cut.of(table, "logprob"), cut.of(table, "new_logprob")
-    found = {"logprob": old, "ratio": new - old, "entropy": cut.of(table, "entropy")}
-    return {name: _whole(values * NATS) for name, values in found.items() if np.isfinite(values).any() and len(values)}
+    columns = {"logprob": old, "ratio": new - old, "entropy": cut.of(table, "entropy")}
+    return {name: _whole(values * NATS) for name, values in columns.items() if np.isfinite(values).any() and len(values)}
 
 
 def _credit(cut: Cut, table: pa.Table) -> tuple[np.ndarray, np.ndarray]:
-    """Credit in shares of each rollout's largest, and these (B,)."""
+    """Credit relative to each rollout's largest, and these largest values (B,)."""
     values = cut.of(table, "credit")
     largest = np.zeros(len(table))
     np.maximum.at(largest, cut.row, np.nan_to_num(np.abs(values), nan=0.0, posinf=0.0))
@@ -130,34 +130,34 @@ def _whole(values: np.ndarray) -> np.ndarray:
 
 
 def _groups(table: pa.Table, of_run: np.ndarray) -> tuple[list[dict[str, Any]], list[int]]:
-    """Each group once, and which one each rollout belongs to."""
-    found: dict[tuple[Any, ...], int] = {}
+    """The distinct groups, and the index of each rollout's group."""
+    indices: dict[tuple[Any, ...], int] = {}
     groups: list[dict[str, Any]] = []
     places = []
     columns = ("step", "group", "question", "answer", "size")
     for run, *values in zip(of_run.tolist(), *(table[c].to_pylist() for c in columns), strict=True):
         key = (run, *values[:2])
-        if key not in found:
-            found[key] = len(groups)
+        if key not in indices:
+            indices[key] = len(groups)
             groups.append({"run": run, **dict(zip(columns, values, strict=True))})
-        places.append(found[key])
+        places.append(indices[key])
     return groups, places
 
 
 def _rollouts(table: pa.Table, of_group: list[int]) -> list[dict[str, Any]]:
-    """What is known of each rollout besides its tokens; what is empty is left out."""
+    """The data of each rollout besides its tokens, without empty entries."""
     plain_text = ("stop", "why", "extracted")
     nested = ("terms", "weights", "step_rewards")
     names = ("row", "reward", "truth", *plain_text, *nested, "path", "turns", "reply", "tokens")
-    found = []
+    rollouts = []
     for g, *values in zip(of_group, *(_column(table, name) for name in names), strict=True):
         row = dict(zip(names, values, strict=True))
         row |= {name: _object(row[name]) for name in nested} | {name: plain(row[name]) for name in ("reward", "truth")}
         row["turns"] = [[t["author"], t["tokens"] or 0, t["reward"]] for t in row["turns"] or [] if t]
         if row.pop("tokens"):
             del row["reply"]
-        found.append({"group": g} | {k: v for k, v in row.items() if v not in (None, "", [], {})})
-    return found
+        rollouts.append({"group": g} | {k: v for k, v in row.items() if v not in (None, "", [], {})})
+    return rollouts
 
 
 def _column(table: pa.Table, name: str) -> list[Any]:
@@ -173,7 +173,7 @@ def _object(text: str | None) -> dict[str, Any]:
 
 
 def clean(data: Any) -> Any:
-    """Nested data without numbers that JSON does not know."""
+    """Nested data with NaN and infinities removed, which JSON does not allow."""
     if isinstance(data, dict):
         return {str(k): clean(v) for k, v in data.items()}
     if isinstance(data, list | tuple):

@@ -1,4 +1,4 @@
-"""The parts of a report that stand without a script: what the run is, and what it came to."""
+"""The parts of a report that need no script: what was run, and its results."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def facts(config: Row, summary: Row) -> str:
     end = f" of {config['steps']}" if config.get("steps") else ""
     state = "finished" if summary["finished"] else f"step {summary['step']}{end}"
     done = "done" if summary["finished"] else "open"
-    told = "".join(f"<span>{escape(fact)}</span>" for fact in known if fact)
-    return f'<span class="state {done}">{escape(state)}</span>{told}'
+    spans = "".join(f"<span>{escape(fact)}</span>" for fact in known if fact)
+    return f'<span class="state {done}">{escape(state)}</span>{spans}'
 
 
 def warnings(texts: list[str]) -> str:
@@ -27,11 +27,11 @@ def warnings(texts: list[str]) -> str:
 
 
 def settings(config: Row, name: str = "") -> str:
-    """The formula of a run, and everything in its config.json."""
+    """The formula of a run, and its whole config.json."""
     formula = escape(str(config.get("formula") or "no formula recorded"))
-    told = escape(json.dumps(config, indent=2, ensure_ascii=False))
+    text = escape(json.dumps(config, indent=2, ensure_ascii=False))
     head = f"<h2>{escape(name) or 'Formula'}</h2>"
-    whole = f'<details class="config"><summary>everything in config.json</summary><pre class="card">{told}</pre></details>'
+    whole = f'<details class="config"><summary>everything in config.json</summary><pre class="card">{text}</pre></details>'
     return f'{head}<pre class="card">{formula}</pre>{whole}'
 
 
@@ -40,7 +40,7 @@ def overview(summary: Row) -> str:
 
 
 def table(columns: list[str], rows: list[list[str]], kind: str = "") -> str:
-    """A table of texts, the first of each row its head. A text may hold what `escape` was not asked for: give it escaped."""
+    """An HTML table; the first cell of each row is its header. Cells are inserted as they are: the caller must escape them."""
     head = "".join(f'<th scope="col">{column}</th>' for column in columns)
     body = "".join(f'<tr><th scope="row">{first}</th>{"".join(f"<td>{cell}</td>" for cell in rest)}</tr>' for first, *rest in rows)
     return f'<div class="wide {kind}"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
@@ -66,7 +66,7 @@ def _interval(gain: tuple[float, float, float]) -> str:
 
 
 def _bars(rows: list[tuple[str, Row]]) -> str:
-    """Each measurement on a line from 0 to 100%, its interval as a band."""
+    """Each measurement as a dot on a line from 0 to 100%, with its interval as a band."""
     return f'<div class="bars">{"".join(_bar(name, measured) for name, measured in rows)}</div>'
 
 
@@ -80,20 +80,20 @@ def _bar(name: str, measured: Row) -> str:
     band = f'<i class="band" style="left:{100 * low:.2f}%;width:{100 * (high - low):.2f}%"></i>'
     dot = f'<i class="dot" style="left:{100 * measured["value"]:.2f}%"></i>'
     small = f"<small>{escape(spread + count)}</small>"
-    told = f"<em>{name}</em><strong>{words}</strong>{small}"
-    return f'<div class="bar {name}">{told}<div class="track">{band}{dot}</div></div>'
+    label = f"<em>{name}</em><strong>{words}</strong>{small}"
+    return f'<div class="bar {name}">{label}<div class="track">{band}{dot}</div></div>'
 
 
 def tiles(summary: Row) -> str:
     best, seconds, tokens = summary["best"], summary["seconds"], summary["tokens"]
-    found = [
+    facts = [
         ("best held-out", best and f"{percent(best['value'])} at step {best['step']}"),
         ("last reward", summary["reward"] is not None and f"{summary['reward']:.3g}"),
         ("last length", summary["length"] is not None and f"{summary['length']:.0f} tokens"),
         ("tokens", tokens and short(tokens)),
         ("training time", seconds and duration(seconds)),
     ]
-    return "".join(f"<div><dt>{name}</dt><dd>{escape(str(text))}</dd></div>" for name, text in found if text)
+    return "".join(f"<div><dt>{name}</dt><dd>{escape(str(text))}</dd></div>" for name, text in facts if text)
 
 
 def percent(share: float) -> str:

@@ -1,8 +1,8 @@
-"""The report of a run, or of several side by side: one HTML file that opens anywhere, offline.
+"""Write the report of one run, or of several compared: one HTML file that works offline in any browser.
 
-What a model wrote is taken for hostile. It is escaped in HTML, it travels to the script as JSON in which no tag can
-open or as packed data, the script sets it as text only, and the page's content security policy runs no script but its own
-two (named by their hashes) and loads nothing from anywhere.
+Text that a model wrote is treated as hostile. It is escaped in HTML. It reaches the script as packed data, or as JSON in which
+no tag can open, and the script inserts it as text only. The page's content security policy allows only its own
+two scripts (by their hashes) and loads nothing from elsewhere.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ SCRIPTS = ("page", "curves", "filter", "tokens", "tree", "rollouts")
 
 
 def write_report(run_dir: Path | str, out: Path | str | None = None) -> Path:
-    """Write `report.html` into a run's folder (or `out`), whole or not at all, and return its path.
+    """Write `report.html` into a run's folder (or to `out`) atomically, and return its path.
 
-    Reads config.json, metrics.jsonl, rollouts/*.parquet and summary.json; all but the first may be missing or broken
-    off. Raises RewardlabError if the folder is not a run.
+    Reads config.json, metrics.jsonl, rollouts/*.parquet and summary.json; all but the first may be missing or
+    truncated. Raises RewardlabError if the folder is not a run.
     """
     run_dir = Path(run_dir)
     config, summary, rows = read_config(run_dir), summarise(run_dir), curves.read_metrics(run_dir)
@@ -50,7 +50,7 @@ def write_report(run_dir: Path | str, out: Path | str | None = None) -> Path:
 
 
 def write_comparison(run_dirs: Sequence[Path | str], out: Path | str) -> Path:
-    """Write one page that lays several runs over one another, and return its path.
+    """Write one page that compares several runs, with their curves overlaid, and return its path.
 
     Raises RewardlabError if a folder is not a run.
     """
@@ -83,14 +83,14 @@ def _write(out: Path, pieces: dict[str, str], data: Row, run_dirs: list[Path]) -
 def _page(pieces: dict[str, str]) -> str:
     from plotly.offline import get_plotlyjs
 
-    drawn, own = get_plotlyjs(), "".join(_asset(f"{name}.js") for name in SCRIPTS)
+    plotly, own = get_plotlyjs(), "".join(_asset(f"{name}.js") for name in SCRIPTS)
     pieces |= {
-        "hashes": " ".join(f"'sha256-{_hash(script)}'" for script in (drawn, own)),
+        "hashes": " ".join(f"'sha256-{_hash(script)}'" for script in (plotly, own)),
         "style": _asset("style.css"),
-        "plotly": drawn,
+        "plotly": plotly,
         "script": own,
     }
-    # One pass: nothing that is put in is looked through for further placeholders.
+    # a single pass: inserted text is never searched for further placeholders
     return re.sub(r"\{\{(\w+)\}\}", lambda m: pieces[m[1]], _asset("page.html"))
 
 

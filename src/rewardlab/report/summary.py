@@ -1,4 +1,4 @@
-"""What a run came to, from its files alone."""
+"""Summarise a run from its files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Row = dict[str, Any]
 
 
 def summarise(run_dir: Path | str) -> Row:
-    """What a run came to, from its files alone.
+    """The results of a run, read from its files.
 
     method, task, model, seed, step, steps, finished, measure (what was evaluated);
     before, after, best: {"step", "value", "ci95", "n"} or None;
@@ -45,13 +45,13 @@ def summarise(run_dir: Path | str) -> Row:
 
 def _evals(rows: list[Row]) -> list[Row]:
     names = dict(zip(("value", "low", "high"), (f"eval/{curves.measure(rows)}", *curves.BOUNDS), strict=True))
-    found = [{k: plain(row.get(name)) for k, name in names.items()} | {"step": row["step"]} for row in rows]
-    known = [e for e in found if e["value"] is not None]
-    return [{"step": e["step"], "value": e["value"], "ci95": _pair([e["low"], e["high"]]), "n": None} for e in known]
+    evals = [{k: plain(row.get(name)) for k, name in names.items()} | {"step": row["step"]} for row in rows]
+    measured = [e for e in evals if e["value"] is not None]
+    return [{"step": e["step"], "value": e["value"], "ci95": _pair([e["low"], e["high"]]), "n": None} for e in measured]
 
 
 def _measured(summary: Any, evals: list[Row], name: str) -> Row | None:
-    """What the summary says, else what the metrics say."""
+    """A measurement from summary.json, or else from the metrics."""
     if not isinstance(summary, dict) or plain(summary.get(name)) is None:
         return evals[0] if evals else None
     return {"step": None, "n": summary.get("n"), "value": summary[name], "ci95": _pair(summary.get("ci95"))}
@@ -69,15 +69,17 @@ def _gain(before: Row | None, after: Row | None) -> tuple[float, float, float] |
 
 
 def _warnings(rows: list[Row], done: Row) -> list[str]:
-    found = [f"{s['text']} The policy may be exploiting the reward." for s in curves.divergence(rows)]
+    warnings = [f"{s['text']} The policy may be exploiting the reward." for s in curves.divergence(rows)]
     for name, steps in curves.not_finite(rows).items():
         where = ", ".join(map(str, steps[:5])) + (", …" if len(steps) > 5 else "")
-        found.append(f"{name} was not a finite number at step{'s' * (len(steps) > 1)} {where}.")
+        warnings.append(f"{name} was not a finite number at step{'s' * (len(steps) > 1)} {where}.")
     missing = sum(v for v in curves.points(rows, "missing")[1] if math.isfinite(v))
     if missing:
-        found.append(f"{missing:g} rollouts had no verdict: the reward failed there, and they were left out.")
-    said = done.get("problems")
-    return found + ([str(s) for s in said] if isinstance(said, list) else [str(said)] if isinstance(said, str) else [])
+        warnings.append(f"{missing:g} rollouts had no verdict: the reward failed on them, and they were left out of training.")
+    reported = done.get("problems")
+    return warnings + [
+        str(p) for p in (reported if isinstance(reported, list) else [reported] if isinstance(reported, str) else [])
+    ]
 
 
 def read_config(run_dir: Path) -> Row:

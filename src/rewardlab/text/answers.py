@@ -1,7 +1,7 @@
 """Extract the answer of a reply from one line or formula, and read numbers exactly.
 
-Nothing here raises, whatever the text, and every pattern runs in linear time: replies are untrusted, so a pattern must not backtrack.
-Verifiers whose answers may span several lines (lists, graphs, choices) use `replies.py` instead.
+Nothing here raises, whatever the text, and every pattern runs in linear time: replies are untrusted, so a pattern must not
+backtrack. Verifiers whose answers may span several lines (lists, graphs, choices) use `replies.py` instead.
 """
 
 from __future__ import annotations
@@ -166,7 +166,7 @@ def _formulas(text: str) -> list[str]:
 
 
 def _last_expression(text: str) -> str:
-    """The last formula between delimiters, or the last number if it comes later; for LaTeX without delimiters, the end of its line."""
+    """The last formula between delimiters, or the last number if it comes later; for LaTeX without delimiters, its line's end."""
     formula, end = _last_formula(text)
     last = next(iter(deque(_IN_TEXT.finditer(text.replace("−", "-")), maxlen=1)), None)
     if formula and (last is None or last.end() <= end):

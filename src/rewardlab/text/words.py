@@ -35,7 +35,7 @@ def normalised(text: str) -> str:
 
 
 def words(text: str) -> list[str]:
-    """Runs of letters and digits, in lower case. For ASCII text these are the tokens of the package rouge-score without its stemmer."""
+    """Runs of letters and digits, in lower case. For ASCII text, the tokens of the package rouge-score without its stemmer."""
     return _WORD.findall(text.lower())
 
 

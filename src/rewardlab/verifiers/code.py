@@ -1,8 +1,8 @@
-"""Programs that must pass tests. They run in the sandbox (`rewardlab/sandbox`), a step's programs at once.
+"""The verifier of programs: they must pass tests. All programs of a step run together in the sandbox (`sandbox/`).
 
 answer = {"tests": "assert add(1, 2) == 3"}                                     asserts that call the program's functions
-answer = {"tests": "def check(candidate): ...", "entry_point": "add"}           HumanEval's form; "prompt": its beginning
-answer = {"io": [["1 2\n", "3\n"], ...]}                                        what is read, and what must be printed
+answer = {"tests": "def check(candidate): ...", "entry_point": "add"}           HumanEval's format; "prompt": how it begins
+answer = {"io": [["1 2\n", "3\n"], ...]}                                        pairs of standard input and expected output
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ PYTHON = ("python", "python3", "py")
 
 
 class Wanted(NamedTuple):
-    """A pair that is to be run: its program, its answer, and its inputs and outputs where it has some."""
+    """A program to run: its source, the gold answer, and its pairs of input and output if it has any."""
 
     program: str
     answer: Mapping[str, Any]
@@ -33,10 +33,12 @@ class Wanted(NamedTuple):
 def code(
     pairs: Sequence[Pair], *, seconds: float = 10.0, memory: int = 512, processes: int = 8, partial: bool = False
 ) -> list[Verdict]:
-    """Whether a program passes its tests; with partial, the share of them that it passes.
+    """Whether a program passes its tests; with partial, the value is the share of tests that it passes.
 
-    The program is the reply's last block of Python, else its last block, else all of it. seconds: limit for all of its tests,
-    or for each input.  memory: MiB.  parts: `passed`, the share of tests; `seconds`, of processor time; `memory`, in MiB, the most.
+    The program is the reply's last block of Python, else its last block, else the whole reply.
+
+    seconds: time limit for all tests together, or for each input.  memory: limit in MiB.  processes: limit per program.
+    parts: `passed`, the share of tests; `seconds` of processor time; `memory`, the peak in MiB.
     """
     sandbox = Sandbox(Limits(seconds=seconds, memory=memory << 20, processes=processes))
     read = [_read(pair) for pair in pairs]
@@ -56,10 +58,11 @@ def code(
 
 
 def program_of(reply: str) -> str:
-    """The last block of Python in a reply, else its last block, else the reply; a block that is not closed ends with the reply."""
+    """The last Python block of a reply, else its last block, else the whole reply. An unclosed block ends with the reply."""
     blocks: list[tuple[str, list[str]]] = []
     inside = False
     for line in reply.splitlines():
+        # within a block only a bare fence closes it: a program may print "```python"
         if line.lstrip().startswith(FENCE) and (not inside or line.strip() == FENCE):
             inside = not inside
             if inside:
@@ -83,12 +86,12 @@ def _read(pair: Pair) -> Wanted | Verdict:
         return no_verdict(f"the gold answer {problem}")
     program = program_of(pair.response)
     if not program.strip():
-        return wrong("the reply holds no program")
+        return wrong("the reply contains no program")
     return Wanted(program, answer, [(stdin, stdout) for stdin, stdout in answer.get("io", ())])
 
 
 def _unusable(answer: Any) -> str:
-    """What is wrong with a gold answer."""
+    """Why a gold answer cannot be used; "" if it can."""
     if not isinstance(answer, Mapping) or not (answer.get("tests") or answer.get("io")):
         return "has neither `tests` nor `io`"
     if not all(isinstance(answer.get(name) or "", str) for name in ("tests", "entry_point", "prompt")):
@@ -107,15 +110,15 @@ def _tested(one: Wanted) -> ProgramUnderTest:
 
 
 def completed(prompt: str, program: str, entry_point: str) -> tuple[str, ...]:
-    """A prompt with the program that completes it: as one source, or two where the program writes the function anew."""
+    """The sources to run: the prompt continued by the program; or both apart, if the program defines the function itself."""
     if not prompt:
         return (program,)
-    anew = entry_point and re.search(rf"^(?:async )?def {re.escape(entry_point)}\b", program, re.MULTILINE)
-    return (_stub(prompt), program) if anew else (prompt + program,)
+    redefined = entry_point and re.search(rf"^(?:async )?def {re.escape(entry_point)}\b", program, re.MULTILINE)
+    return (_stub(prompt), program) if redefined else (prompt + program,)
 
 
 def _stub(prompt: str) -> str:
-    """A prompt that runs on its own; its function may still lack a body."""
+    """The prompt as a source that runs by itself: if its function has no body yet, it gets one. "" if neither parses."""
     for text in (prompt, f"{prompt.rstrip()}\n    pass\n"):
         try:
             ast.parse(text)
@@ -147,7 +150,7 @@ def _differs(run: RunOutput, wanted: str) -> str:
 
 
 def _lines(text: str) -> list[str]:
-    """Without spaces at the ends of lines, and empty lines at the end."""
+    """The lines of an output, ignoring trailing spaces and empty lines at the end."""
     return [line.rstrip() for line in text.rstrip().split("\n")]
 
 

@@ -1,7 +1,7 @@
-"""Verifiers that compare a reply with the gold answer.
+"""Verifiers that compare the reply, or the number or answer it ends on, with the gold answer.
 
-Whatever the reply causes is wrong, with the reason; an answer that stands only in the thinking is none. A gold answer that cannot
-be read is our failure, and gives no verdict.
+Any fault of the reply makes it wrong, with the reason; an answer given only in the thinking does not count. A gold answer that
+cannot be read is our failure and gives no verdict.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ NO_GOLD = "the problem has no gold answer"
 
 @verifier
 def final_number(response: str, answer: Any) -> Verdict:
-    r"""Right where the number that the reply ends on equals the gold number, exactly.
+    r"""Right if the number that the reply states equals the gold number exactly.
 
-    Read from the last \boxed, else after "answer", else the last number. A stated answer must come to one number.
+    It is read from the last \boxed, else from the text after "answer", else it is the last number. A stated answer must contain
+    exactly one number.
     """
     gold = _gold_number(answer)
     if gold is None:
@@ -38,7 +39,7 @@ def final_number(response: str, answer: Any) -> Verdict:
 
 @verifier
 def final_answer(response: str, answer: Any) -> Verdict:
-    """Right where the final answer equals the gold answer, or one of a list: as numbers if both are, else as tidied text."""
+    """Right if the final answer equals the gold answer, or one of a list: by value if both are numbers, else as normalised text."""
     golds = accepted(answer)
     if not golds:
         return no_verdict(NO_GOLD)
@@ -50,9 +51,9 @@ def final_answer(response: str, answer: Any) -> Verdict:
 
 @verifier
 def exact_match(response: str, answer: Any, *, normalised: bool = False) -> Verdict:
-    """Right where the whole reply is the gold answer, or one of a list, but for spaces around it.
+    """Right if the whole reply, without surrounding spaces, is the gold answer, or one of a list.
 
-    normalised: also but for case, punctuation and articles, as in SQuAD; but -5 stays another number than 5.
+    normalised: also ignore case, punctuation and articles, as in SQuAD. The sign of a number still counts: -5 is not 5.
     """
     golds = accepted(answer)
     if not golds or (normalised and not all(words.normalised(gold) for gold in golds)):
@@ -62,7 +63,7 @@ def exact_match(response: str, answer: Any, *, normalised: bool = False) -> Verd
 
 
 def _gold_number(gold: object) -> Fraction | None:
-    """The gold number; a worked solution in the manner of GSM8K may stand before its "####"."""
+    """The gold number; as in GSM8K, a worked solution and "####" may precede it."""
     return None if gold is None else number(str(gold).rpartition("####")[2])
 
 

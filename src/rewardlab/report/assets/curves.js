@@ -9,7 +9,7 @@ const CLOCKS = [["step", "step"], ["tokens", "tokens"], ["seconds", "time"]];
 const look = { smooth: 10, clock: "step", hidden: new Set() };
 const plots = [];
 
-// Weighted mean under a bell whose half width is a share of the curve; gaps stay gaps.
+// Gaussian smoothing; the width is a share of the curve. Gaps stay gaps.
 function smoothed(y, percent) {
   const half = Math.round((y.length * percent) / 100);
   if (half < 1) return y;
@@ -26,7 +26,7 @@ function smoothed(y, percent) {
   });
 }
 
-// Steps as tokens or seconds, between what was logged.
+// Steps converted to tokens or seconds, by interpolation between logged values.
 function onClock(line) {
   const clock = data.runs[line.run || 0].clock;
   const to = clock[look.clock], steps = clock.step;
@@ -93,7 +93,7 @@ function layout(plot) {
   };
 }
 
-// A closer look at some steps is taken in all panels.
+// Zooming into some steps applies to all panels.
 function follow(box) {
   box.on("plotly_relayout", (change) => {
     if (follow.busy) return;
@@ -133,7 +133,7 @@ function legendOf(plot) {
   return legend;
 }
 
-const LOG_FROM = 5; // the ratio of largest to smallest from which a logarithmic axis is of use
+const LOG_FROM = 5; // offer a logarithmic axis from this ratio of largest to smallest value
 
 function spansDecades(panel) {
   const values = panel.lines.flatMap((l) => l.y).filter((y) => y !== null);
@@ -193,7 +193,7 @@ function showCurves() {
     const grid = el("div", section.title === "Learning" ? "panels lead" : "panels", null, ...section.panels.map(panelOf));
     root.append(el("section", "", null, el("h2", "", section.title), grid));
   }
-  if (!touch) root.append(el("p", "note", "Drag across a curve to look closer at those steps in all of them; double-click to go back."));
+  if (!touch) root.append(el("p", "note", "Drag across a curve to zoom all curves into those steps; double-click to reset."));
   dark.addEventListener("change", redraw);
 }
 

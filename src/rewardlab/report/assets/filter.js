@@ -3,7 +3,7 @@ const ARRAYS = { uint32: Uint32Array, uint8: Uint8Array, int16: Int16Array };
 const MISSING = -32768, FULL = 32767;
 let store = null;
 
-// The layout is told in report_data.py.
+// data.py documents the layout.
 async function unpack() {
   const text = atob(document.getElementById("packed").textContent);
   const bytes = new Uint8Array(text.length);
@@ -29,7 +29,7 @@ async function unpack() {
   return found;
 }
 
-// An array of n entries whose first bytes all come first, then the second ones.
+// An array of n entries, stored as the first bytes of all entries, then the second bytes.
 function gathered(bytes, n, Kind) {
   const size = Kind.BYTES_PER_ELEMENT, out = new Uint8Array(n * size);
   for (let b = 0; b < size; b++) for (let i = 0; i < n; i++) out[i * size + b] = bytes[b * n + i];
@@ -47,7 +47,7 @@ function textOf(r, from = 0, to = store.length[r.id]) {
   return text;
 }
 
-// What a policy wrote, as far as a line of the list shows it; the end of it is where answers are.
+// The end of a policy's text, for one line of the list: answers are at the end.
 function snippet(r) {
   if (!store.length[r.id]) return r.reply || "";
   const [a, b] = [store.start[r.id], store.start[r.id + 1]];
@@ -58,7 +58,7 @@ function snippet(r) {
 
 const written = (r) => (r.written ??= store.length[r.id] ? store.gap[r.id] + store.mask.subarray(store.start[r.id], store.start[r.id + 1]).reduce((a, b) => a + b, 0) : 0);
 
-// One number of token k (counted over the whole page): credit, logprob, ratio or entropy; null where there is none.
+// A number of token k (index over the whole page): credit, logprob, ratio or entropy; null if there is none.
 function numberAt(name, r, k) {
   const raw = store[name] ? store[name][k] : MISSING;
   if (raw === MISSING) return null;
@@ -72,7 +72,7 @@ const SORTS = {
   worst: ["worst reward", (a, b) => judged(a, b) || a.reward - b.reward || a.id - b.id],
   longest: ["longest", (a, b) => written(b) - written(a) || a.id - b.id],
   shortest: ["shortest", (a, b) => written(a) - written(b) || a.id - b.id],
-  paid: ["paid but wrong", (a, b) => judged(a, b) || (b.reward - (b.truth ?? b.reward)) - (a.reward - (a.truth ?? a.reward)) || a.id - b.id],
+  paid: ["rewarded but wrong", (a, b) => judged(a, b) || (b.reward - (b.truth ?? b.reward)) - (a.reward - (a.truth ?? a.reward)) || a.id - b.id],
 };
 const judged = (a, b) => (a.reward === null) - (b.reward === null);
 
@@ -81,7 +81,7 @@ const noFilter = () => ({ run: "", step: "", group: "", verdict: "", stop: "", l
 let filter = noFilter();
 let texts = null;
 
-// All that can be searched, in lower case; made once, at the first search.
+// The searchable text of each rollout, in lower case; built at the first search.
 function haystack() {
   texts ??= store.rollouts.map((r) => [groupOf(r).question, groupOf(r).answer, r.why, r.extracted, textOf(r)].join("\n").toLowerCase());
   return texts;

@@ -5,7 +5,7 @@ const touch = matchMedia("(pointer: coarse)").matches;
 const tip = document.getElementById("tip");
 const PALETTE = 8;
 
-// Text reaches the page through here alone, as text.
+// The only way text gets into the page: as text, never as HTML.
 function el(tag, kind, text, ...children) {
   const node = document.createElement(tag);
   if (kind) node.className = kind;
@@ -25,7 +25,7 @@ function button(text, kind, act, title) {
   return node;
 }
 
-// Buttons of which one is pressed.
+// A group of buttons, one of which is pressed.
 function choice(name, options, chosen, pick) {
   const box = el("div", "choice");
   box.setAttribute("role", "group");

@@ -1,4 +1,4 @@
-// -- rollouts: the list and the one looked at -------------------------------------------------------------------------
+// -- rollouts: the list and the selected one --------------------------------------------------------------------------
 const ROW = 66;
 const AROUND = 6;
 const browser = { found: [], at: 0, mode: "one" };
@@ -28,7 +28,7 @@ function rowNode(r, i) {
   return node;
 }
 
-// Only the rows in sight exist.
+// Only the visible rows are in the document.
 function drawList() {
   const { list, inner } = parts;
   const from = Math.max(0, Math.floor(list.scrollTop / ROW) - AROUND);
@@ -37,7 +37,7 @@ function drawList() {
   list.setAttribute("aria-activedescendant", `rollout-${browser.at}`);
 }
 
-// The rollout looked at stays, if it is still among them and not asked to give way to the `first`.
+// The selected rollout stays selected if the filter keeps it, unless `first` asks for the first one.
 function applyFilter(first = false) {
   const before = first ? null : browser.found[browser.at];
   browser.found = matching();
@@ -61,7 +61,7 @@ function choose(i) {
   if (parts.root.clientWidth < 760) parts.detail.scrollIntoView({ block: "start" });
 }
 
-// -- the rollout looked at --------------------------------------------------------------------------------------------
+// -- the selected rollout ---------------------------------------------------------------------------------------------
 function fact(name, value, kind) {
   return el("div", "", null, el("dt", "", name), el("dd", kind || "", value));
 }
@@ -96,7 +96,7 @@ function beside(r) {
   const facts = el("dl", "facts");
   const g = groupOf(r);
   const add = (name, value, kind) => value !== null && value !== undefined && value !== "" && facts.append(fact(name, value, kind));
-  add("answer taken", r.extracted);
+  add("extracted answer", r.extracted);
   add("gold answer", g.answer);
   add("why", r.why);
   add("ended", r.stop);
@@ -170,7 +170,7 @@ function setShade(name) {
 function showDetail() {
   const r = browser.found[browser.at], { detail } = parts;
   tip.hidden = true;
-  if (!r) return detail.replaceChildren(el("p", "note", "No rollout is like that."));
+  if (!r) return detail.replaceChildren(el("p", "note", "No rollout matches the filter."));
   const members = store.members[r.group], tree = isTree(members);
   const mode = browser.mode === "tree" && !tree ? "one" : browser.mode;
   const modes = [["one", "rollout", "o"], ["group", `group of ${companions(r).length}`, "g"], ...(tree ? [["tree", "tree", "t"]] : [])];
@@ -220,7 +220,7 @@ function build() {
   parts.count.setAttribute("aria-live", "polite");
   parts.detail = el("section", "detail");
   parts.filters = filterBar(applyFilter);
-  const keys = el("div", "note keys", "keys: ↑ ↓ choose · / search · o g t view · f fold · 1–4 colour");
+  const keys = el("div", "note keys", "keys: ↑ ↓ select · / search · o g t view · f fold · 1–4 colour");
   root.replaceChildren(parts.filters, el("div", "panes", null, el("div", "left", null, parts.count, parts.list, touch ? "" : keys), parts.detail));
   parts.list.addEventListener("scroll", () => requestAnimationFrame(drawList), { passive: true });
   new ResizeObserver(drawList).observe(parts.list);
@@ -230,7 +230,7 @@ function build() {
 
 async function showRollouts() {
   const root = document.getElementById("rollouts");
-  if (typeof DecompressionStream === "undefined") return root.append(el("p", "warning", "This browser cannot open packed data (DecompressionStream). Any of 2023 or later can."));
+  if (typeof DecompressionStream === "undefined") return root.append(el("p", "warning", "This browser cannot unpack the data (it lacks DecompressionStream). Browsers from 2023 or later can."));
   store = await unpack();
   document.getElementById("tab-rollouts").textContent = `Rollouts ${store.rollouts.length.toLocaleString("en")}`;
   onTab.rollouts = () => { if (!parts.root) build(); else drawList(); };

@@ -1,16 +1,16 @@
 // -- rollouts: tokens and turns ---------------------------------------------------------------------------------------
-// What tokens may be coloured by. `both`: to either side of zero; others start at zero.
+// Quantities that can colour tokens. `both`: two colours, for either sign; the others start at zero.
 const COLOURS = {
-  credit: { text: "credit", of: (r, k) => numberAt("credit", r, k), both: true, note: "what the method made of the reward here: blue made the token likelier, orange less likely" },
-  ratio: { text: "log-prob ratio", of: (r, k) => numberAt("ratio", r, k), both: true, note: "log-prob after this step's update less the one it was drawn with" },
+  credit: { text: "credit", of: (r, k) => numberAt("credit", r, k), both: true, note: "the token's advantage: blue makes the token more likely, orange less likely" },
+  ratio: { text: "log-prob ratio", of: (r, k) => numberAt("ratio", r, k), both: true, note: "log-prob after this step's update minus the log-prob when sampled" },
   entropy: { text: "entropy", of: (r, k) => numberAt("entropy", r, k), both: false, note: "of the next-token distribution after the update, in nats" },
-  surprise: { text: "surprise", of: (r, k) => { const x = numberAt("logprob", r, k); return x === null ? null : -x; }, both: false, note: "minus the log-prob it was drawn with, in nats" },
+  surprise: { text: "surprise", of: (r, k) => { const x = numberAt("logprob", r, k); return x === null ? null : -x; }, both: false, note: "minus the log-prob when sampled, in nats" },
 };
 const ARRAY_OF = { surprise: "logprob" };
 const known = (name) => Boolean(store[ARRAY_OF[name] || name]);
 let shade = "credit";
 
-// The number drawn in full colour: the largest of the group, so that rollouts beside one another compare.
+// The number shown in full colour: the largest of the group, so that its rollouts can be compared.
 function scaleOf(group, name) {
   const scales = (group.scales ??= {}); // null where nothing was recorded
   if (scales[name] !== undefined) return scales[name];
@@ -38,7 +38,7 @@ function paint(root) {
 function scaleLegend(group) {
   const { both, note } = COLOURS[shade], top = scaleOf(group, shade);
   const ends = both ? [number(-top), signed(top)] : ["0", number(top)];
-  const box = el("div", "scale", null, ...(top ? [el("span", "", ends[0]), el("i", both ? "both" : "heat"), el("span", "", ends[1])] : [top === 0 ? "zero everywhere here" : "not recorded of this group"]));
+  const box = el("div", "scale", null, ...(top ? [el("span", "", ends[0]), el("i", both ? "both" : "heat"), el("span", "", ends[1])] : [top === 0 ? "zero everywhere here" : "not recorded for this group"]));
   box.title = note;
   return box;
 }
@@ -124,7 +124,7 @@ function turnNode(r, turn, number, isPrompt, open) {
   return node;
 }
 
-// The whole of a rollout, turn by turn; what the policy wrote is open.
+// A rollout turn by turn; the turns that the policy wrote are unfolded.
 function transcript(r) {
   if (!store.length[r.id]) return el("div", "transcript", null, el("div", "text", r.reply || "(no text recorded)"));
   const turns = turnsOf(r);
@@ -134,7 +134,7 @@ function transcript(r) {
   return el("div", "transcript", null, ...nodes);
 }
 
-// What the policies wrote alone, for cards beside one another.
+// Only what the policies wrote, for cards side by side.
 function replyText(r) {
   if (!store.length[r.id]) return el("div", "text", r.reply || "");
   const turns = turnsOf(r).filter((t, i) => i > 0 || t.author !== null);

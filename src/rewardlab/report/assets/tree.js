@@ -1,10 +1,10 @@
 // -- rollouts: trees --------------------------------------------------------------------------------------------------
 const NODE = { width: 196, height: 46, across: 236, down: 56 };
 
-// Paths of one number only count the rollouts of a group.
+// Paths of one number only number the rollouts of a group: there is no tree.
 const isTree = (members) => members.length > 1 && members.every((id) => store.rollouts[id].path) && members.some((id) => store.rollouts[id].path.length > 1);
 
-// How many tokens from the start all of these rollouts share.
+// Length in tokens of the common prefix of these rollouts.
 function shared(members) {
   const [first, ...rest] = members.map((id) => [store.start[id], store.length[id]]);
   let n = Math.min(first[1], store.head, ...rest.map(([, length]) => length));
@@ -16,7 +16,7 @@ function shared(members) {
   return n;
 }
 
-// Branches by path; a stretch on which nothing branches is one node. {members, children, from, to}: tokens [from, to) are its own.
+// Group the rollouts into branches by path; a stretch without branching is one node. {members, children, from, to}: its tokens are [from, to).
 function treeOf(members, depth = 0, from = 0) {
   const branches = new Map();
   const ended = members.filter((id) => store.rollouts[id].path.length <= depth);
@@ -36,7 +36,7 @@ const worth = (node) => {
   return paid.length ? paid.reduce((a, b) => a + b, 0) / paid.length : null;
 };
 
-// Leaves one under another, a parent amid its children.
+// Place leaves one below another, and each parent at the middle of its children.
 function place(node, depth, state) {
   node.x = depth * NODE.across;
   state.depth = Math.max(state.depth, depth);
@@ -72,7 +72,7 @@ function treeView(group, members, open) {
   };
   add(root);
   showSegment(shown, root);
-  const note = `${members.length} rollouts share what they have in common. The number is the mean reward of the rollouts through a node; blue is above the mean of all (${number(middle)}), orange below. Choose a node to read it.`;
+  const note = `${members.length} rollouts, merged where they share a prefix. The number is the mean reward of the rollouts through a node; blue is above the overall mean (${number(middle)}), orange below. Click a node to read it.`;
   return el("div", "tree", null, el("p", "note", note), el("div", "wide", null, canvas), shown);
 }
 
@@ -87,7 +87,7 @@ function link(a, b) {
 function nodeButton(node, root, middle, [low, high], act) {
   const value = worth(node), r = store.rollouts[node.members[0]];
   const end = node.children.length ? node.to : Math.min(node.to, node.from + 60);
-  const text = node === root ? "what all begin with" : textOf(r, node.from, end).trim().replace(/\s+/g, " ") || "(ends here)";
+  const text = node === root ? "common prefix" : textOf(r, node.from, end).trim().replace(/\s+/g, " ") || "(ends here)";
   const leaf = node.children.length ? `${node.members.length} rollouts` : `rollout ${(r.row ?? 0) + 1}${r.truth === null ? "" : r.truth >= 1 ? " ✓" : " ✗"}`;
   const made = button("", "node", () => act(made), text);
   made.append(el("b", "", value === null ? "no verdict" : number(value)), el("small", "", leaf), el("span", "", shorten(text, 30)));

@@ -1,1 +1,1 @@
-"""Function calls compared with gold calls and schemas."""
+"""Function calls, compared with gold calls and with the schemas of the tools."""

@@ -1,4 +1,4 @@
-"""Function calls as models write them, read without running anything."""
+"""Parse function calls as models write them. Nothing is executed."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from rewardlab.text.blocks import last_block
 
 FORMS = ("auto", "hermes", "json", "python")
 LONGEST = 20_000
-"""Characters of calls in Python's syntax."""
+"""Longest text of calls in Python syntax, in characters."""
 _TAGGED = re.compile(r"<tool_call>(.*?)(</tool_call>|(?=<tool_call>)|\Z)", re.DOTALL)
 
 Schema = Mapping[str, Any]
 
 
 class Malformed(ValueError):
-    """Calls that cannot be read; the message says why."""
+    """The calls cannot be parsed; the message says why."""
 
 
 class Call(NamedTuple):
-    """positional: arguments without a name, which Python's syntax allows."""
+    """positional: arguments without a name, which Python syntax allows."""
 
     name: str
     arguments: Mapping[str, Any]
@@ -35,10 +35,10 @@ class Call(NamedTuple):
         return text if len(text) <= 120 else text[:119] + "…"
 
     def bound(self, tools: Mapping[str, Schema]) -> Call:
-        """The call with every argument by its name, and with the defaults of those left out. Raises Malformed."""
+        """The call with all arguments by name, and with defaults for missing ones, by its tool's schema. Raises Malformed."""
         known = tools.get(self.name, {}).get("properties", {})
         if len(self.positional) > len(known):
-            raise Malformed(f"{self.name} has an argument that no name is known for")
+            raise Malformed(f"{self.name} has more positional arguments than its schema has names")
         placed = dict(zip(known, self.positional, strict=False))
         if twice := placed.keys() & self.arguments.keys():
             raise Malformed(f"{self.name} has the argument {min(twice)} twice")
@@ -47,22 +47,22 @@ class Call(NamedTuple):
 
 
 def read_all(texts: Sequence[str], form: str, seconds: float) -> list[list[Call] | Malformed]:
-    """The calls of every text. `form` is one of FORMS; Python's syntax is read in processes of their own, `seconds` each."""
-    found = [_read(text, form) for text in texts]
-    asked = [i for i, one in enumerate(found) if isinstance(one, str)]
+    """The calls of each text. form: one of FORMS.  seconds: limit per text in Python syntax, which worker processes parse."""
+    read = [_read(text, form) for text in texts]
+    python = [i for i, one in enumerate(read) if isinstance(one, str)]
     pool = workers("rewardlab.verifiers.calls.syntax:calls", seconds=seconds)
-    for i, result in zip(asked, pool.map([(found[i],) for i in asked]), strict=True):
+    for i, result in zip(python, pool.map([(read[i],) for i in python]), strict=True):
         if isinstance(result, Failed):
-            found[i] = Malformed(f"reading the calls {result.why}")
+            read[i] = Malformed(f"reading the calls {result.why}")
         elif "wrong" in result.value:
-            found[i] = Malformed(f"not calls in Python's syntax: {result.value['wrong']}")
+            read[i] = Malformed(f"not calls in Python syntax: {result.value['wrong']}")
         else:
-            found[i] = [Call(**call) for call in result.value["calls"]]
-    return [Malformed(one) if isinstance(one, str) else one for one in found]
+            read[i] = [Call(**call) for call in result.value["calls"]]
+    return [Malformed(one) if isinstance(one, str) else one for one in read]
 
 
 def _read(text: str, form: str) -> list[Call] | Malformed | str:
-    """The calls of a text, or the Python that they are still to be read from."""
+    """The calls of a text; or, if they are in Python syntax, the code that is still to be parsed."""
     try:
         if form == "hermes" or (form == "auto" and "<tool_call>" in text):
             return _hermes(text)
@@ -71,27 +71,27 @@ def _read(text: str, form: str) -> list[Call] | Malformed | str:
         if form == "json" or (form == "auto" and (block is not None or _is_json(stated))):
             return from_json(strict_json.parse(stated))
     except ValueError as problem:
-        return problem if isinstance(problem, Malformed) else Malformed(f"no JSON: {problem}")
+        return problem if isinstance(problem, Malformed) else Malformed(f"not JSON: {problem}")
     block = last_block(text, "python", "py", "tool_code", "")
     code = text.strip() if block is None else block
-    return code if len(code) <= LONGEST else Malformed(f"calls of over {LONGEST} characters")
+    return code if len(code) <= LONGEST else Malformed(f"the calls are over {LONGEST} characters long")
 
 
 def _hermes(text: str) -> list[Call]:
-    found = []
+    calls = []
     for body, end in _TAGGED.findall(text):
         if not end:
             raise Malformed("<tool_call> is not closed")
-        found += from_json(strict_json.parse(body))
-    if text.count("</tool_call>") != len(found):
-        raise Malformed("<tool_call> and </tool_call> do not match, or hold no single call")
-    return found
+        calls += from_json(strict_json.parse(body))
+    if text.count("</tool_call>") != len(calls):
+        raise Malformed("<tool_call> and </tool_call> do not match, or do not contain one call each")
+    return calls
 
 
 def from_json(value: Any) -> list[Call]:
-    """Calls as data: {"name", "arguments"} (or "parameters"), a list of them, or as OpenAI wraps them. Raises Malformed.
+    """Calls from data: {"name", "arguments"} (or "parameters"), a list of them, or OpenAI's format. Raises Malformed.
 
-    The arguments are an object, or its JSON text.
+    The arguments are an object or its JSON text.
     """
     if isinstance(value, Mapping) and "tool_calls" in value:
         value = value["tool_calls"]
@@ -102,24 +102,27 @@ def _call(value: Any) -> Call:
     if isinstance(value, Mapping) and isinstance(value.get("function"), Mapping):
         value = value["function"]
     if not isinstance(value, Mapping) or not isinstance(value.get("name"), str):
-        raise Malformed("a call is no object with a name")
+        raise Malformed("a call is not an object with a name")
     arguments = value.get("arguments", value.get("parameters", {}))
     if isinstance(arguments, str):
         arguments = strict_json.parse(arguments)
     if not isinstance(arguments, Mapping):
-        raise Malformed(f"the arguments of {value['name'][:60]} are no object")
+        raise Malformed(f"the arguments of {value['name'][:60]} are not an object")
     return Call(value["name"], arguments)
 
 
 def tools_from(given: Iterable[Any]) -> dict[str, Schema]:
-    """The schema of each function's arguments: {"name", "parameters"}, bare or as OpenAI wraps it. Raises Malformed."""
-    found = {}
+    """Function name to the JSON schema of its arguments, from tools {"name", "parameters"}, bare or in OpenAI's format.
+
+    Raises Malformed.
+    """
+    schemas = {}
     for one in given:
         tool = one["function"] if isinstance(one, Mapping) and isinstance(one.get("function"), Mapping) else one
         if not isinstance(tool, Mapping) or not isinstance(tool.get("name"), str):
-            raise Malformed("a tool is no object with a name")
-        found[tool["name"]] = tool.get("parameters") or {"type": "object", "properties": {}}
-    return found
+            raise Malformed("a tool is not an object with a name")
+        schemas[tool["name"]] = tool.get("parameters") or {"type": "object", "properties": {}}
+    return schemas
 
 
 def _is_json(text: str) -> bool:

@@ -1,6 +1,6 @@
-"""Calls written as Python writes them, read without running anything. Imports no rewardlab module.
+"""Parse calls in Python syntax. Nothing is executed. Imports no rewardlab module.
 
-The parser of Python can bring its process down on text nested without end, so this runs in a process of `kit/workers.py`.
+Python's parser can crash its process on deeply nested text, so this runs in a worker process.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from typing import Any
 
 
 def calls(text: str) -> dict[str, Any]:
-    """{"calls": [{"name", "arguments", "positional"}]} of `f(x=1)`, `[f(x=1), g("a")]`, or one call a line; or {"wrong"}."""
+    """{"calls": [{"name", "arguments", "positional"}]} for `f(x=1)`, `[f(x=1), g("a")]`, or one call per line; else {"wrong"}."""
     try:
         body = ast.parse(text.strip()).body
         if not all(isinstance(statement, ast.Expr) for statement in body):
-            raise ValueError("there is more than calls")
+            raise ValueError("it contains something other than calls")
         top = [statement.value for statement in body if isinstance(statement, ast.Expr)]
         if len(top) == 1 and isinstance(top[0], ast.List | ast.Tuple):
             top = top[0].elts
@@ -26,19 +26,19 @@ def calls(text: str) -> dict[str, Any]:
 
 def _call(node: ast.expr) -> dict[str, Any]:
     if not isinstance(node, ast.Call):
-        raise ValueError("there is more than calls")
+        raise ValueError("it contains something other than calls")
     name = ast.unparse(node.func)
     if not all(part.isidentifier() for part in name.split(".")):
-        raise ValueError(f"{name[:60]!r} is no name of a function")
+        raise ValueError(f"{name[:60]!r} is not the name of a function")
     named = [keyword.arg for keyword in node.keywords]
     if None in named or len(set(named)) < len(named):
-        raise ValueError("its arguments are not spelt out, each once")
+        raise ValueError("every argument must be given once, without **")
     arguments = {str(keyword.arg): _literal(keyword.value) for keyword in node.keywords}
     return {"name": name, "arguments": arguments, "positional": [_literal(value) for value in node.args]}
 
 
 def _literal(node: ast.expr) -> Any:
-    """A value as JSON has it: a tuple is a list there. Raises ValueError for what JSON does not have."""
+    """A literal as a JSON value; tuples become lists. Raises ValueError for anything that JSON cannot express."""
     return _plain(ast.literal_eval(node))
 
 
@@ -46,10 +46,10 @@ def _plain(value: Any) -> Any:
     match value:
         case None | bool() | int() | str():
             return value
-        case float() if value - value == 0:
+        case float() if value - value == 0:  # finite
             return value
         case list() | tuple():
             return [_plain(x) for x in value]
         case dict() if all(isinstance(name, str) for name in value):
             return {name: _plain(x) for name, x in value.items()}
-    raise ValueError(f"{str(value)[:60]} is no JSON value")
+    raise ValueError(f"{str(value)[:60]} is not a JSON value")

@@ -1,4 +1,4 @@
-"""Function calls held against the gold calls, and against the tools' schemas."""
+"""The verifier of function calls: compares them with the gold calls, or with the schemas of the tools."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from rewardlab.verifiers.contract import Pair, Verdict, no_verdict, right, verif
 from .calls import FORMS, LONGEST, Call, Malformed, Schema, from_json, read_all, tools_from
 
 MOST = 64
-"""Calls of a reply that are looked at; a gold answer may have more."""
+"""Most calls of a reply, unless the gold answer has more."""
 
 
 class Gold(NamedTuple):
-    """calls: None where any call that fits the tools is right.  tools: the schema of each function's arguments."""
+    """calls: None if any call that fits the tools is right.  tools: function name to the schema of its arguments."""
 
     calls: list[Call] | None
     tools: dict[str, Schema]
@@ -30,34 +30,36 @@ class Gold(NamedTuple):
 def function_calls(
     pairs: list[Pair], *, form: str = "auto", ordered: bool = False, partial: bool = False, seconds: float = 2.0
 ) -> list[Verdict]:
-    """Right where the reply makes exactly the gold calls: their names, and their arguments with types and values.
+    """Right if the reply makes exactly the gold calls: the same functions with the same arguments, by type and value.
 
-    answer: a call {"name", "arguments"}, a list of calls, or {"calls", "tools"}; or its JSON text. No calls, [], ask for a reply in
-    words. tools: JSON schemas of the functions, {"name", "parameters"} bare or as OpenAI wraps them, which may also stand in a
-    column `tools`. With them an argument left out has its default, and one without a name its place. {"tools"} alone: any calls
-    that fit their schemas are right. Calls are a multiset, or a sequence with `ordered`.
+    answer: a call {"name", "arguments"}, a list of calls, or {"calls", "tools"}; or its JSON text. An empty list asks for a reply
+    without calls. tools: JSON schemas of the functions, {"name", "parameters"}, bare or in OpenAI's format; they may also be in a
+    data column `tools`. They supply defaults for missing arguments and names for positional ones. {"tools"} alone: any calls
+    that fit their schemas are right.
 
-    form: hermes, <tool_call>{"name", "arguments"}</tool_call> among any text; json, such an object, a list of them, or OpenAI's
-    {"tool_calls"}, as the last ```json block or the whole reply; python, f(x=1), [f(x=1), g(y="a")], or a call a line, of
-    literals alone, as the last ```python block or the whole reply; auto, whichever the reply looks like. Thinking is left out.
+    ordered: the order of calls counts; otherwise they are compared as a multiset.
 
-    parts: share, the mean share of arguments that are right, over the gold calls or the reply's, whichever are more; a call is
-    matched with one of the same name, the best first. partial: a wrong reply is paid its share.
+    form: hermes, <tool_call>{"name", "arguments"}</tool_call> within any text; json, such an object, a list of them, or OpenAI's
+    {"tool_calls"}, as the last ```json block or the whole reply; python, f(x=1), [f(x=1), g(y="a")], or one call per line, with
+    literal arguments, as the last ```python block or the whole reply; auto, whichever the reply looks like. Thinking is ignored.
+
+    parts: share, the mean share of arguments that are right, over the gold calls or the reply's, whichever are more. Calls are
+    matched by name, the most similar first. partial: a wrong reply is paid its share.
     """
     if form not in FORMS:
         raise unknown("form of calls", form, FORMS)
     texts = [after_thinking(pair.response) for pair in pairs]
     try:
         said = read_all(texts, form, seconds)
-        found = [_held(_gold(pair), calls, text, ordered) for pair, calls, text in zip(pairs, said, texts, strict=True)]
-        verdicts = _fitted(found, seconds)
+        compared = [_compared(_gold(pair), calls, text, ordered) for pair, calls, text in zip(pairs, said, texts, strict=True)]
+        verdicts = _validated(compared, seconds)
     except RewardlabError as problem:
         return [no_verdict(str(problem)) for _ in pairs]
     return [_paid(verdict, partial) for verdict in verdicts]
 
 
 def _gold(pair: Pair) -> Gold | Malformed:
-    """The gold calls and tools of a pair; Malformed where they cannot be used."""
+    """The gold calls and tools of a pair; Malformed if they are unusable."""
     try:
         answer, tools = _data(pair.answer), _data(pair.meta.get("tools"))
         calls = answer
@@ -75,12 +77,12 @@ def _data(given: Any) -> Any:
     return strict_json.parse(given) if isinstance(given, str) else given
 
 
-def _held(gold: Gold | Malformed, said: list[Call] | Malformed, text: str, ordered: bool) -> Verdict | tuple[list[Call], Gold]:
-    """A verdict; or, where any calls will do that fit the tools, the calls that are to be checked."""
+def _compared(gold: Gold | Malformed, said: list[Call] | Malformed, text: str, ordered: bool) -> Verdict | tuple[list[Call], Gold]:
+    """A verdict; or, if any calls that fit the tools are right, the calls that must still be validated."""
     if isinstance(gold, Malformed):
-        return no_verdict(f"the gold answer holds no calls: {gold}")
+        return no_verdict(f"the gold answer has no usable calls: {gold}")
     if gold.calls == []:
-        return _in_words(said, text)
+        return _without_calls(said, text)
     try:
         if isinstance(said, Malformed):
             raise said
@@ -91,50 +93,52 @@ def _held(gold: Gold | Malformed, said: list[Call] | Malformed, text: str, order
     if not calls or len(calls) > max(MOST, len(gold.calls or ())):
         return wrong(f"makes {len(calls) or 'no'} calls", stated, parts={"share": 0.0})
     if gold.calls is None:
-        strange = [call.name for call in calls if call.name not in gold.tools]
-        return wrong(f"there is no function {strange[0]}", stated, parts={"share": 0.0}) if strange else (calls, gold)
+        unknown_names = [call.name for call in calls if call.name not in gold.tools]
+        if unknown_names:
+            return wrong(f"there is no function {unknown_names[0]}", stated, parts={"share": 0.0})
+        return calls, gold
     mine, want = [_key(call) for call in calls], [_key(call) for call in gold.calls]
     if mine == want or (not ordered and Counter(mine) == Counter(want)):
         return right(stated, parts={"share": 1.0})
-    return wrong(_unlike(calls, gold.calls), stated, parts={"share": _share(calls, gold.calls, ordered)})
+    return wrong(_differences(calls, gold.calls), stated, parts={"share": _share(calls, gold.calls, ordered)})
 
 
-def _in_words(said: list[Call] | Malformed, text: str) -> Verdict:
-    """Where no call is asked for: text that is no call, and does not try to be one."""
+def _without_calls(said: list[Call] | Malformed, text: str) -> Verdict:
+    """The verdict if no call is wanted: right for text that is not a call and does not try to be one."""
     if isinstance(said, Malformed) and text.strip() and "<tool_call" not in text:
         return right(text.strip()[:LONGEST], "makes no call", parts={"share": 1.0})
-    return wrong("makes a call where none is asked for" if text.strip() else "says nothing", text.strip(), parts={"share": 0.0})
+    return wrong("makes a call where none is wanted" if text.strip() else "says nothing", text.strip(), parts={"share": 0.0})
 
 
 def _key(call: Call) -> Any:
     return call.name, strict_json.canonical(dict(call.arguments))
 
 
-def _unlike(said: list[Call], gold: list[Call]) -> str:
-    """What is missing, and what was not asked for; else only the order is wrong."""
+def _differences(said: list[Call], gold: list[Call]) -> str:
+    """The first missing and the first superfluous call; if there are none, the order differs."""
     mine, want = Counter(map(_key, said)), Counter(map(_key, gold))
     missing = [str(call) for call in gold if _key(call) in want - mine]
     extra = [str(call) for call in said if _key(call) in mine - want]
-    told = [f"{what} {calls[0]}" for what, calls in (("does not call", missing), ("calls", extra)) if calls]
-    return ", but ".join(told) or "makes the calls in another order"
+    reasons = [f"{what} {calls[0]}" for what, calls in (("does not call", missing), ("calls", extra)) if calls]
+    return ", but ".join(reasons) or "makes the calls in another order"
 
 
 def _share(said: list[Call], gold: list[Call], ordered: bool) -> float:
-    """The mean likeness of matched calls: those in the same place, or the most alike first."""
+    """The mean similarity of matched calls: by position if ordered, else greedily, the most similar first."""
     if ordered:
         total = sum(_alike(a, b) for a, b in zip(said, gold, strict=False))
         return total / max(len(said), len(gold))
     total, free_said, free_gold = 0.0, set(range(len(said))), set(range(len(gold)))
-    for less, i, j in sorted((-_alike(a, b), i, j) for i, a in enumerate(said) for j, b in enumerate(gold)):
+    for negated, i, j in sorted((-_alike(a, b), i, j) for i, a in enumerate(said) for j, b in enumerate(gold)):
         if i in free_said and j in free_gold:
             free_said.remove(i)
             free_gold.remove(j)
-            total -= less
+            total -= negated
     return total / max(len(said), len(gold))
 
 
 def _alike(a: Call, b: Call) -> float:
-    """The share of arguments that two calls of one function have in common."""
+    """The similarity of two calls: the share of equal arguments; 0 for different functions."""
     names = a.arguments.keys() | b.arguments.keys()
     if a.name != b.name or not names:
         return float(a.name == b.name)
@@ -142,15 +146,15 @@ def _alike(a: Call, b: Call) -> float:
     return sum(strict_json.equal(a.arguments[name], b.arguments[name]) for name in both) / len(names)
 
 
-def _fitted(found: list[Verdict | tuple[list[Call], Gold]], seconds: float) -> list[Verdict]:
-    """Calls that await it checked against the schemas of their functions."""
-    asked = [one for one in found if not isinstance(one, Verdict)]
-    if not asked:
-        return [one for one in found if isinstance(one, Verdict)]
+def _validated(compared: list[Verdict | tuple[list[Call], Gold]], seconds: float) -> list[Verdict]:
+    """Verdicts for all: validates the calls that have none against the schemas of their functions."""
+    to_validate = [one for one in compared if not isinstance(one, Verdict)]
+    if not to_validate:
+        return [one for one in compared if isinstance(one, Verdict)]
     require("verify", "jsonschema")
-    checks = [[(f"{c.name}: ", gold.tools[c.name], dict(c.arguments)) for c in calls] for calls, gold in asked]
+    checks = [[(f"{c.name}: ", gold.tools[c.name], dict(c.arguments)) for c in calls] for calls, gold in to_validate]
     results = iter(workers("rewardlab.verifiers.structure.schema:violation", seconds=seconds).map([(one, False) for one in checks]))
-    return [one if isinstance(one, Verdict) else _fit(one[0], next(results)) for one in found]
+    return [one if isinstance(one, Verdict) else _fit(one[0], next(results)) for one in compared]
 
 
 def _fit(calls: list[Call], result: Done | Failed) -> Verdict:

@@ -1,9 +1,9 @@
-r"""Which options a reply chooses. It must commit itself: who names several options has chosen several.
+r"""Read which options a reply chooses. The reply must commit itself: if it names several options, it has chosen several.
 
     (B)    B. Paris    **B**    The answer is B because ...    \boxed{\text{B}}    I choose option B    Paris
 
-What is not understood in full counts as no choice ("not B", "B is wrong", "I think", "A dog"): better to miss an answer than to
-read one into a text.
+A statement that is not understood in full is not a choice ("not B", "B is wrong", "I think", "A dog"): it is better to miss an
+answer than to reward one that was not given.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from typing import NamedTuple
 from rewardlab.text.replies import claims, end_of
 
 Options = Mapping[str, str]
-"""Letters, each with the text of its option; the text is empty where only letters are known."""
+"""Each option's letter and text; texts are empty if only the letters are known."""
 
 LONGEST = 2_000
-"""Characters of one statement that are read."""
+"""Longest statement that is read, in characters."""
 
 _WORDS = (
     "so|thus|therefore|hence|clearly|definitely|certainly|probably|most likely|it is|it's|it must be|must be|should be|would be"
@@ -53,22 +53,23 @@ _TURN = re.compile(
 
 
 class Choice(NamedTuple):
-    """letters: those chosen, sorted; none where `why` says what is wrong."""
+    """letters: the chosen ones, sorted; empty if there is no clear choice, and then `why` is the reason."""
 
     letters: str
     why: str = ""
 
 
 def choose(reply: str, options: Options) -> Choice:
-    """What a reply chooses."""
+    """The options that a reply chooses. A reply that contradicts itself chooses none."""
     text = end_of(reply)
-    found = [(claim, read(claim.text, options)) for claim in claims(text)]
-    if not found:
+    stated = [(claim, read(claim.text, options)) for claim in claims(text)]
+    if not stated:
         return _from_lines(text, options)
-    claim, answer = found[-1]
+    claim, answer = stated[-1]
     if not answer:
         return Choice("", f"no option is stated in {claim.text[:60]!r}")
-    for earlier, other in found[:-1]:
+    for earlier, other in stated[:-1]:
+        # changing one's mind is fine ("wait, ..."), unless the earlier answer was called final
         if other and other != answer and (earlier.final or not _TURN.search(text, earlier.start, claim.start)):
             return Choice("", f"states {_show(other)}, and then {_show(answer)}")
     for line in claim.text.splitlines()[1:]:
@@ -78,7 +79,7 @@ def choose(reply: str, options: Options) -> Choice:
 
 
 def read(statement: str, options: Options) -> str:
-    """The letters that a statement names, sorted; "" where it is not understood."""
+    """The letters that a statement chooses, sorted; "" if it is not understood."""
     statement = statement[:LONGEST].strip()
     if not statement:
         return ""
@@ -98,7 +99,10 @@ def read(statement: str, options: Options) -> str:
 
 
 def _by_letter(first: re.Match[str], clause: str, options: Options) -> str:
-    """The first letter and those joined to it; "" where anything else follows it without a mark between, or another's text."""
+    """The first letter and those joined to it by "and" or commas.
+
+    "" if other words follow the letter without punctuation ("A dog"), or the text of another option follows it.
+    """
     letter = first[1]
     rest = _without(clause[first.end(1) :], options[letter])
     joined = ({one for pair in _JOINED.findall(rest) for one in pair} & {*options}) - {letter, "I"}
@@ -109,7 +113,7 @@ def _by_letter(first: re.Match[str], clause: str, options: Options) -> str:
 
 
 def _by_text(clause: str, options: Options) -> str:
-    """The letters of the options that are quoted in a clause which says nothing else."""
+    """The letters of the options whose texts a clause quotes; "" if it says anything else."""
     rest, named = clause, ""
     for letter in sorted(options, key=lambda letter: -len(options[letter])):
         if _stands_in(options[letter], rest):
@@ -119,22 +123,22 @@ def _by_text(clause: str, options: Options) -> str:
 
 
 def _from_lines(text: str, options: Options) -> Choice:
-    """The choice of a reply without "answer is": its last or first line, if no other line names another option."""
+    """The choice of a reply without "answer is": that of its last or first line, if no other line chooses differently."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     named = [read(line, options) for line in lines]
     if named and named[-1] and _is_bare(lines[-1]):
-        # what stands above may be the options, gone through one by one
+        # the lines above may discuss the options one by one; only lines that consist of a letter count
         named = [letters for line, letters in zip(lines, named, strict=True) if _is_bare(line)]
     if not named or not (named[-1] or named[0]):
         return Choice("", "no answer found")
     different = sorted({letters for letters in named if letters})
     if len(different) > 1:
-        return Choice("", f"names {_show(''.join(different))}, and settles on none")
+        return Choice("", f"names {_show(''.join(different))} without deciding")
     return _kept(different[0], text, options)
 
 
 def _kept(answer: str, said: str, options: Options) -> Choice:
-    """The choice, unless what follows it takes another option into consideration as well."""
+    """The choice, unless the text after it suggests another option as well."""
     text = _MARKUP.sub("", said[: 10 * LONGEST])
     for option in options.values():
         text = _without(text, option) if len(option) > 1 else text
@@ -158,24 +162,24 @@ def _is_filling(text: str) -> bool:
 
 
 def _filling(text: str) -> int:
-    """How far words go that say nothing of their own."""
+    """Length of the introductory words ("so the correct answer is") at the start of a text."""
     match = _FILLING.match(text)
     return match.end() if match else 0
 
 
 def _end(text: str) -> int:
-    """Where a statement ends, and reasons or other sentences begin."""
+    """Where a statement ends and reasons or further sentences begin."""
     cut = _END.search(text, _filling(text))
     return cut.start() if cut else len(text)
 
 
 def key(text: str) -> str:
-    """What must be the same of two options' texts for them to be the same."""
+    """A normal form of an option's text: equal keys mean equal options."""
     return " ".join(text.casefold().split()).strip(" *_`$\"'“”").rstrip(".!")
 
 
 def _found(option: str, text: str) -> re.Match[str] | None:
-    """Where an option's text stands in another, and is no part of a longer word or number."""
+    """The first match of an option's text in another text, not as part of a longer word or number."""
     whole = rf"(?<![\w.+−-]){re.escape(option.strip())}(?![\w%]|[.,][0-9])"
     return re.search(whole, text, re.IGNORECASE) if option.strip() else None
 

@@ -14,12 +14,12 @@ from .options import Options, choose, key, read
 
 @verifier(over="pairs")
 def choice(pairs: list[Pair], *, share: bool = False) -> list[Verdict]:
-    """Right where the reply chooses the gold option, by its letter or its text, and no other.
+    """Right if the reply chooses the gold option, by its letter or its text, and no other.
 
-    The answer is a letter, an option's text, or {"answer": either, "options": [...]}; the options may also stand in
-    meta["options"], as a list or by letters. A whole number is an option's index, from 0. Where the answer is a list of several,
-    all of them must be chosen and no others; with `share`, the value is then the Jaccard index of the letters.
-    Hedging ("A or B"), a list of the options, and a change after the "final answer" are refused.
+    answer: a letter, an option's text, or {"answer": either, "options": [...]}; the options may also be in
+    meta["options"], as a list or by letter. An integer is an option's index, from 0. If the answer is a list,
+    exactly those options must be chosen; with `share`, the value is then the Jaccard index of the letters.
+    Hedging ("A or B"), listing the options, and a change after the "final answer" are wrong.
     """
     return [_judged(pair, share) for pair in pairs]
 
@@ -28,7 +28,7 @@ def _judged(pair: Pair, share: bool) -> Verdict:
     try:
         gold, options = _gold(pair.answer, pair.meta)
     except (ValueError, TypeError, AttributeError) as problem:
-        return no_verdict(f"the gold answer {str(pair.answer)[:80]!r} is no option: {problem}")
+        return no_verdict(f"the gold answer {str(pair.answer)[:80]!r} is not one of the options: {problem}")
     said, why = choose(pair.response, options)
     if not said:
         return wrong(why)
@@ -53,28 +53,32 @@ def _gold(answer: Any, meta: Mapping[str, Any]) -> tuple[str, Options]:
 
 
 def _options(given: Any) -> dict[str, str]:
-    """Letters and texts; letters alone where no options are known."""
+    """Letter to text; all letters with empty texts if the options are not known."""
     if given is None:
         return dict.fromkeys(ascii_uppercase, "")
     if isinstance(given, Mapping) and not {"text", "label"} <= {*given}:
         return {str(letter).strip().upper(): str(text) for letter, text in given.items()}
     texts = given["text"] if isinstance(given, Mapping) else given
     if not 2 <= len(texts) <= len(ascii_uppercase):
-        raise ValueError(f"there are {len(texts)} options, and not 2 to {len(ascii_uppercase)}")
+        raise ValueError(f"there are {len(texts)} options; there must be 2 to {len(ascii_uppercase)}")
     return {letter: str(text) for letter, text in zip(ascii_uppercase, texts, strict=False)}
 
 
 def _letters(gold: Any, options: Options) -> str:
     if isinstance(gold, int) and not isinstance(gold, bool):
-        return list(options)[gold] if 0 <= gold < len(options) and any(options.values()) else _no("its index fits no options")
+        return (
+            list(options)[gold]
+            if 0 <= gold < len(options) and any(options.values())
+            else _no("the index is out of range, or there are no options")
+        )
     if not isinstance(gold, str) or not gold.strip():
-        return _no("it is no text")
+        return _no("it is not a text")
     by_text = [letter for letter, text in options.items() if text and key(text) == key(gold)]
     by_letter = gold.strip(" ().:").upper()
     if by_letter in options and by_text and by_letter not in by_text:
         return _no("it is the letter of one option and the text of another")
-    found = by_letter if by_letter in options else by_text[0] if by_text else read(gold, options)
-    return found or _no("no option is like it")
+    letters = by_letter if by_letter in options else by_text[0] if by_text else read(gold, options)
+    return letters or _no("no option matches it")
 
 
 def _no(why: str) -> str:

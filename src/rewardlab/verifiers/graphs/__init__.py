@@ -1,1 +1,1 @@
-"""Problems on graphs whose answers are not unique."""
+"""Graph problems, which may have several right answers."""

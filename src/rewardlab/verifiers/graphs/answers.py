@@ -1,10 +1,10 @@
-"""Reading paths, colourings, matchings and sets of nodes out of replies, as JSON or as people write them.
+"""Read paths, colourings, matchings and sets of nodes from replies, as JSON or as people write them.
 
     ["A", "B", "C"]     A -> B -> C     A, B, C             orders and sets of nodes
-    {"A": 1, "B": 2}    A: red, B: blue                     colourings, one or several a line
+    {"A": 1, "B": 2}    A: red, B: blue                     colourings, one or several per line
     [["A", "B"]]        (A, B), (C, D)     A-B, C-D         edges
 
-Every name must be that of a node: a reply that says anything else in its place, or two answers, is not read.
+Every name must be the name of a node. A reply that says anything else in its place, or gives two answers, is Unreadable.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 from rewardlab.text.replies import LONGEST, end_of, first_json, marked
 
 Names = dict[str, str]
-"""How a node may be written, to its name."""
+"""Maps each spelling of a node to its name."""
 
 _TO = re.compile(r"\\(?:to|rightarrow)\b")
 _ARROW = re.compile(r"\s*(?:-{1,2}>|=>|→|⟶|⇒)\s*")
@@ -34,11 +34,11 @@ _NONE = re.compile(
 
 
 class Unreadable(ValueError):
-    """What the reply is to blame for, in words."""
+    """The reply has no readable answer; the message says why."""
 
 
 def names(nodes: Iterable[str]) -> Names:
-    """Nodes by their names, and by these without marks and in lower case where that leaves them apart."""
+    """Accepted spellings: each node's name, and its name without markup and in lower case unless two nodes would share it."""
     every = list(nodes)
     loose: dict[str, set[str]] = {}
     for node in every:
@@ -48,9 +48,9 @@ def names(nodes: Iterable[str]) -> Names:
 
 
 def answer(reply: str) -> str:
-    """The statement that holds the answer: what follows "answer:" up to an empty line, else the last lines before the end."""
-    found = marked(reply)
-    text = _TO.sub("->", end_of(reply) if found is None else found).strip()
+    """The text that contains the answer: the paragraph after "answer:", else the last paragraph. Raises Unreadable."""
+    stated = marked(reply)
+    text = _TO.sub("->", end_of(reply) if stated is None else stated).strip()
     if len(text) > LONGEST:
         raise Unreadable("the answer is too long to be read")
     paragraphs = [paragraph.strip() for paragraph in re.split(r"\n[ \t]{0,20}\n", text) if paragraph.strip()]
@@ -58,23 +58,26 @@ def answer(reply: str) -> str:
         raise Unreadable("no answer found")
     if first_json(text):
         return text
-    told = [paragraph for paragraph in paragraphs if not paragraph.endswith(":")] or paragraphs
-    first, line, rest = (told[-1] if found is None else told[0]).partition("\n")
+    # "The path is:" only announces the paragraph, or the lines, that follow
+    candidates = [paragraph for paragraph in paragraphs if not paragraph.endswith(":")] or paragraphs
+    first, line, rest = (candidates[-1] if stated is None else candidates[0]).partition("\n")
     return rest if line and first.rstrip().endswith(":") else first + line + rest
 
 
 def says_none(text: str) -> bool:
+    """Whether an answer says that there is no solution: "none", "no such path exists"."""
     return _NONE.fullmatch(_CLUTTER.sub("", text).strip(" .!\n")) is not None
 
 
 def read_nodes(text: str, known: Names) -> list[str]:
-    """An order, or a set, of nodes."""
+    """The nodes of an order or a set, one per line or separated. Raises Unreadable."""
     data = _json(text)
     if data is not None:
         return [_node(item, known) for item in _list(data)]
     lines = text.strip().splitlines()
-    if len(lines) > 1 and all(in_lines := [_look_up(line, known) for line in lines]):
-        return [node for node in in_lines if node]
+    if len(lines) > 1 and all(by_line := [_look_up(line, known) for line in lines]):
+        return [node for node in by_line if node]
+    # the list is in the first or the last line, perhaps after "The path is" or "Path:"
     for part in (part for line in (lines[0], lines[-1]) for part in (line, line.rpartition(":")[2], line.rpartition(" is ")[2])):
         part = re.split(r"\.(?:\s|$)|\s\(", part.strip(), maxsplit=1)[0]
         for separator in _SEPARATORS:
@@ -82,13 +85,14 @@ def read_nodes(text: str, known: Names) -> list[str]:
             nodes = [_look_up(piece, known) for piece in pieces]
             if all(nodes):
                 return [node for node in nodes if node]
+            # an arrow separates nodes for certain: splitting further would only break up their names
             if separator is _ARROW and len(pieces) > 1:
                 break
-    raise Unreadable(f"no list of nodes: {lines[0][:80]!r}")
+    raise Unreadable(f"not a list of nodes: {lines[0][:80]!r}")
 
 
 def read_colours(text: str, known: Names) -> dict[str, str]:
-    """A colour for each node that is named; the same node twice is not read."""
+    """The colour of each node that is named. Raises Unreadable, also for a node that is named twice."""
     data = _json(text)
     if isinstance(data, dict) and len(data) == 1 and isinstance(next(iter(data.values())), dict | list):
         data = next(iter(data.values()))
@@ -96,7 +100,7 @@ def read_colours(text: str, known: Names) -> dict[str, str]:
     colours: dict[str, str] = {}
     for pair in pairs:
         if not isinstance(pair, tuple | list) or len(pair) != 2 or isinstance(pair[1], list | dict | None):
-            raise Unreadable(f"no node with its colour: {str(pair)[:80]!r}")
+            raise Unreadable(f"not a node with its colour: {str(pair)[:80]!r}")
         node, colour = _node(pair[0], known), _tidy(str(pair[1])).casefold().rstrip(".")
         if node in colours or not colour:
             raise Unreadable(f"node {node} has two colours" if node in colours else f"node {node} has no colour")
@@ -105,6 +109,7 @@ def read_colours(text: str, known: Names) -> dict[str, str]:
 
 
 def read_edges(text: str, known: Names) -> list[tuple[str, str]]:
+    """The edges of a matching or a tree. Raises Unreadable."""
     data = _json(text)
     if data is None:
         pairs: Any = _PAIR.findall(text)
@@ -114,7 +119,7 @@ def read_edges(text: str, known: Names) -> list[tuple[str, str]]:
     else:
         pairs = _list(data)
     if any(not isinstance(pair, tuple | list) or len(pair) != 2 for pair in pairs):
-        raise Unreadable("no list of edges")
+        raise Unreadable("not a list of edges")
     return [(_node(u, known), _node(v, known)) for u, v in pairs]
 
 
@@ -124,35 +129,35 @@ def _assignments(text: str) -> list[tuple[str, ...]]:
 
 
 def _two(part: str) -> tuple[str, ...]:
-    """The ends of an edge "A-B", "A -> B"."""
+    """The ends of an edge such as "A-B" or "A -> B"."""
     pieces = _ARROW.split(part)
     return tuple(pieces if len(pieces) > 1 else _DASH.split(part))
 
 
 def _json(text: str) -> Any:
-    """The one JSON value in a text, None where there is none."""
-    found = first_json(text)
-    if found and re.search(r"[\[{]|\bor\b", found[2]):
+    """The only JSON value in a text; None if there is none. Raises Unreadable if there are two."""
+    first = first_json(text)
+    if first and re.search(r"[\[{]|\bor\b", first[2]):
         raise Unreadable("there are two answers")
-    return found[0] if found else None
+    return first[0] if first else None
 
 
 def _list(data: Any) -> list[Any]:
-    """A list, or the only list in an object."""
+    """A list, or the only list in an object. Raises Unreadable."""
     if isinstance(data, dict):
         lists = [value for value in data.values() if isinstance(value, list)]
         data = lists[0] if len(lists) == 1 else None
     if not isinstance(data, list):
-        raise Unreadable("no list")
+        raise Unreadable("not a list")
     return data
 
 
 def _node(item: Any, known: Names) -> str:
     written = str(item) if isinstance(item, str | int | float) else ""
-    found = known.get(written) or _look_up(written, known)
-    if found is None:
-        raise Unreadable(f"{str(item)[:40]!r} is no node")
-    return found
+    node = known.get(written) or _look_up(written, known)
+    if node is None:
+        raise Unreadable(f"{str(item)[:40]!r} is not a node")
+    return node
 
 
 def _look_up(written: str, known: Names) -> str | None:

@@ -1,10 +1,10 @@
-"""Whether an answer solves a problem on a graph, decided by algorithm: of several right answers, each is right.
+"""Check by algorithm whether an answer solves a graph problem. Every valid solution counts, not only one gold answer.
 
     {"kind": "shortest_path", "source": "A", "target": "D",
      "graph": {"nodes": ["A", "B", "C", "D"], "edges": [["A", "B", 4], ...], "directed": false}}
 
-`judge` is called in worker processes: what it takes from a reply it reads in linear time, but some problems are hard.
-A problem without a solution is solved by saying so.
+`judge` runs in worker processes with a time limit: replies are read in linear time, but some problems are NP-hard.
+The right answer to a problem without a solution is to say so.
 """
 
 from __future__ import annotations
@@ -27,9 +27,11 @@ Problem = Mapping[str, Any]
 
 
 class Kind(NamedTuple):
-    """read: an answer from text.  fault: why it is no solution, or "".  size: what is bounded.  best: the size of the best
-    solution, None where there is none.  sense: 1 where a solution is to be large, -1 small.  bound: the key of the problem
-    that bounds the size.  extreme: where that key is missing, the size must be the best.
+    """How one kind of problem is checked.
+
+    read: text to an answer.  fault: why an answer is not a solution, or "".  size: the quantity that is bounded or optimised.
+    best: the size of an optimal solution, None if there is no solution.  sense: 1 to maximise the size, -1 to minimise it.
+    bound: the problem's key with a bound on the size.  extreme: without that key, the size must be optimal.
     """
 
     read: Callable[..., Any]
@@ -42,13 +44,13 @@ class Kind(NamedTuple):
 
 
 def judge(problem: str, reply: str) -> list[Any]:
-    """[right, the answer found, why] of a reply to a problem, which is given as JSON."""
+    """[right, extracted answer, reason] for a reply to a problem, which is given as JSON."""
     kind, given, graph = _known(problem)
     try:
         text = answer(reply)
         if says_none(text) and text not in graph:
-            found = given.get("solvable") is True or solvable(problem)
-            return [not found, "none", "there is a solution" if found else "right: there is no solution"]
+            exists = given.get("solvable") is True or solvable(problem)
+            return [not exists, "none", "there is a solution" if exists else "right: there is no solution"]
         said = kind.read(text, names(graph))
     except Unreadable as fault:
         return [False, "", str(fault)]
@@ -60,11 +62,11 @@ def judge(problem: str, reply: str) -> list[Any]:
         return [True, shown, "right"]
     size, bound = kind.size(graph, said), _best(problem) if bound is None else bound
     right = bound is not None and _meets(kind, size, bound)
-    return [right, shown, f"right: {size:g}" if right else f"{kind.bound} {size:g}, where {bound:g} is asked for"]
+    return [right, shown, f"right: {size:g}" if right else f"{kind.bound} {size:g}, where {bound:g} is required"]
 
 
 def solvable(problem: str) -> bool:
-    """Whether the problem has a solution. Raises for one that cannot be read; may take very long."""
+    """Whether the problem has a solution. Raises ValueError for an invalid problem; may take exponential time."""
     kind, given, _ = _known(problem)
     best, bound = _best(problem), _bound(kind, given)
     return best is not None and (bound is None or _meets(kind, best, bound))
@@ -74,11 +76,11 @@ def solvable(problem: str) -> bool:
 def _known(problem: str) -> tuple[Kind, Problem, Graph]:
     given = json.loads(problem)
     if given.get("kind") not in KINDS:
-        raise ValueError(f"{given.get('kind')!r} is no kind of problem; there are {', '.join(KINDS)}")
+        raise ValueError(f"{given.get('kind')!r} is not a kind of problem; known: {', '.join(KINDS)}")
     graph = read_graph(given["graph"])
     for end in ("source", "target"):
         if end in given and str(given[end]) not in graph:
-            raise ValueError(f"the {end} {given[end]!r} is no node")
+            raise ValueError(f"the {end} {given[end]!r} is not a node")
     return KINDS[given["kind"]], given, graph
 
 
@@ -89,7 +91,7 @@ def _best(problem: str) -> float | None:
 
 
 def read_graph(given: Mapping[str, Any]) -> Graph:
-    """Nodes by their names as text; of parallel edges the lightest, with `count` of how many there are."""
+    """The graph of a problem. Names become text. Of parallel edges the lightest is kept, with their number as `count`."""
     graph = nx.DiGraph() if given.get("directed") else nx.Graph()
     graph.add_nodes_from(str(node) for node in given.get("nodes", ()))
     for u, v, *rest in given["edges"]:
@@ -112,12 +114,12 @@ def _meets(kind: Kind, size: float, bound: float) -> bool:
 
 def _number(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise ValueError(f"{value!r} is no number")
+        raise ValueError(f"{value!r} is not a finite number")
     return value
 
 
 def _walk_fault(graph: Graph, said: Sequence[str], problem: Problem) -> str:
-    """Why a list of nodes is no walk from the source to the target, where these are given."""
+    """Why a list of nodes is not a walk from source to target (if the problem has them)."""
     if not said:
         return "no nodes"
     for end, node in (("source", said[0]), ("target", said[-1])):
@@ -136,7 +138,7 @@ def _every_node_fault(graph: Graph, said: Sequence[str], problem: Problem) -> st
 
 
 def _round_fault(graph: Graph, said: Sequence[str], problem: Problem) -> str:
-    """A tour through all nodes; that it comes back to its first node may be written or not."""
+    """Why a list of nodes is not a tour through all nodes. Repeating the first node at the end is optional."""
     tour = _open(said)
     if len(tour) < (2 if graph.is_directed() else 3):
         return "too few nodes for a cycle"
@@ -149,7 +151,7 @@ def _order_fault(graph: Graph, said: Sequence[str], problem: Problem) -> str:
     place = {node: i for i, node in enumerate(said)}
     if fault := _twice(said) or next((f"leaves out {node}" for node in graph if node not in place), ""):
         return fault
-    return next((f"{v} stands before {u}" for u, v in graph.edges if place[u] >= place[v]), "")
+    return next((f"{v} comes before {u}" for u, v in graph.edges if place[u] >= place[v]), "")
 
 
 def _euler_fault(graph: Graph, said: Sequence[str], problem: Problem) -> str:
@@ -160,7 +162,7 @@ def _euler_fault(graph: Graph, said: Sequence[str], problem: Problem) -> str:
     if fault := _walk_fault(graph, said, problem):
         return fault
     if problem["kind"] == "eulerian_circuit" and said[0] != said[-1]:
-        return "does not come back to where it starts"
+        return "does not return to its start"
     counts = ((u, v, used[edge(u, v)], count) for u, v, count in graph.edges(data="count"))
     return next((f"takes the edge {u} -> {v} {n} times, not {count}" for u, v, n, count in counts if n != count), "")
 
@@ -170,9 +172,9 @@ def _colour_fault(graph: Graph, said: Mapping[str, str], problem: Problem) -> st
         return f"{missing[0]} has no colour"
     if isinstance(allowed := problem.get("colors"), list):
         known = {str(colour).casefold() for colour in allowed}
-        if strange := [colour for colour in said.values() if colour not in known]:
-            return f"{strange[0]!r} is none of the colours"
-    return next((f"{u} and {v} are joined and both {said[u]}" for u, v in graph.edges if said[u] == said[v]), "")
+        if unknown := [colour for colour in said.values() if colour not in known]:
+            return f"{unknown[0]!r} is not one of the colours"
+    return next((f"{u} and {v} are adjacent and both {said[u]}" for u, v in graph.edges if said[u] == said[v]), "")
 
 
 def _matching_fault(graph: Graph, said: Sequence[tuple[str, str]], problem: Problem) -> str:
@@ -183,10 +185,10 @@ def _tree_fault(graph: Graph, said: Sequence[tuple[str, str]], problem: Problem)
     if fault := _edges_fault(graph, said):
         return fault
     tree = nx.Graph(said)
-    whole = len(said) == tree.number_of_edges() == len(graph) - 1 and set(tree) | ({*graph} if len(graph) == 1 else set()) == {
-        *graph
-    }
-    return "" if whole and (not said or nx.is_connected(tree)) else "no tree that joins all nodes"
+    # n - 1 distinct edges that touch all n nodes (a single node needs none) form a tree if they are connected
+    covered = {*graph} if len(graph) == 1 else set(tree)
+    spans = len(said) == tree.number_of_edges() == len(graph) - 1 and covered == {*graph}
+    return "" if spans and (not said or nx.is_connected(tree)) else "not a tree that connects all nodes"
 
 
 def _edges_fault(graph: Graph, said: Sequence[tuple[str, str]]) -> str:
@@ -195,12 +197,12 @@ def _edges_fault(graph: Graph, said: Sequence[tuple[str, str]]) -> str:
 
 def _independent_fault(graph: Graph, said: Sequence[str], problem: Problem) -> str:
     chosen = set(said)
-    return next((f"{u} and {v} are joined" for u, v in graph.edges if u in chosen and v in chosen), "")
+    return next((f"{u} and {v} are adjacent" for u, v in graph.edges if u in chosen and v in chosen), "")
 
 
 def _clique_fault(graph: Graph, said: Sequence[str], problem: Problem) -> str:
     chosen = sorted(set(said))
-    return next((f"{u} and {v} are not joined" for i, u in enumerate(chosen) for v in chosen[:i] if not graph.has_edge(u, v)), "")
+    return next((f"{u} and {v} are not adjacent" for i, u in enumerate(chosen) for v in chosen[:i] if not graph.has_edge(u, v)), "")
 
 
 def _cover_fault(graph: Graph, said: Sequence[str], problem: Problem) -> str:
@@ -210,10 +212,11 @@ def _cover_fault(graph: Graph, said: Sequence[str], problem: Problem) -> str:
 
 def _twice(said: Sequence[str]) -> str:
     node, times = Counter(said).most_common(1)[0] if said else ("", 0)
-    return f"{node} stands {times} times" if times > 1 else ""
+    return f"{node} occurs {times} times" if times > 1 else ""
 
 
 def _open(said: Sequence[str]) -> Sequence[str]:
+    """A tour without the repetition of its first node at the end."""
     return said[:-1] if len(said) > 1 and said[0] == said[-1] else said
 
 

@@ -1,6 +1,6 @@
-"""The best that can be reached in a problem on a graph, by exact search; None where there is no solution.
+"""The size of an optimal solution of a graph problem, by exact search; None if there is no solution.
 
-Some searches take exponential time.
+Problems whose size does not matter, such as a topological order, give 0. Some searches take exponential time.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ Graph = Any
 Problem = Mapping[str, Any]
 
 MOST_CITIES = 14
-"""Nodes of the largest graph in which a shortest tour is looked for."""
+"""Most nodes of a graph whose shortest tour is searched for."""
 
 
 def shortest_path(graph: Graph, problem: Problem) -> float | None:
-    """Raises ValueError for weights below 0: paths would have to be tried one by one."""
+    """The length of the shortest path. Raises ValueError for negative weights, with which the shortest simple path is NP-hard."""
     if any(weight < 0 for _, _, weight in graph.edges(data="weight")):
         raise ValueError("a weight is below 0")
     try:
@@ -42,15 +42,16 @@ def hamiltonian_cycle(graph: Graph, problem: Problem) -> float | None:
 
 
 def shortest_tour(graph: Graph, problem: Problem) -> float | None:
-    """The length of the shortest tour (Held and Karp 1962), up to MOST_CITIES nodes; raises ValueError beyond them."""
+    """The length of the shortest tour (Held and Karp 1962). Raises ValueError for more than MOST_CITIES nodes."""
     if len(graph) > MOST_CITIES:
-        raise ValueError(f"tours of over {MOST_CITIES} nodes need the length that is asked for")
+        raise ValueError(f"problems with tours of over {MOST_CITIES} nodes must state the required length")
     if hamiltonian_cycle(graph, problem) is None:
         return None
     start, *rest = graph
     weight = {(u, v): w for u, v, w in graph.edges(data="weight")}
     if not graph.is_directed():
         weight |= {(v, u): w for (u, v), w in weight.items()}
+    # (set of visited nodes as bits, last node): the length of the shortest way there
     reached = {(1 << i, i): weight[start, node] for i, node in enumerate(rest) if (start, node) in weight}
     for _ in rest[1:]:
         longer: dict[tuple[int, int], float] = {}
@@ -74,6 +75,7 @@ def eulerian_path(graph: Graph, problem: Problem) -> float | None:
         return None if many.number_of_edges() else 0.0
     if nx.is_eulerian(used):
         return 0.0 if (start is None or start in used) and end in (None, start or end) else None
+    # not a circuit: an undirected path ends at the two odd nodes; a directed one starts where more edges leave than enter
     odd = {
         node for node in used if (used.out_degree(node) - used.in_degree(node) if used.is_directed() else used.degree(node) % 2) > 0
     }
@@ -87,7 +89,7 @@ def eulerian_circuit(graph: Graph, problem: Problem) -> float | None:
 
 
 def coloring(graph: Graph, problem: Problem) -> float | None:
-    """The fewest colours of a proper colouring, or as many as are allowed where these suffice."""
+    """The fewest colours of a proper colouring; if a number is allowed, that number, or None if it is too small."""
     plain = graph.to_undirected()
     if nx.number_of_selfloops(plain):
         return None
@@ -110,7 +112,7 @@ def perfect_matching(graph: Graph, problem: Problem) -> float | None:
 
 def spanning_tree(graph: Graph, problem: Problem) -> float | None:
     if graph.is_directed():
-        raise ValueError("a spanning tree is asked of graphs without direction")
+        raise ValueError("a spanning tree needs an undirected graph")
     return nx.minimum_spanning_tree(graph).size(weight="weight") if nx.is_connected(graph) else None
 
 
@@ -129,21 +131,24 @@ def vertex_cover(graph: Graph, problem: Problem) -> float | None:
 
 
 def _visits_all(graph: Graph, start: str, may_end: Any) -> bool:
-    """Whether a path from `start` visits every node once; what was visited, and where it ended, is tried once."""
+    """Whether some path from `start` visits every node once. Each pair (visited nodes, last node) is tried only once."""
     bit = {node: 1 << i for i, node in enumerate(graph)}
     full = (1 << len(bit)) - 1
 
     @lru_cache(maxsize=1_000_000)
-    def goes_on(last: str, visited: int) -> bool:
+    def can_finish(last: str, visited: int) -> bool:
         if visited == full:
             return bool(may_end(last))
-        return any(goes_on(node, visited | bit[node]) for node in graph[last] if not visited & bit[node])
+        return any(can_finish(node, visited | bit[node]) for node in graph[last] if not visited & bit[node])
 
-    return goes_on(start, bit[start])
+    return can_finish(start, bit[start])
 
 
 def _colourable(graph: Graph, colours: dict[str, int], count: int) -> bool:
-    """Brélaz 1979: the node with the fewest colours left is next; of colours not used yet, one is tried."""
+    """Whether the rest of the graph can be coloured (Brélaz 1979): the node with the fewest colours left is next.
+
+    Colours that are not used yet are interchangeable, so only one of them is tried.
+    """
     left = [node for node in graph if node not in colours]
     if not left:
         return True
@@ -156,7 +161,7 @@ def _colourable(graph: Graph, colours: dict[str, int], count: int) -> bool:
 
 
 def _multiple(graph: Graph) -> tuple[Graph, Graph]:
-    """The graph with its parallel edges, and what of it has edges."""
+    """The graph with its parallel edges, and its part without isolated nodes."""
     many = nx.MultiDiGraph() if graph.is_directed() else nx.MultiGraph()
     many.add_nodes_from(graph)
     many.add_edges_from((u, v) for u, v, count in graph.edges(data="count") for _ in range(count))

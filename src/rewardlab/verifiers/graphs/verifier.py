@@ -1,4 +1,4 @@
-"""The verifier of problems on graphs whose answers are not unique."""
+"""The verifier of graph problems, which may have several right answers."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from rewardlab.verifiers.contract import Pair, Verdict, no_verdict, right, verif
 JUDGE = "rewardlab.verifiers.graphs.checks:judge"
 SOLVABLE = "rewardlab.verifiers.graphs.checks:solvable"
 MOST = 1_000_000
-"""Characters of a reply that are looked at."""
+"""Characters of a reply that are read."""
 
 
 @verifier(over="pairs")
 def graph_solution(pairs: list[Pair], *, seconds: float = 5.0) -> list[Verdict]:
-    """Right where the reply solves the answer's problem on a graph, checked by algorithm (networkx), never against one solution.
+    """Right if the reply solves the graph problem in the gold answer. Checked by algorithm (networkx), never against one solution.
 
-    The answer is {"kind": ..., "graph": {"nodes": [...], "edges": [[u, v] or [u, v, weight], ...], "directed": bool}, ...}, as data
-    or JSON text. The kinds, with what else they take:
+    answer: {"kind": ..., "graph": {"nodes": [...], "edges": [[u, v] or [u, v, weight], ...], "directed": bool}, ...}, as data
+    or JSON text. The kinds, and their further keys:
 
-        path, shortest_path                           source, target; length: at most so much
+        path, shortest_path                           source, target; length: at most this
         hamiltonian_path, hamiltonian_cycle           source, target
-        tsp_tour                                      length: at most so much; else the shortest, of up to 14 nodes
+        tsp_tour                                      length: at most this; else the shortest, for up to 14 nodes
         topological_order, eulerian_path, eulerian_circuit
-        coloring                                      colors: how many at most, or their names; else the fewest
-        matching, maximum_matching, perfect_matching  size: at least so many edges
-        spanning_tree, minimum_spanning_tree          length: at most so much
-        independent_set, clique, vertex_cover         size: at least (a cover: at most) so many; else the best
+        coloring                                      colors: the most allowed, or their names; else the fewest
+        matching, maximum_matching, perfect_matching  size: at least this many edges
+        spanning_tree, minimum_spanning_tree          length: at most this
+        independent_set, clique, vertex_cover         size: at least (a cover: at most) this; else the optimum
 
-    A problem without a solution is solved by "none"; where it is known to have one, "solvable": true saves the search.
-    seconds: limit for one reply; a problem that alone takes longer gets no verdict.
+    The right answer to a problem without a solution is "none"; "solvable": true saves the search if it is known to have one.
+    seconds: time limit for one reply. A problem that exceeds it even without a reply gets no verdict.
     """
     if importlib.util.find_spec("networkx") is None:
         return [no_verdict("graphs need the package networkx: pip install 'rewardlab[verify]'")] * len(pairs)
@@ -48,7 +48,7 @@ def graph_solution(pairs: list[Pair], *, seconds: float = 5.0) -> list[Verdict]:
 
 
 def _problem(answer: Any) -> str | None:
-    """The problem as JSON, None where it is none."""
+    """The problem as JSON text; None if the gold answer is not one."""
     try:
         given = data(answer)
         return json.dumps(given, sort_keys=True, allow_nan=False) if isinstance(given, Mapping) else None
@@ -57,14 +57,14 @@ def _problem(answer: Any) -> str | None:
 
 
 def _faults(problems: list[str], seconds: float) -> dict[str, str]:
-    """Of problems on which the judge failed, those that fail without any reply, and how."""
+    """Reasons for the problems that fail even without a reply: then the reply is not to blame."""
     results = workers(SOLVABLE, seconds=seconds).map([(problem,) for problem in problems])
     return {problem: result.why for problem, result in zip(problems, results, strict=True) if isinstance(result, Failed)}
 
 
 def _verdict(result: Any, fault: str | None) -> Verdict:
     if result is None:
-        return no_verdict("the gold answer is no problem on a graph")
+        return no_verdict("the gold answer is not a graph problem")
     if isinstance(result, Done):
         correct, extracted, why = result.value
         return right(extracted, why) if correct else wrong(why, extracted)

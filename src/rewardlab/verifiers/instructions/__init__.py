@@ -1,1 +1,1 @@
-"""Instructions that a program can check."""
+"""Instructions that a program can verify."""

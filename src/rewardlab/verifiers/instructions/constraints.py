@@ -1,9 +1,9 @@
-"""The 25 verifiable instructions of IFEval (Zhou et al. 2023, arXiv:2311.07911), by its ids, with its names of arguments.
+"""The 25 verifiable instructions of IFEval (Zhou et al. 2023, arXiv:2311.07911), with its ids and argument names.
 
-Each is a function of the text that says whether it follows. They decide as google-research/instruction_following_eval does, with
-these exceptions: keywords are plain text, never regular expressions; sentences are cut by `words.sentences` and words in
-capitals by a pattern, since NLTK's models must be downloaded; the language is told by py3langid, which is deterministic
-where langdetect is not, and a language that cannot be told is not the one asked for. Everything takes linear time.
+Each function tells whether a text follows its instruction, as google-research/instruction_following_eval does, except that:
+keywords are plain text, never regular expressions; `words.sentences` splits sentences and a pattern finds words in
+capitals, since NLTK's models must be downloaded; py3langid detects the language, as langdetect is not deterministic;
+and a text whose language cannot be detected does not follow. Everything takes linear time.
 """
 
 from __future__ import annotations
@@ -57,13 +57,13 @@ def number_words(text: str, *, num_words: int, relation: str) -> bool:
 
 
 def number_paragraphs(text: str, *, num_paragraphs: int) -> bool:
-    """Paragraphs stand between ***; only the first and the last may be blank, and do not count then."""
+    """Paragraphs are separated by ***. Only the first and the last may be blank, and then do not count."""
     parts = [part.strip() for part in text.split("***")]
     return all(parts[1:-1]) and sum(map(bool, parts)) == _count(num_paragraphs)
 
 
 def nth_paragraph_first_word(text: str, *, num_paragraphs: int, nth_paragraph: int, first_word: str) -> bool:
-    """Paragraphs are cut at empty lines."""
+    """Paragraphs are separated by empty lines."""
     if not 1 <= _count(nth_paragraph) <= _count(num_paragraphs):
         raise ValueError(f"there is no paragraph {nth_paragraph} among {num_paragraphs}")
     wanted, parts = _filled(first_word).lower(), text.split("\n\n")
@@ -115,7 +115,7 @@ def json_format(text: str) -> bool:
 
 
 def title(text: str) -> bool:
-    """<<a title>>, in one line."""
+    """<<a title>>, on one line."""
     for line in text.split("\n"):
         begin, end = line.find("<<"), line.rfind(">>")
         if 0 <= begin < end and line[begin:end].strip("<> \t"):
@@ -124,10 +124,10 @@ def title(text: str) -> bool:
 
 
 def two_responses(text: str) -> bool:
-    """Two that differ, with ****** between them."""
+    """Two different responses, separated by ******."""
     parts = [part.strip() for part in text.split("******")]
-    given = [part for part in parts if part]
-    return all(parts[1:-1]) and len(given) == 2 and given[0] != given[1]
+    responses = [part for part in parts if part]
+    return all(parts[1:-1]) and len(responses) == 2 and responses[0] != responses[1]
 
 
 def repeat_prompt(text: str, *, prompt_to_repeat: str) -> bool:
@@ -160,11 +160,11 @@ def no_comma(text: str) -> bool:
 
 
 def language_of(text: str) -> str:
-    """ISO 639-1 code of the language that a text is most likely in; "" where nothing of it is known. Needs py3langid."""
+    """ISO 639-1 code of the most likely language of a text; "" if it cannot be detected. Needs py3langid."""
     try:
         import py3langid
     except ImportError as e:
-        raise RewardlabError("telling languages needs the package py3langid: pip install 'rewardlab[verify]'") from e
+        raise RewardlabError("detecting languages needs the package py3langid: pip install 'rewardlab[verify]'") from e
     code, score = py3langid.classify(text.lower())
     return str(code) if score > -1e38 and any(char.isalpha() for char in text) else ""
 
@@ -185,33 +185,33 @@ _GROUPS: dict[str, tuple[Check, ...]] = {
 CONSTRAINTS: dict[str, Check] = {f"{group}:{check.__name__}": check for group, checks in _GROUPS.items() for check in checks}
 
 
-def _compare(found: int, relation: str, bound: int) -> bool:
+def _compare(count: int, relation: str, bound: int) -> bool:
     if relation not in ("at least", "less than"):
         raise ValueError(f"a relation is 'at least' or 'less than', not {relation!r}")
-    return (found >= _count(bound)) == (relation == "at least")
+    return (count >= _count(bound)) == (relation == "at least")
 
 
 def _count(value: int) -> int:
     if int(value) != value or value < 0:
-        raise ValueError(f"{value!r} is no number of things")
+        raise ValueError(f"{value!r} is not a count")
     return int(value)
 
 
 def _filled(text: str) -> str:
     if not isinstance(text, str) or not text.strip():
-        raise ValueError(f"{text!r} is no text to look for")
+        raise ValueError(f"{text!r} is not a text to look for")
     return text
 
 
 def _several(texts: Sequence[str]) -> list[str]:
     if isinstance(texts, str) or not texts:
-        raise ValueError(f"{texts!r} is no list of words")
+        raise ValueError(f"{texts!r} is not a list of words")
     return [_filled(text) for text in texts]
 
 
 def _brackets(line: str) -> int:
-    """[placeholders] in a line, one after the other."""
-    found = at = 0
+    """The number of [placeholders] in a line."""
+    count = at = 0
     while (begin := line.find("[", at)) >= 0 and (end := line.find("]", begin)) >= 0:
-        found, at = found + 1, end + 1
-    return found
+        count, at = count + 1, end + 1
+    return count

@@ -1,4 +1,4 @@
-"""The verifier of instructions that a program can check, as in IFEval."""
+"""The verifier of instructions that a program can check (IFEval)."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from .constraints import CONSTRAINTS
 
 Test = Callable[[str], bool]
 
-PLAIN = "A plain sentence, to see whether an instruction can be checked at all."
+PLAIN = "A plain sentence, to test whether an instruction can be checked at all."
 
 
 @verifier
 def instructions(response: str, answer: Any, *, loose: bool = False, share: bool = False) -> Verdict:
-    """Right where the reply follows all instructions of the answer; with `share`, the value is the share that it follows.
+    """Right if the reply follows all instructions of the gold answer; with `share`, the value is the share that it follows.
 
-    The answer is {"instructions": [{"id": "length_constraints:number_words", "num_words": 50, "relation": "at least"}, ...]}, or a
-    row of IFEval, {"instruction_id_list": [...], "kwargs": [...]}, as data or as JSON text. Ids and arguments are those of IFEval
-    (`kit.constraints`).  loose: a reply also follows if it does without its first or last line, or without asterisks.
-    Thinking before </think> is left out.
+    answer: {"instructions": [{"id": "length_constraints:number_words", "num_words": 50, "relation": "at least"}, ...]}, or a
+    row of IFEval, {"instruction_id_list": [...], "kwargs": [...]}, as data or as JSON text. Ids and arguments are IFEval's
+    (see `constraints.py`).  loose: IFEval's loose accuracy: it is enough if the reply follows without its first or last line, or
+    without asterisks. Thinking before </think> is ignored.
     """
     try:
         tests = _tests(data(answer))
@@ -42,29 +42,29 @@ def instructions(response: str, answer: Any, *, loose: bool = False, share: bool
 
 
 def _tests(answer: Mapping[str, Any]) -> list[tuple[str, Test]]:
-    """Each instruction's id and test. Raises what says that one of them is unknown or cannot be used."""
+    """The id and test of each instruction. Raises if one is unknown or has invalid arguments."""
     if "instruction_id_list" in answer:
         rows = [{"id": name, **given} for name, given in zip(answer["instruction_id_list"], answer["kwargs"], strict=True)]
     else:
         rows = [{**row, **row.get("kwargs", {})} for row in answer["instructions"]]
     if not rows:
-        raise ValueError("there are none")
+        raise ValueError("there are no instructions")
     return [_test(row) for row in rows]
 
 
 def _test(row: Mapping[str, Any]) -> tuple[str, Test]:
     if row["id"] not in CONSTRAINTS:
-        raise ValueError(f"{row['id']!r} is no instruction")
+        raise ValueError(f"{row['id']!r} is not a known instruction")
     check = CONSTRAINTS[row["id"]]
-    # tables of IFEval fill what an instruction does not take with None
-    given = {key: value for key, value in row.items() if key not in ("id", "kwargs") and value is not None}
-    inspect.signature(check).bind(PLAIN, **given)
-    check(PLAIN, **given)
-    return row["id"], lambda text: check(text, **given)
+    # IFEval's tables have None for arguments that an instruction does not take
+    arguments = {key: value for key, value in row.items() if key not in ("id", "kwargs") and value is not None}
+    inspect.signature(check).bind(PLAIN, **arguments)
+    check(PLAIN, **arguments)
+    return row["id"], lambda text: check(text, **arguments)
 
 
 def _forms(text: str) -> list[str]:
-    """The reply as IFEval's loose accuracy takes it, in eight forms."""
+    """The eight variants of a reply that IFEval's loose accuracy accepts."""
     lines = text.split("\n")
     cut = [text, *("\n".join(part).strip() for part in (lines[1:], lines[:-1], lines[1:-1]))]
     return [*cut, *(form.replace("*", "") for form in cut)]

@@ -1,1 +1,1 @@
-"""Lists compared as sets and as rankings."""
+"""Lists of items, compared as sets or as rankings."""

@@ -1,4 +1,4 @@
-"""Lists of items in text: JSON, bullets, numbered or plain lines, semicolons, commas."""
+"""Read lists of items from text: JSON, bullets, numbered or plain lines, separated by semicolons or commas."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ _AND = re.compile(r"(?:and|&)\s", re.IGNORECASE)
 
 
 def items(text: str) -> list[str]:
-    """The keys of the items that a text lists, in order, repetitions kept.
+    """The keys of the items that a text lists, in order, with repetitions.
 
-    A JSON list, else the lines with a bullet or number if there are any, else all lines if there are several, else what
-    semicolons, or else commas, separate.
+    A JSON list; else the lines with a bullet or number, if any; else all lines, if there are several; else the parts between
+    semicolons; else the parts between commas.
     """
-    found = first_json(text)
-    if found and isinstance(found[0], list) and "[" not in found[2]:
-        return keys(found[0])
+    json_value = first_json(text)
+    # a second list after the first would make the answer ambiguous
+    if json_value and isinstance(json_value[0], list) and "[" not in json_value[2]:
+        return keys(json_value[0])
     lines = [line for line in text.strip().splitlines() if line.strip()]
     bullets = [line for line in lines if _BULLET.match(line)]
     if bullets:
@@ -36,12 +37,12 @@ def items(text: str) -> list[str]:
     return keys([parts[0], *(_AND.sub("", part.strip(), count=1) for part in parts[1:])])
 
 
-def keys(found: Iterable[Any]) -> list[str]:
-    return [key for one in found if (key := item_key(one))]
+def keys(values: Iterable[Any]) -> list[str]:
+    return [key for value in values if (key := item_key(value))]
 
 
 def item_key(item: Any) -> str:
-    """What must be the same for two items to be the same: spelling, but for case, spaces and marks around it; a number's value."""
+    """A normal form of an item: equal keys mean equal items. A number's value, or else its text without case, spaces and marks."""
     if not isinstance(item, str):
         item = json.dumps(item, sort_keys=True)
     text = " ".join(item.casefold().split()).strip(_MARKS).rstrip(".").strip(_MARKS)

@@ -1,4 +1,4 @@
-"""Measures of a ranking against graded relevance. An item pays once, where it first stands; ranked again, it is no hit.
+"""Measures of a ranking against graded relevance. A repeated item counts only where it occurs first.
 
 Definitions as in trec_eval and Järvelin and Kekäläinen 2002 (gain = grade, discount log2(1 + rank)).
 """
@@ -12,7 +12,7 @@ Grades = Mapping[str, float]
 
 
 def gains(ranked: Sequence[str], grades: Grades, k: int) -> list[float]:
-    """The grade of each of the first k, 0 for what is not relevant and for what stood there before."""
+    """The grade of each of the first k items; 0 for irrelevant and repeated ones."""
     first = {item: i for i, item in reversed(list(enumerate(ranked)))}
     return [grades.get(item, 0.0) if first[item] == i else 0.0 for i, item in enumerate(ranked[:k])]
 
@@ -27,7 +27,7 @@ def recall(ranked: Sequence[str], grades: Grades, k: int) -> float:
 
 
 def precision(ranked: Sequence[str], grades: Grades, k: int) -> float:
-    """Hits among the first k, of k, even if fewer are ranked."""
+    """Hits among the first k, divided by k even if fewer are ranked."""
     return _hits(ranked, grades, k) / k
 
 
@@ -37,7 +37,7 @@ def mrr(ranked: Sequence[str], grades: Grades, k: int) -> float:
 
 
 def average_precision(ranked: Sequence[str], grades: Grades, k: int) -> float:
-    """The mean, over all that is relevant, of the precision at its rank; its mean over problems is MAP."""
+    """The mean over all relevant items of the precision at their ranks (0 for items not ranked); its mean over problems is MAP."""
     hits, total = 0, 0.0
     for rank, gain in enumerate(gains(ranked, grades, k), 1):
         hits += gain > 0

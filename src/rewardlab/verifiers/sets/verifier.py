@@ -1,7 +1,7 @@
-"""Verifiers of lists: as sets, and as rankings.
+"""Verifiers of lists, as sets and as rankings.
 
-Items are read from the stated answer: a JSON list, bullets, lines, or what semicolons or commas separate. They are the same if they
-are spelt the same, but for case and spaces, or are the same number.
+Items are read from the stated answer: a JSON list, bullets, lines, or parts between semicolons or commas. Two items are equal if
+their spelling is equal up to case and spaces, or if they are the same number.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from . import measures as ranks
 from .items import item_key, items, keys
 
 MOST = 10_000
-"""Items of a reply; more are no answer."""
+"""Most items of a reply; a longer list is wrong."""
 
 
 @verifier
 def same_set(response: str, answer: Any, *, measure: str = "f1", at: float = 1.0) -> Verdict:
-    """How much the items of the reply are those of the gold list; order and repetition do not matter.
+    """How well the items of the reply match the gold list; order and repetitions do not count.
 
-    measure: "f1", "jaccard", "precision" or "recall"; it is the value, all are kept as parts.  at: from where on the reply is
-    right. Recall alone pays who lists everything.
+    measure: "f1", "jaccard", "precision" or "recall" is the value; all four are parts. (Recall alone rewards listing everything.)
+    at: the least value of a right reply.
     """
     gold = set(items(answer) if isinstance(answer, str) else keys(answer or ()))
     if not gold:
@@ -48,15 +48,15 @@ def same_set(response: str, answer: Any, *, measure: str = "f1", at: float = 1.0
 
 @verifier
 def ranking(response: str, answer: Any, *, measure: str = "ndcg", k: int = 10, at: float = 1.0) -> Verdict:
-    """How well the reply ranks what is relevant: {item: grade}, or a list of items that are as relevant as each other.
+    """How well the reply ranks the relevant items. answer: {item: grade}, or a list of equally relevant items.
 
-    measure: "ndcg", "recall", "precision", "mrr" or "map", of the first k. Its value is paid as a share of what the best ranking
-    gets (precision and recall at k cannot reach 1 where more or fewer than k items are relevant); the parts are the plain
-    measures.  at: from which share on the reply is right.
+    measure: "ndcg", "recall", "precision", "mrr" or "map", of the first k. The value is its ratio to that of the best ranking
+    (precision and recall at k cannot reach 1 if more or fewer than k items are relevant); the parts are the plain
+    measures.  at: the least value of a right reply.
     """
     grades = _grades(answer)
     if not grades:
-        return no_verdict("the gold answer holds nothing that is relevant")
+        return no_verdict("the gold answer has no relevant items")
     said, why = _said(response)
     parts = {name: of(said, grades, k) for name, of in ranks.MEASURES.items()}
     if why:
@@ -67,11 +67,11 @@ def ranking(response: str, answer: Any, *, measure: str = "ndcg", k: int = 10, a
 
 
 def _said(response: str) -> tuple[list[str], str]:
-    """The items of a reply, or none and why."""
-    found = items(stated(response))
-    if not found:
+    """The items of a reply and ""; or no items and the reason."""
+    listed_items = items(stated(response))
+    if not listed_items:
         return [], "no items found"
-    return ([], f"lists over {MOST} items") if len(found) > MOST else (found, "")
+    return ([], f"lists over {MOST} items") if len(listed_items) > MOST else (listed_items, "")
 
 
 def _grades(answer: Any) -> dict[str, float]:

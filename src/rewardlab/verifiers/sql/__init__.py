@@ -1,1 +1,1 @@
-"""Queries judged by what they return."""
+"""SQL queries, judged by the rows that they return."""

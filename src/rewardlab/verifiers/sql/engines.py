@@ -1,9 +1,9 @@
-"""Databases of which nothing but reading is let through, for queries that a model wrote: sqlite and duckdb.
+"""Read-only sqlite and duckdb databases, for queries that a model wrote.
 
-sqlite: the file opened read-only, and an authorizer that passes reading alone (no ATTACH, PRAGMA, transaction, extension).
-duckdb: read-only, in a read-only transaction, one SELECT statement, no file or network, settings locked.
-Both: one statement, a time limit, a memory limit, a limit of rows. What a single operation of the engine does cannot be
-interrupted, so this runs in a process of `kit/workers.py`, which ends it. Imports no rewardlab module.
+sqlite: the file is opened read-only, and an authorizer permits reading only (no ATTACH, PRAGMA, transaction or extension).
+duckdb: read-only, in a read-only transaction, one SELECT statement, no files or network, locked settings.
+Both: one statement, with limits on time, memory and rows. A single operation of an engine cannot be
+interrupted, so this runs in a worker process that can be killed. Imports no rewardlab module.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from urllib.parse import quote
 MEMORY = 512 << 20
 """Bytes that an engine may use."""
 SIZE = 32 << 20
-"""Bytes of one value, and of all texts of a result."""
+"""Most bytes of one value, and of all texts of a result together."""
 STEP = 10_000
-"""Operations of sqlite between two looks at the clock."""
+"""sqlite operations between two checks of the time limit."""
 OPEN = 32
-"""Databases that a process keeps open."""
+"""Most databases that a process keeps open."""
 
 _CREATES = re.compile(r"\bcreate\s+(?:or\s+replace\s+)?(?:temp\w*\s+)?(?:table|view)\s", re.IGNORECASE)
 
@@ -35,15 +35,15 @@ Row = tuple[Any, ...]
 
 
 class QueryFailed(Exception):
-    """The query gives no result; the message says why."""
+    """The query has no result; the message says why."""
 
 
 class Unusable(Exception):
-    """The database cannot be opened, or made."""
+    """The database cannot be opened or created."""
 
 
 class Result(NamedTuple):
-    """rows, their number of columns, and the tables and views of the database that were read (lower case)."""
+    """The rows, the number of columns, and the tables and views that were read (lower case)."""
 
     rows: list[Row]
     width: int
@@ -54,12 +54,12 @@ class Sqlite:
     dialect = "sqlite"
 
     def __init__(self, path: str | None, script: str = ""):
-        # without a log, the file alone is the database: then nothing is locked, or written beside it
-        alone = path and not os.path.exists(f"{path}-wal")
-        where = f"file:{quote(path)}?mode=ro{'&immutable=1' * bool(alone)}" if path else ":memory:"
+        # without a write-ahead log the file is the whole database and may be opened as immutable: no locks, no files beside it
+        immutable = path and not os.path.exists(f"{path}-wal")
+        where = f"file:{quote(path)}?mode=ro{'&immutable=1' * bool(immutable)}" if path else ":memory:"
         self.link = sqlite3.connect(where, uri=True, cached_statements=0, isolation_level=None)
         self.link.executescript(script)
-        # a text that is no UTF-8 must not make a row unreadable
+        # one text that is not valid UTF-8 must not make its whole row unreadable
         self.link.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
         names = [name for (name,) in self.link.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')")]
         self.schema = {name.lower(): self._columns(name) for name in names}
@@ -77,7 +77,7 @@ class Sqlite:
         try:
             with contextlib.closing(self.link.execute(query)) as cursor:
                 if cursor.description is None:
-                    raise QueryFailed("is no query")
+                    raise QueryFailed("is not a query")
                 return Result(_fetch(cursor.fetchone, rows), len(cursor.description), frozenset(self._read & self.schema.keys()))
         except sqlite3.Error as problem:
             late = time.monotonic() > end
@@ -87,7 +87,7 @@ class Sqlite:
 
     def _columns(self, table: str) -> list[str]:
         quoted = table.replace('"', '""')
-        # a view of a table that is no more has no columns
+        # a view whose table was dropped raises here; it counts as having no columns
         with contextlib.suppress(sqlite3.Error):
             return [row[1].lower() for row in self.link.execute(f'PRAGMA table_info("{quoted}")')]
         return []
@@ -137,7 +137,7 @@ class Duckdb:
             raise
         except Exception as problem:
             if type(problem).__name__ in ("FatalException", "InternalException"):
-                # after these, duckdb answers no further query
+                # after these errors a duckdb connection accepts no further query: reopen the databases
                 _opened.cache_clear()
             said = str(problem).partition("\n")[0]
             raise QueryFailed(f"takes over {seconds:g} s" if time.monotonic() > end else f"fails: {said}") from problem
@@ -151,7 +151,7 @@ Database = Sqlite | Duckdb
 
 
 def database(given: str, dialect: str) -> Database:
-    """A database that stays open: `given` is the path of a sqlite or duckdb file, or a script in the dialect that creates it.
+    """A database, which stays open for later queries. given: the path of a sqlite or duckdb file, or an SQL script that creates it.
 
     Raises Unusable.
     """
@@ -163,15 +163,16 @@ def database(given: str, dialect: str) -> Database:
         about = os.stat(given)
     except OSError as problem:
         raise Unusable(f"the database cannot be read: {problem}") from problem
-    known = {"sqlite": head.startswith(b"SQLite format 3"), "duckdb": head[8:12] == b"DUCK"}
-    found = next((name for name, fits in known.items() if fits), None)
-    if found is None:
+    kinds = {"sqlite": head.startswith(b"SQLite format 3"), "duckdb": head[8:12] == b"DUCK"}
+    kind = next((name for name, fits in kinds.items() if fits), None)
+    if kind is None:
         raise Unusable(f"{Path(given).name} is neither a sqlite nor a duckdb file")
-    return _opened(given, "", found, about.st_mtime_ns, about.st_size)
+    # time and size are in the cache key, so that a changed file is opened anew
+    return _opened(given, "", kind, about.st_mtime_ns, about.st_size)
 
 
 def is_script(given: str) -> bool:
-    """Whether a database is given as SQL text rather than as a path."""
+    """Whether a database is given as an SQL script rather than as a path."""
     return _CREATES.search(given) is not None
 
 
@@ -185,18 +186,18 @@ def _opened(path: str | None, script: str, dialect: str, changed: int, size: int
     except ImportError as problem:
         raise Unusable(f"this needs {problem.name}: pip install 'rewardlab[verify]'") from problem
     except Exception as problem:
-        raise Unusable(f"the database cannot be {'opened' if path else 'made'}: {problem}") from problem
+        raise Unusable(f"the database cannot be {'opened' if path else 'created'}: {problem}") from problem
 
 
 def _fetch(next_row: Callable[[], Row | None], most: int) -> list[Row]:
     rows: list[Row] = []
-    room = SIZE
+    bytes_left = SIZE
     for row in _until_none(next_row):
         if len(rows) == most:
-            raise QueryFailed(f"gives over {most} rows")
-        room -= sum(len(cell) for cell in row if isinstance(cell, str | bytes))
-        if room < 0:
-            raise QueryFailed(f"gives over {SIZE >> 20} MB")
+            raise QueryFailed(f"returns over {most} rows")
+        bytes_left -= sum(len(cell) for cell in row if isinstance(cell, str | bytes))
+        if bytes_left < 0:
+            raise QueryFailed(f"returns over {SIZE >> 20} MB")
         rows.append(row)
     return rows
 

@@ -1,4 +1,4 @@
-"""Queries as text, read by sqlglot without a database: what they call, how they are ordered, how alike two of them are."""
+"""Static analysis of queries with sqlglot, without a database: randomness, order, and the similarity of two queries."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Schema = Mapping[str, Sequence[str]]
 CHANCE = frozenset({
     "random", "randomblob", "rand", "uuid", "uuidv4", "uuidv7", "gen_random_uuid", "setseed", "nextval", "currval", "sleep_ms",
 })  # fmt: skip
-"""Functions of sqlite and duckdb whose value is chance, or changes something, or only takes time."""
+"""Functions of sqlite and duckdb that are random, have side effects, or only take time."""
 OPENING = {TokenType.SELECT, TokenType.WITH, TokenType.VALUES, TokenType.FROM, TokenType.L_PAREN}
 
 
@@ -26,11 +26,11 @@ PARTS = ("runs", "syntax", "schema", "linking", "ngrams")
 
 
 class Unreadable(Exception):
-    """The text cannot be cut into words."""
+    """The text cannot be split into tokens."""
 
 
 class Query:
-    """The words of a query in a dialect. Raises Unreadable."""
+    """The tokens of a query in a dialect. Raises Unreadable."""
 
     def __init__(self, text: str, dialect: str):
         self.text, self.dialect = text, dialect
@@ -44,12 +44,12 @@ class Query:
 
     @property
     def reads(self) -> bool:
-        """Whether it begins as a query does."""
+        """Whether it begins like a query, rather than a statement that writes."""
         return bool(self.words) and self.words[0].token_type in OPENING
 
     @property
     def chance(self) -> str | None:
-        """The function, or the kind of sample, that makes its result a matter of chance."""
+        """The function, or the kind of table sample, that makes its result random; None if it is deterministic."""
         for word, after in pairwise(self.words):
             name = word.text.lower()
             if (after.token_type == TokenType.L_PAREN and name in CHANCE) or (name == "using" and after.text.lower() == "sample"):
@@ -62,42 +62,42 @@ class Query:
 
     @property
     def cut(self) -> bool:
-        """Whether it takes some of its rows, and it is left to chance which."""
+        """Whether it returns only some of its rows without fixing which: LIMIT without ORDER BY."""
         outermost = self._outermost()
         return bool(outermost & {TokenType.LIMIT, TokenType.FETCH}) and TokenType.ORDER_BY not in outermost
 
     def _outermost(self) -> set[TokenType]:
-        """Kinds of words outside all brackets, but for brackets around the whole query."""
-        depth, found = 0, [set[TokenType]()]
+        """Types of the tokens outside all brackets, ignoring brackets around the whole query."""
+        depth, by_depth = 0, [set[TokenType]()]
         for word in self.words:
             depth += (word.token_type == TokenType.L_PAREN) - (word.token_type == TokenType.R_PAREN)
-            found += [set[TokenType]() for _ in range(depth + 1 - len(found))]
-            found[max(depth, 0)].add(word.token_type)
-        return next((kinds for kinds in found if kinds - {TokenType.L_PAREN, TokenType.R_PAREN}), set())
+            by_depth += [set[TokenType]() for _ in range(depth + 1 - len(by_depth))]
+            by_depth[max(depth, 0)].add(word.token_type)
+        return next((types for types in by_depth if types - {TokenType.L_PAREN, TokenType.R_PAREN}), set())
 
     @cached_property
     def tree(self) -> exp.Query | None:
-        """The query parsed; None where it is not one query that sqlglot can read."""
+        """The syntax tree; None if the text is not exactly one query that sqlglot can parse."""
         try:
             trees = sqlglot.parse(self.text, dialect=self.dialect)
         except (SqlglotError, ValueError, RecursionError):
             return None
-        found = [tree for tree in trees if tree is not None]
-        return found[0] if len(found) == 1 and isinstance(found[0], exp.Query) else None
+        queries = [tree for tree in trees if tree is not None]
+        return queries[0] if len(queries) == 1 and isinstance(queries[0], exp.Query) else None
 
 
 @lru_cache(maxsize=1024)
 def read(text: str, dialect: str) -> Query:
-    """A query, read once. Raises Unreadable."""
+    """The query of a text, cached. Raises Unreadable."""
     return Query(text, dialect)
 
 
 def likeness(said: Query, gold: Query, schema: Schema, runs: bool) -> dict[str, float]:
-    """Parts of a query that is not right, each from 0 to 1 (after Pourreza et al. 2025, arXiv:2503.23157).
+    """Partial scores of a wrong query, each from 0 to 1 (after Pourreza et al. 2025, arXiv:2503.23157).
 
-    runs.  syntax: it can be parsed.  schema: every table and column that it names exists.  What runs has both, whatever sqlglot
-    makes of it.  linking: Jaccard similarity of the sets of tables and columns that it and the gold query name.  ngrams: Jaccard
-    similarity of the pairs of neighbouring words, in lower case.
+    runs: it runs without an error.  syntax: it can be parsed.  schema: every table and column that it names exists.  A query that
+    runs has both, even if sqlglot disagrees.  linking: Jaccard similarity of the tables and columns that it and the gold
+    query name.  ngrams: Jaccard similarity of their token bigrams, in lower case.
     """
     known = schema.keys() | {column for columns in schema.values() for column in columns}
     return {
@@ -110,7 +110,7 @@ def likeness(said: Query, gold: Query, schema: Schema, runs: bool) -> dict[str, 
 
 
 def fits(tree: exp.Query, schema: Schema, dialect: str) -> bool:
-    """Whether every table and column of a query is one of the schema, by sqlglot's resolution of names."""
+    """Whether every table and column of a query is in the schema, by sqlglot's name resolution."""
     if not _tables(tree) <= schema.keys():
         return False
     typed: dict[str, object] = {table: dict.fromkeys(columns, "text") for table, columns in schema.items()}
@@ -122,17 +122,17 @@ def fits(tree: exp.Query, schema: Schema, dialect: str) -> bool:
 
 
 def named(tree: exp.Query | None, known: set[str]) -> set[Any]:
-    """Tables and columns that a query names, in lower case; names that it makes itself are left out, unknown ones stay."""
+    """Tables and columns that a query names, in lower case, without its own aliases. Unknown names are kept."""
     if tree is None:
         return set()
-    made = {alias.alias.lower() for alias in tree.find_all(exp.Alias, exp.TableAlias)} - known
+    aliases = {alias.alias.lower() for alias in tree.find_all(exp.Alias, exp.TableAlias)} - known
     columns = {column.name.lower() for column in tree.find_all(exp.Column)}
-    return {("table", name) for name in _tables(tree)} | {("column", name) for name in columns - made}
+    return {("table", name) for name in _tables(tree)} | {("column", name) for name in columns - aliases}
 
 
 def _tables(tree: exp.Query) -> set[str]:
-    made = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
-    return {table.name.lower() for table in tree.find_all(exp.Table)} - made
+    ctes = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
+    return {table.name.lower() for table in tree.find_all(exp.Table)} - ctes
 
 
 def _bigrams(query: Query) -> set[Any]:

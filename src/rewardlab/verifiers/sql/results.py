@@ -1,8 +1,8 @@
-"""Whether two results of queries are the same. Imports no rewardlab module but the engines.
+"""Comparison of two query results. Imports no rewardlab module except the engines.
 
-Values: NULL equals NULL alone. Numbers are compared by value, exactly (1 = 1.0 = 1.00), but for floats, which may differ in their
-last digits. A text is never a number ('1' is not 1), true is not 1, bytes are no text; texts are compared letter by letter.
-Names of columns do not count.
+NULL equals only NULL. Numbers are compared by value (1 = 1.0 = 1.00), exactly, except that floats may differ within the
+tolerance. A text is never a number ('1' is not 1), true is not 1, bytes are not text, and texts must be identical.
+Column names do not count.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 from .engines import Result
 
 ORDERS = 1000
-"""Orders of columns that are tried."""
+"""Most column orders that are tried."""
 
 NULL, TRUTH, NUMBER, NAN, TEXT, BYTES, LIST, MAP, OTHER = range(9)
 Cell = tuple[Any, ...]
@@ -25,19 +25,22 @@ Rows = list[tuple[Cell, ...]]
 
 
 def difference(said: Result, gold: Result, *, ordered: bool, column_order: bool, tolerance: float) -> str | None:
-    """How a result differs from the gold one; None where it does not. Ordered: else as bags, so that duplicates count."""
+    """How a result differs from the gold one; None if they are equal.
+
+    ordered: compare rows in order; otherwise as bags, so duplicates still count.  column_order: columns must be in the same order.
+    """
     if said.width != gold.width:
-        return f"gives {said.width} columns instead of {gold.width}"
+        return f"returns {said.width} columns instead of {gold.width}"
     if len(said.rows) != len(gold.rows):
-        return f"gives {len(said.rows)} rows instead of {len(gold.rows)}"
+        return f"returns {len(said.rows)} rows instead of {len(gold.rows)}"
     mine, want = cells(said.rows), cells(gold.rows)
     if same(mine, want, ordered, tolerance):
         return None
     if not column_order and _in_some_order(mine, want, ordered, tolerance):
         return None
     if ordered and same(mine, want, False, tolerance):
-        return "gives the rows in another order"
-    return "gives other rows"
+        return "returns the rows in another order"
+    return "returns other rows"
 
 
 def cells(rows: Sequence[Sequence[Any]]) -> Rows:
@@ -45,7 +48,7 @@ def cells(rows: Sequence[Sequence[Any]]) -> Rows:
 
 
 def cell(value: Any) -> Cell:
-    """A value as (kind, content): hashable, and in an order with all others."""
+    """A value as (kind, content), which can be hashed, and sorted with values of all kinds."""
     match value:
         case None:
             return (NULL, 0)
@@ -65,7 +68,7 @@ def cell(value: Any) -> Cell:
 
 
 def same(a: Rows, b: Rows, ordered: bool, tolerance: float) -> bool:
-    """Rows that are equal cancel out; those left can only be equal within the tolerance, and are then alike in all else."""
+    """Whether two lists of rows are equal. As bags: equal rows cancel out, and what is left is sorted and compared in pairs."""
     if ordered:
         return all(_close(x, y, tolerance) for x, y in zip(a, b, strict=True))
     many_a, many_b = Counter(a), Counter(b)
@@ -74,7 +77,7 @@ def same(a: Rows, b: Rows, ordered: bool, tolerance: float) -> bool:
 
 
 def _key(row: tuple[Cell, ...]) -> tuple[Any, Any]:
-    """What must be equal comes first, so that rows which are equal within the tolerance stand in the same places."""
+    """Sort by the cells that must be equal first, so that rows which are equal within the tolerance get the same places."""
     return tuple(c if c[0] != NUMBER else (NUMBER,) for c in row), tuple(c[1] for c in row if c[0] == NUMBER)
 
 
@@ -97,12 +100,13 @@ def _close_cells(a: Cell, b: Cell, tolerance: float) -> bool:
 
 
 def _in_some_order(said: Rows, gold: Rows, ordered: bool, tolerance: float) -> bool:
-    """Whether the columns of `said` can be put in an order in which the results are the same."""
+    """Whether some order of the columns of `said` makes the results equal."""
     mine, want = list(zip(*said, strict=True)), list(zip(*gold, strict=True))
     fits = [
         [i for i, column in enumerate(mine) if same([(c,) for c in column], [(c,) for c in wanted], ordered, tolerance)]
         for wanted in want
     ]
+    # pigeonhole: three gold columns cannot share two candidates
     if any(fits.count(places) > len(places) for places in fits):
         return False
     orders = itertools.islice(_assignments(fits, mine, ()), ORDERS)
@@ -110,7 +114,7 @@ def _in_some_order(said: Rows, gold: Rows, ordered: bool, tolerance: float) -> b
 
 
 def _assignments(fits: list[list[int]], columns: list[Any], taken: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    """Every choice of a different column for each place; of columns that are equal throughout, only the first is tried."""
+    """Every way to assign distinct columns to the places. Of identical columns only the first is tried."""
     if len(taken) == len(fits):
         yield taken
         return

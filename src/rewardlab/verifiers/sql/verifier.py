@@ -1,4 +1,4 @@
-"""Queries judged by what they return: execution equality on sqlite and duckdb databases."""
+"""The verifier of SQL queries: a query is right if it returns what the gold query returns, on sqlite and duckdb databases."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from rewardlab.verifiers.contract import Pair, Verdict, no_verdict, right, verif
 from .engines import is_script
 
 LONGEST = 20_000
-"""Characters of the longest query that is run."""
+"""Longest query that is run, in characters."""
 FENCES = ("sql", "sqlite", "duckdb")
 PARTS = ("runs", "syntax", "schema", "linking", "ngrams")
 NOTHING = dict.fromkeys(PARTS, 0.0)
-DOUBT = "right, but this proves little: "
+DOUBT = "right, but this is weak evidence: "
 SPARE = 1.0
-"""Seconds beside gold query and query that a process may take, to open databases."""
+"""Extra seconds for a worker to open databases, beyond the limits of the two queries."""
 
 
 class Gold(NamedTuple):
@@ -38,28 +38,29 @@ def sql(
     pairs: list[Pair], *, ordered: bool | None = None, column_order: bool = True, tolerance: float = 1e-9, strict: bool = False,
     partial: Mapping[str, float] | None = None, seconds: float = 5.0, rows: int = 10_000, dialect: str = "sqlite",
 ) -> list[Verdict]:  # fmt: skip
-    """Right where the query returns what the gold query returns. It is taken from the last ```sql block, else is the whole reply.
+    """Right if the query, the last ```sql block or else the whole reply, returns what the gold query returns.
 
-    answer: {"query", "database"}, as a dict or its JSON text, or the query alone beside a column `database`. A database is the path
-    of a sqlite or duckdb file, or a script that creates one (in `dialect`, or the answer's own "dialect"). It may be a list:
-    the query must then agree on each, which a wrong one seldom does (test-suite accuracy; Zhong et al. 2020, arXiv:2010.02840).
+    answer: {"query", "database"}, as a dict or its JSON text; or the query, with a data column `database`. A database is the path
+    of a sqlite or duckdb file, or a script that creates one (in `dialect`, or the answer's own "dialect"). It may be a list;
+    the results must then agree on every one, which a wrong query rarely achieves (test-suite accuracy; Zhong et al. 2020,
+    arXiv:2010.02840).
 
-    Rows are compared as bags, so duplicates count; in order where the gold query has an ORDER BY outside brackets (also rows
-    that tie in it), or as `ordered` says. column_order=False: columns may stand in any order; their names never count. How values
-    are compared is said in `kit/sql_results.py`; floats may differ by the relative `tolerance`.
+    Rows are compared as bags, so duplicates count; or in order, if the gold query has an ORDER BY outside brackets (including rows
+    that tie in it), or as `ordered` says. column_order=False: columns may be in any order. Column names never count. See
+    `results.py` for the comparison of values; floats may differ by the relative `tolerance`.
 
-    Wrong, with the reason: a query that fails, writes, is a matter of chance, reads no table though the gold query reads one, or
-    takes over `seconds`; a result of over `rows` rows. A gold query that does so is our failure. Two empty results, and a gold
-    query with LIMIT and no ORDER BY, prove little: the reason says so, and `strict` makes them no verdict.
+    Wrong, with the reason: a query that fails, writes, is random, reads no table although the gold query reads one, takes over
+    `seconds`, or returns over `rows` rows. A gold query that does so is our failure. Two empty results, or a gold query with LIMIT
+    but no ORDER BY, are weak evidence: the reason says so, and with `strict` there is no verdict.
 
-    parts: runs (1 or 0), and syntax, schema, linking, ngrams as `kit/sql_text.py: likeness` has them; all are 1 for a right query.
-    partial: what each pays of a wrong query, e.g. {"runs": 0.1, "linking": 0.2}; at most 1 together.
+    parts: runs, syntax, schema, linking and ngrams (see `queries.likeness`); all are 1 for a right query.
+    partial: the weight of each part in the value of a wrong query, e.g. {"runs": 0.1, "linking": 0.2}; at most 1 together.
     """
     shares = _shares(partial)
     limits, how = {"seconds": seconds, "rows": rows}, {"ordered": ordered, "column_order": column_order, "tolerance": tolerance}
     try:
         require("verify", "sqlglot")
-        # the time of the gold query, of the query, and to open databases
+        # both queries may take their full time
         pool = workers("rewardlab.verifiers.sql.worker:judge", seconds=2 * seconds + SPARE)
         found = _judged(pairs, pool, limits, how, dialect)
     except RewardlabError as problem:
@@ -68,7 +69,7 @@ def sql(
 
 
 def stated_query(response: str) -> str:
-    """The query of a reply: its last ```sql block after any thinking, else the whole of it."""
+    """The query of a reply: its last ```sql block after any thinking, else the whole text."""
     text = after_thinking(response)
     block = last_block(text, *FENCES)
     return text.strip() if block is None else block
@@ -77,7 +78,7 @@ def stated_query(response: str) -> str:
 def _shares(partial: Mapping[str, float] | None) -> dict[str, float]:
     shares = dict(partial or {})
     if any(name not in PARTS or not share >= 0 for name, share in shares.items()) or sum(shares.values()) > 1:
-        raise RewardlabError(f"sql: partial gives shares of at most 1 together to {', '.join(PARTS)}, not {shares}")
+        raise RewardlabError(f"sql: partial takes weights for {', '.join(PARTS)} that sum to at most 1, not {shares}")
     return shares
 
 
@@ -86,7 +87,7 @@ def _judged(pairs: list[Pair], pool: Workers, limits: dict[str, Any], how: dict[
     asked = {i: one for i, one in enumerate(found) if not isinstance(one, Verdict)}
     calls = [(query, gold.query, gold.databases, limits | {"dialect": gold.dialect}, how) for query, gold in asked.values()]
     results = dict(zip(asked, pool.map(calls), strict=True))
-    # whatever ended a process: it is the gold query's doing if that ends it without the reply
+    # a worker that died or timed out: run the gold query without the reply to see which of the two is to blame
     ended = [i for i, result in results.items() if isinstance(result, Failed)]
     again = dict(zip(asked, calls, strict=True))
     alone = dict(zip(ended, pool.map([(None, *again[i][1:]) for i in ended]), strict=True))
@@ -94,7 +95,7 @@ def _judged(pairs: list[Pair], pool: Workers, limits: dict[str, Any], how: dict[
 
 
 def _verdict(query: str, result: Done | Failed, alone: Done | Failed | None) -> Verdict:
-    """What a process answered, as a verdict. alone: what it said of the gold query alone, where it did not answer."""
+    """The worker's result as a verdict. alone: the result of the gold query by itself, if the first result is Failed."""
     if isinstance(alone, Failed):
         return no_verdict(f"the gold query {alone.why}")
     if isinstance(result, Failed):
@@ -145,9 +146,9 @@ def _gold(pair: Pair, dialect: str) -> Gold | None:
 
 
 def _from_json(text: str) -> Mapping[str, Any] | None:
-    """An object that stands in a text as JSON; None where it is other text, such as a query."""
+    """The object that a text contains as JSON; None if the text is something else, such as a query."""
     try:
-        found = data(text)
+        value = data(text)
     except ValueError:
         return None
-    return found if isinstance(found, Mapping) else None
+    return value if isinstance(value, Mapping) else None

@@ -1,4 +1,4 @@
-"""A query held against the gold query on one or more databases: what processes of `kit/workers.py` do for the verifier `sql`."""
+"""Compare a query with the gold query on one or more databases. Worker processes run this for the verifier `sql`."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from .queries import PARTS, Query, Unreadable, likeness, read
 from .results import difference
 
 KEPT, KEPT_CELLS = 64, 20_000
-"""Results that a process remembers, and their largest size."""
+"""Most results that a process caches, and the most cells of one. A gold query is judged many times."""
 
 _results: OrderedDict[Any, Result] = OrderedDict()
 
 
 class Suite:
-    """Databases that a query runs on one after another. Raises Unusable where one cannot be opened."""
+    """The databases that a query runs on, one after another. Raises Unusable if one cannot be opened."""
 
     def __init__(self, given: list[str], *, dialect: str, seconds: float, rows: int):
         self.seconds, self.rows = seconds, rows
@@ -28,9 +28,9 @@ class Suite:
             raise Unusable("the databases are of different kinds")
 
     def run(self, query: Query) -> list[Result]:
-        """Its results, all of them within one limit of time. Raises QueryFailed."""
+        """Its result on each database, all within one time limit. Raises QueryFailed."""
         if query.chance:
-            raise QueryFailed(f"is a matter of chance: {query.chance}")
+            raise QueryFailed(f"is random: {query.chance}")
         end = time.monotonic() + self.seconds
         return [self._one(database, query.text, end - time.monotonic()) for database in self.databases]
 
@@ -40,19 +40,20 @@ class Suite:
             return known
         if left <= 0:
             raise QueryFailed(f"takes over {self.seconds:g} s")
-        found = database.run(text, left, self.rows)
-        if len(found.rows) * found.width <= KEPT_CELLS:
-            _results[key] = found
+        result = database.run(text, left, self.rows)
+        if len(result.rows) * result.width <= KEPT_CELLS:
+            _results[key] = result
         if len(_results) > KEPT:
             _results.popitem(last=False)
-        return found
+        return result
 
 
 def judge(said: str | None, gold: str, given: list[str], limits: dict[str, Any], how: dict[str, Any]) -> dict[str, Any]:
-    """{"correct", "why", "parts", "doubts"}; correct is None where gold query or databases cannot be used.
+    """{"correct", "why", "parts", "doubts"}; correct is None if the gold query or the databases cannot be used.
 
-    said None: whether they can.  given: the databases.  limits: dialect, seconds, rows.  how: ordered (None: as the gold query
-    is), column_order, tolerance.  doubts: what makes an agreement prove little.
+    said: the reply's query; None to test only whether the gold query and databases are usable.  given: the databases.
+    limits: dialect, seconds, rows.  how: ordered (None: if the gold query is), column_order, tolerance.
+    doubts: why equal results are weak evidence.
     """
     try:
         suite = Suite(given, **limits)
@@ -84,11 +85,11 @@ def _run(suite: Suite, query: Query) -> list[Result]:
 
 
 def _difference(have: list[Result], want: list[Result], how: dict[str, Any]) -> str | None:
-    """How the results differ on the first database on which they do; a query that does not look at the data is no answer."""
+    """How the results differ on the first database where they do. A query that reads no table has guessed: it differs."""
     for i, (h, w) in enumerate(zip(have, want, strict=True)):
-        found = "reads no table" if w.read and not h.read else difference(h, w, **how)
-        if found is not None:
-            return found + (f" on database {i + 1}" if len(want) > 1 else "")
+        reason = "reads no table" if w.read and not h.read else difference(h, w, **how)
+        if reason is not None:
+            return reason + (f" on database {i + 1}" if len(want) > 1 else "")
     return None
 
 
@@ -97,5 +98,5 @@ def _doubts(gold: Query, want: list[Result]) -> list[str]:
     if not any(result.rows for result in want):
         doubts.append("both results are empty")
     if gold.cut:
-        doubts.append("the gold query leaves it to chance which rows it takes")
+        doubts.append("the gold query has LIMIT without ORDER BY, so its rows are arbitrary")
     return doubts

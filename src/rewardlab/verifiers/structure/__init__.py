@@ -1,1 +1,1 @@
-"""Verifiers of form: JSON, schemas, tags."""
+"""Verifiers of structured output: JSON, JSON schemas, tags."""

@@ -1,4 +1,4 @@
-"""Verifiers of form: JSON, JSON that fits a schema, and tags such as <think> and <answer>."""
+"""Verifiers of structured output: JSON values, JSON that fits a schema, and tags such as <think> and <answer>."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,50}")
 
 @verifier
 def json_value(response: str, answer: Any) -> Verdict:
-    """Right where the reply states the gold answer as JSON: in its last ```json block after any thinking, else as the whole of it.
+    """Right if the reply gives the gold answer as JSON: in its last ```json block after any thinking, else as the whole text.
 
-    answer: the value, or its JSON text. Both are read strictly: a name that stands twice, NaN and a comma too many are refused.
-    1 equals 1.0, but neither true nor "1"; the order of names does not count, that of lists does.
+    answer: the value, or its JSON text. Both are parsed strictly: repeated keys, NaN and trailing commas are refused.
+    1 equals 1.0, but neither true nor "1". The order of keys does not count; that of lists does.
     """
     try:
         gold = _value(answer)
     except ValueError as problem:
-        return no_verdict(f"the gold answer is no JSON: {problem}")
+        return no_verdict(f"the gold answer is not JSON: {problem}")
     said = stated_json(response)
     try:
         value = strict_json.parse(said)
     except ValueError as problem:
-        return wrong(f"no JSON: {problem}", said)
+        return wrong(f"not JSON: {problem}", said)
     return right(said) if strict_json.equal(value, gold) else wrong(differs(said, answer), said)
 
 
@@ -40,24 +40,25 @@ def json_value(response: str, answer: Any) -> Verdict:
 def json_schema(
     pairs: list[Pair], *, schema: Mapping[str, Any] | None = None, formats: bool = False, seconds: float = 2.0
 ) -> list[Verdict]:
-    """Right where the reply states JSON, as `json_value` reads it, that fits a JSON Schema (draft 2020-12, or its own $schema).
+    """Right if the reply gives JSON, read as by `json_value`, that fits a JSON Schema (draft 2020-12, or its own $schema).
 
-    answer: the schema, or {"schema", "value"} where the value must be the gold one too, each as data or as JSON text. With `schema`
-    given, the answer is not looked at. formats: whether "format" is checked. What takes over `seconds` is wrong.
+    answer: the schema; or {"schema", "value"}, if the value must also equal the gold one; each as data or as JSON text.
+    schema: the schema for all problems; the answer is then ignored.  formats: whether "format" is checked.  seconds: a reply whose
+    validation takes longer is wrong.
     """
-    found = [_to_check(pair, schema) for pair in pairs]
-    asked = [one for one in found if not isinstance(one, Verdict)]
+    read = [_to_check(pair, schema) for pair in pairs]
+    to_validate = [one for one in read if not isinstance(one, Verdict)]
     try:
         require("verify", "jsonschema")
         pool = workers("rewardlab.verifiers.structure.schema:violation", seconds=seconds)
-        results = iter(pool.map([([("", rules, value)], formats) for _, rules, value in asked]))
+        results = iter(pool.map([([("", rules, value)], formats) for _, rules, value in to_validate]))
     except RewardlabError as problem:
         return [no_verdict(str(problem)) for _ in pairs]
-    return [one if isinstance(one, Verdict) else _fit(one[0], next(results)) for one in found]
+    return [one if isinstance(one, Verdict) else _fit(one[0], next(results)) for one in read]
 
 
 def _to_check(pair: Pair, schema: Any) -> Verdict | tuple[str, Any, Any]:
-    """A verdict, or what is to be checked: the JSON as it stands in the reply, the schema, and the value."""
+    """A verdict, or what must be validated: the reply's JSON text, the schema, and the value."""
     gold: dict[str, Any] = {"schema": schema}
     try:
         if schema is None:
@@ -67,12 +68,12 @@ def _to_check(pair: Pair, schema: Any) -> Verdict | tuple[str, Any, Any]:
         if not isinstance(gold["schema"], Mapping | bool):
             raise ValueError("it is neither an object nor true or false")
     except ValueError as problem:
-        return no_verdict(f"the gold answer holds no JSON schema: {problem}")
+        return no_verdict(f"the gold answer has no JSON schema: {problem}")
     said = stated_json(pair.response)
     try:
         value = strict_json.parse(said)
     except ValueError as problem:
-        return wrong(f"no JSON: {problem}", said)
+        return wrong(f"not JSON: {problem}", said)
     if "value" in gold and not strict_json.equal(value, gold["value"]):
         return wrong(differs(said, gold["value"]), said)
     return said, gold["schema"], value
@@ -87,7 +88,7 @@ def _fit(said: str, result: Done | Failed) -> Verdict:
 
 
 def _value(answer: Any) -> Any:
-    """A gold answer that is data, or the text of its JSON. Raises ValueError."""
+    """A gold answer given as data or as JSON text. Raises ValueError."""
     if isinstance(answer, str):
         return strict_json.parse(answer)
     if answer is None or strict_json.deeper(answer, strict_json.DEEPEST):
@@ -96,7 +97,7 @@ def _value(answer: Any) -> Any:
 
 
 def stated_json(response: str) -> str:
-    """The JSON of a reply: its last ```json block after any thinking, else its last block, else the whole of it."""
+    """The JSON text of a reply: its last ```json block (or block without a language) after any thinking, else the whole text."""
     text = after_thinking(response)
     block = last_block(text, "json", "")
     return text.strip() if block is None else block
@@ -107,36 +108,38 @@ def tags(
     response: str, answer: Any, *, names: tuple[str, ...] = ("think", "answer"), prefilled: bool | None = None,
     outside: bool = False, empty: bool = False,
 ) -> Verdict:  # fmt: skip
-    """Right where the reply is <think>...</think><answer>...</answer>, or has other `names`: each once, in order, side by side.
+    """Right if the reply is <think>...</think><answer>...</answer>, or the tags `names`: each exactly once, in order, not nested.
 
-    prefilled: whether the chat template has already written the first opening tag, so that the reply begins within it; None accepts
-    a reply with that tag and one without.  outside: text before, between and after is allowed.  empty: so is a tag that holds
-    nothing but spaces. The gold answer is not looked at; what the last tag holds is taken for the answer.
+    prefilled: whether the chat template writes the first opening tag, so that the reply begins inside it; None accepts both.
+    outside: allow text before, between and after the tags.  empty: allow blank tags.
+
+    The gold answer is ignored; the content of the last tag is recorded as the extracted answer.
     """
     if not names or len(set(names)) < len(names) or not all(NAME.fullmatch(name) for name in names):
         raise RewardlabError(f"tags: names must be different words of letters, digits, _ and -, not {list(names)}")
     marks = list(re.finditer(rf"</?(?:{'|'.join(names)})>", response))
     said = [mark.group() for mark in marks]
     want = [mark for name in names for mark in (f"<{name}>", f"</{name}>")]
-    starts_within = prefilled or (prefilled is None and said[:1] != want[:1])
-    if said != (want[1:] if starts_within else want):
-        return wrong(_out_of_form(said, want[1:] if starts_within else want, want[0] if prefilled else None))
-    edges = [(0, 0)] * starts_within + [mark.span() for mark in marks]
-    held = [response[a[1] : b[0]] for a, b in zip(edges[::2], edges[1::2], strict=True)]
+    starts_inside = prefilled or (prefilled is None and said[:1] != want[:1])
+    if said != (want[1:] if starts_inside else want):
+        return wrong(_malformed(said, want[1:] if starts_inside else want, want[0] if prefilled else None))
+    # spans of opening and closing tags in turn; a prefilled opening tag is an empty span at the start
+    edges = [(0, 0)] * starts_inside + [mark.span() for mark in marks]
+    contents = [response[a[1] : b[0]] for a, b in zip(edges[::2], edges[1::2], strict=True)]
     around = [response[: edges[0][0]], *(response[a[1] : b[0]] for a, b in zip(edges[1::2], edges[2::2], strict=False))]
     if not outside and any(text.strip() for text in (*around, response[edges[-1][1] :])):
-        return wrong("there is text outside the tags", held[-1].strip())
-    blank = [name for name, text in zip(names, held, strict=True) if not text.strip()]
+        return wrong("there is text outside the tags", contents[-1].strip())
+    blank = [name for name, text in zip(names, contents, strict=True) if not text.strip()]
     if blank and not empty:
-        return wrong(f"<{blank[0]}> holds nothing", held[-1].strip())
-    return right(held[-1].strip(), "well formed")
+        return wrong(f"<{blank[0]}> is empty", contents[-1].strip())
+    return right(contents[-1].strip(), "well formed")
 
 
-def _out_of_form(said: list[str], want: list[str], prefilled: str | None) -> str:
-    """What is wrong with the tags of a reply, in words."""
+def _malformed(said: list[str], want: list[str], prefilled: str | None) -> str:
+    """What is wrong with the tags of a reply."""
     if prefilled in said:
         return f"{prefilled} is written again: the prompt ends with it"
     for mark in want:
         if said.count(mark) != 1:
-            return f"{mark} is missing" if mark not in said else f"{mark} stands {said.count(mark)} times"
+            return f"{mark} is missing" if mark not in said else f"{mark} occurs {said.count(mark)} times"
     return f"the tags are out of order: {' '.join(said)}"
