@@ -73,7 +73,7 @@ def judge(query: str, gold: str = DOGS, database=PETS, **options):
         (";;", "only reads|no query"),
         ("-- nothing", "only reads"),
         (f"{DOGS}; {DOGS}", "one"),
-        (f"{DOGS} AND random() IS NOT NULL", "chance"),
+        (f"{DOGS} AND random() IS NOT NULL", "random"),
         (f"EXPLAIN {DOGS}", "only reads"),
         ("", "no query found"),
         ("SELECT " + "name, " * 5000 + "name FROM pets", "longer than"),
