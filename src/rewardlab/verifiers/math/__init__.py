@@ -1,14 +1,14 @@
-"""Mathematical answers: read from LaTeX or plain text, and compared exactly.
+"""Mathematical answers: parsed from LaTeX or plain text, and compared exactly.
 
-    text, layout                   clutter taken off, cut into tokens, and these at signs and brackets
+    text, layout                   remove clutter, split into tokens, and split these at signs and brackets
     trees, expressions             tokens to trees of plain tuples
-    kinds, answers, reading        what an answer is: a value, several, a tuple, a set, a matrix, words
-    relations, spans, units        equations and inequalities; sets of real numbers; what is written behind a number
+    kinds, answers, reading        kinds of answers (value, several, tuple, set, matrix, words), and how they are parsed
+    relations, spans, units        equations and inequalities; sets of real numbers; units after a number
     choices                        letters of multiple choice
-    polynomials, powers, exact     trees to normal forms, which decide the common cases
-    compare                        two answers: the same, different, or not yet known
-    numeric, symbolic              what only computer algebra decides, in a process of its own
+    polynomials, powers, exact     trees to normal forms, which decide most cases
+    compare                        whether two answers are equal, different, or not yet known
+    numeric, symbolic              the cases that need computer algebra, in a worker process
 
 A tree is ("num", p, q) | ("sym", name) | ("const", "pi" | "e" | "i" | "inf") | ("add", ...) | ("mul", ...)
-| ("pow", base, exponent) | ("root", degree, of) | ("fn", name, ...). It is plain data, and nothing here is ever run as a program.
+| ("pow", base, exponent) | ("root", degree, of) | ("fn", name, ...). It is plain data; nothing from a reply is ever executed.
 """

@@ -1,4 +1,4 @@
-"""What an answer is: tokens to values, several answers, tuples, sets, intervals, matrices, equations, words."""
+"""Parse tokens into answers: values, several answers, tuples, sets, intervals, matrices, equations, words."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from .text import Token, Unreadable, spelling
 from .trees import number, over, times
 
 MOST = 100
-"""Answers in a list."""
+"""Most answers in a list."""
 _OPEN = {"(": ")", "[": "]", "\\{": "\\}", "langle": "rangle"}
 _PREFACE = ("the", "final", "answer", "result", "value", "total", "is")
 _MATRICES = ("pmatrix", "bmatrix", "vmatrix", "matrix", "array", "Bmatrix", "Vmatrix", "smallmatrix")
 _LISTED = ("=", "or", "and", "pm", *(f"begin{{{name}}}" for name in _MATRICES))
-"""What makes an answer of its own of what stands in brackets."""
+"""Tokens that make the content of brackets a whole answer rather than a factor of an expression."""
 _SETS = ("cup", "cap", "setminus")
 
 
 def answer(found: Sequence[Token]) -> Answer:
-    """Raises Unreadable."""
+    """The answer that the tokens state. Raises Unreadable."""
     found = _bare(found)
     if not found:
         raise Unreadable("nothing is said")
@@ -57,7 +57,7 @@ def flat(items: list[Answer]) -> list[Answer]:
 
 
 def _bare(found: Sequence[Token]) -> Sequence[Token]:
-    """Without braces around all of it, and marks at its end."""
+    """The tokens without surrounding braces and trailing punctuation."""
     while found and (found[-1].text in (".", ",", ";", "\\\\") and found[-1].kind == "sign"):
         found = found[:-1]
     while len(found) > 1 and found[0].text == "{" and closing(found, 0) == len(found) - 1:
@@ -66,7 +66,7 @@ def _bare(found: Sequence[Token]) -> Sequence[Token]:
 
 
 def _stated(found: Sequence[Token]) -> Sequence[Token]:
-    """Without "the answer is" before it."""
+    """The tokens without a leading "the answer is"."""
     i = 0
     while i < len(found) - 1 and found[i].kind == "word" and found[i].text.lower() in _PREFACE:
         i += 1
@@ -80,14 +80,14 @@ def _with_sign(found: Sequence[Token], sign: str) -> list[Token]:
 
 
 def _groups(found: Sequence[Token]) -> list[list[Sequence[Token]]] | None:
-    """ "x=1, y=2 or x=3, y=4" as two answers of two parts each."""
+    """Split "x=1, y=2 or x=3, y=4" into two answers of two parts each; None unless all have the same number of parts."""
     groups = [cut(part, (",", ";", "and"))[0] for part in cut(found, ("or",))[0]]
     sizes = {len(group) for group in groups}
     return groups if len(groups) > 1 and len(sizes) == 1 and sizes.pop() > 1 and all(part for g in groups for part in g) else None
 
 
 def _same_name(items: list[Answer]) -> list[Answer]:
-    """ "x = 1, 2" gives both values the name."""
+    """In "x = 1, 2" the name applies to both values."""
     first = items[0]
     if isinstance(first, Named) and len(items) > 1 and all(isinstance(item, Value) for item in items[1:]):
         return [first, *(Named(first.name, first.kind, item) for item in items[1:])]
@@ -144,7 +144,7 @@ def words(found: Sequence[Token]) -> Words:
 
 
 def value(found: Sequence[Token]) -> Value:
-    """An expression, and what is written behind it. Raises Unreadable."""
+    """An expression with its unit or percent sign. Raises Unreadable."""
     if not found:
         raise Unreadable("nothing is said")
     found, mark = _marked(list(found))
@@ -160,7 +160,7 @@ def value(found: Sequence[Token]) -> Value:
 
 
 def _marked(found: list[Token]) -> tuple[list[Token], str]:
-    """Without a sign of percent or of degrees at the end, or of money at the beginning, and which it was."""
+    """The tokens without a final percent or degree sign, or a leading currency; and the mark that was removed."""
     first = 1 if found[0].text == "-" else 0
     if len(found) > first + 1 and found[first].kind == "word" and units.KNOWN.get(found[first].text.lower()) in ("$", "euro", "lb"):
         return _of_money(found, first)
@@ -168,6 +168,7 @@ def _marked(found: list[Token]) -> tuple[list[Token], str]:
         return found[:-1], "%"
     texts = [token.text for token in found[-4:]]
     for tail in (["^", "circ"], ["^", "{", "circ", "}"]):
+        # sin 30^\circ: the degrees belong to the argument, not to the value
         plain = not any(token.text in ("sin", "cos", "tan", "cot", "sec", "csc") for token in found)
         if texts[-len(tail) :] == tail and len(found) > len(tail) and plain:
             return found[: -len(tail)], "deg"
@@ -186,7 +187,7 @@ def _of_money(found: list[Token], first: int) -> tuple[list[Token], str]:
 
 
 def bracketed(found: Sequence[Token]) -> Answer | None:
-    """A tuple, an interval or a set, where one pair of brackets holds all of it."""
+    """A tuple, an interval or a set, if one pair of brackets surrounds all tokens; else None."""
     first, last = found[0].text, found[-1].text
     if first not in _OPEN or closing(found, 0) != len(found) - 1 or last not in (")", "]", "\\}", "rangle"):
         return None
@@ -218,7 +219,7 @@ def _set(content: Sequence[Token]) -> Answer:
 
 
 def region(found: Sequence[Token]) -> Span:
-    """Unions, intersections and differences, from left to right."""
+    """Unions, intersections and differences of sets, evaluated from left to right."""
     parts, between = cut(found, _SETS)
     if not between:
         raise Unreadable("a union within an expression")
@@ -237,7 +238,7 @@ def region(found: Sequence[Token]) -> Span:
                 raise Unreadable("a difference of intervals")
             pieces = without(pieces, [low for low, _ in ends])
     if pieces is None:
-        raise Unreadable("bounds that cannot be put in order")
+        raise Unreadable("bounds that cannot be ordered")
     return Span(pieces)
 
 
@@ -251,11 +252,11 @@ def pieces_of(found: Answer) -> tuple[Piece, ...]:
         low, high = found.items
         if isinstance(low, Value) and isinstance(high, Value):
             return (Piece(low.tree, high.tree, found.brackets[0] == "[", found.brackets[1] == "]"),)
-    raise Unreadable("no set of numbers")
+    raise Unreadable("not a set of numbers")
 
 
 def matrix(found: Sequence[Token]) -> Matrix | None:
-    """A matrix, in brackets of its own or not, or a number times one."""
+    """A matrix, with or without brackets around it, or a number times one; None if there is no matrix."""
     within = found[0].text in ("(", "[") and closing(found, 0) == len(found) - 1
     if within and found[1].text.startswith("begin{"):
         found = found[1:-1]

@@ -1,4 +1,4 @@
-"""Multiple choice: the letter that an answer names."""
+"""Multiple choice: read the letter that an answer names."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def choice(text: str) -> Choice | None:
 
 
 def hedged(rest: str) -> bool:
-    """Whether a second letter is offered behind the first."""
+    """Whether the text after the letter offers a second letter."""
     return bool(_OTHERS.search(rest) and _LETTER.search(rest))
 
 
 def in_brackets(text: str) -> str | None:
-    """The one letter in brackets on the last line that has any; None where there are more."""
+    """The letter in brackets on the last line that has any; None if that line has several different ones."""
     for line in reversed(text.splitlines()):
         if letters := set(_IN_BRACKETS.findall(line)):
             return letters.pop() if len(letters) == 1 else None

@@ -1,18 +1,18 @@
-"""Two answers: the same, different, or not known before some expressions have been compared.
+"""Compare two answers: equal, different, or unknown until some expressions have been compared by computer algebra.
 
-Decisions, all on the strict side:
+The rules, all on the strict side:
 
-    0.5, 1/2, 2/4 and 50% are equal. 50 is 50% only where the gold answer is written in percent or the question asks for percent.
+    0.5, 1/2, 2/4 and 50% are equal. 50 equals 50% only if the gold answer is written in percent or the question asks for percent.
     Nothing is rounded: 3.14 is not 3.14159, 0.33 is not 1/3, unless a tolerance is given.
-    A unit is ignored where the other side has none; two different units of measurement are never the same.
-    x = 5 answers 5, and 5 answers x = 5; y = 5 does not answer x = 5. The name in f(x) = ... and Area = ... is dropped.
+    A unit is ignored if the other side has none; two different units of measurement are never equal.
+    x = 5 and 5 are equal; y = 5 and x = 5 are not. The name in f(x) = ... and Area = ... is ignored.
     Equations are equal up to a nonzero constant factor: y = 2x + 1 and 2x - y + 1 = 0; inequalities up to a positive one.
-    The order of several answers and of sets is free, that of tuples is not. 1 and 2 are not 1; plus or minus 1 is both.
-    (1, 2) is both a pair and an open interval; otherwise open and closed ends, round and square brackets differ.
-    A bare log is of an unknown base, the same everywhere. Numbers in another base equal themselves alone.
+    The order counts in tuples, but not in sets and lists of answers. "1 and 2" does not equal 1; "plus or minus 1" is both.
+    (1, 2) may be a pair or an open interval; otherwise open and closed ends, round and square brackets differ.
+    A log without a base has an unknown base, the same on both sides. Numbers in another base equal only themselves.
 
-Not strict: brackets of tuples may differ or be missing, columns are tuples, x = 1, y = 2 answers (1, 2), 3/4 answers 3:4, and a
-missing base is the right one.
+With strict=False: brackets of tuples may differ or be missing, column vectors equal tuples, x = 1, y = 2 equals (1, 2), 3/4 equals
+3:4, and a missing base is taken to be the right one.
 """
 
 from __future__ import annotations
@@ -29,29 +29,30 @@ from .text import Unreadable
 from .trees import DEGREE, Tree, negative, number, over, times
 
 Known = bool | None
+"""Three-valued logic: None means that it is not known yet."""
 
 
-def all_of(found: Iterable[Known]) -> Known:
-    sure: Known = True
-    for one in found:
-        if one is False:
+def all_of(results: Iterable[Known]) -> Known:
+    total: Known = True
+    for result in results:
+        if result is False:
             return False
-        sure = None if one is None else sure
-    return sure
+        total = None if result is None else total
+    return total
 
 
-def any_of(found: Iterable[Known]) -> Known:
-    sure: Known = False
-    for one in found:
-        if one:
+def any_of(results: Iterable[Known]) -> Known:
+    total: Known = False
+    for result in results:
+        if result:
             return True
-        sure = None if one is None else sure
-    return sure
+        total = None if result is None else total
+    return total
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """equal: of two expressions.  tolerance: relative, for numbers.  in_percent: the question asks for percent."""
+    """equal: decides two expressions.  tolerance: relative, for rational numbers.  in_percent: the question asks for percent."""
 
     equal: Callable[[Tree, Tree], Known]
     strict: bool = True
@@ -78,6 +79,7 @@ class Comparison:
     def values(self, said: Value, gold: Value) -> Known:
         if units.conflict(said.unit, gold.unit):
             return False
+        # every admissible reading of percent and degrees; one match is enough
         ways = [(said.tree, gold.tree)]
         if gold.percent and not said.percent and not said.unit:
             ways.append((said.tree, times(number(100), gold.tree)))
@@ -90,12 +92,12 @@ class Comparison:
         return any_of(self.trees(a, b) for a, b in ways)
 
     def trees(self, a: Tree, b: Tree) -> Known:
-        found = self.equal(a, b)
-        if not found and self.tolerance:
+        same = self.equal(a, b)
+        if not same and self.tolerance:
             x, y = rational(a), rational(b)
             if x is not None and y is not None:
                 return abs(x - y) <= Fraction(self.tolerance) * abs(y)
-        return found
+        return same
 
     # ---- equations and names -----------------------------------------------------------------------------------------
 
@@ -145,12 +147,12 @@ class Comparison:
         if isinstance(said, Finite) and isinstance(gold, Finite):
             one, other = self.once(one), self.once(other)
         if (_variables(one) > 1 and not _all_named(other)) or (_variables(other) > 1 and not _all_named(one)):
-            # "2, 1" does not tell which of x and y is which
+            # gold "x = 1, y = 2": a reply "2, 1" does not say which is which
             return self.loosely_ordered(said, gold)
         return self.loosely_ordered(said, gold) or self.matched(one, other)
 
     def once(self, items: Sequence[Answer]) -> list[Answer]:
-        """The items of a set, each of them once."""
+        """The items of a set without duplicates."""
         kept: list[Answer] = []
         for item in items:
             if not any(self.same(item, other) for other in kept):
@@ -158,7 +160,7 @@ class Comparison:
         return kept
 
     def matched(self, said: Sequence[Answer], gold: Sequence[Answer]) -> Known:
-        """Whether each of the one is the same as one of the other. Sameness is an equivalence, so the first that fits will do."""
+        """Whether the items match one to one. Equality is an equivalence relation, so each item may take the first match."""
         if len(said) != len(gold):
             return False
         left = list(gold)
@@ -174,7 +176,7 @@ class Comparison:
         return None if unsure else True
 
     def loosely_ordered(self, said: Answer, gold: Answer) -> Known:
-        """Not strict: a list, or values with names, for a tuple."""
+        """If not strict, a list or named values may stand for a tuple."""
         if self.strict:
             return False
         one, other = (_in_order(found) for found in (said, gold))
@@ -254,7 +256,7 @@ def _rest(found: Relation) -> Tree:
 
 
 def _items(found: Answer, beside: Answer) -> Sequence[Answer] | None:
-    """The items that stand for an answer beside another in which order does not count."""
+    """The items of an answer for comparison without order; None for a set of reals."""
     if isinstance(found, Several | Finite):
         return found.items
     if isinstance(found, Named) and isinstance(found.answer, Several | Finite):

@@ -1,9 +1,10 @@
-"""Normal forms: an expression as a fraction of polynomials with rational coefficients, in exact arithmetic.
+"""Exact equality by normal forms: an expression becomes a fraction of polynomials with rational coefficients.
 
-What the polynomials are over are atoms: symbols, pi, e, i, and roots of primes. Monomials in these are linearly independent over
-the rationals (roots of primes: Besicovitch 1940; pi and e are transcendental, but not known to be independent of each other), so
-two forms are equal if and only if the difference of their cross products has no term. Other atoms, such as sin(x) or sqrt(x + 1),
-are known by their own normal form; there the same difference proves equality, but does not disprove it.
+The indeterminates of the polynomials are called atoms: symbols, pi, e, i, and roots of primes. Monomials in these are linearly
+independent over the rationals (roots of primes: Besicovitch 1940; pi and e are transcendental, but not known to be algebraically
+independent). So two forms are equal if and only if their cross-multiplied difference has no terms. Other atoms, such as sin(x) or
+sqrt(x + 1), are named by the normal form of their argument; for these a zero difference proves equality, but a nonzero one does
+not disprove it, as they may satisfy identities that are not known here.
 
 Roots are real: an odd root of a negative number is negative, and sqrt(x^3) = x sqrt(x). A common factor cancels:
 (x^2 - 1)/(x - 1) = x + 1.
@@ -20,7 +21,7 @@ from .trees import Tree
 
 
 def equal(a: Tree, b: Tree) -> bool | None:
-    """Whether two expressions are equal; None where normal forms do not tell."""
+    """Whether two expressions are equal; None if normal forms cannot decide."""
     if a == b:
         return True
     if a[0] == b[0] == "num":
@@ -34,19 +35,20 @@ def equal(a: Tree, b: Tree) -> bool | None:
 
 
 def difference(a: Form, b: Form) -> Polynomial:
+    """The numerator of a - b, over a common denominator; zero exactly if the forms are equal."""
     if a.below == b.below:
         return add(a.above, b.above, -1)
     return add(multiply(a.above, b.below), multiply(b.above, a.below), -1)
 
 
 def depends(found: Polynomial) -> bool:
-    """Whether the atoms may satisfy equations that are not known here."""
+    """Whether the atoms may satisfy algebraic relations that are not known here, so that a nonzero polynomial may still vanish."""
     atoms = {atom for monomial in found for atom, _ in monomial}
     return any(atom[0] == "#" for atom in atoms) or {"pi", "e"} <= atoms
 
 
 def rational(tree: Tree) -> Fraction | None:
-    """The rational number that an expression comes to; None where it is none, or that is not known."""
+    """The value of an expression if its normal form is a rational number; else None."""
     if tree[0] == "num":
         return Fraction(tree[1], tree[2])
     try:
@@ -105,7 +107,7 @@ def function(name: str, of: list[Form]) -> Form:
 
 
 def linear(left: Tree, right: Tree) -> tuple[str, Fraction, bool] | None:
-    """(x, b, a > 0) where left - right is a (x - b) with rational a and b; None where it is not."""
+    """(x, b, a > 0) if left - right = a (x - b) with rational a and b; else None. Used to solve linear inequalities."""
     try:
         start()
         above, below = form(("add", left, ("mul", ("num", -1, 1), right)))
@@ -122,10 +124,10 @@ def linear(left: Tree, right: Tree) -> tuple[str, Fraction, bool] | None:
 
 
 def proportional(a: Tree, b: Tree, positive: bool) -> bool:
-    """Whether the equations a = 0 and b = 0 (positive: a > 0 and b > 0) are the same but for a rational factor; proven, or False.
+    """Whether the equations a = 0 and b = 0 (positive: inequalities a > 0 and b > 0) differ only by a rational factor.
 
-    Denominators must be the same, too, or be monomials: xy = 1 and y = 1/x are the same. Nothing is divided out: x^2 = x and x = 1
-    are not.
+    True only if proven. Denominators must be equal too, or be monomials: xy = 1 and y = 1/x are the same equation. Common factors
+    are not divided out, since that loses solutions: x^2 = x and x = 1 are different.
     """
     try:
         start()
@@ -148,7 +150,7 @@ def _multiples(a: Polynomial, b: Polynomial, positive: bool) -> bool:
 
 
 def _without_monomial(found: Polynomial) -> Polynomial:
-    """Times the powers of symbols below it."""
+    """The polynomial multiplied by the symbols' powers in its denominators, so that no exponent is negative."""
     least: dict[str, Fraction | int] = {}
     for monomial in found:
         for name, exponent in monomial:

@@ -1,4 +1,4 @@
-"""Expressions: tokens to trees, by recursive descent over a grammar that knows no names but mathematical ones."""
+"""Parse tokens into expression trees, by recursive descent. The grammar knows only mathematical names: nothing can be executed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .text import FUNCTIONS, Token, Unreadable
 from .trees import DEGREE, INFINITE, MINUS_ONE, Tree, applied, holds, names, negative, number, over, power, repeating, times
 
 DEEPEST = 40
-"""Brackets within brackets."""
+"""Most levels of nested brackets."""
 
 _END = Token("end", "")
 _CLOSES = {"(": ")", "[": "]", "{": "}", "\\{": "\\}"}
@@ -20,7 +20,7 @@ _MANY = ("gcd", "lcm", "max", "min")
 
 
 def scalar(found: Sequence[Token]) -> tuple[Tree, Sequence[Token]]:
-    """The expression that the tokens begin with, and the tokens behind it. Raises Unreadable."""
+    """The expression at the beginning of the tokens, and the tokens after it. Raises Unreadable."""
     reader = _Reader(found)
     tree = reader.sum()
     infinite = tree in (INFINITE, negative(INFINITE))
@@ -88,7 +88,7 @@ class _Reader:
         return negative(self.power()) if self.skip("-") else self.power()
 
     def begins(self) -> bool:
-        """Whether a factor follows without a sign; a number never does, as in "2 3" or "x2"."""
+        """Whether a factor follows without a multiplication sign. A number never does, as "2 3" and "x2" are ambiguous."""
         kind, text, _ = self.peek()
         if kind == "name":
             return True
@@ -127,7 +127,7 @@ class _Reader:
             else:
                 return tree
 
-    # ---- what stands alone -------------------------------------------------------------------------------------------
+    # ---- primary expressions -----------------------------------------------------------------------------------------
 
     def primary(self) -> Tree:
         kind, text, _ = token = self.take()
@@ -166,7 +166,7 @@ class _Reader:
         return number(whole + self.part_of_mixed() if text.isdigit() and whole else whole)
 
     def part_of_mixed(self) -> Fraction | int:
-        r"""What 2\frac{1}{2} or "2 1/2" adds to its whole number; 0 where that is not how it goes on."""
+        r"""The fraction of a mixed number, as in 2\frac{1}{2} or "2 1/2"; 0 if no proper fraction follows."""
         start = self.at
         if self.peek().text == "frac" and self.peek().kind == "command":
             part = self.fraction_of_integers()
@@ -227,7 +227,7 @@ class _Reader:
         raise Unreadable(f"\\{name} is not understood")
 
     def argument(self, whole: bool = False) -> Tree:
-        r"""What a command takes: a group, or the next sign, of a number its first digit as TeX does (\frac12)."""
+        r"""The argument of a command: a group or the next token. Of a number it is the first digit only, as in TeX (\frac12)."""
         token = self.peek()
         if token.text == "{" or (whole and token.text == "("):
             self.at += 1
@@ -269,14 +269,14 @@ class _Reader:
         if not self.skip("(", "{", "\\{"):
             raise Unreadable("a function without brackets")
         close = _CLOSES[self.found[self.at - 1].text]
-        given = [self.sum()]
+        arguments = [self.sum()]
         while self.skip(","):
-            given.append(self.sum())
+            arguments.append(self.sum())
         self.expect(close)
-        return given
+        return arguments
 
     def series(self, name: str) -> Tree:
-        """A sum or product from a place to another, over what follows up to the next + or -."""
+        """A sum or product over an index; its body extends to the next + or -."""
         self.expect("_")
         self.expect("{")
         variable = self.primary()

@@ -1,4 +1,4 @@
-"""Kinds of answers."""
+"""The kinds of answers, as plain tuples."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .trees import Tree
 
 
 class Value(NamedTuple):
-    """percent: it was written in percent; the tree is the fraction that this is."""
+    """An expression. percent: it was written in percent; the tree holds the fraction (1/2 for 50%)."""
 
     tree: Tree
     unit: str = ""
@@ -17,13 +17,15 @@ class Value(NamedTuple):
 
 
 class Ordered(NamedTuple):
-    """A tuple, a point, or an interval with two ends; brackets tells which pair stands around it."""
+    """A tuple, a point, or an interval with two ends; `brackets` is the pair around it, such as "(]"."""
 
     items: tuple[Answer, ...]
     brackets: str
 
 
 class Finite(NamedTuple):
+    """A finite set."""
+
     items: tuple[Answer, ...]
 
 
@@ -41,14 +43,14 @@ class Span(NamedTuple):
 
 
 class Matrix(NamedTuple):
-    """style: "|" for a determinant."""
+    """Rows of entries. style: "|" for a determinant, else ""."""
 
     rows: tuple[tuple[Tree, ...], ...]
     style: str
 
 
 class Relation(NamedTuple):
-    """sign: = < <= or !="""
+    """An equation or inequality. sign: = < <= or !="""
 
     sign: str
     left: Tree
@@ -56,7 +58,7 @@ class Relation(NamedTuple):
 
 
 class Named(NamedTuple):
-    """name = answer.  kind: symbol, function (f(x)), word, or shape (angle ABC)."""
+    """name = answer.  kind: of the name: symbol, function (f(x)), word, or shape (angle ABC)."""
 
     name: str
     kind: str
@@ -64,7 +66,7 @@ class Named(NamedTuple):
 
 
 class Ratio(NamedTuple):
-    """clock: the last part has two digits, as in 12:05.  unit: what follows, as in 12:05 pm."""
+    """a : b.  clock: the last part has two digits, as in 12:05.  unit: what follows, as in 12:05 pm."""
 
     parts: tuple[Tree, ...]
     clock: bool
@@ -72,13 +74,15 @@ class Ratio(NamedTuple):
 
 
 class Based(NamedTuple):
-    """A number in another base than ten."""
+    """A number in a base other than ten, as it is spelled."""
 
     digits: str
     base: str
 
 
 class Words(NamedTuple):
+    """An answer in words, compared as text."""
+
     text: str
 
 

@@ -1,4 +1,4 @@
-"""Where tokens are cut: at signs outside of all brackets, and at the rows of a matrix."""
+"""Split tokens at signs outside all brackets, and into the rows of a matrix."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ _CLOSE = frozenset((")", "]", "}", "\\}", "rangle", "rfloor", "rceil"))
 
 
 def step(token: Token) -> int:
-    """How much deeper a token leads into brackets."""
+    """The change of bracket depth at a token: 1, 0 or -1."""
     text = token.text
     return (text in _OPEN or text.startswith("begin{")) - (text in _CLOSE or text.startswith("end{"))
 
 
 def cut(found: Sequence[Token], at: Sequence[str]) -> tuple[list[Sequence[Token]], list[str]]:
-    """The parts between the signs that stand outside of brackets, and these signs. ", and" is one sign."""
+    """The parts between the signs `at` outside brackets, and these signs. ", and" counts as one sign. Raises Unreadable."""
     parts: list[Sequence[Token]] = []
     between: list[str] = []
     depth, start = 0, 0
@@ -38,7 +38,7 @@ def cut(found: Sequence[Token], at: Sequence[str]) -> tuple[list[Sequence[Token]
 
 
 def closing(found: Sequence[Token], start: int) -> int:
-    """Where the bracket that opens at a place is closed; -1 where it is not."""
+    """The position of the bracket that closes the one at `start`; -1 if none does."""
     depth = 0
     for i in range(start, len(found)):
         depth += step(found[i])
@@ -52,7 +52,7 @@ def inside(begin: str) -> str:
 
 
 def rows_of(found: Sequence[Token], names: Sequence[str]) -> list[Sequence[Token]] | None:
-    """The rows of an environment that holds all of the tokens; None where none does."""
+    """The rows of the LaTeX environment that contains all tokens; None if there is none."""
     if len(found) < 3 or found[0].text not in [f"begin{{{name}}}" for name in names] or closing(found, 0) != len(found) - 1:
         return None
     content = found[1:-1]

@@ -1,4 +1,4 @@
-"""About the value of an expression, to many digits: enough to tell two expressions apart, never enough to call them equal."""
+"""Numerical evaluation to many digits. A difference proves that two expressions are not equal; agreement proves nothing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .trees import Tree, names
 
 DIGITS = 60
 AGREE = mpmath.mpf(10) ** -30
-"""Relative difference from which two values differ; the digits beyond it are for what cancels on the way."""
+"""Relative difference above which two values differ. It is far above 10^-DIGITS, to allow for cancellation on the way."""
 NOISE = mpmath.mpf(10) ** -45
 LARGEST = 10**9
 POINTS = 6
@@ -32,7 +32,7 @@ class NoValue(ArithmeticError):
 
 
 def differ(a: Tree, b: Tree) -> bool:
-    """Whether the expressions have different values somewhere; that they are not seen to differ proves nothing."""
+    """Whether the expressions have different values at one of the test points. False proves nothing."""
     with mp.workdps(DIGITS):
         symbols = sorted(names(a) | names(b))
         return any(_differ_at(a, b, point) for point in (_points(symbols) if symbols else [{}]))
@@ -57,7 +57,7 @@ def _real(x: Any) -> bool:
 
 
 def _points(symbols: list[str]) -> list[dict[str, Any]]:
-    """Whole numbers, positive and negative numbers for the symbols; always the same."""
+    """POINTS assignments of numbers to the symbols: integers, positive and negative rationals. The same on every call."""
     rng = random.Random(0)
     found = []
     for i in range(POINTS):
@@ -98,7 +98,7 @@ def _power(tree: Tree, point: Mapping[str, Any]) -> Any:
 
 
 def real_power(base: Any, above: int, below: Any) -> Any:
-    """base^(above/below); an odd root of a negative number is negative."""
+    """base^(above/below), with real odd roots: the cube root of -8 is -2."""
     if abs(above) > LARGEST:
         raise NoValue
     if below == 1:

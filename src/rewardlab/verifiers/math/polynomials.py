@@ -1,7 +1,7 @@
 """Fractions of polynomials with rational coefficients, in exact arithmetic.
 
-A monomial is what its atoms are raised to. An atom is the name of a symbol, of pi, e or i, or of a prime (whose fractional powers
-are roots); a name with # before it stands for anything else.
+A monomial maps atoms to exponents. An atom is the name of a symbol, of pi, e or i, or of a prime (whose fractional powers
+are roots); a name that begins with # stands for any other expression.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ Monomial = tuple[tuple[str, Number], ...]
 Polynomial = dict[Monomial, Number]
 
 TERMS = 400
-"""Terms of a polynomial, BITS of a power, and PRODUCTS of terms in one comparison: beyond them, nothing is computed."""
+"""Limits: TERMS of a polynomial, BITS of a power, and PRODUCTS of terms in one comparison. Beyond them TooHard is raised."""
 BITS = 60_000
 PRODUCTS = 50_000
 
 
 class TooHard(Exception):
-    """The expression has no normal form here, or too long a one."""
+    """The expression has no normal form, or one beyond the limits."""
 
 
 class Form(NamedTuple):
@@ -31,12 +31,12 @@ class Form(NamedTuple):
 
 
 ONE: Polynomial = {(): 1}
-_spent = threading.local()
+_counter = threading.local()
 
 
 def start() -> None:
-    """Begin to count anew what is spent."""
-    _spent.products = 0
+    """Reset the count of products for a new comparison."""
+    _counter.products = 0
 
 
 def add(a: Polynomial, b: Polynomial, sign: int = 1) -> Polynomial:
@@ -79,7 +79,7 @@ def join(one: Monomial, other: Monomial) -> tuple[Number, Monomial]:
 
 
 def reduced(exponents: dict[str, Number]) -> tuple[Number, Monomial]:
-    """Powers as a number times a monomial, in which exponents of primes are from 0 to 1, and that of i is 0 or 1."""
+    """Powers as a number times a normalised monomial: exponents of primes are in [0, 1), and that of i is 0 or 1."""
     factor: Number = 1
     kept = []
     for atom, exponent in exponents.items():
@@ -105,15 +105,15 @@ def raised(base: Number, exponent: int) -> Number:
 
 
 def spend(a: Polynomial, b: Polynomial) -> None:
-    """Count a multiplication; one of long numbers counts for many."""
+    """Count a multiplication against the limit; long numbers count several times. Raises TooHard."""
     bits = max((c.numerator.bit_length() + c.denominator.bit_length() for part in (a, b) for c in part.values()), default=0)
-    _spent.products = getattr(_spent, "products", 0) + len(a) * len(b) * (1 + bits // 500)
-    if bits > 4 * BITS or _spent.products > PRODUCTS:
+    _counter.products = getattr(_counter, "products", 0) + len(a) * len(b) * (1 + bits // 500)
+    if bits > 4 * BITS or _counter.products > PRODUCTS:
         raise TooHard
 
 
 def quotient(above: Polynomial, below: Polynomial) -> Form:
-    """A fraction; one over a single term becomes a polynomial with negative exponents."""
+    """A fraction. A denominator of one term is absorbed as negative exponents."""
     if not below:
         raise TooHard
     if len(below) == 1:
@@ -132,17 +132,18 @@ def integer(n: int) -> Form:
 
 
 def constant(found: Form) -> Fraction | None:
+    """The value of a form without atoms; else None."""
     if found.below != ONE or any(found.above):
         return None
     return Fraction(found.above.get((), 0))
 
 
 def written(found: Form) -> str:
-    """A form in one spelling: equal texts are equal forms."""
+    """A canonical spelling of a form: equal texts mean equal forms. It names the atoms of functions and roots."""
     scale = 1 / Fraction(found.below[min(found.below)])
     return "/".join("+".join(f"{_hexadecimal(scale * part[m])}{m}" for m in sorted(part, key=repr)) for part in found)
 
 
 def _hexadecimal(value: Fraction) -> str:
-    # in decimals, Python refuses to spell long numbers
+    # Python refuses to print very long integers in decimal
     return f"{value.numerator:x}:{value.denominator:x}"

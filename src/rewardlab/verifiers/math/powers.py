@@ -1,4 +1,4 @@
-"""Roots, powers with symbols in the exponent, and functions at arguments where their value is plain."""
+"""Roots, powers with symbolic exponents, and functions at arguments where they have a simple value."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .polynomials import (
 
 FACTORS_TO = 2000
 FACTORED_BITS = 2000
-"""Trial divisors when a number is taken apart into primes, and the longest number that is."""
+"""Largest trial divisor, and longest number, for factoring into primes."""
 LARGEST_FACTORIAL = 3000
 
 
@@ -68,7 +68,7 @@ def times_itself(found: Polynomial, n: int) -> Polynomial:
 
 
 def huge(value: Number, n: int) -> Monomial:
-    """A number's power that is too long to be written out, by the primes of the number."""
+    """A power that is too long to compute, as a monomial of opaque atoms, one for each prime: 2^(10^9) stays comparable."""
     if value <= 0:
         raise TooHard
     exponents, left = primes_of(Fraction(value))
@@ -86,7 +86,7 @@ def root(found: Form, degree: int) -> Form:
 
 
 def primes_of(value: Fraction) -> tuple[dict[str, Number], Fraction]:
-    """A positive number as powers of primes, and what is left once all small primes are divided out (1, as a rule)."""
+    """A positive number as powers of primes, and the factor without small primes that is left (usually 1)."""
     if max(value.numerator.bit_length(), value.denominator.bit_length()) > FACTORED_BITS:
         raise TooHard
     exponents: dict[str, Number] = {}
@@ -106,7 +106,7 @@ def primes_of(value: Fraction) -> tuple[dict[str, Number], Fraction]:
 
 
 def root_of_number(value: Fraction, degree: int) -> tuple[Number, dict[str, Number]]:
-    """The root of a positive number, as a number times powers of atoms."""
+    """The root of a positive number, as a rational times powers of atoms."""
     exponents, left = primes_of(value)
     powers: dict[str, Number] = {prime: Fraction(n) / degree for prime, n in exponents.items()}
     factor, kept = reduced(powers)
@@ -114,14 +114,14 @@ def root_of_number(value: Fraction, degree: int) -> tuple[Number, dict[str, Numb
         if part > 1:
             whole = round_root(part, degree)
             if whole**degree != part:
-                # its factors are not known, so it may have some in common with another such number
+                # not factored, so it may share unknown factors with other numbers: an opaque atom
                 return factor, dict(kept) | {f"#root{degree}({left})": 1}
             factor *= Fraction(whole) ** sign
     return factor, dict(kept)
 
 
 def round_root(n: int, degree: int) -> int:
-    """The whole part of a root, by Newton's method."""
+    """The integer part of a root, by Newton's method from above."""
     x = 1 << -(-n.bit_length() // degree)
     while (y := ((degree - 1) * x + n // x ** (degree - 1)) // degree) < x:
         x = y
@@ -135,7 +135,7 @@ def root_of_polynomial(found: Polynomial, degree: int) -> Form:
 
 
 def root_of_sum(found: Polynomial, degree: int) -> Form:
-    """An atom, but for the rational number that all terms have in common."""
+    """The root of a sum is an atom, after the rational content of all terms is taken out of the root."""
     common = Fraction(content(found))
     sign = -1 if common < 0 and degree % 2 and all(map(real, found)) else 1
     factor, powers = root_of_number(abs(common), degree)
@@ -144,7 +144,7 @@ def root_of_sum(found: Polynomial, degree: int) -> Form:
 
 
 def real(monomial: Monomial) -> bool:
-    """Whether it surely is: only then does an odd root take the sign out."""
+    """Whether a monomial is certainly real: only then can a sign be taken out of an odd root."""
     return all(name != "i" and name[0] != "#" for name, _ in monomial)
 
 
@@ -166,9 +166,10 @@ def root_of_term(monomial: Monomial, coefficient: Number, degree: int) -> Form:
 
 
 def split(rest: dict[str, Number], degree: int, negative: bool) -> tuple[dict[str, Number], dict[str, Number]]:
-    """The powers whose root is a power again, divided, and the others; negative: of minus their product.
+    """Separate the powers whose root is a power again (exponents divided by the degree) from the rest.
 
-    Roots of primes, pi and e are positive. x^(a/b) is real for positive x alone if b is even, and so is the root if a is odd.
+    negative: the root is of minus their product. Roots of primes, pi and e are positive, so they always separate. A symbol x may be
+    negative: x^(a/b) with even b is real only for positive x, and so is its root if a is odd.
     """
     simple: dict[str, Number] = {}
     left: dict[str, Number] = {}
@@ -187,7 +188,7 @@ def _with(factor: Number, powers: dict[str, Number]) -> Form:
 
 
 def content(found: Polynomial) -> Number:
-    """The rational number that leaves whole coefficients without common factor; it has the first one's sign."""
+    """The content: dividing by it leaves integer coefficients without a common factor, the first one positive."""
     values = [Fraction(c) for c in found.values()]
     below = math.lcm(*(v.denominator for v in values))
     value = Fraction(math.gcd(*(int(v * below) for v in values)), below)
@@ -195,7 +196,7 @@ def content(found: Polynomial) -> Number:
 
 
 def symbolic(base: Form, exponent: Form) -> Form:
-    """A power whose exponent holds symbols: its terms each as a power of its own, so that 2^(n+1) = 2 * 2^n."""
+    """A power with symbols in the exponent. Each term of the exponent becomes its own power, so that 2^(n+1) = 2 * 2^n."""
     if exponent.below != ONE or base.below != ONE or len(base.above) != 1:
         return atom(f"#pow({written(base)},{written(exponent)})")
     ((monomial, coefficient),) = base.above.items()
@@ -224,7 +225,7 @@ def symbolic(base: Form, exponent: Form) -> Form:
 
 
 def value_of(name: str, of: list[Form]) -> Form | None:
-    """A function's value where it is plain: of numbers, and logarithms of positive numbers and powers of e."""
+    """The exact value of a function at simple arguments (numbers; for ln also powers of e); else None."""
     values = [constant(part) for part in of]
     if name == "ln" and of[0].below == ONE and len(of[0].above) == 1:
         return logarithm(of[0].above)
@@ -236,26 +237,26 @@ def value_of(name: str, of: list[Form]) -> Form | None:
 def _plain(name: str, values: list[Fraction]) -> Form | None:
     first = values[0]
     whole = all(value.denominator == 1 for value in values)
-    found: Number | None = None
+    result: Number | None = None
     if name == "abs":
-        found = abs(first)
+        result = abs(first)
     elif name in ("floor", "ceil"):
-        found = math.floor(first) if name == "floor" else math.ceil(first)
+        result = math.floor(first) if name == "floor" else math.ceil(first)
     elif name in ("max", "min"):
-        found = max(values) if name == "max" else min(values)
+        result = max(values) if name == "max" else min(values)
     elif name in ("gcd", "lcm") and whole:
-        found = (math.gcd if name == "gcd" else math.lcm)(*(int(value) for value in values))
+        result = (math.gcd if name == "gcd" else math.lcm)(*(int(value) for value in values))
     elif name == "factorial" and whole and 0 <= first <= LARGEST_FACTORIAL:
-        found = math.factorial(int(first))
+        result = math.factorial(int(first))
     elif name == "factorial2" and whole and 0 <= first <= LARGEST_FACTORIAL:
-        found = math.prod(range(int(first), 0, -2))
+        result = math.prod(range(int(first), 0, -2))
     elif name == "binomial" and whole and 0 <= values[1] <= first <= LARGEST_FACTORIAL:
-        found = math.comb(int(first), int(values[1]))
+        result = math.comb(int(first), int(values[1]))
     elif name in ("sin", "tan", "arcsin", "arctan", "sinh") and not first:
-        found = 0
+        result = 0
     elif name in ("cos", "cosh") and not first:
-        found = 1
-    return None if found is None else Form({(): found} if found else {}, ONE)
+        result = 1
+    return None if result is None else Form({(): result} if result else {}, ONE)
 
 
 def logarithm(found: Polynomial) -> Form | None:

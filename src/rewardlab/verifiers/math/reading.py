@@ -1,4 +1,4 @@
-"""Texts read as answers. Plain numbers, which most are, take a short way."""
+"""Parse texts into answers, with a fast path for plain numbers, which are the most common."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NUMBER = re.compile(r"[-+]?(?:[0-9]{1,3}(?:,[0-9]{3}){1,4}|[0-9]{1,15})(?:\.[0-
 
 
 class Reading(NamedTuple):
-    """A text as it was understood; answer is None where it was not, and why says so."""
+    """A parsed text. answer: None if it could not be parsed, and then `why` is the reason.  spelling: for textual comparison."""
 
     text: str
     spelling: str
@@ -26,7 +26,7 @@ class Reading(NamedTuple):
 
 @functools.lru_cache(maxsize=16384)
 def read(text: str) -> Reading:
-    """Never raises."""
+    """Parse a text. Never raises."""
     plain = text.strip()
     if _NUMBER.fullmatch(plain):
         return Reading(plain, plain, Value(number(Fraction(plain.replace(",", "")))))

@@ -1,4 +1,4 @@
-"""Equations, inequalities, and names given to answers."""
+"""Parse equations, inequalities and membership, including names of answers as in x = 5."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _SHAPES = frozenset(("angle", "overline", "triangle", "measuredangle", "widehat"
 
 
 def relation(found: Sequence[Token], read: Read) -> Answer | None:
-    """What the signs of a relation make of the tokens; None where there are none outside of brackets."""
+    """The relation that the tokens state; None if they have no relation sign outside brackets. Raises Unreadable."""
     parts, signs = cut(found, _SIGNS)
     if not signs:
         return None
     if "approx" in signs:
-        # what is about the answer is not the answer, where an exact one stands before
+        # "x = 1/3 \approx 0.33": the exact value counts, not the approximation after it
         place = signs.index("approx")
         exact = found[: sum(len(part) + 1 for part in parts[: place + 1]) - 1]
         return read(exact) if label(parts[0]) is None or place else read([*parts[0], Token("sign", "="), *parts[1]])
@@ -45,7 +45,7 @@ def relation(found: Sequence[Token], read: Read) -> Answer | None:
 
 
 def label(found: Sequence[Token]) -> tuple[str, str] | None:
-    """The name that the tokens are, and its kind: symbol, function, word or shape; None where they are an expression."""
+    """The name that the tokens form, and its kind: symbol, function, word or shape; None if they are an expression."""
     if not found or len(found) > 14:
         return None
     texts = [token.text for token in found]
@@ -102,7 +102,7 @@ def _equation(parts: Sequence[Sequence[Token]], read: Read) -> Answer:
 
 
 def _worked_out(sides: Sequence[Tree], last: Tree) -> Value | None:
-    """ "2 + 3 = 5" says 5; "2 + 3 = 6" says nothing."""
+    """The value of an equation without symbols: "2 + 3 = 5" states 5, and "2 + 3 = 6" is Unreadable."""
     if any(names(tree) for tree in (*sides, last)):
         return None
     if any(equal(side, last) is False for side in sides):
@@ -136,7 +136,7 @@ def _unequal(left: Tree, right: Tree) -> Answer:
 
 
 def _inequality(sides: list[Tree], signs: Sequence[str]) -> Answer:
-    """a < x < b, or a < b; the least side comes first."""
+    """a < x < b, or a < b; the smallest side comes first."""
     if len(sides) == 3:
         low, middle, high = sides
         if middle[0] == "sym" and not names(low) | names(high):
@@ -156,7 +156,7 @@ def _inequality(sides: list[Tree], signs: Sequence[str]) -> Answer:
 
 
 def together(items: list[Answer], between: Sequence[str]) -> Answer | None:
-    """Conditions on one variable: "x < 1 or x > 5", "x > 1 and x < 5"; None where the items are something else."""
+    """Joined conditions on one variable, such as "x < 1 or x > 5" and "x > 1 and x < 5"; None for any other items."""
     spans = [item for item in items if isinstance(item, Span)]
     if len(spans) < len(items) or len({item.variable for item in spans}) > 1 or len(set(between)) > 1 or between[0] in (",", ";"):
         return None

@@ -1,4 +1,4 @@
-"""Sets of real numbers as unions of intervals. Bounds are trees; floats only put them in order, they decide no equality."""
+"""Sets of real numbers as unions of intervals. Bounds are exact trees; floats only order them and never decide equality."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BELOW_ALL = negative(INFINITE)
 
 
 class Piece(NamedTuple):
-    """An interval; a point is one whose ends are the same and belong to it."""
+    """An interval. low_in, high_in: whether the ends belong to it. A point is a closed interval of equal ends."""
 
     low: Tree
     high: Tree
@@ -31,7 +31,7 @@ def point(at: Tree) -> Piece:
 
 
 def union(pieces: Sequence[Piece]) -> tuple[Piece, ...]:
-    """The pieces from left to right, those that overlap or touch as one; as they are where they cannot be put in order."""
+    """The pieces from left to right, merged where they overlap or touch; unchanged if they cannot be ordered."""
     placed = _placed(pieces)
     if placed is None:
         return tuple(pieces)
@@ -48,23 +48,24 @@ def union(pieces: Sequence[Piece]) -> tuple[Piece, ...]:
 
 
 def intersection(a: Sequence[Piece], b: Sequence[Piece]) -> tuple[Piece, ...] | None:
-    """None where bounds cannot be put in order."""
+    """The common part; None if the bounds cannot be ordered."""
     if _placed(a) is None or _placed(b) is None:
         return None
-    found = []
+    common = []
     for one in a:
         for other in b:
-            # of two lower bounds the greater, and of equal ones that which is outside
+            # of two lower bounds the greater, and of equal ones the open end
             low = max((one, other), key=lambda p: (_value(p.low), not p.low_in))
             high = min((one, other), key=lambda p: (_value(p.high), p.high_in))
             piece = Piece(low.low, high.high, low.low_in, high.high_in)
             width = _value(piece.high) - _value(piece.low)
             if width > 0 or (width == 0 and piece.low_in and piece.high_in):
-                found.append(piece)
-    return union(found)
+                common.append(piece)
+    return union(common)
 
 
 def without(pieces: Sequence[Piece], points: Sequence[Tree]) -> tuple[Piece, ...] | None:
+    """The pieces minus some points; None if the bounds cannot be ordered."""
     found: tuple[Piece, ...] | None = tuple(pieces)
     for at in points:
         rest = (Piece(BELOW_ALL, at, False, False), Piece(at, INFINITE, False, False))
@@ -89,7 +90,7 @@ def _value(tree: Tree) -> float:
 
 
 def _real(tree: Tree) -> float | None:
-    """About the value of a real constant; None where it has symbols, or is not of the plain kinds."""
+    """An approximate value of a real constant; None if it has symbols or other functions."""
     try:
         return float(_float(tree))
     except (ArithmeticError, ValueError, TypeError, KeyError, RecursionError):
@@ -105,7 +106,7 @@ def _float(tree: Tree) -> float:
     if head == "fn":
         return _FUNCTIONS[tree[1]](_float(tree[2]))
     if head == "sym":
-        raise ValueError(f"{tree[1]} is no constant")
+        raise ValueError(f"{tree[1]} is not a constant")
     parts = [_float(part) for part in tree[1:]]
     if head == "add":
         return math.fsum(parts)

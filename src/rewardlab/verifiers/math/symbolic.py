@@ -1,7 +1,7 @@
-"""Equality that needs a computer algebra system: trigonometry, nested roots, logarithms, series. Run in a process of its own.
+"""Equality that needs a computer algebra system: trigonometry, nested roots, logarithms, series. Runs in a worker process.
 
-Values to many digits refuse what differs; what agrees is equal only if SymPy brings the difference to zero by exact steps. Trees
-become SymPy's expressions node by node: no text is ever parsed by it, since its parsers evaluate what they read.
+Numerical values rule out expressions that differ; expressions that agree count as equal only if SymPy reduces their difference to
+zero by exact steps. Trees are converted to SymPy expressions node by node: SymPy never parses text, since its parsers evaluate it.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
 
 
 class TooLarge(ValueError):
-    """A number that is not computed."""
+    """A number is too large to compute."""
 
 
 def equal(a: list[Any], b: list[Any]) -> list[Any]:
-    """[whether two trees are proven equal, why not]."""
+    """[whether two trees are proven equal, the reason if not]. Trees arrive as lists, since workers exchange JSON."""
     one, other = frozen(a), frozen(b)
     if differ(one, other):
         return [False, "they have different values"]
@@ -46,7 +46,7 @@ def frozen(tree: Any) -> Tree:
 
 
 def _steps(rest: Any) -> Iterator[Any]:
-    """The expression in forms of which zero is but one, from the cheapest on."""
+    """Equivalent forms of an expression, by ever more expensive simplifications, until one is zero."""
     yield rest
     yield sp.expand(rest)
     constant = not rest.free_symbols
@@ -86,7 +86,7 @@ def expression(tree: Tree) -> Any:
 
 
 def _power(base: Any, exponent: Any) -> Any:
-    """A power, but for 0^0; of whole numbers only where it is not too long; an odd root of a negative number is negative."""
+    """A power with real odd roots. Raises ZeroDivisionError for 0^0 and negative powers of 0, and TooLarge for long numbers."""
     if base == 0 and not exponent.is_positive:
         raise ZeroDivisionError("a power of zero")
     if base.is_Rational and exponent.is_Rational:

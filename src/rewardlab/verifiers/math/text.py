@@ -1,4 +1,4 @@
-"""Mathematics as it is written, LaTeX or plain, cut into tokens. Linear in the length of the text."""
+"""Split mathematics, in LaTeX or plain text, into tokens. Takes linear time."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 LONGEST = 2000
-"""Characters of an answer; what is longer is not read."""
+"""Longest answer that is read, in characters."""
 DIGITS = 1000
-"""Digits of a number; what is longer is not read."""
+"""Longest number that is read, in digits."""
 
 
 class Unreadable(ValueError):
-    """The text is no mathematics that is understood here."""
+    """The text is not mathematics that this parser understands; the message says why."""
 
 
 class Token(NamedTuple):
-    """kind: number, name (a symbol), word, command, sign.  apart: a space stands before it."""
+    """kind: number, name (a symbol), word, command, sign.  apart: whether a space precedes it."""
 
     kind: str
     text: str
@@ -94,7 +94,7 @@ _COMPOUND = {"<=": ("command", "le"), ">=": ("command", "ge"), "!=": ("command",
 
 
 def clean(text: str) -> str:
-    """The text without maths delimiters, spacing commands, sizes and fonts; Unicode signs as LaTeX has them."""
+    """The text without maths delimiters, spacing commands, sizes and fonts, and with Unicode signs as LaTeX commands."""
     if not text.isascii():
         text = _POWERS.sub(lambda m: f"^{{{m.group().translate(_RAISED)}}}", text)
         text = _INDICES.sub(lambda m: f"_{{{m.group().translate(_SUNK)}}}", text).translate(_TRANSLATE)
@@ -105,7 +105,7 @@ def clean(text: str) -> str:
         text = _SIZES.sub(" ", _THOUSANDS.sub("\x00", text))
         text = _FONTS.sub(r"\1", text)
     if "$" in text:
-        # an odd one is no delimiter but a price
+        # a single $ is not a delimiter but a currency sign
         text = text.replace("$", "\\text{dollars}" if text.count("$") == 1 else " ")
     return text.strip(" \t\r\n*`").rstrip(". ;,").strip()
 
@@ -118,7 +118,7 @@ def tokens(text: str) -> list[Token]:
 
 
 def _tokens(text: str, prose: bool) -> Iterator[Token]:
-    """prose: as within \\text{...}, letters are words and no symbols."""
+    """prose: letters are words, not symbols, as in \\text{...}."""
     at, depth, apart = 0, 0, False
     while at < len(text):
         match = _TOKEN.match(text, at)
@@ -130,7 +130,7 @@ def _tokens(text: str, prose: bool) -> Iterator[Token]:
             continue
         if kind == "number":
             if depth > 0 and "," in found:
-                # within brackets a comma divides
+                # within brackets a comma separates items: (1,234) is a pair, not a number
                 found = found.partition(",")[0]
                 at = match.start() + len(found)
             power = _SCIENTIFIC.match(text, at)
@@ -176,7 +176,7 @@ def _letters(run: str, apart: bool, attached: bool) -> Iterator[Token]:
     elif lower in WORDS:
         yield Token("word", run, apart)
     elif run.isupper():
-        # AB is a segment and BCA an order: no product
+        # AB is a segment and BCA an order, not products of symbols
         yield Token("name", run, apart)
     elif len(run) >= 4 and not attached:
         yield Token("word", run, apart)
@@ -209,7 +209,7 @@ def _special(kind: str, found: str, apart: bool) -> Token:
 
 
 def spelling(found: list[Token]) -> str:
-    """How the tokens are written, the same for texts that differ in spaces, braces of exponents, and commands of one meaning."""
+    """A canonical spelling: the same for texts that differ only in spaces, braces of exponents, and synonymous commands."""
     texts = [token.text for token in found]
     for i in range(len(texts) - 3):
         if texts[i] in ("^", "_", "pmod") and texts[i + 1] == "{" and texts[i + 3] == "}":

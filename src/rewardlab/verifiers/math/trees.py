@@ -1,4 +1,4 @@
-"""Trees of expressions, as plain tuples, and how they are put together."""
+"""Expression trees as plain tuples, and functions to build them."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def over(above: Tree, below: Tree) -> Tree:
 
 
 def times(a: Tree, b: Tree) -> Tree:
-    # flat, so that a long product is no deep tree
+    # flat, so that a long product does not become a deep tree
     return ("mul", *(a[1:] if a[0] == "mul" else (a,)), b)
 
 
 def power(base: Tree, exponent: Tree) -> Tree:
-    """A power; of a root, it is taken of what stands under it where that is whole."""
+    """A power. A whole power of a root cancels with it: sqrt(x)^4 = x^2."""
     if base[0] == "root" and exponent[0] == base[1][0] == "num" and exponent[2] == base[1][2] == 1 and base[1][1] > 0:
         times, rest = divmod(exponent[1], base[1][1])
         if not rest and exponent[1] > 0:
@@ -42,7 +42,7 @@ def power(base: Tree, exponent: Tree) -> Tree:
 
 
 def applied(name: str, of: Tree, base: Tree | None) -> Tree:
-    """A function of an argument, in terms of fewer functions."""
+    """A function of an argument, reduced to fewer functions: logarithms to ln, exp to a power, sqrt and cbrt to roots."""
     if name == "log" and base is not None:
         return ("fn", "ln", of) if base == ("const", "e") else over(("fn", "ln", of), ("fn", "ln", base))
     if name == "lg":
@@ -55,7 +55,7 @@ def applied(name: str, of: Tree, base: Tree | None) -> Tree:
 
 
 def repeating(text: str, again: str) -> Fraction:
-    """0.1 and 6 as 0.1666..."""
+    """The value of a repeating decimal: "0.1" and "6" give 0.1666..."""
     if not again.isdigit():
         raise Unreadable("a repeating decimal without digits")
     digits = len(text.partition(".")[2])

@@ -1,4 +1,4 @@
-"""What is written behind a number: "cm^2", "square centimetres", "miles per hour", "apples"."""
+"""Read the unit after a number: "cm^2", "square centimetres", "miles per hour", "apples"."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _NAMES = {
     "rad": "radian radians",
 }  # fmt: skip
 KNOWN = {word: unit for unit, words in _NAMES.items() for word in (unit, *words.split())}
-"""Units of measurement by the words for them; two of these that differ never mean the same."""
+"""Word to unit of measurement. Two different units of this table are never equal."""
 SCALES = {"dozen": 12, "hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
-"""Words that belong to the number before them."""
+"""Words that multiply the number before them."""
 _FORBIDDEN = words(
     "not no nor never half halves third thirds quarter quarters except either squared cubed minus plus than is isn are was if mod "
     "wrong incorrect false maybe perhaps or and over one two three four five six seven eight nine ten eleven twelve twenty"
@@ -28,9 +28,9 @@ _WITHOUT_MEANING = ("unit", "units")
 
 
 def unit(found: Sequence[Token]) -> str | None:
-    """The unit that the tokens behind a number name, in one spelling; None where they are more than a unit.
+    """The unit that the tokens after a number name, in a canonical spelling; None if they say more than a unit.
 
-    A unit of measurement is in the form "cm^2" or "mi/hr"; of other words they are kept as they are.
+    Units of measurement become "cm^2" or "mi/hr"; other words are kept as they are.
     """
     if any(token.kind in ("number", "command") or token.text.lower() in _FORBIDDEN for token in _without_powers(found)):
         return None
@@ -58,7 +58,7 @@ def unit(found: Sequence[Token]) -> str | None:
 
 
 def conflict(said: str, gold: str) -> bool:
-    """Whether two units cannot both be right: different units of measurement, or other words without one in common."""
+    """Whether two units contradict each other: different units of measurement, or other words with none in common."""
     if not said or not gold or said == gold:
         return False
     measures = [name.lstrip("/").partition("/")[0].partition("^")[0] in _NAMES for name in (said, gold)]
@@ -72,7 +72,7 @@ def _without_powers(found: Sequence[Token]) -> Sequence[Token]:
 
 
 def _power(found: Sequence[Token], at: int) -> tuple[int, int]:
-    """The exponent that stands at a place, and the place behind it; 1 where none does."""
+    """The exponent at a position (1 if there is none), and the position after it."""
     if at < len(found) and found[at].text == "^":
         rest = [token for token in found[at + 1 : at + 4] if token.text not in "{}"]
         braces = 2 if at + 1 < len(found) and found[at + 1].text == "{" else 0

@@ -1,7 +1,7 @@
 """The verifier of mathematical answers: numbers, formulas, sets, intervals, tuples, matrices, equations, choices.
 
-The common cases are decided exactly and at once; what needs computer algebra goes to worker processes under a time limit. What
-counts as equal is written down in `kit/mathematics/compare.py`.
+Most cases are decided exactly and at once; those that need computer algebra go to worker processes under a time limit. `compare.py`
+defines what counts as equal.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .trees import Tree
 
 SYMBOLIC = "rewardlab.verifiers.math.symbolic:equal"
 ROUNDS = 5
-"""Times that expressions are sent away: which ones are needed may depend on those before."""
+"""Most rounds of computer algebra: which expressions must be compared may depend on the results of earlier rounds."""
 FIND = ("final", "boxed", "whole")
 _PERCENT = re.compile(r"percent|%", re.IGNORECASE)
 
@@ -36,24 +36,23 @@ def math(
     pairs: Sequence[Pair], *, find: str = "final", strict: bool = True, tolerance: float = 0.0, worked_out: bool = False,
     seconds: float = 5.0,
 ) -> list[Verdict]:  # fmt: skip
-    r"""1 where the answer of the reply equals the gold answer, proven exactly.
+    r"""1 if the answer of the reply is proven to equal the gold answer exactly.
 
-    find: "final", the last \boxed, else what follows "answer is", else the last formula or number; "boxed", the last \boxed alone;
-    "whole", all of the reply. What was only thought, before </think>, is no answer. The gold answer may be plain, $...$, boxed, or
-    follow "####".
-    strict: see `kit/mathematics/compare.py`.  tolerance: relative, for rational numbers.
-    worked_out: where the gold answer is a number, 1023 is an answer and "2^10 - 1" is none.
-    seconds: limit for one comparison by computer algebra; what takes longer is wrong.
+    find: "final", the last \boxed, else what follows "answer is", else the last formula or number; "boxed", only the last \boxed;
+    "whole", the whole reply. Thinking before </think> is ignored. The gold answer may be plain, $...$, boxed, or follow "####".
+    strict: see `compare.py`.  tolerance: relative, for rational numbers.
+    worked_out: if the gold answer is a number, accept 1023 but not "2^10 - 1".
+    seconds: time limit for one comparison by computer algebra; an answer that takes longer is wrong.
     """
     if find not in FIND:
         raise RewardlabError(f"find must be one of {', '.join(FIND)}, not {find!r}")
-    court = Court(strict, tolerance, seconds)
-    return court.verdicts([begin(pair, find, worked_out) for pair in pairs])
+    judge = Judge(strict, tolerance, seconds)
+    return judge.verdicts([begin(pair, find, worked_out) for pair in pairs])
 
 
 @dataclass(frozen=True)
 class Case:
-    """Two answers that were read and are not the same text."""
+    """Two parsed answers that still have to be compared."""
 
     said: Reading
     gold: Reading
@@ -61,8 +60,8 @@ class Case:
 
 
 @dataclass
-class Court:
-    """Compares the answers of many cases, and has the expressions that it cannot decide compared together."""
+class Judge:
+    """Compares the answers of many cases, and sends all expressions that it cannot decide to computer algebra together."""
 
     strict: bool
     tolerance: float
@@ -70,29 +69,29 @@ class Court:
     known: dict[tuple[Tree, Tree], tuple[bool, str]] = field(default_factory=dict)
 
     def verdicts(self, cases: Sequence[Case | Verdict]) -> list[Verdict]:
-        found: list[Verdict | None] = [case if isinstance(case, Verdict) else None for case in cases]
+        verdicts: list[Verdict | None] = [case if isinstance(case, Verdict) else None for case in cases]
         for _ in range(ROUNDS):
-            asked: dict[tuple[Tree, Tree], None] = {}
+            open_pairs: dict[tuple[Tree, Tree], None] = {}
             for i, case in enumerate(cases):
-                if found[i] is None and isinstance(case, Case):
-                    found[i] = self.judge(case, asked)
-            if not asked:
+                if verdicts[i] is None and isinstance(case, Case):
+                    verdicts[i] = self.judge(case, open_pairs)
+            if not open_pairs:
                 break
             try:
-                self.ask(list(asked))
+                self.compute(list(open_pairs))
             except RewardlabError as problem:
-                return [verdict or no_verdict(str(problem)) for verdict in found]
-        return [verdict or wrong("the comparison came to no end") for verdict in found]
+                return [verdict or no_verdict(str(problem)) for verdict in verdicts]
+        return [verdict or wrong("the comparison did not finish") for verdict in verdicts]
 
-    def judge(self, case: Case, asked: dict[tuple[Tree, Tree], None]) -> Verdict | None:
-        """A verdict, or None once what it depends on has been added to `asked`."""
+    def judge(self, case: Case, open_pairs: dict[tuple[Tree, Tree], None]) -> Verdict | None:
+        """A verdict; or None, and the pairs of expressions that it depends on are added to `open_pairs`."""
         unproven: list[str] = []
 
         def equal(a: Tree, b: Tree) -> bool | None:
             if (sure := exact.equal(a, b)) is not None:
                 return sure
             if (a, b) not in self.known:
-                asked[a, b] = None
+                open_pairs[a, b] = None
                 return None
             same, why = self.known[a, b]
             if why:
@@ -109,7 +108,7 @@ class Court:
         why = differs(case.said.text, case.gold.text)
         return wrong(f"{why}: {unproven[0]}" if unproven else why, case.said.text)
 
-    def ask(self, pairs: list[tuple[Tree, Tree]]) -> None:
+    def compute(self, pairs: list[tuple[Tree, Tree]]) -> None:
         for pair, result in zip(pairs, workers(SYMBOLIC, seconds=self.seconds).map(pairs), strict=True):
             self.known[pair] = (bool(result.value[0]), result.value[1]) if isinstance(result, Done) else (False, result.why)
 
@@ -118,12 +117,12 @@ class Court:
 
 
 def begin(pair: Pair, find: str, worked_out: bool) -> Case | Verdict:
-    """The verdict where reading alone gives one, else the two answers."""
+    """The verdict, if parsing alone decides; else the two answers to compare."""
     text = gold_text(pair.answer)
     if not text or len(text) > LONGEST:
         return no_verdict("the gold answer is too long to be read" if text else "there is no gold answer")
     if not isinstance(pair.response, str):
-        return wrong(f"the reply is no text but {type(pair.response).__name__}")
+        return wrong(f"the reply is not a text but {type(pair.response).__name__}")
     reply = after_thinking(pair.response)
     forms = _forms(reply, find)
     if chosen := choice(text):
@@ -163,7 +162,7 @@ def _forms(reply: str, find: str) -> Iterable[str]:
 
 
 def _readable(forms: Iterable[str], gold: Reading) -> Reading | None:
-    """The first form that is mathematics, or words as the gold answer has them; else the first; None where there is none."""
+    """The first form that parses as mathematics or equals the gold answer; else the first form; None if there are none."""
     first = None
     for form in forms:
         offered = choice(form)
