@@ -5,7 +5,7 @@ All state per row is numpy, vectorised over rows; Python runs once per decoding 
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -20,7 +20,9 @@ class Writes(Protocol):
     name: str
     step: int
     tokenizer: Any
-    ends: Set[int]
+
+    @property
+    def ends(self) -> frozenset[int]: ...
 
     def decode(self, ids: np.ndarray) -> str: ...
 

@@ -1,4 +1,4 @@
-"""Best-of-n: draw n replies, keep the one with the best score.
+"""Best-of-n: sample n replies and keep the one with the highest score.
 
     answer = argmax over y_1 .. y_n ~ pi of r(y)
 

@@ -3,7 +3,7 @@
     P(a preferred to b) = sigmoid(r(a) - r(b));     loss = -log P(chosen preferred to rejected)
 
 Bradley and Terry 1952; as a reward model, Christiano et al. 2017, arXiv:1706.03741, and Ouyang et al. 2022, arXiv:2203.02155.
-The policy itself does not learn; the run's model is the reward model.
+The policy is not trained; the run's model is the reward model.
 """
 
 from rewardlab.core import Learner, Recipe, Update

@@ -1,13 +1,13 @@
-"""CISPO: clip the importance weight, not the update, so that no token is ever left out of the gradient.
+"""CISPO: clip the importance weight instead of the update, so that no token is dropped from the gradient.
 
     loss = -1 / (sum_i |o_i|) sum_i sum_t sg[clip(ratio, 1 - eps_low, 1 + eps_high)] A log pi
 
-Where PPO's minimum is the clipped one, its gradient is 0: rare tokens, at which reasoning turns, rise past the bound after the
-first of several updates and are dropped from the others. Here the bound limits how much they weigh.
+Where PPO's minimum is the clipped term, its gradient is 0: rare tokens at which reasoning changes course exceed the bound after the
+first of several updates and are dropped from the others. Here the bound only limits their weight.
 
-MiniMax 2025, arXiv:2506.13585 (MiniMax-M1). As there, the weight has no lower bound (eps_low = 1) and there is no KL; dynamic
-sampling and the punishment of length, taken from DAPO there, are left to the stack `dapo+cispo`. The paper does not say its upper
-bound; 5 (inferred) is that of Khatri et al. 2025, arXiv:2510.13786.
+MiniMax 2025, arXiv:2506.13585 (MiniMax-M1). As in the paper, the weight has no lower bound (eps_low = 1) and there is no KL.
+Dynamic sampling and the length penalty, which the paper takes from DAPO, are left to the stack `dapo+cispo`. The paper does not
+state its upper bound; 5 (inferred) is that of Khatri et al. 2025, arXiv:2510.13786.
 """
 
 from torch import Tensor
@@ -28,7 +28,7 @@ def clipped_weight(out: Outputs, batch: Batch, run: Run, *, eps_low: float = 1.0
 
 
 def cispo(base: Recipe | None = None, *, n: int = 8, eps_low: float = 1.0, eps_high: float = 4.0) -> Recipe:
-    """eps_low, eps_high: how far below and above 1 the weight of a token may be."""
+    """eps_low, eps_high: the weight of a token is clipped to [1 - eps_low, 1 + eps_high]."""
     base = base or grpo(n=n).but(minibatches=4)
     return base.but(objective=clipped_weight(eps_low=eps_low, eps_high=eps_high), weighting=token_mean())
 

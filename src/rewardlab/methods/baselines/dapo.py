@@ -1,14 +1,14 @@
-"""DAPO: GRPO for long replies: room for rare tokens to rise, only groups that tell replies apart, every token the same weight.
+"""DAPO: GRPO for long replies: a higher upper clip for rare tokens, only groups with mixed outcomes, equal weight for every token.
 
-    A_i = (r_i - mean(r)) / (std(r) + eps),   r_i = right_i + overlong_i,    over groups with 0 < number of right ones < n
+    A_i = (r_i - mean(r)) / (std(r) + eps),   r_i = right_i + overlong_i,    over groups with 0 < number of right replies < n
     loss = -1 / (sum_i |o_i|) sum_i sum_t min(ratio A, clip(ratio, 1 - eps_low, 1 + eps_high) A),   eps_high > eps_low
     overlong = 0 up to L - C tokens,  (L - C - |o|) / C from there to L,  -1 beyond
 
-Clipping at 1 + eps stops a token of probability 0.01 at 0.012 and never stops one of 0.9, so entropy collapses. A group all right
-or all wrong has no gradient and only thins out the mean over tokens. There is no KL.
+Clipping at 1 + eps stops a token of probability 0.01 at 0.012 but never one of 0.9, so entropy collapses. A group that is all right
+or all wrong has no gradient and only dilutes the mean over tokens. There is no KL.
 
-Yu et al. 2025, arXiv:2503.14476. The paper draws further problems until the batch is full; here a step makes do with the groups
-that are left. C is a fifth of the longest reply, as there (4096 of 20480 tokens). Four updates per batch (the paper: 16): in the
+Yu et al. 2025, arXiv:2503.14476. The paper samples further problems until the batch is full; here a step uses only the groups that
+are left. C is a fifth of the longest reply, as in the paper (4096 of 20480 tokens). Four updates per batch (the paper: 16): in the
 first the ratio is 1 and nothing is clipped.
 """
 
@@ -36,8 +36,8 @@ def dapo(
     base: Recipe | None = None, *, n: int = 8, eps: float = 0.2, eps_high: float = 0.28, cache: float = 0.2, low: float = 0.001,
     high: float = 0.999,
 ) -> Recipe:  # fmt: skip
-    """cache: share of the longest reply over which length is punished.  low, high: the share of right replies in a group that is
-    learned from.
+    """cache: share of the longest reply over which length is penalised.  low, high: bounds on the share of right replies in a group
+    that is trained on.
     """
     base = base or grpo(n=n).but(minibatches=4)
     assert base.rollout is not None

@@ -1,4 +1,4 @@
-"""DPO: learn from preferences without a reward model; the policy itself is one, through its log-ratio to the reference.
+"""DPO: learn from preferences without a reward model; the policy's log-ratio to the reference serves as an implicit reward.
 
     loss = -log sigmoid(beta [log pi/ref(chosen) - log pi/ref(rejected)])
 

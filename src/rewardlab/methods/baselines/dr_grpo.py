@@ -1,11 +1,11 @@
-"""Dr. GRPO: no division by the standard deviation, none by a reply's own length; both favour some replies over others.
+"""Dr. GRPO: GRPO without dividing by the standard deviation or by a reply's length, since both bias the gradient.
 
     A_i = r_i - mean(r);     loss = -(1 / (N L)) sum_i sum_t min(ratio A, clip(ratio) A),   L a constant
 
-With 1/|o_i| a long wrong reply is pushed down less per token than a short one, so wrong replies grow longer; with 1/std, problems
-that are nearly always or nearly never solved weigh more than others.
+With 1/|o_i|, a long wrong reply is penalised less per token than a short one, so wrong replies grow longer. With 1/std, problems
+that are almost always or almost never solved get more weight.
 
-Liu et al. 2025, arXiv:2503.20783. L is the longest reply that may be drawn, as in the released code.
+Liu et al. 2025, arXiv:2503.20783. L is the longest reply that may be sampled, as in the released code.
 """
 
 from collections.abc import Sequence
@@ -25,9 +25,9 @@ from .grpo import grpo
 
 @measure
 def wrong_length(problems: Sequence[Problem], run: Run, *, n: int = 4, temperature: float = 1.0) -> dict[str, float]:
-    """pass@1 of n draws, and the mean length in tokens of the wrong and of the right replies among them.
+    """pass@1 of n samples, and the mean lengths in tokens of the wrong and of the right ones.
 
-    Replies without a verdict count as neither; a mean over no reply is NaN.
+    Replies without a verdict count as neither; the mean of no replies is NaN.
     """
     groups = independent(n=n, temperature=temperature)(list(problems), run)
     scores = run.verify(groups, run)
@@ -46,7 +46,7 @@ def _mean(x: np.ndarray) -> float:
 
 
 def dr_grpo(base: Recipe | None = None, *, length: int = 64) -> Recipe:
-    """length: the constant that every reply's loss is divided by."""
+    """length: the constant by which the loss of every reply is divided."""
     base = base or grpo()
     return base.but(credit=center() >> to_go(), weighting=constant_length(length=length))
 

@@ -1,10 +1,10 @@
-"""GRPO: no critic; an answer is as good as it beats the other answers to the same problem.
+"""GRPO: no critic; a reply's advantage is its reward relative to the other replies to the same problem.
 
     A_i = (r_i - mean(r)) / (std(r) + eps)         over the group of n replies to one problem
     loss = -mean_i mean_t min(ratio A, clip(ratio, 1 - eps, 1 + eps) A) + beta KL(pi || ref)
 
 Shao et al. 2024, arXiv:2402.03300. The mean over t is per reply (1/|o|), as in the paper; later papers that change it are
-methods of their own.
+separate methods.
 """
 
 from rewardlab.core import Recipe, Update
@@ -20,7 +20,7 @@ from rewardlab.rollouts.independent import independent
 
 
 def grpo(base: Recipe | None = None, *, n: int = 8, temperature: float = 1.0, eps: float = 0.2, beta: float = 0.0) -> Recipe:
-    """n: replies per problem.  beta: weight of the KL to the starting policy; 0 leaves the reference out."""
+    """n: replies per problem.  beta: weight of the KL to the starting policy; 0 drops the reference."""
     base = base or Recipe(name="grpo", reward=correct(), measure=accuracy(), update=Update())
     objective = clipped_ratio(eps=eps)
     return base.but(

@@ -1,12 +1,12 @@
-"""IPO: pull the lead of the preferred reply to a fixed number, so that certain preferences do not undo the regularisation.
+"""IPO: regress the log-ratio margin of the preferred reply to a constant, so that deterministic preferences do not undo the KL.
 
     h = log pi/ref(chosen) - log pi/ref(rejected);     loss = (h - 1 / (2 tau))^2
 
-Where one reply is always preferred, DPO gains by raising h without end, whatever its beta: the policy forgets the reference. Here h
-has a target, which a larger tau, the strength of the regularisation, brings nearer to 0.
+If one reply is always preferred, DPO's loss falls as h grows without bound, whatever its beta, and the policy drifts from the
+reference. Here h has a target; a larger tau (stronger regularisation) brings it closer to 0.
 
-Azar et al. 2023, arXiv:2310.12036, equation 17. Log-ratios are summed over tokens, as the paper's are of whole replies;
-`average=True` takes their mean instead, as TRL does (confirmed by the authors, it says), so that the target is one per token.
+Azar et al. 2023, arXiv:2310.12036, equation 17. Log-ratios are summed over tokens, since the paper's are for whole replies;
+`average=True` takes their mean instead, as TRL does (it says the authors confirmed this), so that the target is per token.
 """
 
 from collections.abc import Sequence
@@ -33,15 +33,15 @@ def ipo_loss(out: Outputs, batch: Batch, run: Run, *, tau: float = 0.1, average:
 
 @measure
 def accuracy_and_kl(problems: Sequence[Problem], run: Run) -> dict[str, float]:
-    """pass@1 of single draws; kl: the mean of log pi/ref over them, in nats per reply, an estimate of KL(pi || ref)."""
+    """pass@1 of one sample per problem; kl: the mean of log pi/ref over them, in nats per reply, an estimate of KL(pi || ref)."""
     if run.reference is None:
-        raise RewardlabError("accuracy_and_kl measures against a reference, and this method keeps none")
-    asked = run.policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
-    drawn = run.policy.extend(asked, Sampling(run.max_new), run.rng("eval"))
-    right = [(row[0].value or 0.0) >= 1.0 for row in run.verify([[t] for t in drawn], run)]
-    pairs = zip(drawn, run.reference.score(drawn), strict=True)
-    apart = [float((t.column("logprobs") - ref)[t.mask].sum()) for t, ref in pairs]
-    return {"pass@1": float(np.mean(right)), "kl": float(np.mean(apart)), "n": float(len(drawn))}
+        raise RewardlabError("accuracy_and_kl needs a reference policy, and this method has none")
+    prompts = run.policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
+    samples = run.policy.extend(prompts, Sampling(run.max_new), run.rng("eval"))
+    right = [(row[0].value or 0.0) >= 1.0 for row in run.verify([[t] for t in samples], run)]
+    pairs = zip(samples, run.reference.score(samples), strict=True)
+    kl = [float((t.column("logprobs") - ref)[t.mask].sum()) for t, ref in pairs]
+    return {"pass@1": float(np.mean(right)), "kl": float(np.mean(kl)), "n": float(len(samples))}
 
 
 def ipo(base: Recipe | None = None, *, tau: float = 0.1, average: bool = False, lr: float = 1e-4, problems: int = 32) -> Recipe:

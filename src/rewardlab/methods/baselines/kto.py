@@ -1,14 +1,14 @@
-"""KTO: learn from single replies, each judged good or bad, by what they are worth to someone who minds losses and gains.
+"""KTO: learn from single replies labelled good or bad, with the utility function of prospect theory.
 
     r = log pi/ref(y);   z0 = max(0, mean over mismatched prompts and replies of log pi/ref);   w = w_good or w_bad
     loss = w (1 - sigmoid(beta (r - z0))) if y is good, w (1 - sigmoid(beta (z0 - r))) if it is bad
 
-z0 stands for KL(pi || ref), the reference point from which gains and losses are felt. Replies far off on either side count little.
-No prompt needs two replies: pairs are taken apart.
+z0 estimates KL(pi || ref), the reference point from which gains and losses are measured. Replies far from it on either side have
+little gradient. No prompt needs two replies; pairs are split.
 
 Ethayarajh et al. 2024, arXiv:2402.01306. Mismatched: each prompt of a batch with the next reply to another prompt, as in the paper
-and its released code; TRL takes the reply before. z0 carries no gradient. It is estimated once for a batch, before its updates; the
-released code estimates it for each micro-batch.
+and its released code; TRL takes the previous reply. z0 carries no gradient. It is estimated once for a batch, before its updates;
+the released code estimates it for each micro-batch.
 """
 
 from dataclasses import replace
@@ -29,7 +29,7 @@ GOOD, BAD = "chosen", "rejected"
 
 @rollout
 def judged(problems: list[Problem], run: Run, *, fields: tuple[str, ...] = (GOOD, BAD)) -> list[Group]:
-    """One row for each field that a problem has, tagged with the field's name: one of them is enough."""
+    """One row for each field that a problem has, tagged with the field's name. A problem needs at least one."""
     groups: list[Group] = [[] for _ in problems]
     for i, field in enumerate(fields):
         having = [p for p in problems if p.meta.get(field)]
@@ -44,21 +44,21 @@ def judged(problems: list[Problem], run: Run, *, fields: tuple[str, ...] = (GOOD
 
 
 def mismatched(rows: Group, context: int) -> Group:
-    """The prompt of each row with the next row's reply to another problem, good replies before bad ones; at most `context` long."""
+    """Each row's prompt with the next row's reply to another problem (in the order good, bad), cut to `context` tokens."""
     order = sorted(range(len(rows)), key=lambda i: rows[i].tag != GOOD)
     begins = [next(k for k, turn in enumerate(t.turns) if turn.author is not None) for t in rows]
-    found = list(rows)
+    pairs = list(rows)
     for at, i in enumerate(order):
         others = (j for j in (*order[at + 1 :], *order[:at]) if rows[j].problem.key != rows[i].problem.key)
         if (j := next(others, None)) is None:
             raise RewardlabError("KTO compares replies with those to other problems: a batch needs two problems; raise --problems")
-        found[i] = replace(rows[i], turns=(*rows[i].turns[: begins[i]], *rows[j].turns[begins[j] :])).cut(context)
-    return found
+        pairs[i] = replace(rows[i], turns=(*rows[i].turns[: begins[i]], *rows[j].turns[begins[j] :])).cut(context)
+    return pairs
 
 
 @credit(needs=("ref",))
 def reference_point(a: Tensor, batch: Batch, run: Run) -> Tensor:
-    """z0 (nats per reply) at every position: what the batch is judged against, not what a decision has earned."""
+    """z0 (nats per reply) at every position. It is the reference point for `kto_loss`, not an advantage."""
     rows = mismatched([t for t, _ in batch.rows], run.policy.context)
     scored = zip(rows, run.policy.score(rows), run.reference.score(rows), strict=True)
     ratios = [float((logprobs - ref)[t.mask].sum(dtype=np.float64)) for t, logprobs, ref in scored]
@@ -71,7 +71,7 @@ def reference_point(a: Tensor, batch: Batch, run: Run) -> Tensor:
 def kto_loss(
     out: Outputs, batch: Batch, run: Run, *, beta: float = 0.1, desirable: float = 1.0, undesirable: float = 1.0
 ) -> Tensor:
-    """The worth that a good or a bad reply falls short of; credit is the reference point."""
+    """1 minus the utility of each reply, weighted by its label; credit is the reference point."""
     good = torch.tensor([t.tag == GOOD for t, _ in batch.rows], device=batch.ids.device)
     gain = row_sum(out.logprobs - batch.ref, batch) - batch.credit[:, 0]
     return torch.where(good, desirable, undesirable) * torch.sigmoid(-beta * torch.where(good, gain, -gain))
@@ -81,7 +81,7 @@ def kto(
     base: Recipe | None = None, *, beta: float = 0.1, desirable: float = 1.0, undesirable: float = 1.0, lr: float = 1e-4,
     problems: int = 16,
 ) -> Recipe:  # fmt: skip
-    """desirable, undesirable: weights of good and bad replies, to be set where there are more of one kind.  problems: per step,
+    """desirable, undesirable: weights of good and bad replies, to balance unequal numbers.  problems: per step,
     each with a column `chosen` (good), `rejected` (bad), or both: 16 pairs are the paper's 32 replies."""
     base = base or Recipe(name="kto", measure=accuracy(), update=Update())
     loss = kto_loss(beta=beta, desirable=desirable, undesirable=undesirable)

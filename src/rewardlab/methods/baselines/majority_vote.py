@@ -1,4 +1,4 @@
-"""Majority vote (self-consistency): draw n replies, answer what most of them answer.
+"""Majority vote (self-consistency): sample n replies and return the most frequent answer.
 
     answer = argmax over a of sum_i 1[answer(y_i) = a]
 

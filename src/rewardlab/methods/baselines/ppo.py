@@ -1,4 +1,4 @@
-"""PPO: a critic says what to expect; generalised advantage estimation says how much better each token was.
+"""PPO: a critic predicts the return; generalised advantage estimation compares each token with this prediction.
 
     delta_t = r_t + gamma V_{t+1} - V_t;   A_t = sum_k (gamma lam)^k delta_{t+k}, whitened over the batch
     loss = -mean_t min(ratio A, clip(ratio, 1 - eps, 1 + eps) A);    critic: (V - (A + V_old))^2 / 2, clipped

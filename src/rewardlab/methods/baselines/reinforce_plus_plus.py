@@ -1,10 +1,10 @@
-"""REINFORCE++: PPO without a critic: advantages are normalised over the whole batch, not over the replies to one problem.
+"""REINFORCE++: PPO without a critic; advantages are normalised over the whole batch, not over the replies to one problem.
 
     A_t = r - beta sum_{s >= t} log(pi_old / ref)_s,    whitened over all tokens of the batch
     with baseline:  A = r - mean(r) of the group, whitened likewise;    beta (log pi - log ref)^2 / 2 is added to the loss
     loss = -mean_t min(ratio A, clip(ratio, 1 - eps, 1 + eps) A)
 
-A standard deviation of a few replies depends on the very rewards it divides, which is biased; that of a batch hardly does.
+The standard deviation of a few replies depends on the rewards that it divides, which is a bias; for a whole batch it is negligible.
 
 Hu et al. 2025, arXiv:2501.03262. One reply per problem is enough, unless `baseline` is set, which takes groups. Tokens count alike
 in the whitening, as in the released code (OpenRLHF); beta and the two updates per batch, those of our PPO, are (inferred).

@@ -1,13 +1,13 @@
-"""Rejection sampling: draw several replies, keep the right ones, imitate them, and again.
+"""Rejection sampling: sample several replies, keep the right ones, imitate them, and repeat.
 
     kept = the `keep` best of y_1 .. y_n ~ pi with r(y) > right;     loss = -mean over the tokens of what is kept of log pi
 
-The gradient of REINFORCE with a reward of 0 or 1 and no baseline, but that problems with many right replies count no more than
-`keep` of them.
+This is the gradient of REINFORCE with a reward of 0 or 1 and no baseline, except that each problem contributes at most
+`keep` replies.
 
 Dong et al. 2023, arXiv:2304.06767 (RAFT); Singh et al. 2023, arXiv:2312.06585 (ReST-EM). RAFT keeps the best reply of each problem,
-ReST-EM at most 10 right ones of 32. Learning goes on from the round before, as in RAFT; ReST-EM starts each round from the first
-model. A round is one step and one update here (raise `problems` and `minibatches`).
+ReST-EM at most 10 right ones of 32. Each round continues from the previous model, as in RAFT; ReST-EM restarts from the initial
+model. A round is one step and one update here (for larger rounds raise `problems` and `minibatches`).
 """
 
 import torch
@@ -36,7 +36,7 @@ def best_right(batch: Batch, *, keep: int = 4, right: float = 0.5) -> Tensor:
 def rejection_sampling(
     base: Recipe | None = None, *, n: int = 8, temperature: float = 1.0, keep: int = 4, right: float = 0.5
 ) -> Recipe:
-    """n: replies per problem.  keep: how many of them are imitated at most.  right: the reward above which a reply is."""
+    """n: replies per problem.  keep: the most that are imitated.  right: a reply is right if its reward is above this."""
     base = base or Recipe(name="rejection_sampling", reward=correct(), measure=accuracy(), update=Update())
     return base.but(
         rollout=independent(n=n, temperature=temperature), objective=imitate(), weighting=best_right(keep=keep, right=right)

@@ -1,9 +1,9 @@
-"""RLOO: plain REINFORCE, each reply measured against the mean of the others.
+"""RLOO: plain REINFORCE with the mean reward of the group's other replies as the baseline.
 
     A_i = r_i - mean of r_j, j != i;     loss = -mean_i A_i log pi(reply_i)
 
-Ahmadian et al. 2024, arXiv:2402.14740. Neither clipping nor a standard deviation; with beta, the KL to the starting policy
-is added to the loss (the paper subtracts it from the reward).
+Ahmadian et al. 2024, arXiv:2402.14740. There is no clipping and no division by a standard deviation. With beta, the KL to the
+starting policy is added to the loss (the paper subtracts it from the reward).
 """
 
 from rewardlab.core import Recipe, Update

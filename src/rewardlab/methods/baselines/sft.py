@@ -1,9 +1,8 @@
-"""SFT: maximum likelihood of recorded solutions.
+"""SFT: maximise the likelihood of recorded solutions.
 
     loss = -mean over tokens of log pi(solution | prompt)
 
-Ouyang et al. 2022, arXiv:2203.02155 (the first of its three stages). The plainest way to learn from somebody else's text, and how
-the embedded policy is warmed up.
+Ouyang et al. 2022, arXiv:2203.02155 (the first of its three stages). The small policies are warmed up with it.
 """
 
 from rewardlab.core import Recipe, Update

@@ -1,12 +1,12 @@
-"""Step-DPO: prefer the right next step to the first wrong one; nobody is blamed for what was right before, or follows after.
+"""Step-DPO: prefer the right next step to the first wrong one, so that right steps before and all steps after it are not penalised.
 
     loss = -log sigmoid(beta [log pi/ref(s_right | x, s_1 .. s_{k-1}) - log pi/ref(s_wrong | x, s_1 .. s_{k-1})])
 
-s_1 .. s_{k-1} are the steps that both replies begin with; of each reply only step k is learned, and no end of the reply with it.
+s_1 .. s_{k-1} are the common first steps of both replies. Of each reply only step k is trained on, without an end-of-text token.
 
-Lai et al. 2024, arXiv:2406.18629. In the paper a judge finds the first wrong step, and the right one is drawn by the policy itself.
-Here a pair is cut at the first step in which its replies differ: that is the first mistake if the chosen reply takes the only right
-way, as in task `preferences` over arithmetic, and then what the policy would draw too. The line break that ends a step counts with
+Lai et al. 2024, arXiv:2406.18629. In the paper a judge finds the first wrong step, and the right one is sampled from the policy.
+Here a pair is cut at the first step in which its replies differ. That is the first mistake if there is only one right way, as in
+task `preferences` over arithmetic, and then the policy would sample the same right step. The line break that ends a step belongs to
 it. beta is that of the released code for 72B (0.5 for 7B).
 """
 
@@ -24,30 +24,30 @@ from .dpo import dpo
 
 @rollout
 def to_first_difference(problems: list[Problem], run: Run, *, of: Rollout, splitter: str = "newline") -> list[Group]:
-    """The pairs that `of` gives, cut after the first step in which they differ; the steps before it are read, not decided."""
+    """The pairs of `of`, cut after the first step in which they differ; earlier steps become context."""
     return [_cut(group, run, splitter) for group in of(problems, run)]
 
 
 def _cut(group: Group, run: Run, splitter: str) -> Group:
     if len(group) != 2:
-        raise RewardlabError(f"step preferences come in pairs, the right reply first; here are {len(group)} replies to a problem")
+        raise RewardlabError(f"step preferences come in pairs, the right reply first; got {len(group)} replies to a problem")
     a, b = (mark(t, splitter, run.policy.pieces, run.policy.name) for t in group)
     start, *ends = first_difference(a, b)
     return [_one_step(t, start, end, run) for t, end in zip((a, b), ends, strict=True)]
 
 
 def first_difference(a: Trajectory, b: Trajectory) -> tuple[int, int, int]:
-    """Where the first step begins in which two marked replies to one prompt differ, and its last position in each."""
+    """The position at which the first differing step of two marked replies begins, and its last position in each."""
     start, ids = int(a.mask.argmax()), (a.ids, b.ids)
     for i, j in zip(a.steps, b.steps, strict=False):
         if not np.array_equal(ids[0][start : i + 1], ids[1][start : j + 1]):
             return start, i, j
         start = i + 1
-    raise RewardlabError(f"both replies to {a.problem.question[:60]!r} are the same: there is nothing to prefer")
+    raise RewardlabError(f"both replies to {a.problem.question[:60]!r} are the same: no preference can be learned from them")
 
 
 def _one_step(t: Trajectory, start: int, end: int, run: Run) -> Trajectory:
-    """The reply up to `end`, of which only what begins at `start` is decided."""
+    """The reply up to `end`, with everything before `start` turned into context."""
     decode = run.policy.decode
     *before, said = t.cut(end + 1, decode).turns
     known, step = np.split(said.ids, [len(said.ids) - (end + 1 - start)])

@@ -1,12 +1,12 @@
-"""Weighted vote: draw n replies; each votes for its answer with the weight that a verifier gives it.
+"""Weighted vote: sample n replies; each votes for its answer with a weight from a verifier.
 
-    answer = argmax over a of sum_i 1[answer(y_i) = a] f(x, y_i),     f the chance that y_i is right, as a verifier says
+    answer = argmax over a of sum_i 1[answer(y_i) = a] f(x, y_i),     f the verifier's probability that y_i is right
 
-Between the best of n, which trusts the verifier alone, and the majority vote, which asks none. Without a verifier the policy's own
-mean probability per token weighs, as in the "weighted sum (normalized)" of Wang et al. 2023, arXiv:2203.11171.
+A compromise between best-of-n, which relies on the verifier alone, and the majority vote, which uses none. Without a verifier the
+weight is the policy's own mean probability per token, as in the "weighted sum (normalized)" of Wang et al. 2023, arXiv:2203.11171.
 
 Li et al. 2022, arXiv:2206.02336 (DIVERSE, of one prompt, whole replies judged); verifiers: Cobbe et al. 2021, arXiv:2110.14168. The
-value of a model trained otherwise, as a Bradley-Terry reward model is, is taken for the log-odds of being right (inferred).
+value of a model with another loss, such as a Bradley-Terry reward model, is used as the log-odds of being right (inferred).
 """
 
 import math
@@ -27,32 +27,32 @@ from rewardlab.select.vote import answer_of
 
 @reward(over="groups")
 def own_probability(groups: list[Group], run: Run) -> Scores:
-    """The geometric mean of the probabilities that the policy gave to the tokens it wrote, 0 to 1."""
+    """The geometric mean of the policy's probabilities of its own tokens, from 0 to 1."""
     scores = likelihood()(groups, run)
     return [[Score(None if s.value is None else math.exp(s.value), why=s.why) for s in row] for row in scores]
 
 
 @reward(over="groups")
 def said_right(groups: list[Group], run: Run, *, model: str = "verifier") -> Scores:
-    """The chance that a reply is right, as a model with a value head says: its value at the end is taken for the log-odds."""
+    """A model's probability that a reply is right: the value at its end is used as the log-odds."""
     verifier = run.model(model)
     if verifier.tokenizer.get_vocab() != run.policy.tokenizer.get_vocab():
-        raise RewardlabError(f"the model {model!r} has another tokenizer than the policy, so it cannot read its replies")
+        raise RewardlabError(f"the model {model!r} has another tokenizer than the policy, so it cannot score its replies")
     values = iter(last_values(verifier, [t for group in groups for t in group]))
     return [[Score(float(1 / (1 + np.exp(-next(values))))) for _ in group] for group in groups]
 
 
 @select
 def weighted_majority(group: Group, scores: list[Score], run: Run) -> Trajectory:
-    """Of the answer whose replies' scores, at least 0 each, add up to the most, the reply with the best score; the first of equals.
+    """The best-scored reply (the first, if tied) of the answer whose scores have the largest sum. Scores must be at least 0.
 
-    Numbers are compared by value. Replies without an answer or without a verdict do not vote; if none does, the first is taken.
+    Numbers are compared by value. Replies without an answer or a verdict do not vote; if none votes, the first reply is returned.
     """
     votes: dict[Any, list[tuple[float, Trajectory]]] = defaultdict(list)
     for t, score in zip(group, scores, strict=True):
         weight, answer = score.total, answer_of(t.reply)
         if weight is not None and weight < 0:
-            raise RewardlabError(f"a vote cannot weigh less than nothing, and a score is {weight:g}: use a reward of at least 0")
+            raise RewardlabError(f"a vote cannot have the negative weight {weight:g}: use a reward of at least 0")
         if weight is not None and answer is not None:
             votes[answer].append((weight, t))
     if not votes:

@@ -1,4 +1,4 @@
-"""BARFI: learn how far to trust a second reward, and how far to look ahead, by what they do for the first reward alone.
+"""BARFI: learn the weight of an auxiliary reward and the discount by bilevel optimisation of the primary reward.
 
     inner:  theta(phi) = argmax E sum_t log pi(a_t|s_t) G_t(phi),   r = phi_1 r_primary + phi_2 r_aux + phi_3, discount gamma_phi
     outer:  phi = argmax J_primary(theta(phi)) - cost gamma_phi,    dJ/dphi = A^T (damping I - H)^-1 dJ/dtheta
@@ -49,7 +49,7 @@ def returns(batch: Batch, phi: Tensor) -> tuple[Tensor, list[Tensor]]:
 
 @credit
 def aligned_return(a: Tensor, batch: Batch, run: Run, *, gamma: float) -> Tensor:
-    """G(phi): what follows a decision by the reward and the discount as they are learnt so far."""
+    """G(phi): the return of each decision under the learned reward and discount."""
     return returns(batch, alignment(run, gamma))[0]
 
 
@@ -76,7 +76,7 @@ def _centred(x: Tensor, batch: Batch) -> Tensor:
 def bilevel(
     recipe: Recipe, run: Run, ops: Any, *, gamma: float, outer_lr: float, every: int, cost: float, damping: float, iterations: int
 ) -> None:
-    """One inner step on new episodes; every so often, before it, an outer one on the same."""
+    """One inner step on new episodes; every `every` steps, an outer step on the same episodes comes first."""
     groups = ops.rollout(ops.problems())
     batch = ops.collate(groups, ops.score(groups))
     phi = alignment(run, gamma)

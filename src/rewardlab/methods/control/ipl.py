@@ -1,4 +1,4 @@
-"""Inverse preference learning: for a fixed policy, Q tells the reward; so preferences can teach Q, and no reward model is learnt.
+"""Inverse preference learning: for a fixed policy, Q determines the reward, so Q is trained on preferences without a reward model.
 
     r_Q(s, a) = Q(s, a) - gamma V(s')
     critic: -log sigmoid(sum r_Q(preferred) - sum r_Q(other)) + coefficient mean r_Q^2 + expectile(Q - V; tau)
@@ -31,7 +31,7 @@ from rewardlab.tasks.pointmass.environment import pointmass
 
 @measure
 def return_and_agreement(problems: Sequence[Problem], run: Run, *, play: Rollout, gamma: float) -> dict[str, float]:
-    """What the policy earns, and on held-out segments: the correlation of r_Q with what was paid, and how often the preferred
+    """The policy's return; and on held-out segments, the correlation of r_Q with the true reward, and how often the preferred
     segment has the larger sum of r_Q.
     """
     found = episode_return(play=play)(problems, run)

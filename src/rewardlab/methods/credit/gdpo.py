@@ -1,13 +1,13 @@
-"""GDPO: with several rewards, normalise each one within the group before adding them, not their sum.
+"""GDPO: normalise each of several rewards within the group before adding them, instead of normalising their sum.
 
     A_k = (r_k - mean_group r_k) / (std_group r_k + eps);    A = sum_k w_k A_k, whitened over the replies of the batch
 
-GRPO normalises the sum, in which (right, badly formed) and (wrong, well formed) are one and the same number; so are their
-advantages, and what told them apart is lost.
+GRPO normalises the sum, in which (right, badly formed) and (wrong, well formed) are the same number, so they get the same
+advantage although they should not.
 
 Liu et al. 2026, arXiv:2601.05242. Mean and deviation of the last step are over replies, as the paper writes; its released code
-takes them over tokens, where long replies count more. Conditioning an easy reward on a hard one, the paper's other proposal, is a
-gate in the reward: `correct() >> format_ok(...)`. `decoupled=False` leaves GRPO on the sum of the same rewards.
+takes them over tokens, which gives long replies more weight. Conditioning an easy reward on a hard one, the paper's other proposal,
+is a gate in the reward: `correct() >> format_ok(...)`. `decoupled=False` leaves GRPO on the sum of the same rewards.
 """
 
 from rewardlab.core import Recipe

@@ -1,12 +1,12 @@
-"""ReNO: leave the generator as it is, and climb a sum of rewards in the noise that it starts from.
+"""ReNO: keep the generator fixed, and optimise its initial noise by gradient ascent on a sum of rewards.
 
     eps* = argmax over eps of  sum_i lambda_i R_i(G(eps, p)) + lambda_reg K(eps)
     K(eps) = (d - 1) log |eps| - |eps|^2 / 2,    the log-density of |eps| under Gaussian noise
     answer = G(eps_t), t the iterate with the highest sum of rewards
 
-Eyring et al. 2024, arXiv:2406.04312. As in the released code, gradients are cut to a norm of 0.1, Nesterov momentum is 0.9, and K
-has no say in which iterate is best. lr and lambda_reg are those of points: for noise of 16384 numbers they are 5 and 0.01. G is
-the flow of all its steps, followed deterministically. With lr=0 every iterate is fresh noise: best of n by the same rewards.
+Eyring et al. 2024, arXiv:2406.04312. As in the released code, gradients are clipped to a norm of 0.1, Nesterov momentum is 0.9, and
+K is ignored when choosing the best iterate. lr and lambda_reg suit the task of points; for noise of 16384 numbers they are 5 and
+0.01. G is the whole deterministic flow. With lr=0 every iterate is fresh noise: best of n by the same rewards.
 """
 
 from rewardlab.core import Recipe
@@ -19,12 +19,12 @@ from rewardlab.tasks.flows.rewards import mode_posterior, projection
 
 
 def ensemble() -> Reward:
-    """Two rewards that each miss something: one never tires of going outwards, the other is content anywhere out there."""
+    """Two imperfect rewards: the first keeps growing outwards, the second saturates there."""
     return projection() + mode_posterior()
 
 
 def reno(base: Recipe | None = None, *, n: int = 50, lr: float = 0.3, clip: float = 0.1, regular: float = 0.3) -> Recipe:
-    """n: iterates.  lr: of the ascent; 0 draws fresh noise instead.  clip: norm of a gradient.  regular: weight of K."""
+    """n: iterates.  lr: of the ascent; 0 samples fresh noise instead.  clip: norm of a gradient.  regular: weight of K."""
     base = base or Recipe(name="reno", reward=ensemble(), measure=mean_reward(temperature=0.0))
     assert base.reward is not None
     return base.but(

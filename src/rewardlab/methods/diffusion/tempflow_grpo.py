@@ -1,4 +1,4 @@
-"""TempFlow-GRPO: branch a flow at one step, so that the step earns its own credit, and weigh it by the noise it could use.
+"""TempFlow-GRPO: branch a flow at one step, so that the step gets its own credit, and weight it by the step's noise level.
 
     x_T -ODE-> x_k -SDE-> x_(k+1)^i -ODE-> x_0^i            a group of i = 1 .. n for each step k
     A_i^k = (R(x_0^i) - mean) / (std + eps)
@@ -6,7 +6,7 @@
 
 He et al. 2025, arXiv:2508.04324. Norm divides by the mean over steps (inferred). The weight is put on the credit, in which
 the clipped loss is linear, since there the policy's noise schedule is at hand. Without `branching` and `noise_weight` this is
-Flow-GRPO (Liu et al. 2025, arXiv:2505.05470): every step of every row is drawn, and the final reward falls on all alike.
+Flow-GRPO (Liu et al. 2025, arXiv:2505.05470): every step of every row is sampled, and the final reward is credited equally to all.
 """
 
 from torch import Tensor

@@ -1,4 +1,4 @@
-"""IGPO: every turn of a search earns how much likelier it made the gold answer; only the last one the outcome.
+"""IGPO: each search turn is rewarded by how much it raises the probability of the gold answer; the last one by the outcome.
 
     p_t = exp(mean_j log pi(a*_j | history up to the answer to turn t)),   r_t = p_t - p_{t-1} (t < T),   r_T = outcome
     A_t = sum_{k >= t} gamma^{k-t} (r_k - mean(r)) / std(r),   mean and std over all turns of the group

@@ -1,12 +1,12 @@
-"""RL Tango: a generator and a verifier that judges its steps in words, both learning by GRPO, by turns.
+"""RL Tango: a generator and a generative verifier of its steps, both trained by GRPO in alternation.
 
     generator: A = (1 - a) A_outcome + a A_step,   a = a_0 (a_min / a_0)^progress
                A_step from the verifier's verdicts, +-1/K per step, normalised over the steps of a group, summed to go
     verifier:  r = 1[final verdict is right] + 0.8 [every step judged];   A weighted by 1 / sqrt(count of its class)
 
-The verifier is told only whether answers were right; how to judge steps it finds out. It learns at every third step, from the
+The verifier is rewarded only for the final verdict, and learns to judge steps from that. It learns at every third step, from the
 generator's present solutions. Class counts are moving averages, as in the released code, whose a_0 = 0.1 (for GRPO) is taken too.
-The paper's verifier starts untaught and learns alone for 40 steps; this one, being small, starts from careless judgements
+The paper's verifier starts without SFT and trains alone for 40 steps; this one, being small, starts from careless judgements
 (task `verdicts`).
 
 Zha et al. 2025, arXiv:2505.15034

@@ -1,10 +1,10 @@
-"""ROVER: value the uniformly random policy; where rewards are right or wrong at the end of a tree, acting on its values is optimal.
+"""ROVER: learn the values of the uniformly random policy; if a tree has binary rewards at its leaves, acting on them is optimal.
 
     Q(a_t | s_t) = rho (log pi(a_t | s_t) - log pi_old(a_t | s_t))
     loss = (Q(a_t | s_t) - sg[r - mean(r) + mean over a' in V of Q(a' | s_{t+1})])^2;     the last step has no Q after it
 
-The policy is the softmax of Q / rho, so ways that are right with like chances stay as likely, which keeps diversity: no clipping,
-no KL, no critic.
+The policy is the softmax of Q / rho, so solutions that succeed equally often stay equally likely, which keeps diversity. There is
+no clipping, KL or critic.
 
 He et al. 2025, arXiv:2509.24981, Algorithm 1. The centred reward is given to every token, as there. On the first of a batch's
 updates Q is 0, and the gradient that of REINFORCE; four updates per batch (inferred) let the values differ from it.
@@ -35,7 +35,7 @@ def uniform_value_error(out: Outputs, batch: Batch, run: Run, *, rho: float = 1.
 
 
 def rover(base: Recipe | None = None, *, n: int = 8, rho: float = 1.0) -> Recipe:
-    """rho: temperature; high values keep more ways open and learn more slowly."""
+    """rho: temperature; higher values keep more diversity and learn more slowly."""
     base = base or grpo(n=n).but(minibatches=4)
     return base.but(credit=center() >> to_go(), objective=uniform_value_error(rho=rho))
 

@@ -1,8 +1,8 @@
-"""SimPO: preferences without a reference model; each reply is worth its mean log-probability, and the better must lead by a margin.
+"""SimPO: preferences without a reference model; a reply's reward is its mean log-probability, with a target margin.
 
     loss = -log sigmoid(beta / |y_w| log pi(y_w) - beta / |y_l| log pi(y_l) - gamma)
 
-That is what decoding goes by, where DPO's log-ratio to a reference is not, and it favours no length.
+Unlike DPO's log-ratio, this reward is the quantity that decoding maximises, and it does not depend on length.
 
 Meng et al. 2024, arXiv:2405.14734
 """

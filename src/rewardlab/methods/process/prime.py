@@ -1,4 +1,4 @@
-"""PRIME: a second language model, taught by outcomes alone, tells what every token was worth.
+"""PRIME: a second language model, trained on outcomes alone, gives a process reward to every token.
 
     r_t = beta log(prm(y_t) / ref(y_t));     prm loss = -[o log sigmoid(sum_t r_t) + (1 - o) log(1 - sigmoid(sum_t r_t))]
     A_t = (o_i - mean of o_j) + sum_{s >= t} gamma^{s-t} (r_s - mean of r_j),   both means over the other replies j of the group
@@ -40,7 +40,7 @@ def plus_implicit_rewards(
 def outcome_cross_entropy(out: Outputs, batch: Batch, run: Run, *, beta: float = 0.05, term: str = "correct") -> Tensor:
     """The sum of a reply's token rewards as the log-odds that it is right."""
     if term not in batch.terms:
-        raise RewardlabError(f"the process reward model learns from the reward term {term!r}, which this reward has not")
+        raise RewardlabError(f"the process reward model learns from the reward term {term!r}, which this reward does not have")
     told = batch.terms[term]
     right = (told.reward.sum(1) > 0).float()
     loss = F.binary_cross_entropy_with_logits(beta * row_sum(out.logprobs - batch.ref, batch), right, reduction="none")

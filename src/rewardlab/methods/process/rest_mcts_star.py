@@ -1,8 +1,8 @@
-"""ReST-MCTS*: a search tree tells how good each step was; the value model learns that, and guides the next search.
+"""ReST-MCTS*: search trees give a quality to every step; the value model learns it and guides the next search.
 
     v_k = max(v_{k-1} + w_k, 0),  w_k = (1 - v_{k-1}) / (m_k + 1) * (1 - 2 r_k),  v_0 = 0
     r_k = 0 if a right answer was found below step k, else 1;  m_k = least steps from there to a right answer
-    value model: (V(step k) - v_k)^2;   policy: likelihood of right traces that the value model thinks most of
+    value model: (V(step k) - v_k)^2;   policy: likelihood of the right traces with the highest values
 
 Every step of a tree counts once, however many answers lie below it. A training step is one round of self-training: search with the
 present models, then learn from the trees. The m_k of wrong steps is that of the released code. Learning goes on from the round

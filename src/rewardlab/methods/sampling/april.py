@@ -1,4 +1,4 @@
-"""APRIL: more replies under way than a step needs; it ends when enough are whole, and the rest go on in the next.
+"""APRIL: generate more replies than a step needs; the step ends when enough are complete, and the rest continue in the next.
 
     under way: (1 + spare) N groups;   a step ends when N are whole;   the prefixes of the others are kept with the log-probs of
     the weights that wrote them, so that the importance ratio of the loss holds for every token:  ratio_t = pi / pi_old(t)
@@ -17,7 +17,7 @@ kind = "infrastructure"
 
 
 def april(base: Recipe | None = None, *, spare: float = 0.5) -> Recipe:
-    """spare: groups under way beyond those a step needs, as a share of them; 0 waits for the longest reply."""
+    """spare: extra groups in progress, as a share of the groups of a step; 0 waits for the longest reply."""
     base = base or grpo()
     drawn = base.drawing
     return base.but(rollout=partial(n=drawn.get("n", 8), temperature=drawn.get("temperature", 1.0), spare=spare))

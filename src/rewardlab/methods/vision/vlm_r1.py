@@ -1,11 +1,11 @@
-r"""VLM-R1: what a picture shows can be checked exactly, so a vision-language model learns from it as R1 does from mathematics.
+r"""VLM-R1: visual tasks with exact checks let a vision-language model learn by reinforcement as R1 does from mathematics.
 
     R_acc = IoU(box, gold)                                             where one object is referred to
     R_acc = min(1, n_gold / n_pred) * mAP(boxes, gold)                 where all objects are to be detected (odLength)
     R = R_acc + R_format;   GRPO with a KL to the starting policy
 
-Shen et al. 2025, arXiv:2504.07615. Without the factor `od_length`, boxes that are written after the last hit cost nothing, and the
-policy learns to write ever more of them. R_format asks for the answer between its tags; the think tags of the paper are left
+Shen et al. 2025, arXiv:2504.07615. Without the factor `od_length`, extra boxes after the last hit cost nothing, and the
+policy learns to write more and more of them. R_format asks for the answer between its tags; the think tags of the paper are left
 out, for the small policy does not think.
 """
 
@@ -31,7 +31,7 @@ def seen(groups: list[Group], run: Run, *, od_length: bool = True) -> Scores:
 
 
 def vlm_r1(base: Recipe | None = None, *, beta: float = 0.04, od_length: bool = True) -> Recipe:
-    """beta: weight of the KL.  od_length: whether boxes too many cost."""
+    """beta: weight of the KL.  od_length: whether superfluous boxes are penalised."""
     base = base or grpo().but(measure=mean_reward())
     assert base.objective is not None
     return base.but(
