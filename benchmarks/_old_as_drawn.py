@@ -1,4 +1,6 @@
-"""`rewardlab` with the sampler's log-probs as `old` in every format: what results/real/grpo-smollm2-sums-old-as-drawn.json was made by.
+"""`rewardlab` with the sampler's log-probs as `old` in every format.
+
+results/real/grpo-smollm2-sums-old-as-drawn.json was made by it.
 
 python benchmarks/_old_as_drawn.py train grpo --model smollm2 ...
 
