@@ -15,7 +15,7 @@ Triple = tuple[str, str, bool]
 
 
 def compared(name: str, script: str, about: dict[str, Any], **settings: Any) -> Rows:
-    """Both sides' throughput and errors, and how often they agree."""
+    """Throughput and errors of both sides, and how often they agree."""
     ours, peer = (in_own_process(script, side, settings) for side in ("ours", "peer"))
     labels = ours["labels"]
     same = [a == b for a, b in zip(ours["verdicts"], peer["verdicts"], strict=True)]
@@ -37,7 +37,7 @@ def errors(verdicts: Sequence[bool | None], labels: Sequence[bool]) -> dict[str,
 
 
 def measured(verify: Callable[[list[Triple]], list[bool | None]], pairs: list[Triple]) -> dict[str, Any]:
-    """Throughput on one core, after a first tenth that does not count, and the verdicts."""
+    """Throughput on one core, not counting the first tenth (warm-up), and the verdicts."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     first = verify(pairs[: len(pairs) // 10])
@@ -46,7 +46,7 @@ def measured(verify: Callable[[list[Triple]], list[bool | None]], pairs: list[Tr
 
 
 def by_rewardlab(pairs: list[Triple]) -> list[bool | None]:
-    """In batches, as the replies of a training step come."""
+    """In batches, like the replies of a training step."""
     from rewardlab.verifiers.math.verifier import math
 
     found: list[bool | None] = []
@@ -57,12 +57,12 @@ def by_rewardlab(pairs: list[Triple]) -> list[bool | None]:
 
 
 def by_math_verify(pairs: list[Triple]) -> list[bool | None]:
-    """Without its time limits, which cost time; a box first, and letters read as choices where the gold answer is one."""
+    """Math-Verify without its slow time limits; boxed answers first, and letters as choices if the gold answer is one."""
     return [math_verify_says(reply, answer) for reply, answer, _ in pairs]
 
 
 def by_math_verify_within(pairs: list[Triple], seconds: float) -> list[bool | None]:
-    """The same under a hard limit, since it computes towers of powers; None where it does not end."""
+    """The same under a hard time limit, since it computes towers of powers; None if it does not finish."""
     from rewardlab.processes.pool import Done, Workers
 
     os.environ["PYTHONPATH"] = str(Path(__file__).parent)

@@ -1,4 +1,4 @@
-"""False accepts and false rejects on the labelled pairs of tests/math_pairs.py, rewardlab's verifier beside Math-Verify 0.9.0.
+"""False accepts and false rejects on the labelled pairs of tests/math_pairs.py, for rewardlab's verifier and Math-Verify 0.9.0.
 
 python benchmarks/_math_errors.py                  prints them
 python benchmarks/_math_errors.py --out FILE.json  and keeps them
@@ -17,13 +17,13 @@ from typing import Any
 from _math import by_math_verify_within, by_rewardlab, errors
 
 LIMIT = 20.0
-"""Seconds that Math-Verify has for a pair; where it does not end, it gives no verdict."""
+"""Time limit of Math-Verify for a pair, in seconds; beyond it, it has no verdict."""
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "helpers"))
 
 
 def table(labelled: Sequence[Any], verdicts: dict[str, list[bool | None]]) -> dict[str, Any]:
-    """Errors by verifier in all pairs, in each half, and by category."""
+    """Errors of each verifier on all pairs, on each half, and by category."""
     parts = {"all": lambda p: True, "developed on": lambda p: not p.held_out, "held out": lambda p: p.held_out}
     parts |= {f"category {name}": lambda p, name=name: p.category == name for name in sorted({p.category for p in labelled})}
     found = {}

@@ -1,9 +1,9 @@
-"""How far the log-probs of sampling, of training and of transformers lie apart in bfloat16, and each from float32.
+"""Differences between the log-probs of the sampler, the trainer and transformers in bfloat16, and of each from float32.
 
 python benchmarks/_rounding.py CHECKPOINT --task sums [--system TEXT] [--problems 6] [--rollouts 4]
 
-Of each pair: the standard deviation over drawn tokens, the largest difference, and the share of tokens whose probability differs by
-over 20%. For an on-policy update the ratio of the first two should be 1.
+Of each pair: the standard deviation over sampled tokens, the largest difference, and the share of tokens whose probability differs
+by over 20%. For an on-policy update the ratio of the first two should be 1.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from rewardlab.models.load import load_policy
 
 
 def log_probs(model: str, task: str, system: str | None, problems: int, rollouts: int, max_new: int) -> dict[str, np.ndarray]:
-    """By who says them: the log-prob of every drawn token, (n,)."""
+    """Source to the log-probs of all sampled tokens, (n,)."""
     asked = list(registry.task(task, system=system).test[:problems])
     policy = load_policy(model, "cpu", "bfloat16", None, None)
     read = policy.read([Trajectory(p) for p in asked], [p.prompt for p in asked])

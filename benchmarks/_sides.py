@@ -30,7 +30,7 @@ THREADS = int(os.environ.get("REWARDLAB_BENCH_THREADS", "2"))
 Rows = list[dict[str, Any]]
 Side = Callable[..., Any]
 taken_by_others: list[float] = []
-"""The share of the processor that other programs took while each side ran; much of it, and the numbers mean little."""
+"""The share of the processor that other programs used while each side ran. If it is large, the numbers are unreliable."""
 
 
 # ---- the process of the benchmark ------------------------------------------------------------------------------------
@@ -68,7 +68,7 @@ def in_own_process(script: str, side: str, settings: Mapping[str, Any]) -> Any:
 
 
 def _processor_seconds() -> tuple[float, float, float]:
-    """Of all cores, of their idleness, and of the sides run so far; zeros where the system does not tell."""
+    """Processor times: of all cores, idle, and of the sides run so far; zeros if the system does not report them."""
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     try:
         ticks = [int(x) for x in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
@@ -92,7 +92,7 @@ def tidy(x: float) -> float:
 
 
 def embedded_model() -> dict[str, Any]:
-    """The folder of the embedded checkpoint and the seconds it took to make it, 0 where it was there."""
+    """The folder of the embedded checkpoint, and the seconds that training it took (0 if it was cached)."""
     return in_own_process(__file__, "embedded", {})
 
 
@@ -112,7 +112,7 @@ def timed(work: Callable[[], Any]) -> tuple[float, Any]:
 
 
 def rate_of(draw: Callable[[], int], repeats: int) -> dict[str, Any]:
-    """Tokens per second of a call that returns how many it made: the median of some calls, after one that does not count."""
+    """Tokens per second of a call that returns its token count: the median of `repeats` calls, after one warm-up call."""
     draw()
     runs = [timed(draw) for _ in range(repeats)]
     rate = statistics.median(tokens / seconds for seconds, tokens in runs)
@@ -120,7 +120,7 @@ def rate_of(draw: Callable[[], int], repeats: int) -> dict[str, Any]:
 
 
 def memory() -> float:
-    """MiB, the most that this process has held so far.
+    """Peak memory of this process in MiB.
 
     Linux also keeps it per address space: its getrusage counts what the parent held before it started this program.
     """

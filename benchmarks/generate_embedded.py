@@ -1,10 +1,10 @@
-"""Tokens per second of drawing replies: the lean policy against transformers' `generate`, same model and prompts.
+"""Tokens per second of sampling replies: the lean policy against transformers' `generate`, with the same model and prompts.
 
-    fixed     every row draws exactly `max_new` tokens; end tokens are off on both sides
-    natural   rows end at their end token; what counts is the tokens of the replies, their end tokens included
+    fixed     every row samples exactly `max_new` tokens; end tokens are disabled on both sides
+    natural   rows end at their end token; the tokens of the replies count, including end tokens
 
-Prompts are tokenised beforehand on both sides. Ours also keeps the log-probs of what it drew and decodes its text. It runs before
-and after the peer, since a machine's speed drifts within minutes; the mean of the two counts.
+Prompts are tokenised beforehand on both sides. Ours also stores the log-probs of the sampled tokens and decodes the text. It runs
+before and after the peer, since a machine's speed drifts within minutes; the mean of the two counts.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Tokens per second of drawing replies with SmolLM2-135M-Instruct in bfloat16: the lean policy against transformers' `generate`.
+"""Tokens per second of sampling replies with SmolLM2-135M-Instruct in bfloat16: the lean policy against transformers' `generate`.
 
-As generate_embedded, at fixed length. A step reads every weight once: what of the memory's bandwidth that takes is stated, and
-what of the processor's peak in matrix products the steps reach.
+As generate_embedded, at fixed length. A step reads every weight once: the report states the share of memory bandwidth that this
+takes, and the share of the processor's peak in matrix products that the steps reach.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def run(
 
 
 def weights_of(folder: str) -> int:
-    """Numbers in the checkpoint; the embedding counts once, as the head it also is."""
+    """Number of parameters in the checkpoint; the embedding, which is also the head, counts once."""
     from safetensors import safe_open
 
     with safe_open(Path(folder) / "model.safetensors", "pt") as file:

@@ -1,8 +1,8 @@
-"""Seconds in which GRPO lifts the embedded policy by 20 points of pass@1 on problems that training never saw.
+"""Seconds in which GRPO improves the embedded policy by 20 points of pass@1 on held-out problems.
 
 The clock starts at the base, loaded, and stops at the first evaluation that is 20 points above the base's; all evaluations
 count. `peer` is the target. A run that stops at a good number has picked it, so pass@1 before and after is measured again,
-off the clock, on held-out problems that had no say in the stopping.
+off the clock, on other held-out problems that did not influence when to stop.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def run(
     """model: a checkpoint folder (default: the embedded policy's).  evaluated: problems per evaluation, `every` so many steps.
 
     checked: held-out problems that measure the gain off the clock.
-    most: steps after which a seed is given up.  update: settings of `grpo`, if not its own.
+    most: steps after which a seed counts as failed.  update: settings of `grpo`, if not its own.
     """
     made = {"folder": model, "made_in_seconds": 0.0} if model else embedded_model()
     shared = {"gain": gain, "evaluated": evaluated, "checked": checked, "every": every, "most": most}

@@ -1,4 +1,4 @@
-"""Throughput of the verifiers on answers as GSM8K has them: worked solutions that end on a number, half of them on a wrong one.
+"""Throughput of the verifiers on GSM8K-style answers: worked solutions that end on a number, half of them a wrong one.
 
 The solutions are GSM8K's own test split, which `REWARDLAB_DATA` holds.
 """

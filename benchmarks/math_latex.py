@@ -1,4 +1,4 @@
-"""Throughput of the verifiers on answers as the MATH data set has them, in LaTeX, half of them wrong.
+"""Throughput of the verifiers on MATH-style answers in LaTeX, half of them wrong.
 
 Drawn by rule, in about the shares that such data have: whole numbers most, then fractions, expressions, roots, points, intervals,
 lists, equations, units, words, and in one of fifty a form that needs computer algebra.

@@ -1,4 +1,4 @@
-"""One step of GRPO from end to end (draw, score, train): the embedded trainer against TRL's GRPOTrainer.
+"""One step of GRPO from end to end (sample, score, train): the embedded trainer against TRL's GRPOTrainer.
 
 Same model, problems, verifier, loss, optimiser, lengths and number format: weights in float32, and the matrix products in the
 format named. The learning rate is so small that both sides stay at one policy, whose replies end where they end. Times run
@@ -45,7 +45,7 @@ def _compare(name: str, given: dict[str, Any], sizes: tuple[int, ...], options: 
     ran = sorted((x for x in tried if "seconds" in x), key=lambda x: x["seconds"])
     options = options or ran[0]["options"]
     peer = in_own_process(__file__, "peer", given | {"options": options})
-    # the peer gets the better of its two times: in a fresh process, and in the one that had tried other options before
+    # the peer gets the better of its two times: in a fresh process, and in the one that tried other options before
     peer["seconds"] = min(x["seconds"] for x in (peer, *ran[:1]))
     after = in_own_process(__file__, "ours", given)
     ours = after | {name: tidy(statistics.mean((before[name], after[name]))) for name in ("seconds", "training_gflop_per_s")}
@@ -100,12 +100,12 @@ def training_flops(shape: Any, lengths: list[int], common: list[int], decided: i
 
 
 def _summary(steps: list[dict[str, float]]) -> dict[str, float]:
-    """Medians over the steps, the first one left out."""
+    """Medians over the steps, without the first one (warm-up)."""
     return {name: tidy(statistics.median(step[name] for step in steps[1:])) for name in steps[0]}
 
 
 def _memory(held: float) -> dict[str, float]:
-    """MiB at the most, and how much of it came with the steps: libraries and model take the rest."""
+    """Peak memory in MiB, and its growth during the steps; libraries and model take the rest."""
     return {"peak_mib": round(memory()), "peak_mib_of_steps": round(memory() - held)}
 
 

@@ -358,8 +358,8 @@ def test_runs_laid_over_one_another(tmp_path):
     told = "".join(page.words.split())
     assert "Update(lr=b)" in told
     # over seeds: differences 0.2 and 0.3, t(1) = 12.7062; over problems: 0.2 at every second of eight, t(7) = 2.3646
-    assert "b0lessa0seeds2+25.0[−38.5,+88.5]" in told
-    assert "b0lessa0problemsofstep408+10.0[+1.1,+18.9]" in told
+    assert "b0minusa0seeds2+25.0[−38.5,+88.5]" in told
+    assert "b0minusa0problemsofstep408+10.0[+1.1,+18.9]" in told
 
 
 def test_runs_are_told_apart_by_their_folders(tmp_path):
