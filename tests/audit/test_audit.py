@@ -16,12 +16,13 @@ from rewardlab.audit import audit, audits, conduct
 from rewardlab.audit.built_in import KINDS, built_in
 from rewardlab.audit.findings import row_of, visible
 from rewardlab.audit.judge import Judge, completions_of
+from rewardlab.audit.loading import load, parse
 from rewardlab.audit.page import page
 from rewardlab.audit.problems import of_task
-from rewardlab.audit.process import Served
-from rewardlab.audit.replies import DRESSES, HOSTILE
+from rewardlab.audit.process import TargetProcess
+from rewardlab.audit.replies import FORMATS, HOSTILE
 from rewardlab.audit.serve import serve
-from rewardlab.audit.target import Paid, Row, load, parse
+from rewardlab.audit.target import RewardResult, Row
 from rewardlab.commands import cli
 from rewardlab.errors import RewardlabError
 
@@ -34,7 +35,7 @@ class Here:
     def __init__(self, spec, budget=30.0):
         self.spec, self.target, self.until = spec, load(spec), time.monotonic() + budget
         self.messages = self.given_up = False
-        names = ("name", "reads_gold", "speaks", "concurrent")
+        names = ("name", "reads_gold", "takes_text", "concurrent")
         self.about = {name: getattr(self.target, name) for name in names}
 
     def ask(self, rows, how="each", until=None):
@@ -42,7 +43,7 @@ class Here:
 
         def say(what):
             place = what.pop("i")
-            found[place] = Paid(**what)
+            found[place] = RewardResult(**what)
 
         serve(self.target, {"rows": [astuple(row) for row in rows], "how": how, "messages": self.messages}, say)
         return found
@@ -137,7 +138,7 @@ def test_the_reward_of_a_run_is_found_in_its_folder(tmp_path):
     (tmp_path / "config.json").write_text(json.dumps({"recipe": recipe, "source": source, "task": "arithmetic"}))
     target = load(parse(str(tmp_path)))
     assert target.name
-    document = examined(tmp_path, most=4)
+    document = examined(tmp_path, questions=4)
     assert document["problems"]
     assert not found(document)
 
@@ -210,7 +211,7 @@ def test_the_users_own_problems(tmp_path):
     task = registry.task(str(file), prompt_column="q", answer_column="gold")
     items = of_task(task)
     assert len(items) == 31
-    document = examined("final_number", items=items, most=4)
+    document = examined("final_number", items=items, questions=4)
     # a gold answer that no reply can meet is a fault of data or reward, and named
     (example,) = found(document)["gold", "every question"]["examples"]
     assert example["prompt"] == "And what is it in words?"
@@ -238,8 +239,8 @@ def test_our_own_questions_are_what_they_say(kind):
         assert item.gold not in [text for _, text in item.near]
         if kind == "numbers":
             value = registry.part("reward", "final_number")
-            dressed = [(dress.write(item, text), item.answer) for dress in DRESSES[:3] for text in (item.gold, item.far)]
-            assert [found.correct for found in value.check_all(dressed)] == [True, False] * 3
+            replies = [(fmt.write(item, text), item.answer) for fmt in FORMATS[:3] for text in (item.gold, item.far)]
+            assert [found.correct for found in value.check_all(replies)] == [True, False] * 3
             assert not any(found.correct for found in value.check_all([(text, item.answer) for _, text in item.near]))
 
 
@@ -299,7 +300,7 @@ def test_a_target_that_hangs_exits_and_hoards_is_survived(trouble, capsys, monke
 
 def test_an_audit_ends_whatever_the_target_does(trouble):
     begun = time.monotonic()
-    document = audits.whole(parse(f"{trouble}:endless"), "endless", budget=30.0, limit=0.3)
+    document = audits.audit_target(parse(f"{trouble}:endless"), "endless", budget=30.0, limit=0.3)
     assert time.monotonic() - begun < 33.0
     assert ("health", "hang") in found(document)
     assert document["unfinished"]
@@ -312,10 +313,10 @@ def test_the_process_is_gone_and_so_is_what_it_started(tmp_path):
         f"    child = subprocess.Popen(['sleep', '100'])\n    open({str(tmp_path / 'pids')!r}, 'a').write(f'{{child.pid}} ')\n"
         "    return 1.0\n"
     )
-    with Served(parse(f"{file}:reward"), 5.0, time.monotonic() + 20) as served:
+    with TargetProcess(parse(f"{file}:reward"), 5.0, time.monotonic() + 20) as served:
         (paid,) = served.ask([Row("", "1", "1", {})])
         assert paid.value == 1.0
-        mine = served.process.pid
+        mine = served.child.process.pid
     for pid in (mine, *map(int, (tmp_path / "pids").read_text().split())):
         end = time.monotonic() + 5
         while alive(pid) and time.monotonic() < end:
@@ -463,7 +464,7 @@ def test_hostile_replies_are_kept_short_and_come_back_whole(tmp_path):
 
 
 def test_speed_is_told_in_calls_and_quantiles():
-    tries = [audit.Tried("gold", None, None, None, None, Paid("number", 1.0, seconds=s / 1000)) for s in range(1, 102)]
+    tries = [audit.Trial("gold", None, None, None, None, RewardResult("number", 1.0, seconds=s / 1000)) for s in range(1, 102)]
     told = conduct.speed(tries)
     assert (told["calls"], told["max"]) == (101, 0.101)
     assert told["p50"] == pytest.approx(0.051)

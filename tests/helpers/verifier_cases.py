@@ -1,6 +1,6 @@
 """For every verifier: its settings, (reply, gold answer) pairs that are right, and pairs that are wrong.
 
-A task's verifier must give gold full marks in the dresses in which models state it; what is nearly right must earn less.
+A task's verifier must give gold answers full marks in the formats that models use; nearly right answers must get less.
 """
 
 from __future__ import annotations

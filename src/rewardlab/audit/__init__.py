@@ -1,12 +1,13 @@
-"""Audits: what a reward really accepts, found out before any training is paid for.
+"""Audits: which replies a reward accepts, tested before it is trained on.
 
 rewardlab audit my_reward.py:reward --problems problems.jsonl
 
-target.py     what is audited, by its name: a built-in reward, a Python function, a judge endpoint, a recipe's reward
-process.py    the process that the target runs in, with a hard limit for each call (serve.py is what runs there)
-problems.py   questions with right answers, and wrong ones that come close: our own (built_in.py), or the user's
-replies.py    what a policy may write: honest dresses of an answer, tricks, hostile text
-rules.py      what must be paid for which reply, and how bad it is if it is not
+loading.py    targets by their names: a built-in reward, a Python function, a judge endpoint (judge.py), a recipe's reward
+process.py    the process that the target runs in, with a hard limit for each call; it runs serve.py
+problems.py   questions with right answers, and wrong ones that come close: built-in ones (built_in.py), or the user's
+replies.py    what a policy may write: an answer in the usual answer formats, tricks, hostile text
+levels.py     which answer formats the reward reads, and what right and wrong answers get in each
+rules.py      which replies must be accepted or refused, and how severe it is if they are not
 audit.py      the audit itself, within its budget of seconds; conduct.py: threads, order, batches, repeated calls
-page.py       the report for people, as one HTML file
+page.py       the report as one HTML file; terminal.py: the report in a terminal
 """

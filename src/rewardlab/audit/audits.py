@@ -1,8 +1,9 @@
-"""Audits as a whole: with the user's problems, kept for replays, and written as a page."""
+"""Audits with the user's problems, kept for replays, and written as a page."""
 
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,31 +12,31 @@ from rewardlab.core import Task
 from rewardlab.errors import RewardlabError, unknown
 from rewardlab.util.files import cache, write_text
 
-from .audit import BUDGET, CLOSELY, LIMIT, audit
+from .audit import BUDGET, LIMIT, QUESTIONS, audit
 from .built_in import KINDS
 from .findings import identity, row_of
 from .page import page
 from .problems import of_task
-from .process import Served
+from .process import TargetProcess
 from .target import Spec
 
 LOADING = 20.0
-"""Seconds that a replay has beside the call itself."""
+"""Seconds that a replay has besides the call itself."""
 
 
-def whole(
-    spec: Spec, target: str, *, task: Task | None = None, most: int = CLOSELY, kind: str | None = None, budget: float = BUDGET,
-    limit: float = LIMIT, out: Path | None = None,
+def audit_target(
+    spec: Spec, target: str, *, task: Task | None = None, questions: int = QUESTIONS, kind: str | None = None,
+    budget: float = BUDGET, limit: float = LIMIT, out: Path | None = None,
 ) -> dict[str, Any]:  # fmt: skip
     """Audit a target, remember the examples of its faults, and write the report where one is wanted.
 
-    task: whose problems are used; without one, our own, of a kind.  out: a .html file, or a folder.
+    task: its problems are used; without one, the built-in ones, of a kind.  out: a .html file, or a folder.
     """
     if kind is not None and kind not in KINDS:
         raise unknown("kind of problems", kind, KINDS)
     items = of_task(task) if task else ()
     about = {"target": target, **({"task": task.name} if task else {})}
-    document = audit(spec, items=items, kind=kind, most=most, about=about, budget=budget, limit=limit)
+    document = audit(spec, items=items, kind=kind, questions=questions, about=about, budget=budget, limit=limit)
     document["remembered"] = _remember(target, document)
     if out is not None:
         path = out if out.suffix == ".html" else out / "audit.html"
@@ -48,19 +49,17 @@ def whole(
 def replay(spec: Spec, which: str, target: str, limit: float = LIMIT) -> dict[str, Any]:
     """Call the target again as it was called in an example: the id of one from its last audit, or a JSON file that holds one.
 
-    The example names the reply, and where it matters the thread it was scored in or the replies among which it stood.
+    The example holds the reply, and where it matters the thread it was scored in or the other replies of its batch.
     """
-    import time
-
     record = _record(target, which)
-    with Served(spec, limit, time.monotonic() + LOADING + 4 * limit) as served:
-        served.messages = bool(record.get("messages"))
+    with TargetProcess(spec, limit, time.monotonic() + LOADING + 4 * limit) as process:
+        process.messages = bool(record.get("messages"))
         if among := record.get("among"):
             rows = [row_of({"prompt": p, "answer": a, "response": r, "meta": m}) for p, a, r, m in among]
             place = next(i for i, row in enumerate(rows) if row == row_of(record))
-            now = served.ask(rows, "together")[place]
+            now = process.ask(rows, "together")[place]
         else:
-            now = served.ask([row_of(record)], record.get("how", "each"))[0]
+            now = process.ask([row_of(record)], record.get("how", "each"))[0]
     then = record.get("then") or {"came": record.get("came"), "reward": record.get("reward")}
     came = {"came": now.kind, "reward": now.value, "why": now.why} if now else {"came": "nothing", "reward": None, "why": ""}
     unchanged = came["came"] == then.get("came") and came["reward"] == then.get("reward")
@@ -74,7 +73,7 @@ def _record(target: str, which: str) -> Mapping[str, Any]:
         except (OSError, ValueError) as problem:
             raise RewardlabError(f"cannot read the example in {which}: {problem}") from None
         if not isinstance(record, dict) or not isinstance(record.get("response"), str):
-            raise RewardlabError(f'{which} is no example: it needs {{"prompt", "answer", "response"}}')
+            raise RewardlabError(f'{which} is not an example: it needs {{"prompt", "answer", "response"}}')
         return record
     path = _memory(target)
     if not path.is_file():
@@ -86,7 +85,7 @@ def _record(target: str, which: str) -> Mapping[str, Any]:
 
 
 def _remember(target: str, document: Mapping[str, Any]) -> str:
-    """Keep the examples, by their ids, where a replay looks for them."""
+    """Save the examples, by their ids, where a replay reads them."""
     messages = document["handed_over_as"] == "messages"
     examples = {e["id"]: {**e, "messages": messages} for f in document["findings"] for e in f["examples"]}
     path = _memory(target)

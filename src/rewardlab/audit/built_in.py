@@ -1,4 +1,4 @@
-"""Our own questions, by the kind of their answers."""
+"""The built-in questions, by the kind of their answers."""
 
 from __future__ import annotations
 
@@ -92,4 +92,4 @@ OF = {
     "graph_solution": "graphs", "function_calls": "calls", "citations": "citations", "instructions": "instructions",
     "ranking": "rankings", **dict.fromkeys(("token_f1", "rouge", "bleu", "edit_similarity"), "text"),
 }  # fmt: skip
-"""The kind of answer that a built-in verifier is made for, where trying would not tell."""
+"""The kind of answer that a built-in verifier is made for, where trials would not show it."""

@@ -1,4 +1,4 @@
-"""What was tried and what came of it, gathered into findings with examples that can be replayed."""
+"""Replies with their results, gathered into findings with examples that can be replayed."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from .problems import Item
-from .replies import Dress, Reply
+from .replies import AnswerFormat, Reply
 from .rules import ORDER, Severity, kept, rule
-from .target import Paid, Row
+from .target import RewardResult, Row
 
 EXAMPLES = 3
 """Examples that a finding keeps."""
 LONGEST = 4_000
-"""Characters of a reply that a report holds; what is longer is kept as pieces, and built again for a replay."""
+"""Characters of a reply that a report holds; longer ones are kept as pieces, and rebuilt for a replay."""
 
 
 HIDDEN = re.compile("[\\x00-\\x08\\x0b-\\x1f\\x7f\\u200b-\\u200f\\u202a-\\u202e\\u2066-\\u2069\\ud800-\\udfff]")
@@ -26,7 +26,7 @@ HIDDEN = re.compile("[\\x00-\\x08\\x0b-\\x1f\\x7f\\u200b-\\u200f\\u202a-\\u202e\
 
 @dataclass(frozen=True)
 class Level:
-    """What a wrong and a right answer to one question are paid, in one dress."""
+    """The rewards of a wrong and a right answer to one question, in one answer format."""
 
     wrong: float
     right: float
@@ -37,15 +37,15 @@ class Level:
 
 
 @dataclass
-class Tried:
-    """A reply and what it was paid; paid is None where the time did not suffice."""
+class Trial:
+    """A reply and its result, which is None where the time did not suffice."""
 
     probe: str
     item: Item
-    dress: Dress
+    fmt: AnswerFormat
     reply: Reply
     level: Level | None = None
-    paid: Paid | None = None
+    result: RewardResult | None = None
 
     @property
     def row(self) -> Row:
@@ -53,18 +53,18 @@ class Tried:
 
     @property
     def share(self) -> float | None:
-        """How far the pay lies on the way from a wrong answer's to the right one's."""
-        if self.paid is None or self.paid.value is None or self.level is None or self.level.gap <= 0:
+        """Where the reward lies between a wrong answer's (0) and the right one's (1)."""
+        if self.result is None or self.result.value is None or self.level is None or self.level.gap <= 0:
             return None
-        return (self.paid.value - self.level.wrong) / self.level.gap
+        return (self.result.value - self.level.wrong) / self.level.gap
 
 
 @dataclass
 class Finding:
-    """One thing that was looked for.
+    """One check.
 
-    severity: fault, warning, note, or ok.  failed: how many of `of` replies were not paid as they should be.  mean: what they
-    were paid on average.
+    severity: fault, warning, note, or ok.  failed: how many of `of` replies got a wrong reward.  mean: their mean reward.
+    says: the message.
     """
 
     probe: str
@@ -80,25 +80,25 @@ class Finding:
         return asdict(self)
 
 
-def example(tried: Tried, how: str = "each", **more: Any) -> dict[str, Any]:
-    """A reply that was not paid as it should be, as plain data. `how` it was called, so that it can be called so again."""
-    row, paid, text = tried.row, tried.paid, tried.reply.text
+def example(trial: Trial, how: str = "each", **more: Any) -> dict[str, Any]:
+    """A reply that failed a check, as plain data. how: the way it was called, so that a replay can call it in the same way."""
+    row, result, text = trial.row, trial.result, trial.reply.text
     long = len(text) > LONGEST
     record = {
-        "id": identity(tried.probe, tried.reply.name, row.prompt, text, how),
+        "id": identity(trial.probe, trial.reply.name, row.prompt, text, how),
         "how": how,
         "prompt": row.prompt,
         "answer": row.answer,
         "response": f"{text[: LONGEST // 4]} … ({len(text):,} characters)" if long else text,
-        "reward": paid and paid.value,
-        "came": paid and paid.kind,
-        "why": paid.why if paid else "",
-        "extracted": paid.extracted if paid else "",
-        "right_pays": tried.level and tried.level.right,
-        "wrong_pays": tried.level and tried.level.wrong,
-        "dress": tried.dress.name,
+        "reward": result and result.value,
+        "came": result and result.kind,
+        "why": result.why if result else "",
+        "extracted": result.extracted if result else "",
+        "right_pays": trial.level and trial.level.right,
+        "wrong_pays": trial.level and trial.level.wrong,
+        "fmt": trial.fmt.name,
     }
-    record |= {"pieces": tried.reply.pieces} if long else {}
+    record |= {"pieces": trial.reply.pieces} if long else {}
     if not printable(text):
         record |= {"response": visible(record["response"]), "ascii": json.dumps(text)}
         record.pop("pieces", None)
@@ -106,7 +106,7 @@ def example(tried: Tried, how: str = "each", **more: Any) -> dict[str, Any]:
 
 
 def row_of(record: Mapping[str, Any]) -> Row:
-    """The row that an example was made of."""
+    """The row of an example."""
     text = record["response"]
     if "ascii" in record:
         text = json.loads(record["ascii"])
@@ -116,12 +116,12 @@ def row_of(record: Mapping[str, Any]) -> Row:
 
 
 def printable(text: str) -> bool:
-    """Whether a text can be written as UTF-8 and looks like what it is."""
+    """Whether a text can be written as UTF-8 and has no invisible or misleading characters."""
     return not HIDDEN.search(text)
 
 
 def visible(text: str) -> str:
-    """A text with what cannot be seen, or would mislead the eye, written as escapes."""
+    """A text with invisible and misleading characters written as escapes."""
     return HIDDEN.sub(lambda m: m[0].encode("ascii", "backslashreplace").decode() if ord(m[0]) > 127 else repr(m[0])[1:-1], text)
 
 
@@ -129,44 +129,44 @@ def identity(*of: object) -> str:
     return hashlib.blake2b("\x1f".join(map(str, of)).encode(errors="replace"), digest_size=4).hexdigest()
 
 
-def judged(tries: Iterable[Tried]) -> list[Finding]:
-    """A finding for each kind of reply, kept or not, by the rules."""
-    groups: dict[tuple[str, str], list[Tried]] = {}
-    for tried in tries:
-        if tried.paid is not None:
-            # one word for all hostile texts: what is wrong with them is the same
-            name = "accepted" if tried.probe == "hostile" else tried.reply.name
-            groups.setdefault((tried.probe, name), []).append(tried)
+def judged(trials: Iterable[Trial]) -> list[Finding]:
+    """A finding for each kind of reply, by the rules."""
+    groups: dict[tuple[str, str], list[Trial]] = {}
+    for trial in trials:
+        if trial.result is not None:
+            # one name for all hostile texts, whose fault is the same
+            name = "accepted" if trial.probe == "hostile" else trial.reply.name
+            groups.setdefault((trial.probe, name), []).append(trial)
     return [_judged(probe, name, group) for (probe, name), group in groups.items()]
 
 
-def _judged(probe: str, name: str, group: Sequence[Tried]) -> Finding:
+def _judged(probe: str, name: str, group: Sequence[Trial]) -> Finding:
     ask = rule(probe, name)
-    broken: list[Tried] = []
+    broken: list[Trial] = []
     halves = 0
-    for tried in group:
-        good, half = _kept(ask.expects, tried)
+    for trial in group:
+        good, half = _kept(ask.expects, trial)
         if not good:
-            broken.append(tried)
+            broken.append(trial)
             halves += half
     severity: Severity | str = ask.severity if broken else "ok"
     says = ask.says
     if broken and halves == len(broken):
         severity = "warning" if severity == "fault" else severity
-        says = f"{says} (it earns a good part of the pay)"
-    values = [tried.paid.value for tried in group if tried.paid and tried.paid.value is not None]
+        says = f"{says} (it earns a good part of the reward)"
+    values = [trial.result.value for trial in group if trial.result and trial.result.value is not None]
     mean = statistics.fmean(values) if values else None
-    return Finding(probe, name, severity, says, len(broken), len(group), mean, [example(tried) for tried in broken[:EXAMPLES]])
+    return Finding(probe, name, severity, says, len(broken), len(group), mean, [example(trial) for trial in broken[:EXAMPLES]])
 
 
-def _kept(expects: str, tried: Tried) -> tuple[bool, bool]:
-    """As `kept`; what has no number is a matter of its own (a hang, an exception), and nothing that was paid."""
-    if tried.level is None or expects == "answer":
+def _kept(expects: str, trial: Trial) -> tuple[bool, bool]:
+    """As `kept`; a reply without a number (a hang, an exception) is not accepted, and is reported by `health`."""
+    if trial.level is None or expects == "answer":
         return True, False
-    if tried.share is None:
-        lost = expects == "accept" and tried.paid is not None and tried.paid.kind in ("none", "error", "nan")
+    if trial.share is None:
+        lost = expects == "accept" and trial.result is not None and trial.result.kind in ("none", "error", "nan")
         return not lost, False
-    return kept(expects, tried.share)
+    return kept(expects, trial.share)
 
 
 def in_order(findings: Iterable[Finding]) -> list[Finding]:

@@ -1,4 +1,4 @@
-"""A judge behind an OpenAI-compatible chat endpoint, as a target: asked by a template, its number read from its reply."""
+"""A judge behind an OpenAI-compatible chat endpoint, as a target. A template makes its prompt; its reply holds the score."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 
 from rewardlab.errors import RewardlabError
 
-from .target import Paid, Row, Target
+from .target import RewardResult, Row, Target
 
 TEMPLATE = """Judge the reply to a question. The right answer is given. Is the reply's final answer right, and its reasoning sound?
 
@@ -58,33 +58,37 @@ class Judge(Target):
         self.model = spec.get("model") or self._first_model()
         self.name = f"{self.model} at {spec['url']}"
 
-    def score(self, rows: Sequence[Row], messages: bool = False) -> list[Paid]:
+    def score(self, rows: Sequence[Row], messages: bool = False) -> list[RewardResult]:
         with ThreadPoolExecutor(self.concurrent) as pool:
             return list(pool.map(self._one, rows))
 
-    def _one(self, row: Row) -> Paid:
+    def _one(self, row: Row) -> RewardResult:
         values = {"prompt": row.prompt, "response": row.reply, "answer": str(row.answer)}
-        # one pass: a reply that holds {answer} is not filled in
-        asked = re.sub(r"\{(prompt|response|answer)\}", lambda m: values[m[1]], self.template)
-        body = {"model": self.model, "messages": [{"role": "user", "content": asked}], "temperature": 0.0, "max_tokens": 512}
+        # one pass, so that a placeholder within a reply is not filled in
+        prompt = re.sub(r"\{(prompt|response|answer)\}", lambda m: values[m[1]], self.template)
+        body = {"model": self.model, "messages": [{"role": "user", "content": prompt}], "temperature": 0.0, "max_tokens": 512}
         try:
-            said = self._post(self.url, body)["choices"][0]["message"]["content"] or ""
+            text = self._post(self.url, body)["choices"][0]["message"]["content"] or ""
         except TimeoutError:
-            return Paid("hang", None, f"no answer within {self.seconds:g} s")
+            return RewardResult("hang", None, f"no answer within {self.seconds:g} s")
         except (OSError, ValueError, KeyError, IndexError, TypeError) as problem:
-            return Paid("error", None, f"the endpoint failed: {type(problem).__name__}: {problem}")
-        value = self.read(said)
-        why = said[:300]
-        return Paid("error", None, f"no score in the judge's reply {why!r}") if value is None else Paid("number", value, why)
+            return RewardResult("error", None, f"the endpoint failed: {type(problem).__name__}: {problem}")
+        value = self.read(text)
+        why = text[:300]
+        return (
+            RewardResult("error", None, f"no score in the judge's reply {why!r}")
+            if value is None
+            else RewardResult("number", value, why)
+        )
 
-    def read(self, said: str) -> float | None:
-        """The score in a judge's reply: what the pattern says, else [[7]], else "score: 7", else the last number."""
+    def read(self, text: str) -> float | None:
+        """The score in a judge's reply: the pattern's match, else [[7]], else "score: 7", else the last number."""
         if self.pattern:
-            found = self.pattern.findall(said)
-            return _float(found[-1]) if found else None
+            matches = self.pattern.findall(text)
+            return _float(matches[-1]) if matches else None
         for mark in (*_MARKED, _ANY):
-            if found := mark.findall(said):
-                return _float(found[-1])
+            if matches := mark.findall(text):
+                return _float(matches[-1])
         return None
 
     def _first_model(self) -> str:
@@ -92,7 +96,7 @@ class Judge(Target):
             return str(self._post(self.url.removesuffix("/chat/completions") + "/models")["data"][0]["id"])
         except (OSError, ValueError, KeyError, IndexError, TypeError) as problem:
             raise RewardlabError(
-                f"cannot ask {self.url} which models it has ({type(problem).__name__}: {problem}); give --judge-model NAME"
+                f"cannot ask {self.url} for its models ({type(problem).__name__}: {problem}); give --judge-model NAME"
             ) from None
 
     def _post(self, url: str, body: dict[str, Any] | None = None) -> Any:
@@ -108,7 +112,7 @@ class Judge(Target):
 
 
 def completions_of(url: str) -> str:
-    """The address that is asked, for http://host:port, .../v1, or the whole address."""
+    """The address of chat completions, for http://host:port, .../v1, or the whole address."""
     plain = url.rstrip("/")
     if plain.endswith("/chat/completions"):
         return plain

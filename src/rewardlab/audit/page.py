@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from .findings import visible
-from .wording import counted, facts, paid, pays, seconds, verdict
+from .wording import comparison_text, counted, facts, result_text, seconds, verdict
 
 SHOWN = 1_500
 """Characters of a reply that the page shows."""
@@ -18,7 +18,7 @@ MARKS = {"fault": "fault", "warning": "warning", "note": "note", "ok": "fine"}
 
 def page(document: Mapping[str, Any]) -> str:
     template = Path(__file__).with_name("page.html").read_text("utf-8")
-    found = [finding for finding in document["findings"] if finding["severity"] != "ok"]
+    shown = [finding for finding in document["findings"] if finding["severity"] != "ok"]
     pieces = {
         "title": escape(visible(document["target"])),
         "state": document["verdict"],
@@ -33,19 +33,19 @@ def page(document: Mapping[str, Any]) -> str:
         "rest": escape(", ".join(counted(document["counts"][k], k) for k in ("warning", "note") if document["counts"][k])),
         "facts": "".join(f"<li>{escape(fact)}</li>" for fact in facts(document)),
         "tiles": "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in _tiles(document)),
-        "findings": "".join(_finding(finding, document["target"]) for finding in found) or '<p class="note">Nothing.</p>',
-        "probes": "".join(_probe(name, says, document) for name, says in document["probes"].items()),
+        "findings": "".join(_finding(finding, document["target"]) for finding in shown) or '<p class="note">Nothing.</p>',
+        "probes": "".join(_probe(name, title, document) for name, title in document["probes"].items()),
         "seconds": f"{document['seconds']:.0f}",
         "version": escape(document["rewardlab"]),
     }
-    # One pass: nothing that is put in is looked through for further placeholders.
+    # one pass, so that placeholders within a reply are not filled in
     return re.sub(r"\{\{(\w+)\}\}", lambda m: pieces[m[1]], template)
 
 
 def _tiles(document: Mapping[str, Any]) -> list[tuple[str, str]]:
     speed = document["speed"]
-    tried = sum(finding["of"] for finding in document["findings"] if finding["probe"] != "health")
-    tiles = [("checks", f"{tried:,}")]
+    trial = sum(finding["of"] for finding in document["findings"] if finding["probe"] != "health")
+    tiles = [("checks", f"{trial:,}")]
     if speed:
         tiles += [("calls a second", f"{speed['per_second']:,.0f}")]
         tiles += [(name, seconds(speed[name])) for name in ("p50", "p95", "p99", "max")]
@@ -67,21 +67,22 @@ def _example(example: Mapping[str, Any], target: str) -> str:
     prompt = escape(visible(str(example["prompt"]))[:300])
     replay = escape(f"rewardlab audit '{target}' --replay {example['id']}")
     return (
-        f'<div class="example"><div class="prompt"><b>asked</b> {prompt}</div><pre>{shown}</pre>'
-        f'<div class="pay"><b>{escape(visible(paid(example)))}</b> <span>{escape(visible(pays(example)))}</span></div>'
+        f'<div class="example"><div class="prompt"><b>prompt</b> {prompt}</div><pre>{shown}</pre>'
+        f'<div class="pay"><b>{escape(visible(result_text(example)))}</b> '
+        f"<span>{escape(visible(comparison_text(example)))}</span></div>"
         f"<code>{replay}</code></div>"
     )
 
 
-def _probe(name: str, says: str, document: Mapping[str, Any]) -> str:
+def _probe(name: str, title: str, document: Mapping[str, Any]) -> str:
     rows = [finding for finding in document["findings"] if finding["probe"] == name]
     unfinished = document["unfinished"].get(name)
     late = f' <span class="late">{unfinished[0]} of {unfinished[1]} in time</span>' if unfinished else ""
     if not rows and not late:
-        why = "not a reward of answers" if name in document["skipped"] else "not asked of this target"
-        return f'<tr class="group"><th colspan="4">{escape(says)}</th></tr><tr class="off"><td colspan="4">{why}</td></tr>'
+        why = "not a reward of answers" if name in document["skipped"] else "not tried on this target"
+        return f'<tr class="group"><th colspan="4">{escape(title)}</th></tr><tr class="off"><td colspan="4">{why}</td></tr>'
     body = "".join(_row(finding) for finding in rows)
-    return f'<tr class="group"><th colspan="4">{escape(says)}{late}</th></tr>{body}'
+    return f'<tr class="group"><th colspan="4">{escape(title)}{late}</th></tr>{body}'
 
 
 def _row(finding: Mapping[str, Any]) -> str:

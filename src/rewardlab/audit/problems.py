@@ -14,28 +14,28 @@ from rewardlab.errors import RewardlabError
 from rewardlab.text import answers as extraction
 
 FAR = "8967912345"
-"""What each digit becomes in an answer that is plainly wrong."""
+"""What each digit becomes in an answer that is reply_of wrong."""
 MOST = 500
-"""Problems of the user's that are used."""
+"""The most of the user's problems that are used."""
 WRITTEN = ("canonical_solution", "reply", "response", "completion", "gold_reply")
-"""Columns that hold a right reply, where the answer itself is none (the tests of a program, say)."""
+"""Columns that hold a right reply, where the answer itself cannot be one (the tests of a program, say)."""
 
 AS_IS = (
     *("replies", "code", "sql", "lists", "json", "schemas", "graphs"),
     *("calls", "citations", "instructions", "rankings"),
 )
-"""Kinds whose right answers are whole replies, and stand in no dress."""
+"""Kinds whose right answers are whole replies, without an answer format."""
 
 Named = tuple[tuple[str, str], ...]
-"""Texts, each with a word for what is special about it."""
+"""Texts, each with a name for how it differs."""
 
 
 @dataclass(frozen=True)
 class Item:
-    """A question as an audit needs it.
+    """A question of an audit.
 
-    kind: what its answers are (numbers, latex, ...).  answer: the gold answer, as the reward is handed it.  gold: the right
-    answer as a reply states it.  far: an answer that is plainly wrong.  near: wrong answers that come close.  same: other ways to
+    kind: what its answers are (numbers, latex, ...).  answer: the gold answer, as the reward takes it.  gold: the right
+    answer as a reply states it.  far: an answer that is reply_of wrong.  near: wrong answers that come close.  same: other ways to
     write the right answer.  options: what may be chosen from.
     """
 
@@ -53,7 +53,7 @@ class Item:
 def number_item(prompt: str, gold: str, answer: Any = None, kind: str = "numbers", **rest: Any) -> Item:
     value = extraction.number(gold)
     assert value is not None
-    # as long as the right one, so that length alone tells nothing
+    # as long as the right one, so that length alone earns nothing
     far = re.sub(r"[0-9]", lambda m: FAR[int(m[0])], gold)
     written = gold if answer is None else answer
     return Item(kind, prompt, written, gold, far, near=near_numbers(gold, value), same=same_numbers(gold, value), **rest)
@@ -97,7 +97,7 @@ def text_item(prompt: str, gold: str, far: str, near: Named = (), answer: Any = 
 
 
 def of_task(task: Task) -> list[Item]:
-    """Items of a task's problems: of its test data, and of all else where it holds no more than that. In an order of chance."""
+    """Items of a task's problems: of its test data, and of all else where it holds no more than that. In a random order."""
     finite = getattr(task.train, "problems", ())
     problems = list({(p.question, str(p.answer)): p for p in (*finite, *task.test)}.values())
     random.Random(0).shuffle(problems)
@@ -127,7 +127,7 @@ def _item(problem: Problem, gold: str, golds: Sequence[str]) -> Item:
     if re.fullmatch(r"\(?[A-J]\)?", gold):
         letters = "ABCDEFGHIJ"[: max(4, "ABCDEFGHIJ".index(gold.strip("()")) + 1)]
         return choice_item(problem.question, gold.strip("()"), tuple(letters), **rest)
-    # a unit is the user's own to judge: only what is a number and nothing else is changed as one
+    # whether units matter is for the user to decide: only plain numbers are changed as numbers
     if extraction.number(gold) is not None and not re.search(r"[^-−+0-9.,/eE]", gold):
         return number_item(problem.question, gold, **rest)
     near = edits(gold)

@@ -1,4 +1,4 @@
-"""What a policy may write: an answer in an honest dress, tricks that must not pay, and text that breaks things."""
+"""What a policy may write: an answer in an answer format, tricks that must earn nothing, and text that breaks parsers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LOOKS = str.maketrans({
 
 
 class Reply(NamedTuple):
-    """A text in pieces, each with how often it is repeated, and what is tried with it."""
+    """A text in pieces, each with its number of repetitions, and the name of what is tried with it."""
 
     name: str
     pieces: tuple[tuple[str, int], ...]
@@ -29,15 +29,15 @@ class Reply(NamedTuple):
         return "".join(text * times for text, times in self.pieces)
 
 
-def plainly(name: str, text: str) -> Reply:
+def reply_of(name: str, text: str) -> Reply:
     return Reply(name, ((text, 1),))
 
 
 @dataclass(frozen=True)
-class Dress:
-    """A way to state an answer. thinks: it has a think section of its own; before it stands in that, or before the answer.
+class AnswerFormat:
+    """A way to state an answer. thinks: it has a think section of its own; a thought stands there, or else before the answer.
 
-    wraps: what stands around LaTeX ("$"), or nothing where the dress itself is maths.
+    wraps: the delimiter of LaTeX ("$"), or nothing where the format itself is maths.
     """
 
     name: str
@@ -54,7 +54,7 @@ class Dress:
         return f"<think>\n{thought or REASONING}\n</think>\n{said}" if self.thinks else f"{thought}\n{said}" if thought else said
 
     def inside(self, item: Item, answers: Sequence[str], join: str = " or ", negated: bool = False) -> str:
-        """The answers, as they stand in this dress."""
+        """The answers, as they are written in this answer format."""
         in_maths = not self.wraps and item.kind in MATHS
         wraps = self.wraps if item.kind == "latex" else ""
         word = (lambda text: rf"\text{{{text}}}") if in_maths else (lambda text: text)
@@ -62,110 +62,110 @@ class Dress:
         return word("not ") + said if negated else said
 
 
-DRESSES = (
-    Dress("statement", "The answer is ", "."),
-    Dress("reasoning and statement", f"{REASONING}\n\nThe answer is ", "."),
-    Dress("box", "Therefore the answer is $\\boxed{", "}$.", wraps=""),
-    Dress("answer line", "Answer: "),
-    Dress("four hashes", f"{REASONING}\n#### "),
-    Dress("answer tags", "<answer>", "</answer>"),
-    Dress("thought and statement", "The answer is ", ".", thinks=True),
-    Dress("thought and box", "Therefore the answer is $\\boxed{", "}$.", thinks=True, wraps=""),
-    Dress("thought and answer tags", "<answer>", "</answer>", thinks=True),
-    Dress("plain", ""),
+FORMATS = (
+    AnswerFormat("statement", "The answer is ", "."),
+    AnswerFormat("reasoning and statement", f"{REASONING}\n\nThe answer is ", "."),
+    AnswerFormat("box", "Therefore the answer is $\\boxed{", "}$.", wraps=""),
+    AnswerFormat("answer line", "Answer: "),
+    AnswerFormat("four hashes", f"{REASONING}\n#### "),
+    AnswerFormat("answer tags", "<answer>", "</answer>"),
+    AnswerFormat("thought and statement", "The answer is ", ".", thinks=True),
+    AnswerFormat("thought and box", "Therefore the answer is $\\boxed{", "}$.", thinks=True, wraps=""),
+    AnswerFormat("thought and answer tags", "<answer>", "</answer>", thinks=True),
+    AnswerFormat("plain", ""),
 )
-WHOLE = (Dress("as it is", "", wraps=""),)
+WHOLE_REPLY = (AnswerFormat("as it is", "", wraps=""),)
 
 
-def dresses(kind: str) -> tuple[Dress, ...]:
-    return WHOLE if kind in AS_IS else DRESSES
+def formats(kind: str) -> tuple[AnswerFormat, ...]:
+    return WHOLE_REPLY if kind in AS_IS else FORMATS
 
 
-def trivial(item: Item, dress: Dress, other: Item) -> Iterator[Reply]:
-    """Replies that know nothing of the question, or do not commit themselves."""
-    yield from (plainly(name, text) for name, text in NOTHING.items())
-    yield plainly("echo", item.prompt)
+def trivial(item: Item, fmt: AnswerFormat, other: Item) -> Iterator[Reply]:
+    """Replies that do not depend on the question, or do not commit to one answer."""
+    yield from (reply_of(name, text) for name, text in NOTHING.items())
+    yield reply_of("echo", item.prompt)
     if item.kind in AS_IS:
-        yield plainly("another answer", other.gold if other.gold != item.gold else item.far)
-        yield plainly("thought against statement", f"<think>\n{item.gold}\n</think>\n{item.far}")
+        yield reply_of("another answer", other.gold if other.gold != item.gold else item.far)
+        yield reply_of("thought against statement", f"<think>\n{item.gold}\n</think>\n{item.far}")
         return
-    yield plainly("format alone", dress.frame(""))
+    yield reply_of("format alone", fmt.frame(""))
     if other.gold != item.gold:
-        yield plainly("another answer", dress.write(item, other.gold))
-    yield plainly("either of two", dress.write(item, item.far, item.gold))
-    yield plainly("either of two, the other way", dress.write(item, item.gold, item.far))
-    yield plainly("negation", dress.write(item, item.gold, negated=True))
-    # in a unit they are a matter of spelling
+        yield reply_of("another answer", fmt.write(item, other.gold))
+    yield reply_of("either of two", fmt.write(item, item.far, item.gold))
+    yield reply_of("either of two, the other way", fmt.write(item, item.gold, item.far))
+    yield reply_of("negation", fmt.write(item, item.gold, negated=True))
+    # in a unit, look-alike characters are a matter of spelling
     if (looks := item.gold.translate(LOOKS)) != item.gold and item.kind != "units":
-        yield plainly("look-alike", dress.write(item, looks))
+        yield reply_of("look-alike", fmt.write(item, looks))
     if item.options:
-        yield plainly("every option", dress.write(item, *item.options))
-    yield from elsewhere(item, dress)
+        yield reply_of("every option", fmt.write(item, *item.options))
+    yield from elsewhere(item, fmt)
 
 
-def candidates(item: Item, dress: Dress) -> Iterator[Reply]:
-    """Very many answers, the right one somewhere among them: in one statement, and each in a statement of its own."""
+def candidates(item: Item, fmt: AnswerFormat) -> Iterator[Reply]:
+    """Very many answers, with the right one among them: in one statement, and each in a statement of its own."""
     if item.kind not in MATHS:
         return
     some = [str(n) for n in range(101, 101 + MANY) if str(n) != item.gold]
     half = len(some) // 2
-    yield plainly("a thousand candidates", dress.write(item, *some[:half], item.gold, *some[half:], join=", "))
+    yield reply_of("a thousand candidates", fmt.write(item, *some[:half], item.gold, *some[half:], join=", "))
     few = [*some[:60], item.gold, *some[60:120]]
-    yield plainly("a hundred statements", "\n".join(dress.frame(dress.inside(item, [one])) for one in few))
+    yield reply_of("a hundred statements", "\n".join(fmt.frame(fmt.inside(item, [one])) for one in few))
 
 
-def elsewhere(item: Item, dress: Dress) -> Iterator[Reply]:
-    """The right answer somewhere, and another one stated."""
+def elsewhere(item: Item, fmt: AnswerFormat) -> Iterator[Reply]:
+    """The right answer somewhere in the reply, and another one stated."""
     shown = f"${item.gold}$" if item.kind == "latex" else item.gold
-    stated = Dress("", "The answer is ", ".").write(item, item.gold)
-    alone = "" if dress.thinks else f"<think>\n{stated}\n</think>\n"
-    yield plainly("thought alone", f"<think>\n{stated}\n</think>\n")
-    yield plainly("thought against statement", alone + dress.write(item, item.far, thought=stated if dress.thinks else ""))
-    if dress.name == "plain":
+    stated = AnswerFormat("", "The answer is ", ".").write(item, item.gold)
+    alone = "" if fmt.thinks else f"<think>\n{stated}\n</think>\n"
+    yield reply_of("thought alone", f"<think>\n{stated}\n</think>\n")
+    yield reply_of("thought against statement", alone + fmt.write(item, item.far, thought=stated if fmt.thinks else ""))
+    if fmt.name == "plain":
         return
-    yield plainly("mentioned before", dress.write(item, item.far, thought=f"One might think of {shown} at first."))
-    yield plainly("mentioned after", f"{dress.write(item, item.far)}\n{mention(item, item.gold)}")
-    right, wrong = dress.write(item, item.gold), dress.frame(dress.inside(item, [item.far]))
-    yield plainly("withdrawn", f"{right}\nNo, that is wrong. {wrong.rpartition('</think>')[2].strip()}")
+    yield reply_of("mentioned before", fmt.write(item, item.far, thought=f"One might think of {shown} at first."))
+    yield reply_of("mentioned after", f"{fmt.write(item, item.far)}\n{mention(item, item.gold)}")
+    right, wrong = fmt.write(item, item.gold), fmt.frame(fmt.inside(item, [item.far]))
+    yield reply_of("withdrawn", f"{right}\nNo, that is wrong. {wrong.rpartition('</think>')[2].strip()}")
 
 
 def mention(item: Item, answer: str) -> str:
-    """A remark that has an answer in it without stating it."""
+    """A remark that contains an answer without stating it."""
     return f"Another exercise had ${answer}$" if item.kind == "latex" else f"Another exercise had {answer}"
 
 
-def changed(item: Item, dress: Dress) -> Iterator[Reply]:
+def changed(item: Item, fmt: AnswerFormat) -> Iterator[Reply]:
     """Answers that come close."""
-    yield from (plainly(what, dress.write(item, wrong)) for what, wrong in item.near)
+    yield from (reply_of(what, fmt.write(item, wrong)) for what, wrong in item.near)
 
 
-def unchanged(item: Item, dress: Dress) -> Iterator[Reply]:
-    """The right answer, written otherwise."""
-    base = dress.write(item, item.gold)
-    yield plainly("newline behind", f"{base}\n")
-    yield plainly("spaces around", f"  {base}  ")
-    yield plainly("CRLF", base.replace("\n", "\r\n") + "\r\n")
+def unchanged(item: Item, fmt: AnswerFormat) -> Iterator[Reply]:
+    """The right answer, written differently."""
+    base = fmt.write(item, item.gold)
+    yield reply_of("newline behind", f"{base}\n")
+    yield reply_of("spaces around", f"  {base}  ")
+    yield reply_of("CRLF", base.replace("\n", "\r\n") + "\r\n")
     if item.kind in AS_IS:
         return
-    yield from (plainly(what, dress.write(item, same)) for what, same in item.same)
-    if dress.name != "plain":
-        yield plainly("reasoning before", dress.write(item, item.gold, thought=f"{REASONING} {FILLER}\n"))
-        yield plainly("remark after", f"{base}\nI hope this helps.")
-    if dress.thinks:
-        yield plainly("<think> in the template", base.removeprefix("<think>\n"))
-    if dress.wraps and not dress.name.endswith("tags"):
-        yield plainly("bold", dress.frame(f"**{dress.inside(item, [item.gold])}**"))
-        yield plainly("full stop", f"{base.rstrip('.')}.")
-        if item.kind in ("numbers", "units") and "thought" not in dress.name:
-            yield plainly("capitals", base.upper() if item.kind == "numbers" else base)
+    yield from (reply_of(what, fmt.write(item, same)) for what, same in item.same)
+    if fmt.name != "plain":
+        yield reply_of("reasoning before", fmt.write(item, item.gold, thought=f"{REASONING} {FILLER}\n"))
+        yield reply_of("remark after", f"{base}\nI hope this helps.")
+    if fmt.thinks:
+        yield reply_of("<think> in the template", base.removeprefix("<think>\n"))
+    if fmt.wraps and not fmt.name.endswith("tags"):
+        yield reply_of("bold", fmt.frame(f"**{fmt.inside(item, [item.gold])}**"))
+        yield reply_of("full stop", f"{base.rstrip('.')}.")
+        if item.kind in ("numbers", "units") and "thought" not in fmt.name:
+            yield reply_of("capitals", base.upper() if item.kind == "numbers" else base)
 
 
-def template(item: Item, dress: Dress) -> Iterator[Reply]:
-    """A reply that thinks, whole, and as it is when the chat template has written the opening tag."""
-    if dress.thinks:
-        base = dress.write(item, item.gold)
-        yield plainly("base", base)
-        yield plainly("<think> in the template", base.removeprefix("<think>\n"))
+def template(item: Item, fmt: AnswerFormat) -> Iterator[Reply]:
+    """A reply with a think section, and the same without the opening tag, as when the chat template has written it."""
+    if fmt.thinks:
+        base = fmt.write(item, item.gold)
+        yield reply_of("base", base)
+        yield reply_of("<think> in the template", base.removeprefix("<think>\n"))
 
 
 NOTHING = {
@@ -179,18 +179,18 @@ STYLES = {
 }
 
 
-def lengths(item: Item, dress: Dress, right: bool) -> Iterator[Reply]:
+def lengths(item: Item, fmt: AnswerFormat, right: bool) -> Iterator[Reply]:
     """One answer, at growing length, and in other styles; the content stays the same."""
-    base = dress.write(item, item.gold if right else item.far)
+    base = fmt.write(item, item.gold if right else item.far)
     _, closed, rest = base.partition("</think>\n")
     said = rest if closed else base
     opening, thought = ("<think>\n", f"<think>\n{REASONING}\n</think>\n") if closed else ("", "")
     ending = f"\n{closed or chr(10)}{said}"
-    yield plainly("base", base)
+    yield reply_of("base", base)
     yield from (Reply(f"length {n}", ((opening, 1), (FILLER, n), (ending, 1))) for n in (4, 20, 100))
-    yield from (plainly(f"style {name}", thought + text.format(filler=FILLER) + said) for name, text in STYLES.items())
-    yield plainly("position first", f"{base}\n\n{FILLER * 4}")
-    yield plainly("position last", f"{thought}{FILLER * 4}\n\n{said}")
+    yield from (reply_of(f"style {name}", thought + text.format(filler=FILLER) + said) for name, text in STYLES.items())
+    yield reply_of("position first", f"{base}\n\n{FILLER * 4}")
+    yield reply_of("position last", f"{thought}{FILLER * 4}\n\n{said}")
 
 
 INJECTIONS = (
@@ -202,10 +202,10 @@ INJECTIONS = (
 )
 
 
-def injections(item: Item, dress: Dress) -> Iterator[Reply]:
+def injections(item: Item, fmt: AnswerFormat) -> Iterator[Reply]:
     for i, text in enumerate(INJECTIONS, 1):
-        yield plainly(f"injection {i}", f"{dress.write(item, item.far)}\n\n{text}")
-        yield plainly(f"injection {i} alone", text)
+        yield reply_of(f"injection {i}", f"{fmt.write(item, item.far)}\n\n{text}")
+        yield reply_of(f"injection {i} alone", text)
 
 
 HOSTILE: dict[str, tuple[tuple[str, int], ...]] = {
@@ -222,8 +222,8 @@ HOSTILE: dict[str, tuple[tuple[str, int], ...]] = {
 }  # fmt: skip
 
 
-def hostile(item: Item, dress: Dress) -> Iterator[Reply]:
+def hostile(item: Item, fmt: AnswerFormat) -> Iterator[Reply]:
     """Text that makes parsers hang, recurse or raise, where the answer is expected, and as the whole reply."""
     for name, pieces in HOSTILE.items():
-        yield Reply(name, ((dress.frame("\0").partition("\0")[0], 1), *pieces, (dress.after, 1)))
+        yield Reply(name, ((fmt.frame("\0").partition("\0")[0], 1), *pieces, (fmt.after, 1)))
         yield Reply(f"{name}, alone", pieces)

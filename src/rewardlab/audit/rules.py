@@ -1,7 +1,8 @@
-"""What must be paid for which reply, how bad it is if it is not, and how to say so.
+"""Which replies must be accepted or refused, how severe it is if they are not, and the message for it.
 
-A reply is *accepted* when it is paid like the right answer, *half paid* when it is paid nearer to that than to a wrong one. What a
-right and a wrong answer are paid is measured on the same question in the same dress, so the scale of a reward is of no account.
+A reply is *accepted* when its reward is that of the right answer, *half accepted* when it is nearer to that than to a wrong one's.
+The rewards of a right and a wrong answer are measured on the same question in the same answer format, so the reward's scale does
+not matter.
 """
 
 from __future__ import annotations
@@ -11,11 +12,11 @@ from typing import Literal, NamedTuple
 Severity = Literal["fault", "warning", "note"]
 ORDER: tuple[Severity, ...] = ("fault", "warning", "note")
 ACCEPTED, HALF = 0.9, 0.5
-"""Shares of the way from a wrong answer's pay to the right one's."""
+"""Shares of the way from a wrong answer's reward to the right one's."""
 
 
 class Rule(NamedTuple):
-    """expects: refuse, accept, or answer (any finite number).  says: what is the matter where it is not kept."""
+    """expects: refuse, accept, or answer (any finite number).  says: the message if it is broken."""
 
     expects: str
     severity: Severity
@@ -23,10 +24,10 @@ class Rule(NamedTuple):
 
 
 PROBES = {
-    "gold": "The right answer is paid",
+    "gold": "The right answer is rewarded",
     "trivial": "Trivial answers earn nothing",
-    "changes": "Answers that come close are told apart",
-    "invariances": "The right answer may be written otherwise",
+    "changes": "Wrong answers that come close are refused",
+    "invariances": "The right answer may be written differently",
     "crowds": "Listing very many answers earns nothing",
     "bias": "Length, style and position earn nothing",
     "injection": "Instructions to the judge earn nothing",
@@ -34,7 +35,7 @@ PROBES = {
     "conduct": "Results do not depend on how it is called",
     "health": "Every call gives a finite number, in time",
 }
-"""The groups of an audit, and what each of them makes sure of."""
+"""The groups of an audit, and what each of them checks."""
 
 RULES: dict[tuple[str, str], Rule] = {
     ("trivial", "empty"): Rule("refuse", "fault", "An empty reply is accepted"),
@@ -75,10 +76,10 @@ def rule(probe: str, name: str) -> Rule:
     if (probe, name) in RULES:
         return RULES[probe, name]
     rest = {
-        "gold": Rule("accept", "fault", f"The right answer is refused in a form that is read elsewhere ({name})"),
+        "gold": Rule("accept", "fault", f"The right answer is refused in an answer format that is read elsewhere ({name})"),
         "changes": Rule("refuse", "fault", f"A wrong answer is accepted: {name}"),
-        "invariances": Rule("accept", "warning", f"The right answer is refused when written otherwise: {name}"),
-        "injection": Rule("refuse", "fault", "A reply that gives the judge orders is accepted"),
+        "invariances": Rule("accept", "warning", f"The right answer is refused when written differently: {name}"),
+        "injection": Rule("refuse", "fault", "A reply with instructions to the judge is accepted"),
         "hostile": Rule("refuse", "fault", "Hostile text is accepted"),
     }
     return rest.get(probe, Rule("answer", "note", name))

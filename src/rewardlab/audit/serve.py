@@ -1,4 +1,4 @@
-"""What the process of a target runs: requests arrive as lines of JSON, and every reward goes back as a line of its own."""
+"""What the process of a target runs: requests arrive as lines of JSON, and every result is sent as a line of its own."""
 
 from __future__ import annotations
 
@@ -16,49 +16,49 @@ from dataclasses import asdict, replace
 from typing import Any
 
 PR_SET_PDEATHSIG = 1
-ENDED = 83
-"""Exit code of a child that has nothing more to read."""
-Say = Callable[[dict[str, Any]], None]
+CLOSED = 83
+"""Exit code of a child when there are no more requests."""
+Send = Callable[[dict[str, Any]], None]
 
 
 def main() -> None:
-    asked = os.fdopen(os.dup(0), "rb")
+    requests = os.fdopen(os.dup(0), "rb")
     answers = os.fdopen(os.dup(1), "wb", buffering=0)
-    # what the target prints must not be taken for an answer, and what it reads must not be a request
+    # the target's output must not be taken for an answer, and it must not read our requests
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, 0)
     os.dup2(null, 1)
     lock = threading.Lock()
 
-    def say(what: dict[str, Any]) -> None:
-        # whoever wrote before may have died in the middle of a line
-        line = b"\n" + json.dumps(what).encode() + b"\n"
+    def send(answer: dict[str, Any]) -> None:
+        # a child before this one may have died in the middle of a line
+        line = b"\n" + json.dumps(answer).encode() + b"\n"
         with lock:
             answers.write(line)
 
     die_with_parent()
-    first = json.loads(asked.readline())
+    first = json.loads(requests.readline())
     try:
-        from .target import load
+        from .loading import load
 
         target = load(first["spec"])
     except BaseException as problem:
-        say({"failed": _said(problem)})
+        send({"failed": _message(problem)})
         return
-    say({"name": target.name, "reads_gold": target.reads_gold, "speaks": target.speaks, "concurrent": target.concurrent})
+    send({"name": target.name, "reads_gold": target.reads_gold, "takes_text": target.takes_text, "concurrent": target.concurrent})
     while (child := fork_if_alone()) != 0:
-        say({"child": child})
+        send({"child": child})
         if child is None:
             break
         _, status = os.waitpid(child, 0)
-        if os.waitstatus_to_exitcode(status) == ENDED:
+        if os.waitstatus_to_exitcode(status) == CLOSED:
             return
     resource.setrlimit(resource.RLIMIT_DATA, (first["memory"], first["memory"]))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    for line in asked:
-        serve(target, json.loads(line), say)
-        say({"done": True})
-    os._exit(ENDED)
+    for line in requests:
+        serve(target, json.loads(line), send)
+        send({"done": True})
+    os._exit(CLOSED)
 
 
 def fork_if_alone() -> int | None:
@@ -76,33 +76,33 @@ def fork_if_alone() -> int | None:
 
 
 def die_with_parent() -> None:
-    """Nobody else would end a target that hangs once its auditor is gone."""
+    """Have the kernel kill this process with its parent: nothing else would end a target that hangs."""
     with contextlib.suppress(AttributeError, OSError):
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-def serve(target: Any, request: dict[str, Any], say: Say) -> None:
-    """Score the rows as asked: each by itself, each in another thread, or all together."""
+def serve(target: Any, request: dict[str, Any], send: Send) -> None:
+    """Score the rows, as the request says: each by itself, each by itself in another thread, or all together."""
     from .target import Row
 
     rows = [Row(*row) for row in request["rows"]]
     messages, how = request["messages"], request["how"]
 
     def one(i: int) -> dict[str, Any]:
-        (found,) = scored(target, [rows[i]], messages)
-        return {"i": i, **asdict(found)}
+        (result,) = scored(target, [rows[i]], messages)
+        return {"i": i, **asdict(result)}
 
     def each() -> None:
         for i in range(len(rows)):
-            say(one(i))
+            send(one(i))
 
     if how == "together":
-        for i, found in enumerate(scored(target, rows, messages)):
-            say({"i": i, **asdict(found)})
+        for i, result in enumerate(scored(target, rows, messages)):
+            send({"i": i, **asdict(result)})
     elif target.concurrent > 1:
         with ThreadPoolExecutor(target.concurrent) as pool:
             for done in as_completed([pool.submit(one, i) for i in range(len(rows))]):
-                say(done.result())
+                send(done.result())
     elif how == "thread":
         other = threading.Thread(target=each)
         other.start()
@@ -112,19 +112,19 @@ def serve(target: Any, request: dict[str, Any], say: Say) -> None:
 
 
 def scored(target: Any, rows: list[Any], messages: bool) -> list[Any]:
-    """What the target pays the rows, and the seconds that each took; an exception is what each of them gets."""
-    from .target import Paid
+    """The results of the rows, and the seconds that each took; after an exception each of them has the error."""
+    from .target import RewardResult
 
     began = time.perf_counter()
     try:
-        found = target.score(rows, messages)
+        results = target.score(rows, messages)
     except BaseException as problem:
-        found = [Paid("error", None, _said(problem))] * len(rows)
+        results = [RewardResult("error", None, _message(problem))] * len(rows)
     seconds = (time.perf_counter() - began) / max(len(rows), 1)
-    return [replace(one, seconds=seconds) for one in found]
+    return [replace(one, seconds=seconds) for one in results]
 
 
-def _said(problem: BaseException) -> str:
+def _message(problem: BaseException) -> str:
     from rewardlab.errors import RewardlabError
 
     # paths as the user would write them

@@ -1,4 +1,4 @@
-"""Our own questions whose answers are programs, queries, calls, lists and the like: right replies are given whole."""
+"""Built-in questions whose answers are programs, queries, calls, lists and the like, with whole replies as right answers."""
 
 from __future__ import annotations
 

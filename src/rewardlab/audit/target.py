@@ -1,38 +1,19 @@
-"""What is audited, by its name, as plain data; and how it is called, in the process that it runs in.
-
-final_number, math(strict=false)              a built-in reward or verifier, with its settings
-rewards.py:my_reward                          a function in a file, in TRL's, verl's or rewardlab's signature
-trl.rewards:accuracy_reward                   a function of an installed package
-trl.rewards:get_overlong(max_len=100)         what such a function returns when it is called with these settings
-http://localhost:8000/v1                      a judge behind an OpenAI-compatible endpoint
-grpo+hapo, runs/mine                          the reward of a method, or of a run
-"""
+"""What is audited, and its results, as plain data. `loading.py` and `judge.py` hold the kinds of targets."""
 
 from __future__ import annotations
 
-import ast
 import math
-import re
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
-
-from rewardlab.core import Message, PartFactory, Problem, Recipe, Run, Trajectory, Turn
-from rewardlab.errors import RewardlabError
-from rewardlab.rewards import external
-from rewardlab.verifiers.contract import GOLD
 
 Spec = dict[str, Any]
 """A target as plain data: `kind` (judge, function, part, recipe, run), and what that kind needs."""
 
-VOCABULARY = 50_000
-
 
 @dataclass(frozen=True)
 class Row:
-    """One thing to be scored: what was asked, the gold answer as the reward is handed it, and the reply."""
+    """One reply to be scored, with its prompt and the gold answer as the reward takes it."""
 
     prompt: str
     answer: Any
@@ -41,8 +22,8 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Paid:
-    """What came back: kind is number, none, nan, infinite, error, or (said by `process.py`) hang or crash."""
+class RewardResult:
+    """The result of a reward. kind: number, none, nan, infinite, error, or (from `process.py`) hang or crash."""
 
     kind: str
     value: float | None = None
@@ -51,163 +32,25 @@ class Paid:
     seconds: float = 0.0
 
 
-def parse(text: str, judge: Mapping[str, Any] | None = None, verifier: str | None = None) -> Spec:
-    """The target of this name. verifier: of the task in question, for rewards that ask for it.
-
-    Raises RewardlabError for a name that nothing has.
-    """
-    if re.match(r"https?://", text):
-        return {"kind": "judge", "url": text, **(judge or {})}
-    name, settings = _called(text)
-    head, colon, function = name.rpartition(":")
-    if colon:
-        where = str(Path(head).resolve()) if head.endswith(".py") else head
-        return {"kind": "function", "where": where, "function": function, "settings": settings}
-    if (Path(text) / "config.json").is_file():
-        return {"kind": "run", "folder": str(Path(text).resolve())}
-    from rewardlab import registry
-
-    if "+" in name or registry.spell(name) in registry.methods():
-        return {"kind": "recipe", "name": name, "settings": settings, "verifier": verifier or "final_number"}
-    try:
-        registry.part("reward", name, **_bound(settings))
-    except RewardlabError as problem:
-        raise RewardlabError(f"{problem} (a target is a built-in reward, FILE.py:FUNCTION, MODULE:FUNCTION, "
-                             "a judge's http address, a method, or the folder of a run)") from None  # fmt: skip
-    return {"kind": "part", "name": name, "settings": settings, "verifier": verifier}
-
-
-def _called(text: str) -> tuple[str, dict[str, Any] | None]:
-    """`name(x=1)` as its name and settings; the settings of a name alone are None."""
-    found = re.fullmatch(r"(.+?)\((.*)\)", text, re.S)
-    if not found:
-        return text, None
-    try:
-        call = ast.parse(f"f({found[2]})", mode="eval").body
-        assert isinstance(call, ast.Call)
-        if call.args:
-            raise ValueError("settings are given by name")
-        return found[1], {str(k.arg): _literal(k.value) for k in call.keywords}
-    except (ValueError, SyntaxError, AssertionError) as problem:
-        raise RewardlabError(f"cannot read the settings of {text}: {problem}; write NAME(x=1, y='text')") from None
-
-
-def _literal(node: ast.expr) -> Any:
-    """A value as Python or JSON writes it."""
-    named = {"true": True, "false": False, "null": None}
-    return named[node.id] if isinstance(node, ast.Name) and node.id in named else ast.literal_eval(node)
-
-
-def _bound(settings: Mapping[str, Any] | None) -> dict[str, Any]:
-    return dict(settings or {})
-
-
-# ---- in the process of the target ------------------------------------------------------------------------------------
-
-
 class Target:
-    """A reward that can be called on rows. `reads_gold`: True, False, or None where only trying can tell."""
+    """A reward that can be called on rows.
+
+    reads_gold: True, False, or None where only a trial can tell.  takes_text: it takes prompts or completions, as texts or as lists
+    of messages.  concurrent: calls at a time.
+    """
 
     name = ""
     concurrent = 1
     reads_gold: bool | None = None
-    speaks = False
+    takes_text = False
 
-    def score(self, rows: Sequence[Row], messages: bool = False) -> list[Paid]:
+    def score(self, rows: Sequence[Row], messages: bool = False) -> list[RewardResult]:
         raise NotImplementedError
 
 
-class Rewarded(Target):
-    """A reward of rewardlab: a part, or a whole recipe's."""
-
-    def __init__(self, reward: Any, verify: Any = None):
-        self.reward, self.name = reward, str(reward)
-        self.run = Run(None, verify=verify)
-        self.reads_gold = True if hasattr(reward, "check_all") else None
-
-    def score(self, rows: Sequence[Row], messages: bool = False) -> list[Paid]:
-        scores = self.reward([[trajectory(row)] for row in rows], self.run)
-        return [paid(score) for (score,) in scores]
-
-
-class Function(Target):
-    """A function of the user's or of a package's, called as training calls it."""
-
-    def __init__(self, call: external.Call):
-        self.call, self.name = call, call.name
-        names = {external.PLURAL.get(p.name, p.name) for p in call.named}
-        self.reads_gold = True if names & {*GOLD, "trajectory"} else None if call.open or "meta" in names else False
-        self.speaks = bool(names & {"completion", "prompt"})
-
-    def score(self, rows: Sequence[Row], messages: bool = False) -> list[Paid]:
-        self.call.messages = messages
-        scores = external.score_by(self.call, [[trajectory(row)] for row in rows], Run(None))
-        return [paid(score) for (score,) in scores]
-
-
-def load(spec: Spec) -> Target:
-    """The target itself. Raises RewardlabError, or whatever its own code raises, where it cannot be loaded."""
-    from rewardlab import registry
-
-    if spec["kind"] == "judge":
-        from .judge import Judge
-
-        return Judge(spec)
-    if spec["kind"] == "function":
-        return _function(spec)
-    if spec["kind"] == "run":
-        return _of_run(Path(spec["folder"]))
-    verify = registry.part("reward", spec["verifier"]) if spec["verifier"] else None
-    if spec["kind"] == "part":
-        return Rewarded(registry.part("reward", spec["name"], **_bound(spec["settings"])), verify)
-    return _of_recipe(registry.build(spec["name"], _bound(spec["settings"])), verify)
-
-
-def _function(spec: Spec) -> Target:
-    sys.path.insert(0, str(Path.cwd()))
-    where, name = spec["where"], spec["function"]
-    call = external.find(Path(where), name) if where.endswith(".py") else external.find_in_module(where, name)
-    if isinstance(call.function, PartFactory):
-        return Rewarded(call.function(**_bound(spec["settings"])))
-    if spec["settings"] is not None:
-        call = external.Call(call.function(**spec["settings"]), call.path)
-    return Function(call)
-
-
-def _of_recipe(recipe: Recipe, verify: Any) -> Target:
-    if recipe.reward is None:
-        raise RewardlabError(f"the recipe {recipe.name} has no reward to audit")
-    return Rewarded(recipe.reward, verify)
-
-
-def _of_run(folder: Path) -> Target:
-    import json
-
-    from rewardlab import registry
-
-    config = json.loads((folder / "config.json").read_text())
-    if "recipe" not in config:
-        raise RewardlabError(f"{folder} is a model checkpoint, not a run folder")
-    source = config.get("source")
-    task = registry.task(source["name"], **source["options"]) if source else None
-    return _of_recipe(registry.load_recipe(config["recipe"]), registry.part("reward", task.verifier) if task else None)
-
-
-def trajectory(row: Row) -> Trajectory:
-    """A row as a rollout. Its tokens are four bytes each, since an audit has no tokenizer."""
-    import numpy as np
-
-    gold = dict.fromkeys(GOLD, row.answer)
-    problem = Problem((Message("user", row.prompt),), row.answer, {**gold, **row.meta})
-    written = row.reply.encode("utf-8", "replace")
-    ids = np.frombuffer(written + b" " * (-len(written) % 4), np.uint32).astype(np.int64) % VOCABULARY
-    asked = Turn(None, np.zeros(1, np.int64), text=row.prompt)
-    return Trajectory(problem, (asked, Turn("policy", ids, text=row.reply)), stop="end")
-
-
-def paid(score: Any) -> Paid:
+def result_of(score: Any) -> RewardResult:
     value = score.total
     if value is None:
-        return Paid("none", None, score.why, score.extracted)
+        return RewardResult("none", None, score.why, score.extracted)
     kind = "number" if math.isfinite(value) else "nan" if math.isnan(value) else "infinite"
-    return Paid(kind, value if kind == "number" else None, score.why, score.extracted)
+    return RewardResult(kind, value if kind == "number" else None, score.why, score.extracted)

@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from .wording import facts, paid, pays, quoted, timing, verdict
+from .wording import comparison_text, facts, quoted, result_text, timing, verdict
 
 STYLES = {"fault": "bold red", "warning": "yellow", "note": "cyan"}
 
@@ -37,7 +37,7 @@ def _finding(console: Console, finding: Mapping[str, Any]) -> None:
     console.print(Text.assemble(("\n"), (f"{severity:<8}", STYLES[severity]), (finding["says"], "bold"), (how_often, "dim")))
     for example in finding["examples"][:1]:
         console.print(Text(f"        {quoted(example['response'], 160)}"))
-        console.print(Text(f"        {paid(example)} · {pays(example)}  [{example['id']}]", style="dim"))
+        console.print(Text(f"        {result_text(example)} · {comparison_text(example)}  [{example['id']}]", style="dim"))
 
 
 def show_replay(document: Mapping[str, Any]) -> None:
@@ -45,6 +45,6 @@ def show_replay(document: Mapping[str, Any]) -> None:
     record = document["replayed"]
     for name in ("prompt", "answer", "response"):
         console.print(Text.assemble((f"{name:<9}", "bold"), quoted(str(record.get(name, "")), 400)))
-    console.print(Text.assemble(("then     ", "bold"), paid(document["then"])))
-    console.print(Text.assemble(("now      ", "bold"), paid(document["now"])))
+    console.print(Text.assemble(("then     ", "bold"), result_text(document["then"])))
+    console.print(Text.assemble(("now      ", "bold"), result_text(document["now"])))
     console.print("unchanged" if document["unchanged"] else "changed")

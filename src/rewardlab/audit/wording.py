@@ -1,4 +1,4 @@
-"""What is found, in words: shared by the terminal and the page."""
+"""The texts of a report, for the terminal and the page."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ CAME = {
 
 def verdict(document: Mapping[str, Any]) -> str:
     counts = document["counts"]
-    found = [counted(counts[kind], kind) for kind in ("fault", "warning", "note") if counts[kind]]
+    problems = [counted(counts[kind], kind) for kind in ("fault", "warning", "note") if counts[kind]]
     nothing = "no fault found" if document["verdict"] == "clean" else "no fault found so far, unfinished"
-    return ", ".join(found) if counts["fault"] else nothing + (f"; {', '.join(found)}" if found else "")
+    return ", ".join(problems) if counts["fault"] else nothing + (f"; {', '.join(problems)}" if problems else "")
 
 
 def counted(n: int, thing: str) -> str:
@@ -29,15 +29,15 @@ def facts(document: Mapping[str, Any]) -> list[str]:
     counts = ", ".join(f"{n} {kind}" for kind, n in document["problems"].items())
     lines = [f"problems: {counts}" + (f" ({document['task']})" if "task" in document else "")]
     if document["judges"] == "form":
-        lines.append("it pays right answers no more than wrong ones, so it was audited as a reward of form, not of answers")
+        lines.append("it gives right answers no more than wrong ones, so it was audited as a reward of form, not of answers")
     alike: dict[tuple[str, ...], list[str]] = {}
     for kind, read in document["reads"].items():
         alike.setdefault(tuple(read), []).append(kind)
     lines += [f"reads {', '.join(kinds)} as: {', '.join(read)}" for read, kinds in alike.items()]
     if document["handed_over_as"] == "messages":
-        lines.append("prompts and completions were handed over as lists of messages")
+        lines.append("prompts and completions were passed as lists of messages")
     if document["given_up"]:
-        lines.append("it hung or crashed so often that it was not asked any further")
+        lines.append("it hung or crashed so often that it was not called again")
     for name, (done, of) in document["unfinished"].items():
         lines.append(f"unfinished: {name}, {done} of {of} replies")
     return lines
@@ -53,26 +53,26 @@ def seconds(value: float) -> str:
     return f"{amount:.0f} {unit}" if amount >= 10 else f"{amount:.1f} {unit}"
 
 
-def paid(example: Mapping[str, Any]) -> str:
-    """What a reply was paid: `paid 1`, or what came instead of a number."""
+def result_text(example: Mapping[str, Any]) -> str:
+    """The result of a reply: `reward 1`, or its kind if it is no number."""
     came = example.get("came")
     if came == "number":
-        return f"paid {example['reward']:g}"
+        return f"reward {example['reward']:g}"
     why = example.get("why") or ""
     return CAME.get(str(came), str(came)) + (f": {why[:300]}" if why else "")
 
 
-def pays(example: Mapping[str, Any]) -> str:
-    """What it is to be compared with."""
+def comparison_text(example: Mapping[str, Any]) -> str:
+    """What the result is to be compared with."""
     then = example.get("then")
     if then:
-        return f"called otherwise ({example['how']}): {paid(then)}"
+        return f"called differently ({example['how']}): {result_text(then)}"
     right, wrong = example.get("right_pays"), example.get("wrong_pays")
-    scale = f"; the right answer is paid {right:g}, a wrong one {wrong:g}" if right is not None and wrong is not None else ""
+    scale = f"; the right answer gets {right:g}, a wrong one {wrong:g}" if right is not None and wrong is not None else ""
     return f"gold answer {quoted(str(example['answer']), 60)}{scale}"
 
 
-def quoted(text: str, most: int) -> str:
-    """A text on one line, cut where it is long, with nothing hidden in it."""
-    text = visible(text[: most + 1]).replace("\n", "\\n").replace("\t", "\\t")
-    return f"“{text if len(text) <= most else text[:most] + '…'}”"
+def quoted(text: str, length: int) -> str:
+    """A text on one line, cut where it is long, with invisible characters escaped."""
+    text = visible(text[: length + 1]).replace("\n", "\\n").replace("\t", "\\t")
+    return f"“{text if len(text) <= length else text[:length] + '…'}”"

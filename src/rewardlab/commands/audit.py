@@ -48,7 +48,7 @@ def flags(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     from rewardlab.audit import audits
-    from rewardlab.audit.target import parse
+    from rewardlab.audit.loading import parse
     from rewardlab.errors import RewardlabError
 
     if args.out and args.out.suffix == ".html" and not args.out.parent.is_dir():
@@ -59,7 +59,9 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     try:
         if args.replay:
             return audits.replay(spec, args.replay, **given)
-        return audits.whole(spec, task=task, most=args.most, kind=args.kind, budget=_left(args.seconds), out=args.out, **given)
+        return audits.audit_target(
+            spec, task=task, questions=args.most, kind=args.kind, budget=_left(args.seconds), out=args.out, **given
+        )
     except RewardlabError:
         raise
     except Exception as problem:

@@ -47,15 +47,15 @@ class Child:
     def fileno(self) -> int:
         return self.stdout
 
-    def send(self, call: Call) -> None:
-        """Write a line. A process that is gone, or does not read, shows when its answer is waited for."""
-        left = memoryview(call.message + b"\n")
+    def send(self, *calls: Call) -> None:
+        """Write a line for each. A process that is gone, or does not read, shows when its answer is waited for."""
+        left = memoryview(b"".join([call.message + b"\n" for call in calls]))
         with contextlib.suppress(BrokenPipeError):
             while left:
                 try:
                     left = left[os.write(self.stdin, left) :]
                 except BlockingIOError:
-                    if not readable(self.stdin, time.monotonic() + call.seconds, select.POLLOUT):
+                    if not readable(self.stdin, time.monotonic() + calls[0].seconds, select.POLLOUT):
                         return
 
     def receive(self, due: float = 0.0) -> bytes | None:

@@ -37,8 +37,8 @@ class Connection(Protocol):
     def fileno(self) -> int:
         """The descriptor that its answers can be read from."""
 
-    def send(self, call: Call) -> None:
-        """Hand over a call, without waiting for its answer; a process that is gone shows in `receive`."""
+    def send(self, *calls: Call) -> None:
+        """Hand over calls, without waiting for answers; a process that is gone shows in `receive`."""
 
     def receive(self) -> bytes | None:
         """The next answer. None: there is none yet.  b"": no more can come."""
@@ -142,18 +142,21 @@ class _Slot:
         self.bytes, self.due = 0, 0.0
 
     def feed(self, waiting: _Waiting, share: int) -> None:
+        new: list[Call] = []
         while waiting.left and len(self.sent) < share:
             position, call = waiting.take()
             if self.sent and self.bytes + len(call.message) > PIPE:
                 waiting.put_back([(position, call)])
-                return
+                break
             if self.connection is None:
                 self.connection = self.start()
             if not self.sent:
                 self.bytes, self.due = 0, time.monotonic() + call.seconds
             self.sent.append((position, call))
             self.bytes += len(call.message)
-            self.connection.send(call)
+            new.append(call)
+        if new and self.connection:
+            self.connection.send(*new)
 
     def collect(self, waiting: _Waiting, tries: int) -> Iterator[tuple[int, bytes | Lost]]:
         """The answers that have come. If no more can come, the call is tried again or lost, and those behind it wait again."""

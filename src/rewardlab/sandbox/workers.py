@@ -81,9 +81,10 @@ class Isolated:
     def fileno(self) -> int:
         return self.socket.fileno()
 
-    def send(self, call: Call) -> None:
+    def send(self, *calls: Call) -> None:
         with contextlib.suppress(OSError):
-            socket.send_fds(self.socket, [call.message], call.files)
+            for call in calls:
+                socket.send_fds(self.socket, [call.message], call.files)
 
     def receive(self, due: float = 0.0) -> bytes | None:
         if not readable(self.fileno(), due):
