@@ -43,7 +43,8 @@ def ours(*, data: str, repeats: int, programs: int) -> dict[str, Any]:
     from rewardlab.sandbox import Limits, ProgramUnderTest, Sandbox
 
     wanted = [
-        ProgramUnderTest(p["prompt"] + p["canonical_solution"], p["test"], p["entry_point"], p["prompt"]) for p in _problems(data, programs)
+        ProgramUnderTest(p["prompt"] + p["canonical_solution"], p["test"], p["entry_point"], p["prompt"])
+        for p in _problems(data, programs)
     ]
     sandbox = Sandbox(Limits(seconds=SECONDS))
     return _measured(lambda: [outcome.passed is True for outcome in sandbox.run_tests(wanted)], repeats)

@@ -5,8 +5,9 @@ import torch
 from rewardlab import build, registry
 from rewardlab.core import Learner, Part, Run
 from rewardlab.core.part import decorator
-from rewardlab.engine.step import Ops, Settings, standard_loop
+from rewardlab.engine.step import Ops, standard_loop
 from rewardlab.models.embedded import untrained
+from rewardlab.runs.config import RunConfig
 
 problems_part = decorator(Part)
 
@@ -25,7 +26,7 @@ def test_a_learner_with_problems_of_its_own_learns_from_its_own_rollouts():
     recipe = build("grpo", {"n": 4, "problems": 3}).but(also=(Learner("opponent", "copy:policy", own, same_problems()),))
     task = registry.task("arithmetic")
     run = Run(policy, models={"opponent": opponent}, steps=1, max_new=12, verify=registry.part("reward", "final_number"))
-    ops = Ops(recipe, run, task, Settings())
+    ops = Ops(recipe, run, task, RunConfig())
     before = {k: v.clone() for k, v in opponent.state().items()}
     standard_loop(recipe, run, ops)
 

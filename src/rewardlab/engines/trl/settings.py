@@ -9,6 +9,7 @@ from trl import GRPOConfig
 
 from rewardlab.core import Recipe, Run
 from rewardlab.errors import RewardlabError
+from rewardlab.runs.config import RunConfig
 
 DECIDED = frozenset((
     *("num_generations", "num_iterations", "steps_per_generation", "generation_batch_size", "max_steps", "num_train_epochs"),
@@ -19,8 +20,18 @@ DECIDED = frozenset((
     *("learning_rate", "adam_beta1", "adam_beta2", "weight_decay", "max_grad_norm", "lr_scheduler_type", "lr_scheduler_kwargs"),
     *("warmup_steps", "warmup_ratio", "logging_strategy", "logging_steps"),
 ))  # fmt: skip
-"""Fields of GRPOConfig that say what the recipe says (TRL's own value would be without effect, or change the method), and how
-often to log: once a step."""
+"""Fields of GRPOConfig that the recipe decides (another value would have no effect, or change the method), and those that make TRL
+log once a step."""
+
+
+def fields_of(config: RunConfig) -> dict[str, Any]:
+    """The fields of GRPOConfig that a configuration sets: its engine_options, and those for its device and number format."""
+    fields = dict(config.engine_options)
+    if config.device == "cpu":
+        fields["use_cpu"] = True
+    if config.dtype != "auto":
+        fields["bf16"] = config.dtype == "bfloat16"
+    return fields
 
 
 def config_of(recipe: Recipe, run: Run, **fields: Any) -> GRPOConfig:
@@ -38,7 +49,7 @@ def config_of(recipe: Recipe, run: Run, **fields: Any) -> GRPOConfig:
         **drawing(recipe),
     }  # fmt: skip
     rows = fields.pop("per_device_train_batch_size", None)
-    # TRL refuses a single reply per problem, for its own advantages would be nothing; ours need no group
+    # TRL refuses a single reply per problem, since its own advantages would be 0; the recipe's credit needs no group
     config = GRPOConfig(**ours | fields | {"num_generations": 2, "per_device_train_batch_size": 2})
     config.num_generations, config.generation_batch_size = n, how.problems * n
     _accumulate(config, how.minibatches, rows, "gradient_accumulation_steps" in fields)
@@ -46,7 +57,7 @@ def config_of(recipe: Recipe, run: Run, **fields: Any) -> GRPOConfig:
 
 
 def drawing(recipe: Recipe) -> dict[str, Any]:
-    """How replies are drawn. TRL's `temperature` stays 1: it would also divide the logits that the loss is computed from."""
+    """How replies are sampled. TRL's `temperature` stays 1: it would also divide the logits that the loss is computed from."""
     said = recipe.drawing
     kwargs = {"temperature": float(said.get("temperature", 1.0))}
     return {
