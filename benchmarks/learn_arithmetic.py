@@ -42,14 +42,15 @@ def ours(
 ) -> dict[str, Any]:
     from rewardlab import registry
     from rewardlab.core import Run
-    from rewardlab.engine.step import Ops, Settings, standard_loop
+    from rewardlab.engine.step import Ops, standard_loop
     from rewardlab.policies.llama.policy import LlamaPolicy
+    from rewardlab.runs.config import RunConfig
 
     policy, task = LlamaPolicy.load(model, "cpu"), registry.task("arithmetic")
     recipe = registry.build("grpo", update)
     watched, others = task.test[:evaluated], task.test[evaluated : evaluated + checked]
     run = Run(policy, steps=most, seed=seed, max_new=task.max_new, verify=registry.part("reward", task.verifier))
-    ops = Ops(recipe, run, task, Settings(steps=most, seed=seed))
+    ops = Ops(recipe, run, task, RunConfig(steps=most, seed=seed))
     elsewhere = [ops.evaluate(others)["pass@1"]]
     ops.seconds, start = {}, time.perf_counter()
     seen = [ops.evaluate(watched)["pass@1"]]

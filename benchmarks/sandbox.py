@@ -42,8 +42,10 @@ def ours(*, data: str, repeats: int, programs: int) -> dict[str, Any]:
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:THREADS])
     from rewardlab.sandbox import Limits, ProgramUnderTest, Sandbox
 
-    problems = _problems(data, programs)
-    wanted = [ProgramUnderTest(p["prompt"] + p["canonical_solution"], p["test"], p["entry_point"], p["prompt"]) for p in problems]
+    wanted = [
+        ProgramUnderTest(p["prompt"] + p["canonical_solution"], p["test"], p["entry_point"], p["prompt"])
+        for p in _problems(data, programs)
+    ]
     sandbox = Sandbox(Limits(seconds=SECONDS))
     return _measured(lambda: [outcome.passed is True for outcome in sandbox.run_tests(wanted)], repeats)
 

@@ -63,13 +63,14 @@ def _compare(name: str, given: dict[str, Any], sizes: tuple[int, ...], options: 
 def ours(*, model: str, dtype: str, problems: int, rollouts: int, max_new: int, repeats: int) -> dict[str, Any]:
     from rewardlab import registry
     from rewardlab.core import Run
-    from rewardlab.engine.step import Ops, Settings, standard_loop
+    from rewardlab.engine.step import Ops, standard_loop
     from rewardlab.policies.llama.policy import LlamaPolicy
+    from rewardlab.runs.config import RunConfig
 
     policy, task = LlamaPolicy.load(model, "cpu", dtype), registry.task("arithmetic")
     recipe = registry.build("grpo", {"n": rollouts}).but(problems=problems, lr=LR)
     run = Run(policy, steps=1 + repeats, max_new=max_new, verify=registry.part("reward", task.verifier))
-    ops = Ops(recipe, run, task, Settings())
+    ops = Ops(recipe, run, task, RunConfig())
     held, steps = memory(), []
     while run.step < run.steps:
         start, ops.seconds = time.perf_counter(), {}

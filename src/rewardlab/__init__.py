@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rewardlab.models.load import load_policy
     from rewardlab.registry import build, part, task
     from rewardlab.rewards.reward import Reward, reward
+    from rewardlab.runs.config import RunConfig
 
 _WHERE = {
     "api.demo": ("demo",),
@@ -26,13 +27,14 @@ _WHERE = {
     "errors": ("RewardlabError",),
     "rewards.reward": ("Reward", "reward"),
     "registry": ("build", "part", "task"),
+    "runs.config": ("RunConfig",),
     "models.load": ("load_policy",),
 }  # fmt: skip
 _MODULE = {name: module for module, names in _WHERE.items() for name in names}
 
 __all__ = [
-    "Problem", "Recipe", "Result", "Reward", "RewardlabError", "Score", "Task", "Trajectory", "answer", "ask", "build", "credit",
-    "demo", "evaluate", "export", "load_policy", "objective", "part", "plan", "resume", "reward", "task", "train",
+    "Problem", "Recipe", "Result", "Reward", "RewardlabError", "RunConfig", "Score", "Task", "Trajectory", "answer", "ask", "build",
+    "credit", "demo", "evaluate", "export", "load_policy", "objective", "part", "plan", "resume", "reward", "task", "train",
 ]  # fmt: skip
 
 

@@ -212,3 +212,36 @@ def test_the_memory_of_this_machine_is_shared_by_its_processes(monkeypatch):
     monkeypatch.setenv("LOCAL_WORLD_SIZE", "4")
     assert whole > 1 << 30
     assert memory_of(torch.device("cpu")) == whole // 4
+
+
+def test_trl_trains_through_the_same_call_a_name_or_a_model(policy, tmp_path):
+    pytest.importorskip("trl", reason="the TRL engine needs pip install 'rewardlab[trl]'")
+    policy.save(tmp_path / "start")
+    recipe = build("grpo", {"n": 2, "problems": 2}).but(reward=length_penalty())
+    trl = {"engine": "trl", "engine_options": {"gradient_checkpointing": False}, **SMALL, "steps": 1}
+    named = train(recipe, str(tmp_path / "start"), own_task(), out=tmp_path / "named", **trl)
+    made = train(recipe, policy, own_task(), **trl)
+    assert made.out.parts == ("runs", "grpo-mine-trl-s0")
+    assert [line["step"] for line in read_metrics(named.out)] == [0, 1]
+    assert timeless(named.out) == timeless(made.out)
+    config = json.loads((named.out / "config.json").read_text())
+    assert (config["engine"], config["engine_options"], config["max_new"]) == ("trl", trl["engine_options"], 6)
+    assert "trl" in config["versions"]
+    with pytest.raises(RewardlabError, match="was trained through TRL and cannot be resumed"):
+        rewardlab.resume(named.out)
+
+
+def test_trl_says_what_it_cannot_carry_and_leaves_no_folder(policy, tmp_path):
+    pytest.importorskip("trl", reason="the TRL engine needs pip install 'rewardlab[trl]'")
+    with pytest.raises(RewardlabError, match="TRL cannot carry majority_vote: its policy does not learn"):
+        train("majority_vote", policy, own_task(), out=tmp_path / "run", engine="trl")
+    assert not (tmp_path / "run").exists()
+
+
+def timeless(folder):
+    return [{k: v for k, v in line.items() if not k.startswith("seconds")} for line in read_metrics(folder)]
+
+
+def test_columns_are_for_problems_in_a_file(policy):
+    with pytest.raises(RewardlabError, match="prompt_column: for problems in a file, and mine was made in Python"):
+        train("grpo", policy, own_task(), prompt_column="q")

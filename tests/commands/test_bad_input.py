@@ -271,7 +271,7 @@ def test_a_memory_that_cannot_be_saved_is_named(say):
 
 def test_folders_that_are_taken_are_refused(say, home, tmp_path):
     assert cli.main([w.format(home=home, out=tmp_path / "out", data=home / "good.jsonl") for w in (WITH + "spaces").split()]) == 0
-    assert f"{tmp_path}/out already holds a run; go on with it by --resume {tmp_path}/out" in say(WITH + "spaces")
+    assert f"{tmp_path}/out already holds a run; resume it with --resume {tmp_path}/out" in say(WITH + "spaces")
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "x").touch()
     assert f"{tmp_path}/full exists and is not empty" in say(f"export {{out}} {tmp_path}/full")

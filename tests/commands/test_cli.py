@@ -17,6 +17,7 @@ import pytest
 
 from rewardlab.commands import bench, cli, train
 from rewardlab.registry import catalogue, details
+from rewardlab.runs.config import RunConfig
 
 NOISY = '''"""Noisy: says something while it is imported."""
 from rewardlab.core import Recipe
@@ -61,12 +62,12 @@ TRAIN = "train grpo --task arithmetic"
         ("train grpo --task aritmetic", "unknown task 'aritmetic'; did you mean arithmetic"),
         (f"{TRAIN} --stepps 3", "unknown flag of grpo '--stepps'; did you mean --steps"),
         (f"{TRAIN} --beat 3", "did you mean --beta"),
-        (f"{TRAIN} --steps -3", "argument --steps: must be a whole number above 0"),
+        (f"{TRAIN} --steps -3", "steps must be a whole number above 0, not -3"),
         (f"{TRAIN} --n many", "n of grpo must be a whole number, not 'many'"),
         (f"{TRAIN} --reward none.py:f", "there is no reward file none.py"),
         (f"{TRAIN} --reward corect", "did you mean correct"),
-        ("train grpo --resume runs/x --steps 9", "--resume goes on with a run as it was begun; drop grpo, --steps"),
-        ("eval embedded --task arithmetic --k 1,no", "must be a whole number above 0, not 'no'"),
+        ("train grpo --resume runs/x --steps 9", "--resume takes everything from the run's config.json; drop grpo, --steps"),
+        ("eval embedded --task arithmetic --k 1,no", "k must be a whole number above 0, not 'no'"),
         ("answer grpo", "one of the arguments --task --prompt is required"),
         ("report no/such/run", "there is no run in no/such/run"),
         ("bench no-such", "unknown benchmark 'no-such'"),
@@ -118,7 +119,7 @@ def test_ctrl_c_says_how_to_go_on(methods, tmp_path):
     argv = ("train", "interrupted", "--task", "arithmetic", "--out", str(run))
     done = rewardlab(*argv, REWARDLAB_METHODS=str(methods))
     assert done.returncode == 130
-    assert done.stderr == f"rewardlab: stopped; go on with: rewardlab train --resume {run}\n"
+    assert done.stderr == f"rewardlab: stopped; resume with: rewardlab train --resume {run}\n"
 
 
 def test_ctrl_c_names_the_folder_the_trainer_chose(tmp_path):
@@ -187,27 +188,28 @@ def parsed(line: str) -> argparse.Namespace:
     return cli.parse(train, "train", line.split())
 
 
-def test_train_asks_the_api_for_what_the_flags_say():
-    asked = train.request(
+def test_flags_become_the_arguments_of_the_api():
+    arguments = train.request(
         parsed("grpo --task arithmetic:difficulty=2 --n 4 --clip_norm 0.5 --steps 7 --seed 3 --out runs/x --max-new 40")
     )
     from rewardlab import api
 
-    inspect.signature(api.train).bind(**asked)
-    inspect.signature(api.plan).bind(**asked)
-    assert asked["settings"] == {"n": 4, "clip_norm": 0.5}
-    assert str(asked["recipe"].rollout) == "independent(n=4)"
-    assert asked["recipe"].update.clip_norm == 0.5
-    assert (asked["steps"], asked["seed"], asked["out"], asked["max_new"]) == (7, 3, Path("runs/x"), 40)
-    assert len(asked["task"].train[0].meta["steps"]) == 2
+    inspect.signature(api.train).bind(**arguments)
+    inspect.signature(api.plan).bind(**arguments)
+    assert arguments["settings"] == {"n": 4, "clip_norm": 0.5}
+    assert str(arguments["recipe"].rollout) == "independent(n=4)"
+    assert arguments["recipe"].update.clip_norm == 0.5
+    assert arguments["config"] == RunConfig(
+        method="grpo", task="arithmetic:difficulty=2", steps=7, seed=3, out=Path("runs/x"), max_new=40
+    )
 
 
 def test_rewards_of_ones_own_replace_the_methods_and_add_up(tmp_path):
     path = tmp_path / "mine.py"
     path.write_text("def short(completion): return -len(completion)\n")
-    asked = train.request(parsed(f"grpo --task arithmetic --reward {path}:short --reward final_number"))
-    assert [part.name for part in asked["recipe"].reward.of] == ["from_file", "final_number"]
-    assert asked["recipe"].reward.of[0].settings == {"path": str(path), "function": "short"}
+    recipe = train.request(parsed(f"grpo --task arithmetic --reward {path}:short --reward final_number"))["recipe"]
+    assert [part.name for part in recipe.reward.of] == ["from_file", "final_number"]
+    assert recipe.reward.of[0].settings == {"path": str(path), "function": "short"}
 
 
 @pytest.fixture

@@ -16,10 +16,11 @@ from rewardlab.core import Recipe, Run, Score, Trajectory, ask, objective
 from rewardlab.credit.group import center, whiten
 from rewardlab.credit.value import to_go
 from rewardlab.engine import distributed
-from rewardlab.engine.step import Ops, Settings, standard_loop
+from rewardlab.engine.step import Ops, standard_loop
 from rewardlab.models.embedded import untrained
 from rewardlab.objectives.ratio import policy_gradient
 from rewardlab.objectives.weighting import token_mean
+from rewardlab.runs.config import RunConfig
 
 
 @objective(unit="batch")
@@ -48,7 +49,7 @@ def trained(micro_tokens: int = 64) -> tuple[dict[str, torch.Tensor], dict[str, 
     groups = [[next(rows) for _ in group] for group in REPLIES]
     scores = [[Score(r) for r in row] for row in REWARDS]
     run = Run(policy)
-    ops = Ops(recipe(), run, registry.task("arithmetic", test_size=2), Settings(micro_tokens=micro_tokens))
+    ops = Ops(recipe(), run, registry.task("arithmetic", test_size=2), RunConfig(micro_tokens=micro_tokens))
     for _ in range(2):
         ops.update(ops.collate(groups, scores))
     return {k: v.clone() for k, v in policy.state().items()}, run.metrics
@@ -64,8 +65,9 @@ def one_of_two(rank: int, port: int, out: str) -> None:
     order = distributed.map_sharded(lambda share: [x * 10 for x in share], [1, 2, 3])
     assert order == [10, 20, 30]
     assert distributed.map_sharded(lambda share: share * 2, [1, 2, 3]) == [1, 3, 1, 3, 2, 2]
-    drawn = Ops(registry.build("grpo", {"n": 2}), Run(untrained(), max_new=4), registry.task("arithmetic", test_size=2), Settings())
-    groups = drawn.rollout(drawn.problems(3))
+    task = registry.task("arithmetic", test_size=2)
+    ops = Ops(registry.build("grpo", {"n": 2}), Run(untrained(), max_new=4), task, RunConfig())
+    groups = ops.rollout(ops.problems(3))
     torch.save([[t.ids.tolist() for t in g] for g in groups], f"{out}/rank{rank}.rollouts")
     torch.save(tokens_of_kto(), f"{out}/rank{rank}.tokens")
     torch.distributed.barrier()
@@ -76,7 +78,7 @@ def tokens_of_kto() -> list[int]:
     """The run's token total after each of two steps of KTO, whose credit scores replies with policy and reference on every rank."""
     policy, task = untrained(), registry.task("preferences", test_size=2)
     run = Run(policy, reference=policy.copy("reference"), max_new=8)
-    ops = Ops(registry.build("kto", {"problems": 3}), run, task, Settings(micro_tokens=64))
+    ops = Ops(registry.build("kto", {"problems": 3}), run, task, RunConfig(micro_tokens=64))
     totals = []
     for _ in range(2):
         standard_loop(ops.recipe, run, ops)

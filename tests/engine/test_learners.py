@@ -6,8 +6,9 @@ from rewardlab import build, registry
 from rewardlab.core import Learner, Part, Run
 from rewardlab.core.part import decorator
 from rewardlab.engine.loop import _main_model
-from rewardlab.engine.step import Ops, Settings, standard_loop
+from rewardlab.engine.step import Ops, standard_loop
 from rewardlab.models.embedded import untrained
+from rewardlab.runs.config import RunConfig
 
 problems_part = decorator(Part)
 
@@ -26,7 +27,7 @@ def test_a_learner_with_problems_of_its_own_learns_from_its_own_rollouts():
     recipe = build("grpo", {"n": 4, "problems": 3}).but(also=(Learner("opponent", "copy:policy", own, same_problems()),))
     task = registry.task("arithmetic")
     run = Run(policy, models={"opponent": opponent}, steps=1, max_new=12, verify=registry.part("reward", "final_number"))
-    ops = Ops(recipe, run, task, Settings())
+    ops = Ops(recipe, run, task, RunConfig())
     before = {k: v.clone() for k, v in opponent.state().items()}
     standard_loop(recipe, run, ops)
 
@@ -42,7 +43,7 @@ def test_the_policy_is_the_first_learner_and_each_has_its_own_optimiser():
     policy = untrained(0)
     run = Run(policy, models={"critic": policy.copy("critic", value_head=True)})
     recipe = build("ppo", {"lr": 1e-3})
-    ops = Ops(recipe, run, registry.task("arithmetic"), Settings())
+    ops = Ops(recipe, run, registry.task("arithmetic"), RunConfig())
     assert list(ops.learners) == ["policy", "critic"]
     assert ops.policy is ops.learners["policy"]
     assert [x.is_policy for x in ops.learners.values()] == [True, False]
@@ -56,7 +57,7 @@ def test_the_policy_is_the_first_learner_and_each_has_its_own_optimiser():
 def test_a_policy_without_objective_has_no_optimiser_and_its_second_model_is_what_the_run_trains():
     policy = untrained(0)
     run = Run(policy, models={"reward": policy.copy("reward", value_head=True)})
-    ops = Ops(build("bradley_terry"), run, registry.task("preferences"), Settings())
+    ops = Ops(build("bradley_terry"), run, registry.task("preferences"), RunConfig())
     assert ops.policy.optimiser is None
     assert _main_model(ops) is run.models["reward"]
 
@@ -65,7 +66,7 @@ def test_evaluation_is_not_billed_and_a_step_is():
     policy, task = untrained(0), registry.task("arithmetic", test_size=2)
     run = Run(policy, max_new=4, verify=registry.part("reward", "final_number"))
     policy.token_count.generated = 1000  # before the run
-    ops = Ops(build("grpo", {"n": 2, "problems": 2, "beta": 0.0}), run, task, Settings())
+    ops = Ops(build("grpo", {"n": 2, "problems": 2, "beta": 0.0}), run, task, RunConfig())
     ops.evaluate()
     ops.bill_tokens()
     assert run.tokens == 0

@@ -304,7 +304,7 @@ def test_a_process_killed_from_outside_and_one_stopped_by_ctrl_c_go_on_bit_equal
     second.send_signal(signal.SIGINT)
     told = second.communicate(timeout=60)[1]
     assert second.returncode == 130
-    assert told.splitlines()[-1] == f"rewardlab: stopped; go on with: rewardlab train --resume {stopped}"
+    assert told.splitlines()[-1] == f"rewardlab: stopped; resume with: rewardlab train --resume {stopped}"
     assert "Traceback" not in told
     done = read_metrics(stopped)[-1]["step"]
     assert (stopped / "checkpoints" / f"step-{done:06d}" / "state.json").exists()

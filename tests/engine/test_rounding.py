@@ -10,9 +10,10 @@ from torch import Tensor
 
 from rewardlab import registry
 from rewardlab.core import Batch, Outputs, Run, objective
-from rewardlab.engine.step import Ops, Settings, standard_loop
+from rewardlab.engine.step import Ops, standard_loop
 from rewardlab.models.embedded import untrained
 from rewardlab.rewards.reward import reward
+from rewardlab.runs.config import RunConfig
 
 RATIOS: list[Tensor] = []
 
@@ -39,7 +40,7 @@ def ops_of(dtype: torch.dtype, **update) -> Ops:
     task = registry.task("arithmetic")
     run = Run(policy, steps=3, max_new=12, verify=registry.part("reward", task.verifier))
     RATIOS.clear()
-    return Ops(recipe, run, task, Settings())
+    return Ops(recipe, run, task, RunConfig())
 
 
 def step(ops: Ops) -> Batch:

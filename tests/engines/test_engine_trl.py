@@ -22,7 +22,7 @@ from rewardlab.core import Learner, Message, Recipe, Sampling, Update, ask, envi
 from rewardlab.credit.group import center, scale_by_std
 from rewardlab.credit.value import to_go
 from rewardlab.engine.loss import weigh
-from rewardlab.engine.step import Ops, Settings, standard_loop
+from rewardlab.engine.step import Ops, standard_loop
 from rewardlab.errors import RewardlabError
 from rewardlab.models.embedded import untrained
 from rewardlab.models.load import load_policy
@@ -34,6 +34,7 @@ from rewardlab.rewards.length import length_penalty
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.independent import independent
 from rewardlab.rollouts.interactive import interactive
+from rewardlab.runs.config import RunConfig
 
 pytest.importorskip("trl", reason="the TRL engine needs pip install 'rewardlab[trl]'")
 pytest.importorskip("datasets")
@@ -243,7 +244,7 @@ def test_several_optimiser_steps_move_as_the_embedded_engines(checkpoint, task, 
     recipe, verify = registry.build("grpo", settings), registry.part("reward", task.verifier)
     ours = parity.models(recipe, task, start, verify)
     ours.steps = 2
-    ops = Ops(recipe, ours, task, Settings())
+    ops = Ops(recipe, ours, task, RunConfig())
     while not ours.over:
         standard_loop(recipe, ours, ops)
         ours.step += 1

@@ -7,9 +7,10 @@ import torch
 
 from rewardlab import build, registry
 from rewardlab.core import Batch, Run, Score, Trajectory, ask
-from rewardlab.engine.step import Ops, Settings, standard_loop
+from rewardlab.engine.step import Ops, standard_loop
 from rewardlab.methods.sampling.absolute_zero import by_kind_and_role, solved
 from rewardlab.models.embedded import untrained
+from rewardlab.runs.config import RunConfig
 
 
 def test_rewards_are_normalised_within_kind_and_role_whatever_the_groups():
@@ -43,7 +44,7 @@ def test_one_step_of_play_teaches_the_policy():
     recipe = build("absolute_zero", {"n": 4, "problems": 3})
     recipe = recipe.but(reward=recipe.reward + registry.part("reward", "likelihood"))
     run = Run(policy, steps=1, max_new=8, verify=registry.part("reward", "triplet_answer"))
-    ops = Ops(recipe, run, task, Settings())
+    ops = Ops(recipe, run, task, RunConfig())
     before = {k: v.clone() for k, v in policy.state().items()}
     standard_loop(recipe, run, ops)
     assert any(not torch.equal(before[k], v) for k, v in policy.state().items())

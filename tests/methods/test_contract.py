@@ -16,14 +16,14 @@ import torch
 
 from rewardlab import registry
 from rewardlab.api import answer, train
-from rewardlab.api.training import _start
+from rewardlab.api.inputs import begin_run
 from rewardlab.core import Part, Recipe, Run, Task
 from rewardlab.core.part import hyperparameters
-from rewardlab.engine.step import Settings
 from rewardlab.models.load import load_policy
 from rewardlab.proof.claim import Claim
 from rewardlab.registry.describe import YEAR, read_docstring
 from rewardlab.rewards.reward import reward
+from rewardlab.runs.config import RunConfig
 
 METHODS = sorted(registry.methods())
 CLAIM = [f.name for f in fields(Claim)]
@@ -164,7 +164,7 @@ def two_steps(recipe: Recipe, task: Task, policy, out: Path) -> tuple[list[dict]
     assert [line["step"] for line in timeless] == [0, 1, 2]
     models = {"policy": done.run.policy, **done.run.models}
     after = {f"{n}.{k}": v.clone() for n, m in models.items() for k, v in m.state().items()}
-    start = _start(recipe, policy.copy("policy"), task, Settings(), 8)
+    start = begin_run(recipe, policy.copy("policy"), task, RunConfig(max_new=8))
     before = {f"{n}.{k}": v for n, m in {"policy": start.policy, **start.models}.items() for k, v in m.state().items()}
     return timeless, before, after
 

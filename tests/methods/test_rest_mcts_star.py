@@ -4,9 +4,10 @@ import torch
 
 from rewardlab import build, registry
 from rewardlab.core import Run
-from rewardlab.engine.step import Ops, Settings, standard_loop
+from rewardlab.engine.step import Ops, standard_loop
 from rewardlab.models.embedded import untrained
 from rewardlab.rewards.intrinsic import likelihood
+from rewardlab.runs.config import RunConfig
 
 
 def test_one_round_teaches_policy_and_value_model():
@@ -16,7 +17,7 @@ def test_one_round_teaches_policy_and_value_model():
     # of an untrained policy no answer is right: rows that surprise it stand in for those that are
     recipe = recipe.but(reward=-1.0 * likelihood())
     run = Run(policy, models={"value": value}, steps=1, max_new=8, verify=registry.part("reward", "final_number"))
-    ops = Ops(recipe, run, registry.task("arithmetic"), Settings())
+    ops = Ops(recipe, run, registry.task("arithmetic"), RunConfig())
     before = [{k: v.clone() for k, v in m.state().items()} for m in (policy, value)]
     standard_loop(recipe, run, ops)
     assert run.metrics["loss"] > 0

@@ -9,9 +9,10 @@ import torch
 from rewardlab import build, registry
 from rewardlab.core import Batch, Events, Run, Score, Term, Trajectory, ask
 from rewardlab.credit.group import center
-from rewardlab.engine.step import Ops, Settings, standard_loop
+from rewardlab.engine.step import Ops, standard_loop
 from rewardlab.methods.judges.rl_tango import balance_verdicts, fading_steps, solutions
 from rewardlab.models.embedded import untrained
+from rewardlab.runs.config import RunConfig
 
 
 def batch_of(reward, **columns):
@@ -80,7 +81,7 @@ def test_generator_and_verifier_learn_by_turns():
     learner = replace(learner, recipe=learner.recipe.but(reward=letters + learner.recipe.reward))
     recipe = recipe.but(reward=recipe.reward + letters, also=(learner,))
     run = Run(policy, models={"verifier": verifier}, steps=2, max_new=8, verify=registry.part("reward", "final_number"))
-    ops = Ops(recipe, run, registry.task("arithmetic"), Settings())
+    ops = Ops(recipe, run, registry.task("arithmetic"), RunConfig())
     changed = []
     for _ in range(2):
         before = [{k: v.clone() for k, v in m.state().items()} for m in (policy, verifier)]

@@ -30,6 +30,7 @@ from rewardlab.proof.runs import Done, Job
 from rewardlab.proof.verdict import holds, verdict
 from rewardlab.proof.workers import Failed, run_all
 from rewardlab.registry import catalogue
+from rewardlab.runs.config import RunConfig
 from rewardlab.util.intervals import t_quantile
 
 LADDER = '''"""Ladder: a study whose rungs are counted.
@@ -74,6 +75,7 @@ SMALL = Claim(
     says="small", versus="grpo", task="arithmetic:test_size=8", measure="pass@1", direction="higher", margin=0.0, budget=200,
     model="untrained", settings={"problems": 2}, versus_settings={"problems": 1, "n": 2}, problems=4,
 )  # fmt: skip
+CONFIG = RunConfig(task=SMALL.task, model="untrained", eval_problems=4, eval_every=0)
 
 
 @pytest.fixture
@@ -201,7 +203,8 @@ def test_a_number_that_is_not_measured_is_named():
 
 
 def test_a_training_run_tells_its_numbers_and_leaves_nothing(tmp_path):
-    job = Job("grpo", SMALL.task, 3, str(tmp_path / "run"), {"problems": 1, "n": 2}, "untrained", 4, steps=5, eval_every=2)
+    config = CONFIG.but(seed=3, steps=5, eval_every=2)
+    job = Job("grpo", config, str(tmp_path / "run"), {"problems": 1, "n": 2})
     found = runs.run(job)
     assert {"pass@1", "before.pass@1", "train.reward", "train.length", "tokens", "steps"} <= found.numbers.keys()
     assert found.numbers["steps"] == 5
@@ -223,18 +226,19 @@ def test_both_sides_see_the_same_problems_on_the_same_budget(tmp_path, monkeypat
     seen, train = [], api.train
     monkeypatch.setattr(api, "train", lambda *a, **k: seen.append((k, r := train(*a, **k))) or r)
     for method, settings in (("grpo", {"problems": 1, "n": 2}), ("rloo", {"problems": 2, "n": 2})):
-        runs.run(Job(method, SMALL.task, 7, str(tmp_path / method), settings, "untrained", 4, budget=200))
+        runs.run(Job(method, CONFIG.but(seed=7, budget=200), str(tmp_path / method), settings))
     (one, first), (two, second) = seen
-    same = ("seed", "start", "budget", "eval_problems")
-    assert [one[k] for k in same] == [two[k] for k in same] == [7, 70_000, 200, 4]
+    assert one["config"].but(out=None) == two["config"].but(out=None)
+    config = one["config"]
+    assert (config.seed, config.start, config.budget, config.eval_problems) == (7, 70_000, 200, 4)
     assert all(200 <= r.summary["tokens"] < 2 * 200 + 2 * 2 * 100 for r in (first, second))
 
 
 def test_answers_and_studies_are_runs_too(ladder, tmp_path):
-    found = runs.run(Job("best_of_n", SMALL.task, 1, str(tmp_path / "no"), {"n": 2}, "untrained", 3)).numbers
+    found = runs.run(Job("best_of_n", CONFIG.but(seed=1, eval_problems=3), str(tmp_path / "no"), {"n": 2})).numbers
     assert {"accuracy", "pass@1", "tokens"} == found.keys()
-    assert runs.run(Job("ladder", "arithmetic", 4, "")).numbers == runs.study("ladder", 4) == {"height": 1.004, "depth": 0.25}
-    with pytest.raises(RewardlabError, match="grpo is no study; run it with: rewardlab train grpo"):
+    assert runs.run(Job("ladder", RunConfig(seed=4), "")).numbers == runs.study("ladder", 4) == {"height": 1.004, "depth": 0.25}
+    with pytest.raises(RewardlabError, match="grpo is not a study; run it with: rewardlab train grpo"):
         runs.study("grpo")
 
 
@@ -395,7 +399,7 @@ def test_development_prints_one_document_or_a_table_and_leaves_no_record(ladder,
         ("reproduce mute", "mute makes no claim: there is nothing to reproduce"),
         ("reproduce", "one of the arguments METHOD --all is required"),
         ("reproduce grpoo", "unknown method 'grpoo'; did you mean grpo"),
-        ("study grpo", "grpo is no study; run it with: rewardlab train grpo"),
+        ("study grpo", "grpo is not a study; run it with: rewardlab train grpo"),
         ("compare grpo grpo --task arithmetic", "grpo is named twice"),
         ("compare grpo rloo", "the following arguments are required: --task"),
         ("compare grpo ladder --task arithmetic", "a study trains no policy"),
@@ -418,8 +422,8 @@ def test_study_prints_its_table(ladder, capsys):
 def test_compared_methods_get_what_the_first_spends(ladder, tmp_path, monkeypatch):
     # in this process, for speed: the others are tested above
     monkeypatch.setattr(compare, "run_all", lambda do, jobs, processes: ((i, do(job)) for i, job in enumerate(jobs)))
-    world = compare.World("arithmetic:test_size=8,difficulty=1", "untrained", 4, eval_every=1)
-    found = compare.compare(["few", "less"], world, seeds=range(2), steps=2, measure="train.length", jobs=1, out=tmp_path / "out")
+    config = CONFIG.but(task="arithmetic:test_size=8,difficulty=1", eval_every=1, steps=2)
+    found = compare.compare(["few", "less"], config, seeds=range(2), measure="train.length", jobs=1, out=tmp_path / "out")
     first, second = found["methods"]
     assert second["tokens"] >= first["tokens"]
     differences = [b - a for a, b in zip(first["values"], second["values"], strict=True)]

@@ -20,7 +20,7 @@ from rewardlab.core import Recipe, Run, Score, Term, Trajectory, Turn, ask
 from rewardlab.credit.group import center
 from rewardlab.credit.terms import each_term
 from rewardlab.engine.collate import collate
-from rewardlab.engine.step import Ops, Settings
+from rewardlab.engine.step import Ops
 from rewardlab.errors import NotFinite, RewardlabError
 from rewardlab.registry import load_part
 from rewardlab.registry.formula import read_reward
@@ -42,6 +42,7 @@ from rewardlab.rewards.algebra import (
 )
 from rewardlab.rewards.operator import OperatorFactory, operator
 from rewardlab.rewards.reward import reward
+from rewardlab.runs.config import RunConfig
 from rewardlab.util.serialize import pack, unpack
 from rewardlab.verifiers.contract import Verdict, verifier
 
@@ -435,7 +436,7 @@ def test_terms_apart_get_the_credit_of_what_is_paid_not_of_what_it_was_made_of()
 def test_every_term_and_every_weight_is_plotted():
     run = Run(None, steps=2)
     part = (scheduled(a(), start=0.5) + constrained(clip(b(), high=1.0), c(), limit=0.0, lr=1.0)).named("r")
-    ops = Ops(Recipe(reward=part), run, SimpleNamespace(), Settings())
+    ops = Ops(Recipe(reward=part), run, SimpleNamespace(), RunConfig())
     ops.score([group(a=[1, 3], b=[0, 4], c=[2, 0])])
     assert run.metrics["reward/r.a"] == 2.0
     assert run.metrics["reward/r.b"] == 2.0

@@ -173,7 +173,7 @@ def test_one_that_cannot_be_opened_stops_a_run_that_has_not_begun_and_no_other(d
     assert diary.kept[-1] == ("close", True, 0)
     with tracking(["closed"], tmp_path, {}, resumed=True) as line:
         line(0, {"a": 0})
-    assert "the run goes on without it" in " ".join(capsys.readouterr().err.split())
+    assert "the run continues without it" in " ".join(capsys.readouterr().err.split())
 
 
 def test_a_run_that_fails_is_closed_as_failed(diary, tmp_path):

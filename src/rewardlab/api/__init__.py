@@ -1,12 +1,21 @@
-"""rewardlab from Python: load, train, resume, evaluate, answer, export.
+"""rewardlab from Python: train, resume, plan, evaluate, answer, export.
 
-from rewardlab import build, train
+    from rewardlab import build, train
 
-recipe = build("grpo", {"n": 16})
-result = train(recipe, task="arithmetic", steps=50)
-print(result.summary["before"], result.summary["after"])
+    recipe = build("grpo", {"n": 16})
+    result = train(recipe, task="arithmetic", steps=50)
+    print(result.summary["before"], result.summary["after"])
+
+Whatever a run is given besides its recipe is a field of `RunConfig`: `train(recipe, config=RunConfig(...))`, or by name as above.
 """
 
-from .training import Result, answer, evaluate, export, plan, resume, train, versions
+from rewardlab.runs.config import RunConfig
 
-__all__ = ["Result", "answer", "evaluate", "export", "plan", "resume", "train", "versions"]
+from .answering import answer
+from .evaluation import evaluate
+from .exporting import export
+from .inputs import versions
+from .planning import plan
+from .training import Result, resume, train
+
+__all__ = ["Result", "RunConfig", "answer", "evaluate", "export", "plan", "resume", "train", "versions"]

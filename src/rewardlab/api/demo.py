@@ -1,4 +1,4 @@
-"""From nothing to a policy that learned, in one call."""
+"""A first run: warm up a small policy, train it, and measure the gain."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from rewardlab.verifiers.contract import Pair, Verifier
 
 CHUNK = 32
 ALONE = 5.0
-"""Seconds for which this process judges alone: others need as long to start."""
+"""Seconds for which this process judges alone: worker processes take about as long to start."""
 
 Row = dict[str, Any]
 
@@ -29,12 +29,12 @@ Row = dict[str, Any]
 def verify_file(kind: str, source: Path | str, out: Path | str, settings: Mapping[str, Any] | None = None) -> Row:
     """Write the rows of `source` (JSON lines with "response" and "answer") to `out`, with "correct", "extracted" and "why".
 
-    A line that cannot be read, or lacks a column, is named by its number and passed over. `out` appears whole or not at all.
-    Returns how many rows were judged right, wrong, and not at all, and rows per second.
+    A line that cannot be read, or lacks a column, is reported by its number and skipped. `out` is written completely or not at all.
+    Returns how many rows are right, wrong and without a verdict, and rows per second.
     """
     source, out = Path(source), Path(out)
-    given = {name.replace("-", "_"): registry.parse_value(v) if isinstance(v, str) else v for name, v in (settings or {}).items()}
-    verifier(kind, given)
+    values = {name.replace("-", "_"): registry.parse_value(v) if isinstance(v, str) else v for name, v in (settings or {}).items()}
+    verifier(kind, values)
     if not source.is_file():
         raise RewardlabError(f"there is no file {source}")
     if not out.parent.is_dir():
@@ -45,7 +45,7 @@ def verify_file(kind: str, source: Path | str, out: Path | str, settings: Mappin
     with open(source, "rb") as file:
         lines = sum(1 for _ in file)
     with new_file(out) as new, open(new, "w", encoding="utf-8") as file, Bar(f"verify {kind}", lines) as bar:
-        for row in _judged(kind, given, _rows(source, passed_over)):
+        for row in _judged(kind, values, _rows(source, passed_over)):
             counts[row["correct"]] += 1
             file.write(json.dumps(row, ensure_ascii=False).encode("utf-8", "replace").decode() + "\n")
             bar.advance()
@@ -65,15 +65,15 @@ def verifier(kind: str, settings: Mapping[str, Any] | None = None) -> Verifier:
 
 
 def judge(kind: str, settings: Mapping[str, Any], rows: list[Row]) -> list[Row]:
-    """The rows with their verdicts. Other columns go along as the problem's data."""
+    """The rows with their verdicts. Their other columns are the problem's data."""
     pairs = [Pair(row["response"], row["answer"], str(row.get("prompt", "")), row) for row in rows]
-    found = _made(kind, json.dumps(settings)).check_all(pairs)
-    return [row | {"correct": v.correct, "extracted": v.extracted, "why": v.why} for row, v in zip(rows, found, strict=True)]
+    verdicts = _made(kind, json.dumps(settings)).check_all(pairs)
+    return [row | {"correct": v.correct, "extracted": v.extracted, "why": v.why} for row, v in zip(rows, verdicts, strict=True)]
 
 
 @functools.lru_cache(maxsize=8)
 def _made(kind: str, settings: str) -> Verifier:
-    """Finding a part by its name reads all files of its folder: once is enough."""
+    """The verifier, loaded once: finding a part by its name reads all files of its folder."""
     return verifier(kind, json.loads(settings))
 
 
@@ -84,7 +84,7 @@ def _judged(kind: str, settings: Mapping[str, Any], rows: Iterator[Row]) -> Iter
         yield from judge(kind, settings, chunk)
         if cores > 1 and time.monotonic() - began > ALONE:
             break
-    # no limit for a chunk: each verifier has its own for every reply
+    # a chunk has no time limit, since each verifier limits the time of every reply
     pool = Workers("rewardlab.api.verify:judge", seconds=1e6, memory=-1, pinned=True)
     try:
         for slab in _chunks(chunks, 16 * cores):

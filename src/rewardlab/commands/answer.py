@@ -15,26 +15,25 @@ from . import flags as shared
 
 HELP = "answer problems, or one prompt, by a method's search and selection"
 SETTINGS = True
+FIELDS = (*shared.TASK[1:], *shared.POLICY)
 
 
 def flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("method", metavar="METHOD", help="a method, or several stacked")
     what = parser.add_mutually_exclusive_group(required=True)
-    shared.task_flags(parser, what)
+    shared.config_flag(what, "task")
     what.add_argument("--prompt", metavar="TEXT", help="one question")
-    shared.model_flags(parser)
     shared.reward_flag(parser)
-    parser.add_argument("--problems", type=shared.count, default=100, metavar="N", help="held-out problems of the task")
+    shared.number_flag(parser, "problems", "held-out problems of the task (default 100)", default=100)
+    shared.config_flags(parser, FIELDS)
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     recipe, _ = shared.load_recipe(args)
-    task = shared.load_task(args) if args.task else None
 
     from rewardlab import api
 
-    same = ("model", "prompt", "problems", "seed", "device", "max_new")
-    return api.answer(recipe, task=task, **{name: getattr(args, name) for name in same})
+    return api.answer(recipe, task=args.task, prompt=args.prompt, problems=args.problems, **shared.given(args, FIELDS))
 
 
 def show(document: Mapping[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Find out what a reward really accepts, before any training is paid for: yours, a library's, or one of rewardlab's.
+"""Find replies that a reward wrongly accepts or refuses, before you train on it: yours, a library's, or one of rewardlab's.
 
   rewardlab audit math
   rewardlab audit my_rewards.py:reward --problems train.jsonl --answer-column solution --out audit.html
@@ -7,8 +7,8 @@
   rewardlab audit grpo --problems arithmetic
   rewardlab audit my_rewards.py:reward --replay 3f9a01c2
 
-It ends within a minute, whatever the reward does. Exit status: 0 no fault was found, 1 one was, 2 it could not be run,
-or whole probes of it. A replay exits with 1 as long as the reply is paid as it was.
+It ends within a minute, even if the reward hangs. Exit status: 0 without faults, 1 with faults, 2 if the audit or some of its
+probes could not run. A replay exits with 1 as long as the reply gets the same reward as before.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any
 
 from . import flags as shared
 
-HELP = "find out what a reward really accepts"
+HELP = "find replies that a reward wrongly accepts or refuses"
 IMPORTS = 30.0
 """Seconds that imports may take."""
 TARGET = "a built-in reward, FILE.py:FUNCTION, MODULE:FUNCTION, a judge's http address, a method, or the folder of a run"
@@ -31,18 +31,24 @@ TARGET = "a built-in reward, FILE.py:FUNCTION, MODULE:FUNCTION, a judge's http a
 def flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("target", metavar="TARGET", help=TARGET)
     parser.add_argument("--problems", metavar="FILE", help="a .jsonl or .parquet file, or a task (default: built-in problems)")
-    shared.column_flags(parser)
+    shared.config_flags(parser, shared.TASK[1:])
     parser.add_argument("--kind", metavar="KIND", help="kind of the built-in problems (default: all that the reward can judge)")
-    parser.add_argument("--most", type=shared.count, default=24, metavar="N", help="problems looked at closely (default 24)")
-    parser.add_argument("--seconds", type=shared.count, default=55, metavar="S", help="time of the whole command (default 55)")
+    shared.number_flag(parser, "most", "problems whose replies are varied most (default 24)", default=24)
+    shared.number_flag(parser, "seconds", "time of the whole command (default 55)", metavar="S", default=55)
     parser.add_argument("--limit", type=float, default=5.0, metavar="S", help="time of one call; more is a hang (default 5)")
     parser.add_argument("--out", type=Path, metavar="FILE", help="write the report to FILE.html, or to audit.html in a folder")
-    parser.add_argument("--replay", metavar="ID", help="call the reward again on an example: its id, or a JSON file that holds it")
+    parser.add_argument(
+        "--replay", metavar="ID", help="call the reward again on one example of a report: its id, or a JSON file with it"
+    )
     judge = parser.add_argument_group("judges")
     judge.add_argument("--judge-model", metavar="NAME", help="model of the endpoint (default: its first)")
-    judge.add_argument("--template", type=Path, metavar="FILE", help="what is asked, with {prompt}, {response} and {answer} in it")
-    judge.add_argument("--score-pattern", metavar="REGEX", help="where in the judge's reply the score is: one group")
-    judge.add_argument("--concurrency", type=shared.count, default=8, metavar="N", help="requests at a time (default 8)")
+    judge.add_argument(
+        "--template", type=Path, metavar="FILE", help="the prompt for the judge, with {prompt}, {response} and {answer} in it"
+    )
+    judge.add_argument(
+        "--score-pattern", metavar="REGEX", help="regular expression whose one group is the score in the judge's reply"
+    )
+    shared.number_flag(judge, "concurrency", "requests at a time (default 8)", default=8)
     judge.add_argument("--key-from", metavar="NAME", help="environment variable that holds the endpoint's key")
 
 
@@ -53,35 +59,29 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
     if args.out and args.out.suffix == ".html" and not args.out.parent.is_dir():
         raise RewardlabError(f"there is no folder {args.out.parent} to write {args.out.name} in")
-    task = _task(args) if args.problems else None
+    task = shared.load_task(args, args.problems) if args.problems else None
     spec = parse(args.target, _judge(args), task.verifier if task else None)
-    given = {"target": args.target, "limit": args.limit}
+    call = {"target": args.target, "limit": args.limit}
     try:
         if args.replay:
-            return audits.replay(spec, args.replay, **given)
+            return audits.replay(spec, args.replay, **call)
         return audits.audit_target(
-            spec, task=task, questions=args.most, kind=args.kind, budget=_left(args.seconds), out=args.out, **given
+            spec, task=task, questions=args.most, kind=args.kind, budget=_left(args.seconds), out=args.out, **call
         )
     except RewardlabError:
         raise
     except Exception as problem:
-        # exit status 1 is for faults of the reward alone
+        # exit status 1 means faults of the reward, nothing else
         raise RewardlabError(f"the audit itself failed: {type(problem).__name__}: {problem} (--debug shows where)") from problem
 
 
 def _left(seconds: float) -> float:
-    """What is left of the time of this command: on a busy machine, imports alone may take seconds."""
+    """Seconds left of this command's time limit: on a busy machine, imports alone may take several."""
     with open("/proc/self/stat") as file:
-        begun = int(file.read().rpartition(")")[2].split()[19]) / os.sysconf("SC_CLK_TCK")
-    spent = time.clock_gettime(time.CLOCK_BOOTTIME) - begun
-    # a process that has run for longer has done other things before
-    return max(1.0, seconds - spent) if spent < IMPORTS else float(seconds)
-
-
-def _task(args: argparse.Namespace) -> Any:
-    from rewardlab import registry
-
-    return registry.task(args.problems, prompt_column=args.prompt_column, answer_column=args.answer_column, system=args.system)
+        started = int(file.read().rpartition(")")[2].split()[19]) / os.sysconf("SC_CLK_TCK")
+    elapsed = time.clock_gettime(time.CLOCK_BOOTTIME) - started
+    # a process that is older did not start for this command
+    return max(1.0, seconds - elapsed) if elapsed < IMPORTS else float(seconds)
 
 
 def _judge(args: argparse.Namespace) -> dict[str, Any]:
@@ -92,7 +92,7 @@ def _judge(args: argparse.Namespace) -> dict[str, Any]:
     return {
         "model": args.judge_model, "template": args.template.read_text("utf-8") if args.template else None,
         "pattern": args.score_pattern, "concurrency": args.concurrency, "key": args.key_from,
-        # the judge is given up before its process is
+        # shorter than the limit of the process that calls the judge
         "seconds": 0.8 * args.limit,
     }  # fmt: skip
 

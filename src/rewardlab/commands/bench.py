@@ -1,4 +1,4 @@
-"""Run benchmarks of this checkout: ours and a peer side by side, each in its own process.
+"""Run the benchmarks of this checkout: rewardlab and a peer side by side, each in its own process.
 
   rewardlab bench
   rewardlab bench generate-embedded --json

@@ -23,19 +23,19 @@ COMMANDS = (
 )
 OVERVIEW = """rewardlab: learning from rewards, as recipes of small parts.
 
-  rewardlab demo                                       a policy that learns, from start to report, in minutes
+  rewardlab demo                                       train a small policy and write its report, in minutes
   rewardlab train grpo --task arithmetic --steps 40    train; the flags of a method: rewardlab show grpo
 
 commands:
 {commands}
 
-`rewardlab COMMAND --help` says more. --json prints one JSON document, --debug a traceback. --unsafe-sandbox runs code that a
-model wrote without isolation where the machine offers none: only on a machine that may be lost.
+For details: `rewardlab COMMAND --help`. --json prints one JSON document, --debug a traceback. --unsafe-sandbox runs code that a
+model wrote even where the machine cannot isolate it: only for machines that you can afford to lose.
 """
 
 
 class UsageError(Exception):
-    """A command line that cannot be read."""
+    """A command line that cannot be parsed."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -75,11 +75,11 @@ def run(argv: list[str]) -> int:
         raise _unknown("command", argv[0], COMMANDS)
     command = importlib.import_module(f"rewardlab.commands.{argv[0]}")
     args = parse(command, argv[0], argv[1:])
-    # what libraries print belongs to the progress, not to the document
+    # libraries may print to stdout, which is for the document alone
     with contextlib.redirect_stdout(sys.stderr) if args.json else contextlib.nullcontext():
         document = command.run(args)
     if os.environ.get("RANK", "0") != "0" and "WORLD_SIZE" in os.environ:
-        pass  # one of several processes that train together: the first one speaks
+        pass  # of several processes that train together, only rank 0 prints
     elif args.json:
         print(as_json(document))
     else:
@@ -98,7 +98,7 @@ def parse(command: Any, name: str, argv: list[str]) -> argparse.Namespace:
     if settings and not getattr(command, "SETTINGS", False):
         raise _unknown(f"flag of {name}", next(iter(settings)), own)
     args = parser.parse_args(words)
-    args.settings, args.own, args.given = settings, own, {word.partition("=")[0] for word in words if word[:2] == "--"}
+    args.settings, args.own_flags, args.flags_given = settings, own, {word.partition("=")[0] for word in words if word[:2] == "--"}
     return args
 
 
@@ -127,16 +127,16 @@ def overview() -> str:
 
 
 def explain(problem: Exception) -> tuple[str, int]:
-    """One line on what went wrong, and the exit code."""
+    """One line that says what went wrong, and the exit code."""
     if isinstance(problem, UsageError):
         return str(problem), 2
     if isinstance(problem, BrokenPipeError):
-        # the reader of our output has left; without this, Python complains again when it closes stdout
+        # the reader of our output has closed it; without this, Python raises again when it closes stdout
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return "", 1
     if isinstance(problem, OSError) and problem.errno == errno.ENOSPC:
         where = f" ({problem.filename})" if problem.filename else ""
-        return f"the disk is full{where}; free some space, then go on with: rewardlab train --resume DIR", 1
+        return f"the disk is full{where}; free some space, then resume with: rewardlab train --resume DIR", 1
     if isinstance(problem, OSError):
         return " ".join(str(problem).split()), 1
     from rewardlab.errors import RewardlabError
@@ -147,12 +147,12 @@ def explain(problem: Exception) -> tuple[str, int]:
 
 
 def stopped(argv: list[str], stop: KeyboardInterrupt) -> str:
-    """What to say after Ctrl-C: how to go on, for a run that has a folder. The trainer may name it in the exception."""
+    """The message after Ctrl-C: how to resume the run, if it has a folder. The trainer may name the folder in the exception."""
     words = [part for word in argv for part in word.split("=", 1)]
     named = [words[i + 1] for i, word in enumerate(words[:-1]) if word in ("--out", "--resume")]
     where = str(stop.args[0]) if stop.args else next(iter(named), None)
     if where and Path(where).is_dir():
-        return f"stopped; go on with: rewardlab train --resume {where}"
+        return f"stopped; resume with: rewardlab train --resume {where}"
     return "stopped"
 
 
@@ -163,7 +163,7 @@ def as_json(document: Any) -> str:
 
 
 def plain(value: Any) -> Any:
-    """A document as JSON can hold it: paths as text, numbers of numpy as numbers, NaN and infinity as null."""
+    """A document in JSON's types: paths as text, numpy numbers as numbers, NaN and infinity as null."""
     if isinstance(value, Mapping):
         return {str(k): plain(v) for k, v in value.items()}
     if isinstance(value, list | tuple):

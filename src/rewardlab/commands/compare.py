@@ -3,7 +3,8 @@
 rewardlab compare grpo rloo ppo --task arithmetic
 rewardlab compare grpo rloo --task countdown --budget 100000 --seeds 8 --out runs/mine
 
-Without --budget, every method gets what the first one spends in --steps steps. The folder holds compare.json and compare.html.
+Without --budget, every method gets the tokens that the first one uses in --steps steps. The folder holds compare.json
+and compare.html.
 """
 
 from __future__ import annotations
@@ -16,33 +17,29 @@ from typing import Any
 from . import flags as shared
 
 HELP = "run several methods on the same problems and one budget"
+FIELDS = (*shared.TASK, "model", "device", "dtype", "lora_rank", "max_new", "steps", "budget", "eval_every")
 
 
 def flags(parser: argparse.ArgumentParser) -> None:
-    count = shared.count
     parser.add_argument("methods", nargs="+", metavar="METHOD", help="two methods or more; a stack counts as one: grpo+a")
-    text = "a task (arithmetic, arithmetic:difficulty=4), or a file of problems"
-    parser.add_argument("--task", required=True, metavar="TASK", help=text)
-    parser.add_argument(
-        "--model", help="embedded, smollm2, a checkpoint folder, a run, or hf:FOLDER (default: the task's own small policy)"
-    )
-    parser.add_argument("--seeds", type=count, default=5, metavar="N", help="runs of each method (default 5)")
-    spend = parser.add_mutually_exclusive_group()
-    spend.add_argument("--steps", type=count, default=20, metavar="N", help="training steps of the first method (default 20)")
-    spend.add_argument("--budget", type=count, metavar="TOKENS", help="tokens of each run, generated and scored by all models")
+    shared.config_flag(parser, "task", required=True)
+    shared.number_flag(parser, "seeds", "runs of each method (default 5)", default=5)
+    end = parser.add_mutually_exclusive_group()
+    shared.config_flag(end, "steps", help="training steps of the first method (default 20)")
+    shared.config_flag(end, "budget", help="tokens of each run, generated and scored by all models")
     parser.add_argument("--measure", metavar="NAME", help="the number compared (default: what the first method measures)")
-    parser.add_argument("--problems", type=count, default=200, metavar="N", help="held-out problems per evaluation")
-    parser.add_argument("--eval-every", type=count, default=5, metavar="N", help="steps between points of the curves (default 5)")
-    parser.add_argument("--jobs", type=count, metavar="N", help="runs at a time (default: as many as there are cores)")
+    shared.number_flag(parser, "problems", "held-out problems per evaluation (default 200)", default=200)
+    shared.config_flag(parser, "eval_every", default=5, help="steps between points of the curves (default 5)")
+    shared.number_flag(parser, "jobs", "runs at a time (default: as many as there are cores)")
+    shared.config_flags(parser, FIELDS[1:-3])
     parser.add_argument("--out", type=Path, metavar="DIR", help="folder to write (default: a new one in runs/)")
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    from rewardlab.proof.compare import World, compare
+    from rewardlab.proof.compare import compare
 
-    world = World(args.task, args.model, args.problems, args.eval_every)
-    same = ("steps", "budget", "measure", "jobs", "out")
-    return compare(args.methods, world, seeds=range(args.seeds), **{name: getattr(args, name) for name in same})
+    config = shared.RunConfig(eval_problems=args.problems, **shared.given(args, FIELDS))
+    return compare(args.methods, config, seeds=range(args.seeds), measure=args.measure, jobs=args.jobs, out=args.out)
 
 
 def show(document: Mapping[str, Any]) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-HELP = "a policy that learns, from start to report, in minutes"
+HELP = "train a small policy and write its report, in minutes"
 
 
 def flags(parser: argparse.ArgumentParser) -> None:

@@ -10,28 +10,30 @@ import argparse
 from collections.abc import Mapping
 from typing import Any
 
+from rewardlab.runs.config import POSITIVE, TEMPERATURE
+
 from . import flags as shared
 
 HELP = "measure pass@k of a model or a run on held-out problems"
+FIELDS = (*shared.TASK, "device", "dtype", "max_new", "seed")
 
 
 def flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", metavar="MODEL_OR_RUN", help="embedded, smollm2, a checkpoint folder, a run, or hf:FOLDER")
-    shared.task_flags(parser)
-    parser.add_argument("--k", type=counts, default=(1, 8), metavar="K,K", help="tries per problem (default 1,8)")
-    parser.add_argument("--problems", type=shared.count, default=200, metavar="N")
-    parser.add_argument("--temperature", type=float, default=1.0, metavar="T")
-    shared.device_flag(parser)
-    shared.seed_flag(parser)
+    parser.add_argument("--k", type=counts, default=(1, 8), metavar="K,K", help="replies per problem (default 1,8)")
+    shared.number_flag(parser, "problems", "held-out problems of the task (default 200)", default=200)
+    text = "sampling temperature (default 1; 0 is greedy)"
+    shared.number_flag(parser, "temperature", text, TEMPERATURE, metavar="T", default=1.0)
+    shared.config_flags(parser, FIELDS)
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    task = shared.load_task(args)
+    shared.require_task(args)
 
     from rewardlab import api
 
-    same = ("k", "problems", "temperature", "seed", "device")
-    return api.evaluate(args.model, task, **{name: getattr(args, name) for name in same})
+    about = {"k": args.k, "problems": args.problems, "temperature": args.temperature}
+    return api.evaluate(args.model, **about, **shared.given(args, FIELDS))
 
 
 def show(document: Mapping[str, Any]) -> None:
@@ -41,4 +43,4 @@ def show(document: Mapping[str, Any]) -> None:
 
 
 def counts(text: str) -> tuple[int, ...]:
-    return tuple(sorted({shared.count(k.strip()) for k in text.split(",")}))
+    return tuple(sorted({shared.read("k", POSITIVE, k.strip()) for k in text.split(",")}))

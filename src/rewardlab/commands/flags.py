@@ -1,4 +1,4 @@
-"""Flags that several commands share, and what they stand for."""
+"""Flags that several commands share. Those that set up a run are made from the fields of RunConfig."""
 
 from __future__ import annotations
 
@@ -6,76 +6,93 @@ import argparse
 import functools
 import operator
 import re
+from collections.abc import Iterable
+from dataclasses import Field, fields
 from typing import TYPE_CHECKING, Any
+
+from rewardlab.errors import RewardlabError, unknown
+from rewardlab.runs.config import POSITIVE, Domain, RunConfig
 
 if TYPE_CHECKING:
     from rewardlab.core import Recipe, Task
 
-
-def task_flags(parser: argparse.ArgumentParser, group: Any = None) -> None:
-    text = "a task (arithmetic, arithmetic:difficulty=4), or a .jsonl or .parquet file or dataset folder of your own"
-    (group or parser).add_argument("--task", metavar="TASK", help=text)
-    column_flags(parser)
+FIELDS: dict[str, Field] = {f.name: f for f in fields(RunConfig)}
+TASK = ("task", "prompt_column", "answer_column", "system")
+POLICY = ("model", "device", "max_new", "seed")
 
 
-def column_flags(parser: argparse.ArgumentParser) -> None:
-    own = parser.add_argument_group("problems of your own")
-    own.add_argument("--prompt-column", metavar="NAME", help="column of the prompts")
-    own.add_argument("--answer-column", metavar="NAME", help="column of the answers")
-    own.add_argument("--system", metavar="TEXT", help="a system message put before each prompt")
+def config_flags(parser: argparse.ArgumentParser, names: Iterable[str]) -> None:
+    """The flags of these fields of RunConfig, in their groups of --help."""
+    groups: dict[str, Any] = {"": parser}
+    for name in names:
+        title = FIELDS[name].metadata["group"]
+        groups[title] = groups.get(title) or parser.add_argument_group(title)
+        config_flag(groups[title], name)
 
 
-def model_flags(parser: argparse.ArgumentParser) -> None:
-    text = "smollm2, a checkpoint folder, a run, or hf:FOLDER for any of transformers (default: the task's own small policy)"
-    parser.add_argument("--model", help=text)
-    device_flag(parser)
-    parser.add_argument("--max-new", type=count, metavar="N", help="longest reply in tokens (default: the task's)")
-    seed_flag(parser)
+def config_flag(parser: Any, name: str, **instead: Any) -> None:
+    """The flag of one field of RunConfig; instead: of its help, default, ...  It is None where it was not given."""
+    about = FIELDS[name].metadata
+    flag = about["flag"] or flag_of(name)
+    if about["repeats"]:
+        how: dict[str, Any] = {"action": "append"}
+    else:
+        how = {"type": functools.partial(read, name, about["domain"])}
+    parser.add_argument(flag, **{"dest": name, "metavar": about["metavar"], "help": about["help"], **how, **instead})
 
 
-def device_flag(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto")
+def number_flag(parser: Any, name: str, help: str, domain: Domain = POSITIVE, metavar: str = "N", **rest: Any) -> None:
+    """A flag of a command's own that takes a number."""
+    parser.add_argument(flag_of(name), type=functools.partial(read, name, domain), metavar=metavar, help=help, **rest)
 
 
-def seed_flag(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--seed", type=int, default=0, metavar="S")
+def flag_of(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
 
 
-def count(text: str) -> int:
-    """A positive whole number."""
-    if not re.fullmatch(r"0*[1-9]\d*", text):
-        raise argparse.ArgumentTypeError(f"must be a whole number above 0, not {text!r}")
-    return int(text)
+def read(name: str, domain: Domain, text: str) -> Any:
+    """The value that a flag's text stands for; RewardlabError, in the words of the Python API, if it is outside its domain."""
+    return domain.check(name, domain.read(text))
 
 
-def load_task(args: argparse.Namespace) -> Task:
+def given(args: argparse.Namespace, names: Iterable[str]) -> dict[str, Any]:
+    """The fields of RunConfig that the command line gave a value."""
+    values = {name: getattr(args, name) for name in names}
+    repeats = {name for name in values if FIELDS[name].metadata["repeats"]}
+    return {k: FIELDS[k].metadata["domain"].read(v) if k in repeats else v for k, v in values.items() if v is not None}
+
+
+def require_task(args: argparse.Namespace) -> None:
     from rewardlab import registry
-    from rewardlab.errors import RewardlabError
 
     if not args.task:
         known = ", ".join(registry.tasks())
         raise RewardlabError(f"which task? give --task NAME (known: {known}) or the path of your own problems")
-    columns = {"prompt_column": args.prompt_column, "answer_column": args.answer_column, "system": args.system}
-    return registry.task(args.task, **columns)
+
+
+def load_task(args: argparse.Namespace, name: str | None = None) -> Task:
+    """The task of this name (default: of --task), with the columns that the flags name."""
+    from rewardlab import registry
+
+    columns = {column: getattr(args, column) for column in TASK[1:]}
+    return registry.task(name or args.task, **columns)
 
 
 def reward_flag(parser: argparse.ArgumentParser) -> None:
-    text = "FILE.py:function, the name of a reward, or a formula, in place of the method's own; several are summed"
+    text = "FILE.py:function, the name of a reward, or a formula, in place of the method's own; several are added up"
     parser.add_argument("--reward", action="append", default=[], metavar="REWARD", help=text)
 
 
 def load_recipe(args: argparse.Namespace) -> tuple[Recipe, dict[str, Any]]:
-    """The recipe that METHOD and the settings name, and the settings as they were understood."""
+    """The recipe that METHOD, its settings and --reward stand for, and those settings as values."""
     from rewardlab import registry
-    from rewardlab.errors import unknown
 
-    takes = {re.sub(r"^--.*\.", "--", p.flag) for p in registry.parameters(args.method)}
+    known = {re.sub(r"^--.*\.", "--", p.flag) for p in registry.parameters(args.method)}
     settings = {}
-    for flag, value in args.settings.items():
-        spelled = flag.replace("_", "-")
-        if "." not in flag and spelled not in takes:
-            raise unknown(f"flag of {args.method}", flag, takes | args.own.keys())
-        settings[flag[2:].replace("-", "_")] = registry.parse_value(value)
+    for flag, text in args.settings.items():
+        if "." not in flag and flag.replace("_", "-") not in known:
+            raise unknown(f"flag of {args.method}", flag, known | args.own_flags.keys())
+        settings[flag[2:].replace("-", "_")] = registry.parse_value(text)
     recipe = registry.build(args.method, settings)
     if getattr(args, "reward", None):
         from rewardlab.registry.formula import read_reward

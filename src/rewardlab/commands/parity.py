@@ -3,7 +3,7 @@
   rewardlab parity grpo --engine trl
   torchrun --nproc-per-node 2 -m rewardlab parity grpo --engine trl --json
 
-Exit code 0: advantages, loss and gradient are equal to 1e-5. 1: they differ. 3: the engine cannot carry the method.
+Exit code 0: advantages, loss and gradient agree to 1e-5. 1: they differ. 3: the engine cannot run the method.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ CODES = {"equal": 0, "differs": 1, "cannot carry": 3}
 def flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("method", metavar="METHOD", help="a method, or several stacked: grpo+a+b")
     parser.add_argument("--engine", choices=("trl",), default="trl", help="the engine compared with the embedded one")
-    shared.task_flags(parser)
+    shared.config_flags(parser, shared.TASK)
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
@@ -35,13 +35,13 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
     distributed.init()
     recipe, _ = shared.load_recipe(args)
-    task = shared.load_task(args) if args.task else registry.task(claimed(args.method))
+    task = shared.load_task(args, args.task or claimed(args.method))
     with contextlib.redirect_stdout(sys.stderr):
         return parity.compare(recipe, task, load_policy("untrained", task=task), registry.part("reward", task.verifier))
 
 
 def claimed(method: str) -> str:
-    """The task that the last of the stacked methods makes its claim on."""
+    """The task of the claim of the last of the stacked methods."""
     from rewardlab import registry
 
     return registry.module_of(method.split("+")[-1]).claim.task

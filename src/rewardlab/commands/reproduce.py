@@ -5,7 +5,8 @@ rewardlab reproduce dr_grpo --seeds 3 --dev
 rewardlab reproduce --all
 
 A claim holds when the 95% t interval of the paired effects lies above 0, and their mean reaches the margin that was fixed
-beforehand. It does not hold when the interval lies below the margin. Anything else is too noisy to say, as are fewer than 5 pairs.
+beforehand. It does not hold when the interval lies below the margin. Anything else is too noisy for a verdict, and so
+are fewer than 5 pairs.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ HELP = "run a method's claim against its baseline, and record the verdict"
 def flags(parser: argparse.ArgumentParser) -> None:
     which = parser.add_mutually_exclusive_group(required=True)
     which.add_argument("method", nargs="?", metavar="METHOD", help="a method with a claim")
-    which.add_argument("--all", action="store_true", help="every claim that was not run since its method's file last changed")
-    parser.add_argument("--seeds", type=shared.count, default=5, metavar="N", help="pairs (default 5, the least for a verdict)")
-    parser.add_argument("--dev", action="store_true", help="seeds from 0 instead of 100, and no record: for trying things out")
-    parser.add_argument("--jobs", type=shared.count, metavar="N", help="runs at a time (default: as many as there are cores)")
+    which.add_argument("--all", action="store_true", help="every claim that has not been run since its method's file last changed")
+    shared.number_flag(parser, "seeds", "pairs of runs (default 5, the least for a verdict)", default=5)
+    parser.add_argument("--dev", action="store_true", help="development: seeds from 0 instead of 100, and no record")
+    shared.number_flag(parser, "jobs", "runs at a time (default: as many as there are cores)")
 
 
 def run(args: argparse.Namespace) -> dict[str, Any] | list[dict[str, Any]]:
@@ -51,12 +52,12 @@ def show(document: dict[str, Any] | list[dict[str, Any]]) -> None:
     table(("seed", "method", *(["baseline"] if document["baseline"] else []), "effect"), _pairs(document))
     interval = " to ".join(_signed(bound) for bound in document["ci95"])
     lines(f"effect {_signed(document['effect'])}, 95% interval {interval}, margin {claim['margin']:g}: {document['verdict']}")
-    spent = ", ".join(f"{side} {tokens:,}" for side, tokens in document["spent"].items())
-    lines(f"{document['seconds']:.0f} s" + (f"; tokens spent per run: {spent}" if spent else ""))
+    tokens = ", ".join(f"{side} {count:,}" for side, count in document["spent"].items())
+    lines(f"{document['seconds']:.0f} s" + (f"; tokens per run: {tokens}" if tokens else ""))
 
 
 def exit_code(document: dict[str, Any] | list[dict[str, Any]]) -> int:
-    """0 whatever the verdict; 1 where a run failed, so that there is none."""
+    """0 whatever the verdict is; 1 if there is none because a run failed."""
     records = document if isinstance(document, list) else [document]
     return 1 if any(record["verdict"] in ("incomplete", "not run") for record in records) else 0
 
@@ -67,7 +68,7 @@ def _compared(claim: Mapping[str, Any]) -> str:
 
 
 def _pairs(document: Mapping[str, Any]) -> list[list[Any]]:
-    """One row for each seed: the number on both sides, and what it says for the claim."""
+    """One row for each seed: the numbers of both sides, and their effect."""
     sides = [document[side] for side in ("method", "baseline") if document[side]]
     numbers = [[run.get(document["measure"], run.get("error")) for run in side] for side in sides]
     return [list(row) for row in zip(document["seeds"], *numbers, map(_signed, document["effects"]), strict=True)]

@@ -36,7 +36,7 @@ def show(document: Mapping[str, Any]) -> None:
     lines(document["formula"])
     if document["baseline"]:
         heading(f"Changes against {document['baseline']}")
-        lines(_changes(document["changes"]) or "nothing but its defaults")
+        lines(_changes(document["changes"]) or "only its defaults")
     for method in document.get("methods", [document]):
         heading("Claim" if method is document else f"Claim of {method['name']}")
         lines(f"{method['claim']}\nverdict: {method['verdict']}" if method["claim"] else "none")

@@ -16,7 +16,7 @@ HELP = "run a study, which trains no policy, and print its table"
 
 def flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("study", metavar="NAME", help="a method of kind study")
-    shared.seed_flag(parser)
+    shared.config_flag(parser, "seed", default=0)
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""How documents look to people."""
+"""Tables and lists for people to read."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def value(x: Any) -> str:
 
 
 def outcome(summary: Mapping[str, Any]) -> None:
-    """Print what a run did: pass@1 before and after, then everything else."""
+    """Print the summary of a run: the measures before and after, then everything else."""
     sides = {side: summary[side] for side in ("before", "after") if isinstance(summary.get(side), Mapping)}
     if sides:
         columns = list(dict.fromkeys(k for scores in sides.values() for k in scores))

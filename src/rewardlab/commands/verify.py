@@ -3,7 +3,7 @@
 rewardlab verify math --in replies.jsonl --out judged.jsonl
 rewardlab verify code --in programs.jsonl --out judged.jsonl --seconds 10
 
-"correct" is true, false, or null where the verifier itself failed. Settings of the verifier are flags.
+"correct" is true, false, or null if the verifier itself failed. Settings of the verifier are flags.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def flags(parser: argparse.ArgumentParser) -> None:
     parser.description = f"{parser.description}\n\nverifiers:\n{kinds}"
     parser.add_argument("kind", metavar="KIND", help="a verifier, as listed above")
     parser.add_argument("--in", dest="source", metavar="FILE.jsonl", required=True, help="rows with a response and an answer")
-    parser.add_argument("--out", metavar="FILE.jsonl", required=True, help="where the judged rows go, in the same order")
+    parser.add_argument("--out", metavar="FILE.jsonl", required=True, help="file for the judged rows, in the same order")
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
@@ -37,7 +37,7 @@ def show(document: Mapping[str, Any]) -> None:
 
     facts({k: v for k, v in document.items() if k != "passed_over"})
     for line in document["passed_over"][:10]:
-        print(f"passed over {line}")
+        print(f"skipped {line}")
 
 
 def exit_code(document: Mapping[str, Any]) -> int:

@@ -12,17 +12,18 @@ from typing import Any
 
 from rewardlab.core import Recipe, Run, Task
 from rewardlab.report.page import write_report
+from rewardlab.runs.config import RunConfig
 from rewardlab.runs.record import Line, Recorder, disk_errors
 from rewardlab.util.progress import Bar
 
 from . import checkpoint
 from .distributed import all_gather, is_rank_zero, on_rank_zero
 from .stats import after_update
-from .step import Ops, Settings, standard_loop, truth_of
+from .step import Ops, standard_loop, truth_of
 
 
 def train(
-    recipe: Recipe, run: Run, task: Task, settings: Settings, folder: Path, about: dict[str, Any], resume: bool = False,
+    recipe: Recipe, run: Run, task: Task, settings: RunConfig, folder: Path, about: dict[str, Any], resume: bool = False,
     track: Line | None = None,
 ) -> dict[str, Any]:  # fmt: skip
     """Train until `run.over`, then write model, summary and report; returns the summary.

@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,39 +15,13 @@ from torch import Tensor
 from rewardlab.core import Batch, Group, Problem, Recipe, Run, Scores, Task, check_finite, seed_of
 from rewardlab.core.run import TOKENS
 from rewardlab.errors import NotFinite, RewardlabError
+from rewardlab.runs.config import MICRO_TOKENS, RunConfig
 from rewardlab.util.device import memory_of
 
 from . import collate as collating
 from .distributed import all_gather, is_rank_zero, map_sharded, on_rank_zero, rank
 from .learner import LearnerState, learners_of
 from .update import update
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What a run is given besides its recipe.
-
-    steps: training steps.  eval_every, checkpoint_every, record_every: in steps; the last step is always included.
-    eval_problems: held-out problems per evaluation.  micro_tokens: real tokens per forward and backward pass (`fitting_tokens`
-    says how many a machine holds).
-    max_missing: share of rollouts without a verdict at which the run stops.
-    patience: steps after which a reward that never varied stops the run; 0 never.
-    budget: tokens generated and scored by all models at which training ends before its steps do.
-    start: position in the training data to begin at.
-    """
-
-    steps: int = 100
-    seed: int = 0
-    eval_every: int = 10
-    eval_problems: int = 200
-    checkpoint_every: int = 10
-    record_every: int = 10
-    micro_tokens: int = 16384
-    max_missing: float = 0.5
-    patience: int = 30
-    budget: int | None = None
-    start: int = 0
-
 
 SHARE_OF_ACTIVATIONS = 4
 """Activations may take one part in so many of the memory; weights, gradients, optimiser and rollouts share the rest."""
@@ -56,7 +30,7 @@ SHARE_OF_ACTIVATIONS = 4
 def fitting_tokens(model: Any) -> int:
     """How many tokens a pass of this model may hold on its device: the most of 16384, 8192, 4096 ... that fit, 512 at least."""
     room = memory_of(model.device) // SHARE_OF_ACTIVATIONS
-    tokens = Settings.micro_tokens
+    tokens = MICRO_TOKENS
     while tokens > 512 and model.activation_bytes(tokens) > room:
         tokens //= 2
     return tokens
@@ -77,8 +51,8 @@ class Ops:
     seconds: of this step, by phase.
     """
 
-    def __init__(self, recipe: Recipe, run: Run, task: Task, settings: Settings):
-        self.recipe, self.run, self.task, self.settings = recipe, run, task, settings
+    def __init__(self, recipe: Recipe, run: Run, task: Task, settings: RunConfig):
+        self.recipe, self.run, self.task, self.settings = recipe, run, task, settings.settled()
         self.learners = learners_of(recipe, run)
         self.policy = next(iter(self.learners.values()))
         self.position = settings.start

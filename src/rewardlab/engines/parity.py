@@ -25,12 +25,13 @@ from torch import Tensor
 from rewardlab.core import Recipe, Rollout, Run, Sampling, Score, Scores, Task, Term, Trajectory, seed_of
 from rewardlab.core.score import add
 from rewardlab.engine.distributed import all_reduce
-from rewardlab.engine.step import Ops, Settings
+from rewardlab.engine.step import Ops
 from rewardlab.engine.update import backward
 from rewardlab.errors import RewardlabError
 from rewardlab.models.load import learner_model
 from rewardlab.policies.hf.policy import HFPolicy
 from rewardlab.rewards.reward import Reward, reward
+from rewardlab.runs.config import RunConfig
 
 from . import trl
 
@@ -187,7 +188,7 @@ def reply_to(task: Task | None, t: Trajectory, rng: random.Random) -> str:
 
 
 def by_embedded(recipe: Recipe, task: Task, run: Run) -> Computed:
-    ops = Ops(recipe, run, task, Settings())
+    ops = Ops(recipe, run, task, RunConfig())
     groups = ops.rollout(ops.problems())
     scores = ops.score(groups)
     batch = ops.collate(groups, scores)
@@ -215,7 +216,7 @@ def through_trl(recipe: Recipe, task: Task, run: Run, start: Any, folder: Path) 
     run.models = {name: loaded(folder, name) for name in run.models}
     replaying(run, task, start)
     of_policy: dict[str, Tensor] = {}
-    trainer = RecipeTrainer(Ops(recipe, run, task, Settings()), config)
+    trainer = RecipeTrainer(Ops(recipe, run, task, RunConfig()), config)
     trainer.add_callback(listener(lambda: of_policy.update(named_gradients(run.policy))))
     trainer.train()
     assert trainer.ops.step_data is not None

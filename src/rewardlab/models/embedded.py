@@ -19,9 +19,10 @@ import torch
 
 from rewardlab import registry
 from rewardlab.core import Problem, Run, Task, seed_of
-from rewardlab.engine.step import Ops, Settings, standard_loop
+from rewardlab.engine.step import Ops, standard_loop
 from rewardlab.policies.llama.model import Llama
 from rewardlab.policies.llama.policy import LlamaPolicy
+from rewardlab.runs.config import RunConfig
 from rewardlab.util.device import device_of, dtype_of
 from rewardlab.util.files import cached
 from rewardlab.util.progress import Bar
@@ -179,7 +180,7 @@ def warm_up(steps: int | None = None, config: dict[str, Any] | None = None, task
     # one problem in four is countdown: MIXTURE lists indices into TASKS
     problems = Mixture(tuple(sources[i] for i in MIXTURE) if task is None else sources)
     run = Run(policy, steps=steps, seed=SEED)
-    ops = Ops(recipe, run, Task("lessons", problems, (), "final_number"), Settings())
+    ops = Ops(recipe, run, Task("lessons", problems, (), "final_number"), RunConfig())
     with Bar(f"training the small policy for {task.name if task else 'arithmetic and countdown'} (once)", steps) as bar:
         while run.step < steps:
             standard_loop(recipe, run, ops)

@@ -10,9 +10,10 @@ import torch
 
 from rewardlab import registry
 from rewardlab.core import Problem, Run, Task, seed_of
-from rewardlab.engine.step import Ops, Settings, standard_loop
+from rewardlab.engine.step import Ops, standard_loop
 from rewardlab.errors import RewardlabError
 from rewardlab.policies.hf.vision import VisionPolicy
+from rewardlab.runs.config import RunConfig
 from rewardlab.util.files import cached
 from rewardlab.util.progress import Bar
 
@@ -108,7 +109,7 @@ def _warm_up(task: Task, steps: int = STEPS) -> VisionPolicy:
     policy = _new(task, hidden=64, layers=2)
     recipe = registry.build("sft", {"lr": LR, "problems": ROWS}).but(warmup=20, lr_end=0.05, measure=None)
     run = Run(policy, steps=steps, seed=0)
-    ops = Ops(recipe, run, Task("lessons", _Demonstrations(task), (), "exact_match"), Settings())
+    ops = Ops(recipe, run, Task("lessons", _Demonstrations(task), (), "exact_match"), RunConfig())
     with Bar(f"training the small vision policy for {task.name} (once)", steps) as bar:
         while run.step < steps:
             standard_loop(recipe, run, ops)

@@ -14,6 +14,7 @@ from typing import Any
 from rewardlab import api, registry
 from rewardlab.errors import RewardlabError
 from rewardlab.models.load import load_policy
+from rewardlab.runs.config import RunConfig
 from rewardlab.util.progress import Bar, console
 
 from . import results
@@ -85,12 +86,11 @@ def run_pairs(name: str, claim: Claim, seeds: Sequence[int], jobs: int | None = 
     """The outcomes of method and baseline (empty if the claim has none), seed by seed."""
     sides = [(name, claim.settings)] + ([(claim.versus, claim.versus_settings)] if claim.versus else [])
     _make_ready(claim, [method for method, _ in sides])
+    by = claim.by.to_json() if claim.by else None
+    config = RunConfig(task=claim.task, model=claim.model, eval_problems=claim.problems, budget=claim.budget, eval_every=0)
     with tempfile.TemporaryDirectory(prefix="rewardlab-") as folder:
         jobs_to_run = [
-            Job(
-                method, claim.task, seed, f"{folder}/{side}-{seed}", as_plain(settings), claim.model, claim.problems,
-                claim.by.to_json() if claim.by else None, budget=claim.budget,
-            )
+            Job(method, config.but(seed=seed), f"{folder}/{side}-{seed}", as_plain(settings), by)
             for seed in seeds for side, (method, settings) in enumerate(sides)
         ]  # fmt: skip
         measures = [claim.measure, *filter(None, [claim.against])]
@@ -132,10 +132,12 @@ def _watch(what: str, work: list[Job], jobs: int | None, measures: list[str]) ->
         for i, outcome in outcomes:
             job = work[i]
             if isinstance(outcome, Failed):
-                console.print(f"{job.method}, seed {job.seed}, failed: {outcome.error}", style="red", markup=False, highlight=False)
+                console.print(
+                    f"{job.method}, seed {job.config.seed}, failed: {outcome.error}", style="red", markup=False, highlight=False
+                )
             else:
                 _check(job, outcome, measures)
-            bar.advance(f"{job.method}, seed {job.seed}")
+            bar.advance(f"{job.method}, seed {job.config.seed}")
             yield i, outcome
 
 
@@ -144,8 +146,9 @@ def _check(job: Job, outcome: Done, measures: list[str]) -> None:
     for measure in measures:
         number(outcome.numbers, measure, job.method)
     tokens, steps = (int(outcome.numbers.get(name, 0)) for name in ("tokens", "steps"))
-    if steps and job.budget and tokens < job.budget:
-        message = f"{job.method}, seed {job.seed}, ended after {steps} steps with {tokens:,} of {job.budget:,} tokens spent"
+    budget = job.config.budget
+    if steps and budget and tokens < budget:
+        message = f"{job.method}, seed {job.config.seed}, ended after {steps} steps with {tokens:,} of {budget:,} tokens"
         console.print(message, markup=False, highlight=False)
 
 

@@ -1,4 +1,4 @@
-"""One run of one method, as a number can be read off it: what workers do, whatever the method is."""
+"""One run of one method, and the numbers that it measured: what worker processes do, whatever the method is."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from rewardlab import api, registry
+from rewardlab.api.inputs import COLUMNS
 from rewardlab.core import Recipe, Run
 from rewardlab.errors import RewardlabError
+from rewardlab.runs.config import RunConfig
 from rewardlab.runs.metrics import read_metrics
 
 APART = 10_000  # positions in the training data between the starts of neighbouring seeds
@@ -25,28 +27,22 @@ Numbers = dict[str, float]
 
 @dataclass(frozen=True)
 class Job:
-    """A method to run on a world: plain data, so that another process can do it.
+    """A method to run under a configuration: plain data, so that another process can do it.
 
-    by: a Measure as JSON, None for the method's own.  steps, budget: where training ends; folder: where it may write, and
-    leaves nothing.  eval_every: steps between the points of the learning curve; 0: only before and after.
+    folder: where it may write; it is removed afterwards.  settings: of the method.  by: a Measure as JSON, None for the method's
+    own.  config.eval_every: steps between the points of the learning curve; 0: only before and after.
     """
 
     method: str
-    task: str
-    seed: int
+    config: RunConfig
     folder: str
     settings: Mapping[str, Any] = field(default_factory=dict)
-    model: str | None = None
-    problems: int = 200
     by: Mapping[str, Any] | None = None
-    steps: int | None = None
-    budget: int | None = None
-    eval_every: int = 0
 
 
 @dataclass(frozen=True)
 class Done:
-    """numbers: what the run came to.  curve: tokens spent and the numbers measured then.  seconds: of the wall clock."""
+    """numbers: by name, at the end.  curve: token counts, with the numbers measured at each.  seconds: of the wall clock."""
 
     numbers: Numbers
     curve: list[tuple[int, Numbers]]
@@ -54,13 +50,13 @@ class Done:
 
 
 def run(job: Job) -> Done:
-    """Do a job: train and measure, answer, or run a study, whichever its method is for."""
+    """Do a job: train and measure, answer, or run a study, according to its method."""
     began = time.monotonic()
     recipe = registry.build(job.method, job.settings)
     if job.by is not None:
         recipe = recipe.but(measure=registry.load_part(job.by))
-    way = {"study": _studied, "answer": _answered, "train": _trained}[kind_of(recipe)]
-    numbers, curve = way(recipe, job)
+    do = {"study": _study, "answer": _answer, "train": _train}[kind_of(recipe)]
+    numbers, curve = do(recipe, job)
     return Done(numbers, curve, round(time.monotonic() - began, 2))
 
 
@@ -80,31 +76,31 @@ def number(numbers: Numbers, name: str, method: str) -> float:
 
 
 def study(name: str, seed: int = 0) -> Numbers:
-    """The table of a study. Raises RewardlabError for a method that is none."""
+    """The table of a study. Raises RewardlabError for a method that is not one."""
     recipe = registry.build(name)
     if recipe.study is None:
-        raise RewardlabError(f"{name} is no study; run it with: rewardlab {kind_of(recipe)} {name}")
+        raise RewardlabError(f"{name} is not a study; run it with: rewardlab {kind_of(recipe)} {name}")
     return {k: float(v) for k, v in recipe.study(Run(policy=None, seed=seed)).items()}
 
 
-def _studied(recipe: Recipe, job: Job) -> tuple[Numbers, list[tuple[int, Numbers]]]:
+def _study(recipe: Recipe, job: Job) -> tuple[Numbers, list[tuple[int, Numbers]]]:
     assert recipe.study is not None
-    return {k: float(v) for k, v in recipe.study(Run(policy=None, seed=job.seed)).items()}, []
+    return {k: float(v) for k, v in recipe.study(Run(policy=None, seed=job.config.seed)).items()}, []
 
 
-def _answered(recipe: Recipe, job: Job) -> tuple[Numbers, list[tuple[int, Numbers]]]:
-    found = api.answer(recipe, job.model, job.task, problems=job.problems, seed=job.seed)
-    measured = {k: v["value"] for k, v in found.items() if isinstance(v, Mapping) and "value" in v}
-    return {**measured, "tokens": found["tokens"]}, [(found["tokens"], measured)]
+def _answer(recipe: Recipe, job: Job) -> tuple[Numbers, list[tuple[int, Numbers]]]:
+    config = job.config
+    fields = {name: getattr(config, name) for name in ("seed", "device", "dtype", "lora_rank", "max_new", *COLUMNS)}
+    table = api.answer(recipe, config.model, config.task, problems=config.eval_problems, **fields)
+    measured = {k: v["value"] for k, v in table.items() if isinstance(v, Mapping) and "value" in v}
+    return {**measured, "tokens": table["tokens"]}, [(table["tokens"], measured)]
 
 
-def _trained(recipe: Recipe, job: Job) -> tuple[Numbers, list[tuple[int, Numbers]]]:
+def _train(recipe: Recipe, job: Job) -> tuple[Numbers, list[tuple[int, Numbers]]]:
     folder = Path(job.folder)
     try:
-        summary = api.train(
-            recipe, job.model, job.task, steps=job.steps, budget=job.budget, seed=job.seed, start=job.seed * APART, out=folder,
-            eval_every=job.eval_every, eval_problems=job.problems, checkpoint_every=0,
-        ).summary  # fmt: skip
+        config = job.config.but(start=job.config.seed * APART, out=folder, checkpoint_every=0)
+        summary = api.train(recipe, config=config).summary
         lines = read_metrics(folder)
     finally:
         shutil.rmtree(folder, ignore_errors=True)

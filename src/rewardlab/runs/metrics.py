@@ -11,28 +11,28 @@ from rewardlab.errors import RewardlabError
 
 
 def read_metrics(folder: Path) -> list[dict[str, Any]]:
-    """The lines of metrics.jsonl; a last line cut short by a kill is passed over."""
+    """The lines of metrics.jsonl; a last line that a kill cut short is skipped."""
     file = folder / "metrics.jsonl"
     if not file.exists():
         return []
     lines = file.read_text(encoding="utf-8").splitlines()
-    found = []
+    rows = []
     for number, line in enumerate(lines, 1):
         try:
-            found.append(json.loads(line))
+            rows.append(json.loads(line))
         except json.JSONDecodeError as e:
             if number < len(lines):
                 raise RewardlabError(f"{file}, line {number}: not JSON ({e.msg})") from e
-    return found
+    return rows
 
 
 def finite(value: Any) -> float:
-    """The number, or NaN for whatever is not a finite one."""
+    """The value as a float, or NaN if it is not a finite number."""
     number = float(value) if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
     return number if math.isfinite(number) else math.nan
 
 
 def plain(value: Any, digits: int = 7) -> float | None:
-    """The number, short enough for a page, or None for whatever is not a finite one."""
+    """The value rounded for a page, or None if it is not a finite number."""
     number = finite(value)
     return float(f"{number:.{digits}g}") if math.isfinite(number) else None

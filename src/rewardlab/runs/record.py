@@ -1,8 +1,8 @@
-"""What a run leaves behind while it trains.
+"""The files that a run writes while it trains.
 
 config.json                  recipe, formula, settings, versions
 metrics.jsonl                one flushed line per step
-rollouts/step-000010.parquet what was drawn, token by token, with rewards and credit
+rollouts/step-000010.parquet the sampled replies, token by token, with rewards and credit
 best/, model/                ordinary Hugging Face checkpoints: the best by held-out measure, and the last
 summary.json, report.html
 """
@@ -40,14 +40,14 @@ ROLLOUT = pa.schema(
         "turns": pa.list_(pa.struct({"author": pa.string(), "tokens": pa.int32(), "reward": pa.float64()})),
         "tokens": pa.list_(pa.string()),
         "mask": pa.list_(pa.bool_()),
-        # a number for each token; null where nothing was drawn
+        # a number for each token; null where none was sampled
         **dict.fromkeys(("credit", "logprob", "new_logprob", "entropy"), pa.list_(pa.float32())),
     }
 )
-"""A row of rollouts/*.parquet. new_logprob and entropy are of the policy that the step's update left."""
+"""A row of rollouts/*.parquet. new_logprob and entropy are of the policy after the step's update."""
 
 Line = Callable[[int, dict[str, float | None]], None]
-"""Is told each line of metrics, also those that a resumed run finds written."""
+"""Called with the step and its metrics for each line, and for the lines that a resumed run keeps."""
 
 
 class Recorder:
@@ -63,7 +63,7 @@ class Recorder:
         return self.folder / "metrics.jsonl"
 
     def rewind(self, step: int) -> list[dict[str, Any]]:
-        """Forget lines and rollouts after `step`: they are about to be made again. Returns the lines kept."""
+        """Delete lines and rollouts after `step`, which will be computed again. Returns the lines kept."""
         for folder in (self.folder, self.folder / "checkpoints", self.folder / "rollouts"):
             sweep(folder)
         kept = [line for line in read_metrics(self.folder) if line["step"] <= step]
@@ -73,7 +73,7 @@ class Recorder:
             if int(file.stem.split("-")[1]) > step:
                 file.unlink()
         for line in kept:
-            self._tell(line)
+            self._track(line)
         return kept
 
     def line(self, step: int, metrics: dict[str, float]) -> None:
@@ -81,9 +81,9 @@ class Recorder:
         with disk_errors(self.metrics_file), open(self.metrics_file, "a", encoding="utf-8") as f:
             f.write(json.dumps({"step": step, **clean}) + "\n")
             f.flush()
-        self._tell({"step": step, **clean})
+        self._track({"step": step, **clean})
 
-    def _tell(self, line: dict[str, Any]) -> None:
+    def _track(self, line: dict[str, Any]) -> None:
         if self.track:
             self.track(line["step"], {k: v for k, v in line.items() if k != "step"})
 
@@ -91,7 +91,7 @@ class Recorder:
         self, run: Run, groups: list[Group], scores: Scores, batch: Batch, truth: list[list[float | None]],
         after: Mapping[str, Tensor] | None = None,
     ) -> None:  # fmt: skip
-        """One parquet row per trajectory.  after: what `after_update` says of the batch."""
+        """One parquet row per trajectory.  after: the tables of `after_update` for the batch."""
         path = self.folder / "rollouts" / f"step-{run.step:06d}.parquet"
         rows = list(_rows(run, groups, scores, batch, truth, after or {}))
         with disk_errors(path):
@@ -100,7 +100,7 @@ class Recorder:
                 pq.write_table(pa.Table.from_pylist(rows, ROLLOUT), new, compression="zstd")
 
     def keep_best(self, value: float, model: Any) -> None:
-        """Save the model if no evaluation was better."""
+        """Save the model if this value is above that of all earlier evaluations."""
         if self.best is None or value > self.best:
             self.best = value
             self.model(model, "best")
@@ -118,7 +118,7 @@ def _rows(
     run: Run, groups: list[Group], scores: Scores, batch: Batch, truth: list[list[float | None]], after: Mapping[str, Tensor]
 ) -> Iterator[dict[str, Any]]:
     names = {"logprobs": "new_logprob", "entropy": "entropy"}
-    seen = {names[k]: table.float().cpu().numpy() for k, table in after.items()}
+    tables = {names[k]: table.float().cpu().numpy() for k, table in after.items()}
     credit = batch.credit.float().cpu().numpy() if batch.credit is not None else None
     i = 0
     for g, group in enumerate(groups):
@@ -126,14 +126,14 @@ def _rows(
             n = len(t)
             yield {
                 "step": run.step, "group": g, "row": k, "truth": truth[g][k] if truth else None,
-                **_drawn(run, t), **_earned(scores[g][k] if scores else None),
+                **_sampled(run, t), **_earned(scores[g][k] if scores else None),
                 "credit": credit[i, :n].tolist() if credit is not None else [0.0] * n,
-                **{name: _numbers(table[i, :n]) for name, table in seen.items()},
+                **{name: _numbers(table[i, :n]) for name, table in tables.items()},
             }  # fmt: skip
             i += 1
 
 
-def _drawn(run: Run, t: Trajectory) -> dict[str, Any]:
+def _sampled(run: Run, t: Trajectory) -> dict[str, Any]:
     turns = [{"author": turn.author, "tokens": len(turn.ids), "reward": turn.reward} for turn in t.turns]
     return {
         "question": t.problem.question, "answer": str(t.problem.answer), "reply": t.reply, "stop": t.stop or "open",
@@ -161,11 +161,11 @@ def _numbers(column: np.ndarray) -> list[float | None]:
 
 @contextmanager
 def disk_errors(path: Path) -> Iterator[None]:
-    """Say plainly that the disk is full."""
+    """Raise a RewardlabError that names the file if the disk is full."""
     try:
         yield
     except Exception as e:
-        # safetensors and tokenizers raise errors of their own, which only tell the number in their text
+        # safetensors and tokenizers raise errors of their own, with the error number only in their text
         full = (errno.ENOSPC, errno.EDQUOT)
         if getattr(e, "errno", None) not in full and not any(f"(os error {number})" in str(e) for number in full):
             raise

@@ -1,4 +1,4 @@
-"""Recorded rollouts of a run, chosen for a page."""
+"""The recorded rollouts of a run that a report shows."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ STEPS = 4  # recorded steps on the page at least, the earliest and the newest am
 HEAD, TAIL = 500, 1500  # tokens kept of a longer trajectory
 
 CHOSEN = ROLLOUT.append(pa.field("size", pa.int64()))
-"""A recorded rollout, and how many its group has."""
+"""A recorded rollout, and the size of its group."""
 
 
 def samples(run_dir: Path, rollouts: int = ROLLOUTS, tokens: int = TOKENS) -> pa.Table:
-    """At most so many recorded rollouts and tokens, of steps from the earliest to the newest, in whole groups, as CHOSEN.
+    """At most so many recorded rollouts and tokens, spread over the recorded steps, in complete groups, as CHOSEN.
 
-    Columns that an older run has not recorded are null.
+    Columns that an older run did not record are null.
     """
     sizes = {path: _size(path) for path in sorted((run_dir / "rollouts").glob("step-*.parquet")) if path.stem[5:].isdigit()}
     recorded = [path for path, size in sizes.items() if size]
@@ -40,7 +40,7 @@ def samples(run_dir: Path, rollouts: int = ROLLOUTS, tokens: int = TOKENS) -> pa
 
 
 def spread(items: Sequence[Any], n: int) -> list[Any]:
-    """n of the items, evenly, the first and the last among them."""
+    """n of the items, evenly spaced, with the first and the last."""
     return [items[round(i * (len(items) - 1) / max(1, n - 1))] for i in range(min(n, len(items)))]
 
 
@@ -73,7 +73,7 @@ def _of_step(path: Path, rollouts: int, tokens: int) -> pa.Table:
 
 
 def _ranked(rows: list[int], reward: list[float | None]) -> list[int]:
-    """From the best to the worst; no verdict comes last."""
+    """From the highest reward to the lowest; rows without a verdict come last."""
 
     def worth(row: int) -> float:
         value = reward[row]
@@ -83,7 +83,7 @@ def _ranked(rows: list[int], reward: list[float | None]) -> list[int]:
 
 
 def conform(table: pa.Table) -> pa.Table:
-    """The table with the columns of ROLLOUT, null where it has none that can be read as such."""
+    """The table with the columns of ROLLOUT; a column that is missing or of another type is null."""
     return pa.table({field.name: _column(table, field) for field in ROLLOUT}, ROLLOUT)
 
 

@@ -1,13 +1,13 @@
-"""Trackers: a run's configuration and every line of metrics.jsonl, sent to where runs are compared.
+"""Trackers: send a run's configuration and every line of metrics.jsonl to services that compare runs.
 
     rewardlab train grpo --task arithmetic --track tensorboard,wandb
 
-Each sends from a thread of its own, so that a slow network never holds a step up. What cannot be sent waits, with one warning, and
-goes with a later line. track.json in the run folder holds each tracker's run and the last step sent: a resumed run goes on in it,
-and catches up on what was not sent. Only an interruption between sending and noting it can send a line twice.
+Each tracker sends from its own thread, so that a slow network never delays a step. A line that cannot be sent is kept, with one
+warning, and is sent with a later one. track.json in the run folder holds each tracker's run and the last step sent: a resumed run
+continues there and first sends what is missing. A line is sent twice only if the process dies between sending it and noting that.
 
-Where runs go is the trackers' own business: WANDB_MODE, WANDB_PROJECT, MLFLOW_TRACKING_URI, MLFLOW_EXPERIMENT_NAME, TRACKIO_DIR ...
-TensorBoard writes into the run folder.
+Where runs are stored is set by the trackers' own variables: WANDB_MODE, WANDB_PROJECT, MLFLOW_TRACKING_URI,
+MLFLOW_EXPERIMENT_NAME, TRACKIO_DIR ... TensorBoard writes into the run folder.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from .record import Line
 
 PROJECT = "rewardlab"
 PATIENCE = 60.0
-"""Seconds that a finished run waits for what is still to be sent."""
+"""Seconds that a finished run waits for lines still to be sent."""
 
 Metrics = dict[str, float]
 
 
 class Tracker(Protocol):
-    """Made with (run folder, configuration, the run to go on with or None); raises where the run cannot be opened."""
+    """Made with (run folder, configuration, the tracker's run to continue or None); raises if that run cannot be opened."""
 
     run: str
 
@@ -90,7 +90,7 @@ class Mlflow:
         from mlflow import MlflowClient
         from mlflow.entities import Metric, Param
 
-        # a server that does not answer is asked again by us
+        # we retry ourselves when a server does not answer
         os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "2")
         self.client, self.metric = MlflowClient(), Metric
         if run is not None:
@@ -98,8 +98,8 @@ class Mlflow:
             self.run = run
             return
         experiment = os.environ.get("MLFLOW_EXPERIMENT_NAME", PROJECT)
-        found = self.client.get_experiment_by_name(experiment)
-        number = found.experiment_id if found else self.client.create_experiment(experiment)
+        known = self.client.get_experiment_by_name(experiment)
+        number = known.experiment_id if known else self.client.create_experiment(experiment)
         self.run = self.client.create_run(number, run_name=folder.name).info.run_id
         params = [Param(name, value[:6000]) for name, value in _flat(config)]
         for i in range(0, len(params), 100):
@@ -118,7 +118,7 @@ class Trackio:
     def __init__(self, folder: Path, config: dict[str, Any], run: str | None):
         import trackio
 
-        # a run's name is all there is to find it by
+        # trackio finds a run by its name alone
         self.run = run or f"{folder.name}-{uuid.uuid4().hex[:8]}"
         alone = {"embed": False, "auto_log_gpu": False, "auto_log_cpu": False}
         self.opened = trackio.init(PROJECT, self.run, config=config, resume="allow", **alone)
@@ -136,24 +136,24 @@ TRACKERS: dict[str, type] = {"tensorboard": TensorBoard, "wandb": Wandb, "mlflow
 
 def trackers(names: str | Iterable[str]) -> list[str]:
     """Names of trackers, once each, also from "a,b". Raises RewardlabError for one that is unknown or not installed."""
-    written = [names] if isinstance(names, str) else list(names)
-    found = list(dict.fromkeys(name.strip() for words in written for name in words.split(",") if name.strip()))
-    for name in found:
+    texts = [names] if isinstance(names, str) else list(names)
+    listed = list(dict.fromkeys(name.strip() for text in texts for name in text.split(",") if name.strip()))
+    for name in listed:
         if name not in TRACKERS:
             raise unknown("tracker", name, TRACKERS)
         if importlib.util.find_spec(name) is None:
             extra = "track" if name == "tensorboard" else name
             raise RewardlabError(f"the tracker {name} is not installed: pip install 'rewardlab[{extra}]'")
-    return found
+    return listed
 
 
 @contextlib.contextmanager
 def tracking(names: Sequence[str], folder: Path, config: dict[str, Any], resumed: bool) -> Iterator[Line]:
     """A function that sends a line of metrics to all trackers.
 
-    One that cannot be opened ends a run that has not begun; a resumed run goes on without it.
+    A tracker that cannot be opened stops a new run; a resumed run continues without it.
     """
-    book = _Book(folder / "track.json")
+    log = _SentLog(folder / "track.json")
     senders: list[_Sender] = []
 
     def line(step: int, metrics: dict[str, float | None]) -> None:
@@ -163,7 +163,7 @@ def tracking(names: Sequence[str], folder: Path, config: dict[str, Any], resumed
     error = True
     try:
         for name in names:
-            senders += filter(None, [_open(name, folder, config, book, resumed)])
+            senders += filter(None, [_open(name, folder, config, log, resumed)])
         yield line
         error = False
     finally:
@@ -171,23 +171,23 @@ def tracking(names: Sequence[str], folder: Path, config: dict[str, Any], resumed
             sender.close(error)
 
 
-def _open(name: str, folder: Path, config: dict[str, Any], book: _Book, resumed: bool) -> _Sender | None:
-    known = book.known.get(name, {})
+def _open(name: str, folder: Path, config: dict[str, Any], log: _SentLog, resumed: bool) -> _Sender | None:
+    known = log.known.get(name, {})
     try:
         tracker = TRACKERS[name](folder, config, known.get("run"))
     except Exception as e:
         if not resumed:
-            mend = f"nothing was trained yet; mend that, then rewardlab train --resume {folder}"
-            raise RewardlabError(f"the tracker {name} cannot be opened: {_first_line(e)} ({mend})") from e
-        _warn(f"the tracker {name} cannot be opened, and the run goes on without it: {_first_line(e)}")
+            advice = f"nothing was trained yet; fix that, then rewardlab train --resume {folder}"
+            raise RewardlabError(f"the tracker {name} cannot be opened: {_first_line(e)} ({advice})") from e
+        _warn(f"the tracker {name} cannot be opened, and the run continues without it: {_first_line(e)}")
         return None
     sent = known.get("sent", -1)
-    book.note(name, tracker.run, sent)
-    return _Sender(name, tracker, sent, lambda step: book.note(name, tracker.run, step))
+    log.note(name, tracker.run, sent)
+    return _Sender(name, tracker, sent, lambda step: log.note(name, tracker.run, step))
 
 
-class _Book:
-    """track.json: by tracker, its run and the last step that it was sent."""
+class _SentLog:
+    """track.json: for each tracker, its run and the last step sent to it."""
 
     def __init__(self, path: Path):
         self.path, self.lock = path, threading.Lock()
@@ -211,7 +211,7 @@ class _Sender:
         self.pause = self.rest = 0
         self.warned = False
         self.lines: queue.SimpleQueue[tuple[int, Metrics] | bool] = queue.SimpleQueue()
-        # a daemon, since a tracker that hangs must not keep a finished run from ending
+        # a daemon thread, since a tracker that hangs must not keep a finished run from ending
         self.thread = threading.Thread(target=self._run, name=f"tracker {name}", daemon=True)
         self.thread.start()
 
@@ -254,7 +254,7 @@ class _Sender:
 
     def _failed(self, why: str) -> None:
         if not self.warned:
-            _warn(f"the tracker {self.name} failed, and the run goes on; what is missing is in metrics.jsonl: {why}")
+            _warn(f"the tracker {self.name} failed, and the run continues; metrics.jsonl has every line: {why}")
         self.warned = True
 
 

@@ -3,9 +3,9 @@
     from rewardlab.engines import trl
     trl.trainer(build("grpo"), "Qwen/folder", problems, verify=verifier, steps=100, per_device_train_batch_size=8).train()
 
-TRL keeps what it is good at: the weights, processes and adapters (accelerate), generation, the optimiser and its schedule,
-gradient accumulation, logging, checkpoints, callbacks. The recipe keeps what makes it what it is: rollout, reward, credit,
-objective, weighting and second models run in our own code, so they are the same mathematics as in the embedded engine.
+TRL does weights, processes and adapters (accelerate), generation, the optimiser and its schedule, gradient accumulation, logging,
+checkpoints and callbacks. Rollout, reward, credit, objective, weighting and second models run in rewardlab's code, so the
+mathematics is that of the embedded engine.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ def train(*args: Any, **settings: Any) -> Any:
 
 
 def versions() -> dict[str, str]:
-    """What a result depends on besides rewardlab."""
+    """The versions of the packages that results depend on besides rewardlab's own."""
     require()
     return {name: metadata.version(name) for name in PACKAGES}
 
 
 def require() -> None:
-    """Say how to install what is missing."""
+    """Raise RewardlabError, with the command to install them, if packages are missing."""
     missing = [name for name in PACKAGES if importlib.util.find_spec(name) is None]
     if missing:
         raise RewardlabError(f"the TRL engine needs {', '.join(missing)}: pip install 'rewardlab[trl]'")

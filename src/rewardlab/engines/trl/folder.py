@@ -12,54 +12,62 @@ from transformers.trainer_callback import PrinterCallback, ProgressCallback, Tra
 from rewardlab.core import Recipe, Task
 from rewardlab.engine.distributed import is_rank_zero
 from rewardlab.engine.loop import due, evaluate, finish, record
-from rewardlab.engine.step import Ops, Settings
+from rewardlab.engine.step import Ops
 from rewardlab.models.load import NAMES, checkpoint_of, load_policy
 from rewardlab.policies.hf.policy import HFPolicy
 from rewardlab.rewards.reward import Reward
+from rewardlab.runs.config import RunConfig
 from rewardlab.runs.record import Recorder
 from rewardlab.util.files import write_json
 from rewardlab.util.progress import Bar
 
 from .refusals import not_text, refuse
+from .settings import fields_of
 from .training import make
 
 
 def train(
-    recipe: Recipe, model: str, task: Task, settings: Settings, folder: Path, about: dict[str, Any], *,
-    verify: Reward | None = None, max_new: int | None = None, lora_rank: int | None = None, **fields: Any,
+    recipe: Recipe, model: str | Any, task: Task, config: RunConfig, folder: Path, document: dict[str, Any], *,
+    verify: Reward | None = None,
 ) -> dict[str, Any]:  # fmt: skip
     """Train `recipe` through TRL; returns the summary, which is also written to the folder.
 
-    about: what config.json and the summary record of the run.  fields: of GRPOConfig. TRL writes its own checkpoints to
-    `folder`/trl if it is asked to (save_strategy); such a run cannot be resumed as one of the embedded engine.
+    model: a name, or a policy of ours.  document: what config.json holds.  TRL writes its own checkpoints to `folder`/trl if
+    config.engine_options ask for them (save_strategy); such a run cannot be resumed as one of the embedded engine.
     """
+    config = config.settled()
     with tempfile.TemporaryDirectory() as place:
         trainer = make(
-            recipe, loaded(recipe, model, task, Path(place)), task, verify=verify, settings=settings, steps=settings.steps,
-            seed=settings.seed, max_new=max_new or task.max_new, lora_rank=lora_rank, output_dir=str(folder / "trl"), **fields,
+            recipe, loaded(recipe, model, task, Path(place)), task, verify=verify, settings=config, steps=config.steps,
+            seed=config.seed, max_new=config.max_new or task.max_new, lora_rank=config.lora_rank, output_dir=str(folder / "trl"),
+            **fields_of(config),
         )  # fmt: skip
     for printing in (PrinterCallback, ProgressCallback):
         trainer.remove_callback(printing)
     if is_rank_zero():
-        write_json(folder / "config.json", about | {"engine": "trl", "grpo_config": fields})
+        write_json(folder / "config.json", document)
     log = _Log(trainer.ops, Recorder(folder))
     trainer.add_callback(log)
     with log.bar:
         trainer.train()
-    kept = ("method", "model", "task", "seed")
-    summary = {k: about[k] for k in kept if k in about} | {"engine": "trl", "seconds": {"train": log.seconds()}}
-    return finish(trainer.ops, log.recorder, log.evaluations, summary)
+    about = {k: document[k] for k in ("method", "model", "task", "seed")}
+    return finish(trainer.ops, log.recorder, log.evaluations, {**about, "engine": "trl", "seconds": {"train": log.seconds()}})
 
 
-def loaded(recipe: Recipe, model: str, task: Task, place: Path) -> str | HFPolicy:
-    """A checkpoint folder that transformers can read; a model of ours is written as one."""
-    if model not in NAMES:
+def loaded(recipe: Recipe, model: str | Any, task: Task, place: Path) -> str | HFPolicy:
+    """A checkpoint folder that transformers can read, or a policy that holds a model of transformers.
+
+    A lean policy is written to `place` as such a checkpoint.
+    """
+    if isinstance(model, str) and model not in NAMES:
         return str(checkpoint_of(Path(model.removeprefix("hf:")), model))
-    policy = load_policy(model, "cpu", "float32", task=task)
+    policy = load_policy(model, "cpu", "float32", task=task) if isinstance(model, str) else model
     if why := not_text(policy):
         raise refuse(recipe, why)
+    if isinstance(policy, HFPolicy):
+        return policy
     policy.save(place)
-    return HFPolicy.load(place, "cpu", "float32")
+    return str(place)
 
 
 class _Log(TrainerCallback):
@@ -77,7 +85,7 @@ class _Log(TrainerCallback):
         self.since = time.perf_counter()
 
     def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, float] | None = None, **rest: Any) -> None:
-        """TRL logs once a step of ours, when that is closed, and once more at the end."""
+        """TRL logs once for each step of ours, at its end, and once more at the end of training."""
         if not logs or "grad_norm" not in logs:
             return
         ops, run = self.ops, self.ops.run

@@ -9,6 +9,7 @@ from trl import GRPOConfig
 
 from rewardlab.core import Recipe, Run
 from rewardlab.errors import RewardlabError
+from rewardlab.runs.config import RunConfig
 
 DECIDED = frozenset((
     *("num_generations", "num_iterations", "steps_per_generation", "generation_batch_size", "max_steps", "num_train_epochs"),
@@ -21,6 +22,16 @@ DECIDED = frozenset((
 ))  # fmt: skip
 """Fields of GRPOConfig that the recipe decides (TRL's own value would have no effect, or change the method), and how often to
 log: once a step."""
+
+
+def fields_of(config: RunConfig) -> dict[str, Any]:
+    """The fields of GRPOConfig that a configuration sets: its engine_options, and those for its device and number format."""
+    fields = dict(config.engine_options)
+    if config.device == "cpu":
+        fields["use_cpu"] = True
+    if config.dtype != "auto":
+        fields["bf16"] = config.dtype == "bfloat16"
+    return fields
 
 
 def config_of(recipe: Recipe, run: Run, **fields: Any) -> GRPOConfig:
@@ -38,7 +49,7 @@ def config_of(recipe: Recipe, run: Run, **fields: Any) -> GRPOConfig:
         **generation_of(recipe),
     }  # fmt: skip
     rows = fields.pop("per_device_train_batch_size", None)
-    # TRL refuses a single reply per problem, for its own advantages would be nothing; ours need no group
+    # TRL refuses a single reply per problem, since its own advantages would be 0; the recipe's credit needs no group
     config = GRPOConfig(**ours | fields | {"num_generations": 2, "per_device_train_batch_size": 2})
     config.num_generations, config.generation_batch_size = n, how.problems * n
     _accumulate(config, how.minibatches, rows, "gradient_accumulation_steps" in fields)

@@ -27,12 +27,13 @@ from rewardlab.engine.distributed import all_gather, shard, world_size
 from rewardlab.engine.learner import learning_rate
 from rewardlab.engine.loss import losses_of, weigh
 from rewardlab.engine.stats import Stats, mean_of
-from rewardlab.engine.step import Ops, Settings
+from rewardlab.engine.step import Ops
 from rewardlab.engine.update import check_losses, output_gradients
 from rewardlab.errors import RewardlabError
 from rewardlab.models.load import learner_model
 from rewardlab.policies.hf.policy import HFPolicy
 from rewardlab.rewards.reward import Reward
+from rewardlab.runs.config import RunConfig
 from rewardlab.tasks.sources import Shuffled
 
 from .policy import TRLPolicy
@@ -42,7 +43,7 @@ from .settings import config_of
 
 def make(
     recipe: Recipe, model: Any, problems: Task | Sequence[Problem], *, steps: int = 100, seed: int = 0, max_new: int = 128,
-    verify: Reward | None = None, lora_rank: int | None = None, settings: Settings | None = None, **fields: Any,
+    verify: Reward | None = None, lora_rank: int | None = None, settings: RunConfig | None = None, **fields: Any,
 ) -> RecipeTrainer:  # fmt: skip
     """A trainer that runs `recipe` through TRL.
 
@@ -60,7 +61,7 @@ def make(
         run.reference = own.copy("reference")
     for learner in recipe.also:
         run.models[learner.name] = learner_model(learner, own)
-    return RecipeTrainer(Ops(recipe, run, task, settings or Settings(steps=steps, seed=seed)), config)
+    return RecipeTrainer(Ops(recipe, run, task, settings or RunConfig(steps=steps, seed=seed)), config)
 
 
 def policy_of(model: Any, config: GRPOConfig, lora_rank: int | None = None) -> TRLPolicy:

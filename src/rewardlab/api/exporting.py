@@ -1,0 +1,25 @@
+"""A run's policy as a checkpoint that other software reads."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+from rewardlab.errors import RewardlabError
+from rewardlab.runs.config import read_config
+from rewardlab.util.files import new_folder
+
+
+def export(run: Path | str, out: Path | str, last: bool = False) -> dict[str, Any]:
+    """Write a run's policy as an ordinary Hugging Face checkpoint: the best by held-out measure, or the last."""
+    folder = Path(run)
+    read_config(folder)
+    source = folder / "best" if (folder / "best").is_dir() and not last else folder / "model"
+    if not source.is_dir():
+        raise RewardlabError(f"{folder} holds no {source.name} model yet; resume the run with: rewardlab train --resume {folder}")
+    if Path(out).exists() and any(Path(out).iterdir()):
+        raise RewardlabError(f"{out} exists and is not empty; choose a new folder")
+    with new_folder(Path(out)) as new:
+        shutil.copytree(source, new, dirs_exist_ok=True)
+    return {"run": str(folder), "which": "best" if source.name == "best" else "last", "out": str(out)}
