@@ -86,7 +86,7 @@ def untrained(seed: int = 0, hidden: int = 32, layers: int = 1, task: Task | Non
 
 def fingerprint(task: Task | None = None) -> str:
     """Changes whenever the policy would come out different."""
-    names, told = (TASKS, None) if task is None else ((task.name,), (task.lessons, task.source))
+    names, told = (TASKS, None) if task is None else ((task.name,), (task.warmup_steps, task.source))
     return code_fingerprint(names, ["models/embedded.py"], told)
 
 
@@ -166,7 +166,7 @@ def _lessons(task: Task | None) -> tuple[Lessons, ...]:
 
 def warm_up(steps: int | None = None, config: dict[str, Any] | None = None, task: Task | None = None) -> LlamaPolicy:
     """Supervised learning of the careless solutions, on the CPU."""
-    steps = steps or (STEPS if task is None else task.lessons)
+    steps = steps or (STEPS if task is None else task.warmup_steps)
     words, taught = tokenizer(task), _lessons(task)
     model = Llama(_config(words, **(config or {}))).initialise(torch.Generator().manual_seed(SEED))
     where = device_of("cpu")

@@ -47,7 +47,7 @@ def config_of(recipe: Recipe, run: Run, **fields: Any) -> GRPOConfig:
 
 def drawing(recipe: Recipe) -> dict[str, Any]:
     """How replies are drawn. TRL's `temperature` stays 1: it would also divide the logits that the loss is computed from."""
-    said = recipe.drawing
+    said = recipe.sampling_settings
     kwargs = {"temperature": float(said.get("temperature", 1.0))}
     return {
         "temperature": 1.0, "top_p": said.get("top_p", 1.0), "top_k": said.get("top_k", 0),

@@ -77,7 +77,7 @@ class RecipeTrainer(GRPOTrainer):
         refuse_sharding(ops.recipe, config)
         self.ops, self.config, self.policy = ops, config, ops.run.policy
         self.plan: list[_Piece] = []
-        said = ops.recipe.drawing
+        said = ops.recipe.sampling_settings
         self.sampling = Sampling(
             ops.run.max_new, float(said.get("temperature", 1.0)), config.top_p, int(said.get("top_k", 0))
         )  # fmt: skip

@@ -6,7 +6,8 @@ Where PPO's minimum is the clipped one, its gradient is 0: rare tokens, at which
 first of several updates and are dropped from the others. Here the bound limits how much they weigh.
 
 MiniMax 2025, arXiv:2506.13585 (MiniMax-M1). As there, the weight has no lower bound (eps_low = 1) and there is no KL; dynamic
-sampling and the punishment of length, taken from DAPO there, are left to the stack `dapo+cispo`. The paper does not say its upper
+sampling and the punishment of length, taken from DAPO there, are left to the stack `dapo+cispo`
+with `dapo.eps_high=null`, which leaves the objective to CISPO. The paper does not say its upper
 bound; 5 (inferred) is that of Khatri et al. 2025, arXiv:2510.13786.
 """
 

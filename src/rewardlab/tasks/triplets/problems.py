@@ -42,7 +42,7 @@ def triplets(*, stages: int = 2, error: float = 0.2, proposals: float = 0.15, te
         max_new=64,
         about=f"outputs, inputs and programs of up to {stages} stages on short lists",
         demonstrate=partial(_demonstrate, error=error),
-        lessons=2000,
+        warmup_steps=2000,
         columns=("prompt", "answer", "role", "kind", "program", "inputs", "outputs", "solution"),
     )
 

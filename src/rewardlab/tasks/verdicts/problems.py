@@ -40,7 +40,7 @@ def verdicts(*, difficulty: int = 3, error: float = 0.22, doubt: float = 0.15, t
         about=f"solutions of {difficulty} arithmetic steps, to be judged step by step",
         demonstrate=partial(_demonstrate, doubt=doubt),
         columns=("prompt", "answer", "count", "lines", "should", "verdicts", "solution"),
-        lessons=1000,
+        warmup_steps=1000,
     )
 
 
