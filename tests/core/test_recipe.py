@@ -10,7 +10,7 @@ import pytest
 from rewardlab import registry
 from rewardlab.core import Learner, Part, Recipe, Update
 from rewardlab.core.part import decorator
-from rewardlab.credit.group import center, leave_one_out, scale_by_std, whiten
+from rewardlab.credit.group import center, leave_one_out, scale_by_std, subtract_mean_of_others, whiten
 from rewardlab.credit.value import gae, to_go
 from rewardlab.errors import RewardlabError
 from rewardlab.methods.baselines.grpo import grpo
@@ -23,6 +23,7 @@ from rewardlab.rewards.reward import reward
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.filtered import solved_between
 from rewardlab.rollouts.independent import independent
+from rewardlab.rollouts.max_new import with_max_new
 from rewardlab.select.best import best
 from rewardlab.select.vote import majority
 
@@ -98,6 +99,25 @@ def test_an_unknown_slot_is_refused_with_the_nearest_name(wrong, near):
         grpo().but(**{wrong: 1})
 
 
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"reward": brief}, r"the reward is a part that was not called: write brief\(\.\.\.\)"),
+        ({"reward": 3}, "3 cannot be the reward: it is no part but int"),
+        ({"credit": imitate()}, r"imitate\(\) cannot be the credit: it is a part of the slot objective"),
+        ({"objective": lambda out, batch, run: 0}, "cannot be the objective: it is no part but function"),
+        ({"also": (Learner("a", "x", Recipe()), Learner("a", "y", Recipe()))}, "two learners are named a"),
+    ],
+)
+def test_what_is_no_part_of_the_slot_is_refused_at_once(changes, message):
+    with pytest.raises(RewardlabError, match=message):
+        grpo().but(**changes)
+
+
+def test_a_weighted_reward_is_a_reward():
+    assert str(grpo().but(reward=0.5 * brief()).reward) == "0.5 * brief()"
+
+
 def test_no_field_of_the_update_is_a_slot():
     assert not {f.name for f in fields(Update)} & {f.name for f in fields(Recipe)}
 
@@ -111,11 +131,13 @@ def test_needs_come_from_all_parts_and_learners():
     assert only.needs == ("ref",)
 
 
-def test_how_it_draws_is_found_within_rollouts_that_filter_and_cut():
+def test_sampling_settings_are_those_below_the_wrappers():
     assert registry.build("dapo", {"n": 6}).rows_per_problem == 6
-    assert registry.build("step_dpo").drawing == registry.build("dpo").drawing
-    drawn = Recipe(rollout=solved_between(of=solved_between(of=independent(n=3, temperature=0.5)))).drawing
-    assert (drawn["n"], drawn["temperature"]) == (3, 0.5)
+    assert registry.build("step_dpo").sampling_settings == registry.build("dpo").sampling_settings
+    sampling = Recipe(rollout=solved_between(of=solved_between(of=independent(n=3, temperature=0.5)))).sampling_settings
+    assert (sampling["n"], sampling["temperature"]) == (3, 0.5)
+    longer = Recipe(rollout=with_max_new(rollout=independent(n=5), max_new=9))
+    assert (longer.rows_per_problem, longer.sampling_settings["n"]) == (5, 5)
     assert (sft().rows_per_problem, Recipe().rows_per_problem) == (1, 1)
 
 
@@ -168,11 +190,17 @@ def stacked(*methods) -> Recipe:
 @pytest.mark.parametrize(
     ("methods", "message"),
     [
-        ((grpo, one_out, discounting), "one_out and discounting both replace the credit"),
-        ((grpo, spread, plain_gradient), "spread and plain_gradient both replace the objective"),
-        ((grpo, whitened, whitened, one_out), "whitened and one_out both replace the credit"),
-        ((grpo, choosing, voting), "choosing and voting both replace the select"),
-        ((grpo, brief_too, one_out, plain_gradient, discounting), "one_out and discounting both replace the credit"),
+        (
+            (grpo, one_out, discounting),
+            "one_out and discounting cannot be stacked: discounting replaces the credit",
+        ),
+        ((grpo, spread, plain_gradient), "spread and plain_gradient cannot be stacked: plain_gradient replaces the objective"),
+        ((grpo, whitened, whitened, one_out), "whitened and one_out cannot be stacked: one_out replaces the credit"),
+        ((grpo, choosing, voting), "choosing and voting cannot be stacked: voting replaces the select"),
+        (
+            (grpo, brief_too, one_out, plain_gradient, discounting),
+            "one_out and discounting cannot be stacked: discounting replaces the credit",
+        ),
     ],
 )
 def test_two_methods_that_replace_one_slot_are_refused_by_name(methods, message):
@@ -197,9 +225,10 @@ def test_extending_what_another_method_made_is_allowed():
     assert str(twice.objective) == "clipped_ratio() + 0.01 * negative_entropy() + 0.01 * negative_entropy()"
 
 
-def test_the_first_method_may_lose_what_it_brought():
+def test_a_method_may_replace_what_it_also_replaces_when_it_is_alone():
     assert stacked(grpo, discounting).credit == center() >> to_go(gamma=0.9)
-    assert stacked(sft, grpo).objective == clipped_ratio()
+    with pytest.raises(RewardlabError, match="grpo replaces the rollout that sft brings"):
+        stacked(sft, grpo)
 
 
 def test_settings_reach_their_method():
@@ -211,3 +240,8 @@ def test_settings_reach_their_method():
 def test_a_stack_of_nothing_is_refused():
     with pytest.raises(RewardlabError, match="no method named"):
         stack([])
+
+
+@pytest.mark.parametrize("saved", ["rewardlab.credit.group:less_mean_of_others", "credit:less_mean_of_others"])
+def test_parts_load_under_the_names_that_they_were_saved_by(saved):
+    assert registry.load_part({"part": saved, "with": {}}) == subtract_mean_of_others()

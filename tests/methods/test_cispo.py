@@ -57,7 +57,7 @@ def test_on_policy_it_is_reinforce():
 
 
 def test_it_stacks_on_dapo_which_filters_and_prices_length():
-    recipe = registry.build("dapo+cispo")
+    recipe = registry.build("dapo+cispo", {"dapo.eps_high": None})
     assert "solved_between" in str(recipe)
     assert "overlong" in str(recipe)
     assert recipe.objective == clipped_weight()

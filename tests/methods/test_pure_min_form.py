@@ -10,7 +10,7 @@ import torch
 from rows import batch_of, outcome, row_of, steps
 
 from rewardlab.core import Problem, Run, ask
-from rewardlab.credit.group import less_mean_of_others
+from rewardlab.credit.group import subtract_mean_of_others
 from rewardlab.credit.value import to_go
 from rewardlab.methods.credit.pure_min_form import of_known_problems, pure_min_form, soft_minimum
 from rewardlab.rewards.steps import correct_steps
@@ -49,7 +49,7 @@ def test_the_baseline_is_the_others_mean_step_each_reply_once():
     # means per step: row 0 (1 + 0)/2 = 1/2, row 1 3, row 2 none.  row 0 less 3: -2, -3;  row 1 less 1/2: 5/2;  row 2: nothing
     rows = [("rddd", {"s": steps({1: 1, 3: 0})}), ("rddd", {"s": steps({2: 3})}), ("rddd", {"s": outcome(None)})]
     batch = batch_of([rows, [("rd", {"s": steps({1: 7})})]])
-    found = less_mean_of_others()(batch.reward, batch, RUN)
+    found = subtract_mean_of_others()(batch.reward, batch, RUN)
     assert found.tolist() == [[0, -2, 0, -3], [0, 0, 2.5, 0], [0] * 4, [0] * 4]
 
 

@@ -65,7 +65,7 @@ def test_shared_steps_count_once():
 
 
 def test_rows_of_no_tree_are_refused():
-    with pytest.raises(RewardlabError, match="comes from no tree"):
+    with pytest.raises(RewardlabError, match="does not come from a search tree"):
         _ = row((0, 1), (2, 1, 1)).spans
 
 

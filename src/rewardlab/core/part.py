@@ -6,27 +6,40 @@ Calling a part binds them, so every recipe prints as its formula, saves as JSON,
     def scale(a, batch, run, *, by=2.0): return a * by
 
     scale(by=3.0)          a bound part: prints `scale(by=3.0)`, and runs as part(a, batch, run)
+
+A part may wrap another of its kind: `@rollout(inner="of")` says which of its hyperparameters that is. `inner` and `innermost` give
+the wrapped parts, and `with_innermost` changes what a stack of wrappers works on without losing a wrapper.
 """
 
 from __future__ import annotations
 
+import copy
 import functools
 import inspect
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
 from rewardlab.errors import RewardlabError, unknown
 
+from .options import PartOptions, checked
+
 
 class Part:
-    """A function with its hyperparameters bound. Subclasses are the slots of a recipe, with their algebra."""
+    """A function with its hyperparameters bound. Subclasses are the slots of a recipe, with their algebra.
+
+    bound: hyperparameters by name; the others have their defaults.  options: what the decorator says of the function; each slot's
+    own are its `option_type`.
+    """
 
     slot: ClassVar[str] = "part"
+    option_type: ClassVar[type[PartOptions]] = PartOptions
+    options: PartOptions
 
-    def __init__(self, function: Callable, given: dict[str, Any] | None = None, **traits: Any):
+    def __init__(self, function: Callable, bound: dict[str, Any] | None = None, options: Any = None):
         self.function = function
-        self.given = {k: _tuples(v) for k, v in (given or {}).items()}
-        self.traits = traits
+        self.bound = {k: _tuples(v) for k, v in (bound or {}).items()}
+        self.options = self.option_type() if options is None else options
 
     @property
     def name(self) -> str:
@@ -34,18 +47,28 @@ class Part:
 
     @functools.cached_property
     def settings(self) -> dict[str, Any]:
-        return hyperparameters(self.function) | self.given
+        """All hyperparameters, bound or default."""
+        return {**hyperparameters(self.function), **self.bound}
 
     @property
     def of(self) -> tuple[Part, ...]:
-        """The parts this one is made of: parts given as hyperparameters, or the operands of an expression."""
+        """The parts this one is made of: parts among its hyperparameters, or the operands of an expression."""
         return tuple(_parts(self.settings.values()))
 
     @property
     def needs(self) -> tuple[str, ...]:
         """Columns that the engine must compute before this part runs."""
-        own = tuple(self.traits.get("needs", ()))
-        return tuple(dict.fromkeys((*own, *(n for part in self.of for n in part.needs))))
+        return tuple(dict.fromkeys((*self.options.needs, *(n for part in self.of for n in part.needs))))
+
+    @property
+    def inner(self) -> Part | None:
+        """The part that this one wraps; None if it wraps none."""
+        return self.settings[self.options.inner] if self.options.inner else None
+
+    @property
+    def innermost(self) -> Part:
+        """The part below all wrappers, which is the part itself if it wraps none."""
+        return self if self.inner is None else self.inner.innermost
 
     def walk(self) -> Iterator[Part]:
         yield self
@@ -55,12 +78,48 @@ class Part:
     def contains(self, other: Part) -> bool:
         return any(part == other for part in self.walk())
 
+    def but(self, **settings: Any) -> Self:
+        """This part with some hyperparameters changed."""
+        check_names(self.function, settings)
+        changed = copy.copy(self)
+        changed.bound = self.bound | {k: _tuples(v) for k, v in settings.items()}
+        changed.__dict__.pop("settings", None)
+        return changed
+
+    def but_innermost(self, **settings: Any) -> Part:
+        """The same wrappers around the innermost part, with some of its hyperparameters changed."""
+        part = self.innermost
+        if lost := [name for name in settings if name not in part.settings]:
+            raise RewardlabError(f"the {self.slot} {part} has no setting {' or '.join(lost)}")
+        return self.with_innermost(part.but(**settings))
+
+    def with_innermost(self, part: Part) -> Part:
+        """The same wrappers around another part."""
+        if self.options.inner is None:
+            return part
+        return self.but(**{self.options.inner: self.settings[self.options.inner].with_innermost(part)})
+
+    def replace_innermost(self, old: PartFactory, new: PartFactory, **settings: Any) -> Part:
+        """The same wrappers around a `new` part, which takes over the settings of the `old` one that is there now.
+
+        Raises RewardlabError if another part than `old` is there, or one with a setting that `new` does not know.
+        """
+        part = self.innermost
+        if part.function is not old.function:
+            raise RewardlabError(f"{new.__name__} replaces the {self.slot} {old.__name__}, and this one is {part}")
+        known, defaults = hyperparameters(new.function), hyperparameters(part.function)
+        lost = [k for k, v in part.settings.items() if k not in known and v != defaults[k]]
+        if lost:
+            raise RewardlabError(f"{new.__name__} has no setting {' or '.join(lost)}, so it cannot replace the {self.slot} {part}")
+        kept = {k: v for k, v in part.settings.items() if k in known}
+        return self.with_innermost(new(**kept | settings))
+
     def __call__(self, *inputs: Any) -> Any:
         return self.function(*inputs, **self.settings)
 
     def __str__(self) -> str:
         defaults = hyperparameters(self.function)
-        shown = (f"{k}={_show(self.given[k])}" for k, v in defaults.items() if k in self.given and self.given[k] != v)
+        shown = (f"{k}={_show(self.bound[k])}" for k, v in defaults.items() if k in self.bound and self.bound[k] != v)
         return f"{self.name}({', '.join(shown)})"
 
     __repr__ = __str__
@@ -69,29 +128,29 @@ class Part:
         return isinstance(other, Part) and self._identity() == other._identity()
 
     def _identity(self) -> tuple[Any, Any]:
-        """A part is what it runs, whether a setting was given or left at its default."""
+        """Two parts are equal if they run the same: a default is the same whether it was bound or not."""
         return f"{self.function.__module__}:{self.function.__qualname__}", self.settings
 
     def __hash__(self) -> int:
         return hash(str(self))
 
     def to_json(self) -> dict[str, Any]:
-        return {"part": saved_name(self.slot, self.function), "with": {k: _plain(v) for k, v in self.given.items()}}
+        return {"part": saved_name(self.slot, self.function), "with": {k: _plain(v) for k, v in self.bound.items()}}
 
 
 class Expression(Part):
-    """Parts joined by an operator. `join` shows it, `rank` decides on brackets."""
+    """Parts joined by an operator. symbol: shown between them.  rank: how strongly it binds, which decides on brackets."""
 
     symbol: ClassVar[str] = ""
     rank: ClassVar[int] = 0
 
     def __init__(self, *of: Any):
         self._of = of
-        self.given, self.traits = {}, {}
+        self.bound, self.options = {}, self.option_type()
 
     @property
     def settings(self) -> dict[str, Any]:  # type: ignore[override]
-        """None of its own."""
+        """An expression has no hyperparameters of its own."""
         return {}
 
     @property
@@ -128,28 +187,38 @@ class Expression(Part):
 class PartFactory:
     """What a decorator leaves in place of a function: call it with hyperparameters to get a part."""
 
-    def __init__(self, function: Callable, make: type[Part], traits: dict[str, Any]):
+    def __init__(self, function: Callable, make: type[Part], options: Any):
         functools.update_wrapper(self, function)
-        self.function, self.make, self.traits = function, make, traits
+        self.__name__: str = function.__name__
+        self.function, self.make, self.options = function, make, options
 
-    def __call__(self, **given: Any) -> Any:
-        known = hyperparameters(self.function)
-        for name in given:
-            if name not in known:
-                raise unknown(f"hyperparameter of {self.function.__name__}", name, known)
-        missing = [k for k, v in known.items() if v is inspect.Parameter.empty and k not in given]
+    def __call__(self, **bound: Any) -> Any:
+        self.check(bound)
+        return self.make(self.function, bound, self.options)
+
+    def check(self, bound: dict[str, Any]) -> None:
+        """Raise RewardlabError for an unknown hyperparameter, or one without a default that is not bound."""
+        check_names(self.function, bound)
+        missing = [k for k, v in hyperparameters(self.function).items() if v is inspect.Parameter.empty and k not in bound]
         if missing:
             raise RewardlabError(f"{self.function.__name__} needs {', '.join(missing)}")
-        return self.make(self.function, given, **self.traits)
 
     def __repr__(self) -> str:
         return f"<{self.make.slot} {self.function.__name__}>"
 
 
-def hyperparameters(function: Callable) -> dict[str, Any]:
-    """Keyword-only arguments and their defaults (`inspect.Parameter.empty` where one must be given)."""
+@functools.cache
+def hyperparameters(function: Callable) -> Mapping[str, Any]:
+    """Keyword-only arguments and their defaults (`inspect.Parameter.empty` where there is none)."""
     parameters = inspect.signature(function).parameters.values()
-    return {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
+    return MappingProxyType({p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY})
+
+
+def check_names(function: Callable, names: Iterable[str]) -> None:
+    known = hyperparameters(function)
+    for name in names:
+        if name not in known:
+            raise unknown(f"hyperparameter of {function.__name__}", name, known)
 
 
 def saved_name(slot: str, function: Callable) -> str:
@@ -163,13 +232,19 @@ def saved_name(slot: str, function: Callable) -> str:
     return f"{slot}:{name}" if module.startswith("rewardlab.") else f"{slot}:{module}:{name}"
 
 
-def decorator(make: type[Part], **defaults: Any) -> Callable:
-    """A decorator that turns functions into templates of a slot; usable bare or with traits."""
+def decorator(make: type[Part], factory: type[PartFactory] = PartFactory) -> Callable:
+    """The decorator that makes parts of a slot from functions; used bare, or with the options that `make.option_type` lists.
 
-    def decorate(function: Callable | None = None, **traits: Any) -> Any:
+    An option that is unknown or of the wrong kind raises RewardlabError at once, that is where the function is defined.
+    """
+
+    def decorate(function: Callable | None = None, **options: Any) -> Any:
         if function is None:
-            return lambda f: PartFactory(f, make, defaults | traits)
-        return PartFactory(function, make, defaults | traits)
+            return lambda f: decorate(f, **options)
+        known = checked(make.option_type, make.__name__.lower(), function, options)
+        if known.inner:
+            check_names(function, [known.inner])
+        return factory(function, make, known)
 
     return decorate
 
@@ -184,7 +259,7 @@ def _parts(values: Iterable[Any]) -> Iterator[Part]:
 
 
 def _tuples(value: Any) -> Any:
-    """Lists as tuples: a part that comes back from JSON is the part that went in."""
+    """Lists as tuples, so that a part loaded from JSON equals the part that was saved."""
     if isinstance(value, dict):
         return {k: _tuples(v) for k, v in value.items()}
     return tuple(_tuples(x) for x in value) if isinstance(value, list | tuple) else value

@@ -1,4 +1,4 @@
-"""What a policy is asked: messages, and the answer it never sees."""
+"""Problems: a prompt for the policy, and the gold answer that it never sees."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Message:
-    """Something a policy reads.
+    """A message that a policy reads.
 
-    data: an observation that is no text, as an array, for policies that read arrays.  reward: pays the turn that the message
-    answers (environments use it).  to: names the policy it is meant for.  last: nothing is decided after it, so it need not
-    be read; it only pays.
+    data: an observation as an array, for policies that read arrays instead of text.  reward: of the turn that the message
+    answers (set by environments).  to: the name of the policy that it is for.  last: the episode ends with it, so no policy
+    reads it; it only carries a reward.
     """
 
     role: str
@@ -32,7 +32,7 @@ class Message:
 
 @dataclass(frozen=True)
 class Problem:
-    """A prompt, its gold answer, and whatever else a reward or an environment may want (`meta`, plain data)."""
+    """A prompt, its gold answer, and further plain data for rewards and environments (`meta`)."""
 
     prompt: tuple[Message, ...]
     answer: Any = None
@@ -40,10 +40,10 @@ class Problem:
 
     @cached_property
     def key(self) -> str:
-        """A stable name for the prompt, for memories kept per problem."""
+        """A stable name for the prompt, by which memories per problem are kept."""
         digest = hashlib.blake2b("\x1f".join(f"{m.role}\x1e{m.text}" for m in self.prompt).encode(), digest_size=12)
-        for seen in (x for m in self.prompt for x in (*m.images, m.data) if x is not None):
-            digest.update(np.ascontiguousarray(seen).tobytes())
+        for array in (x for m in self.prompt for x in (*m.images, m.data) if x is not None):
+            digest.update(np.ascontiguousarray(array).tobytes())
         return digest.hexdigest()
 
     @property
@@ -59,19 +59,19 @@ def ask(question: str, answer: Any = None, system: str | None = None, **meta: An
 
 
 class ProblemSource(Protocol):
-    """Problems by position. Training position `i` always gives the same problem, so one number resumes the data."""
+    """Problems by position. Training position `i` always gives the same problem, so the position is all that resuming needs."""
 
     def __getitem__(self, position: int) -> Problem: ...
 
 
 @dataclass(frozen=True)
 class Task:
-    """Problems to train on, problems never trained on, and the name of the verifier that judges both.
+    """Training problems, held-out problems, and the name of the verifier for both.
 
-    `verifier` names a part in `rewardlab.rewards`. For our own tasks, `demonstrate(problem, rng)` writes a worked solution
-    as a careless teacher would: a reply, or replies and what is answered to them by turns. The small policy that comes with
-    rewardlab is warmed up on `lessons` batches of such text, and `pass_rate` is what it scores then. `model` names the policy
-    that the task is played with where no other is given. `source` says how to load the task again.
+    verifier: the name of a reward part.  max_new: the most tokens of a reply.  model: the policy that is used if no other is named.
+    demonstrate(problem, rng): for our own tasks, an imperfect worked solution: a reply, or replies and the messages that answer
+    them by turns. The small policy that comes with rewardlab is warmed up on `warmup_steps` batches of such text, after which it
+    scores `pass_rate`.  source: how to load the task again.
     """
 
     name: str
@@ -82,7 +82,7 @@ class Task:
     about: str = ""
     pass_rate: float | None = None
     demonstrate: Callable[[Problem, random.Random], Any] | None = None
-    lessons: int = 600
+    warmup_steps: int = 600
     model: str = "embedded"
     columns: tuple[str, ...] = ("prompt", "answer")
     source: Mapping[str, Any] | None = None

@@ -1,24 +1,28 @@
-"""A method as the composition of its parts."""
+"""A recipe: a method as the composition of its parts."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, ClassVar
 
-from rewardlab.errors import unknown
+from rewardlab.errors import RewardlabError, unknown
 
-from .part import Part
+from .part import Part, PartFactory
 from .slots import Credit, Loop, Measure, Objective, Rollout, Select, Weighting
+
+SLOTS = ("rollout", "reward", "credit", "objective", "weighting", "select", "measure", "loop", "study")
+"""The fields of a recipe that hold one part, of the slot of that name."""
 
 
 @dataclass(frozen=True)
 class Update:
-    """How a batch becomes optimiser steps. Every field is a command-line flag.
+    """How optimiser steps are made from a batch. Every field is a command-line flag.
 
     problems: per training step.  epochs, minibatches: passes over the batch, and optimiser steps per pass (groups are
-    never split).  lr falls linearly to `lr_end * lr` after `warmup` steps.  clip_norm: of the whole gradient.
+    never split).  lr falls linearly to `lr_end * lr` after `warmup` steps.  clip_norm: of the gradient over all parameters.
     """
 
     problems: int = 16
@@ -38,8 +42,8 @@ class Learner:
     """A second model that learns beside the policy: a critic, a reward model, an opponent.
 
     init: "copy:policy", "value-head" (the policy's trunk with a scalar head), the path of a checkpoint, or "embedded:TASK" (the
-    small policy that the task is played with).  problems(groups, scores, run) makes tasks of its own; without it, it learns from
-    the policy's batch with its own credit and objective.  every: steps between its updates; 0 never, which freezes it.
+    small policy of that task).  problems(groups, scores, run) makes its own problems; without it, the learner learns from the
+    policy's batch, with its own credit and objective.  every: steps between its updates; 0 freezes it.
     """
 
     name: str
@@ -61,7 +65,7 @@ class Learner:
 
 @dataclass(frozen=True)
 class Recipe:
-    """The parts of a method. A slot left None is not used: no objective means that the policy itself does not learn."""
+    """The parts of a method. A slot that is None is not used: without an objective the policy itself does not learn."""
 
     rollout: Rollout | None = None
     reward: Part | None = None
@@ -76,20 +80,50 @@ class Recipe:
     update: Update = Update()
     name: str = ""
 
+    made_from: ClassVar[Recipe | None] = None
+    """The recipe that `but` changed to make this one. It is not part of the recipe: it is neither compared nor saved."""
+
+    def __post_init__(self) -> None:
+        for slot in SLOTS:
+            _check_slot(slot, getattr(self, slot))
+        for name, count in Counter(learner.name for learner in self.also).items():
+            if count > 1:
+                raise RewardlabError(f"two learners are named {name}; give one another name")
+
     def but(self, **changes: Any) -> Recipe:
-        """This recipe with some slots changed; fields of `update` may be named directly."""
+        """This recipe with some slots changed; fields of `update` may be named directly.
+
+        Raises RewardlabError for an unknown slot, and for a value that is no part of its slot.
+        """
         slots = {f.name for f in fields(self)}
-        knobs = {f.name for f in fields(Update)}
-        update = {k: changes.pop(k) for k in list(changes) if k in knobs and k not in slots}
+        update_fields = {f.name for f in fields(Update)}
+        update = {k: changes.pop(k) for k in list(changes) if k in update_fields and k not in slots}
         for name in changes:
             if name not in slots:
-                raise unknown("slot", name, slots | knobs)
+                raise unknown("slot", name, slots | update_fields)
         if update:
             changes["update"] = replace(changes.get("update", self.update), **update)
-        return replace(self, **changes)
+        changed = replace(self, **changes)
+        # the dataclass is frozen; what a recipe was made from is known only now
+        object.__setattr__(changed, "made_from", self)
+        return changed
+
+    def required(self, slot: str) -> Any:
+        """The part in a slot, for a method that extends it. Raises RewardlabError if there is none."""
+        part = getattr(self, slot)
+        if part is None:
+            raise RewardlabError(f"{self.name or 'the recipe'} has no {slot} to build on")
+        return part
+
+    def lineage(self) -> Iterator[Recipe]:
+        """This recipe, the one it was made from by `but`, and so on to the first."""
+        recipe: Recipe | None = self
+        while recipe is not None:
+            yield recipe
+            recipe = recipe.made_from
 
     def parts(self) -> dict[str, Part]:
-        return {f.name: v for f in fields(self) if isinstance(v := getattr(self, f.name), Part)}
+        return {slot: part for slot in SLOTS if (part := getattr(self, slot)) is not None}
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -97,17 +131,14 @@ class Recipe:
         return tuple(dict.fromkeys((*own, *(n for learner in self.also for n in learner.recipe.needs))))
 
     @property
-    def drawing(self) -> Mapping[str, Any]:
-        """Settings of the rollout that draws: where one filters or cuts what another draws, of the one within."""
-        part: Part | None = self.rollout
-        while part is not None and isinstance(inner := part.settings.get("of"), Part):
-            part = inner
-        return part.settings if part is not None else {}
+    def sampling_settings(self) -> Mapping[str, Any]:
+        """Settings of the rollout that samples: below the wrappers that filter or cut what it samples."""
+        return self.rollout.innermost.settings if self.rollout else {}
 
     @property
     def rows_per_problem(self) -> int:
-        """Rows that the rollout makes of a problem, as far as its settings say so."""
-        return int(self.drawing.get("n", len(self.drawing.get("fields", (1,)))))
+        """Rows that the rollout samples for a problem, before filters leave some out."""
+        return self.rollout.rows_per_problem if self.rollout else 1
 
     def __str__(self) -> str:
         lines = [f"{slot:<10} {part}" for slot, part in self.parts().items()]
@@ -126,3 +157,12 @@ class Recipe:
             "update": dataclasses.asdict(self.update),
             "name": self.name,
         }
+
+
+def _check_slot(slot: str, value: Any) -> None:
+    if value is None or (isinstance(value, Part) and value.slot == slot):
+        return
+    if isinstance(value, PartFactory):
+        raise RewardlabError(f"the {slot} is a part that was not called: write {value.__name__}(...)")
+    what = f"a part of the slot {value.slot}" if isinstance(value, Part) else f"no part but {type(value).__name__}"
+    raise RewardlabError(f"{value!r} cannot be the {slot}: it is {what}")

@@ -1,8 +1,8 @@
-"""The slots of a recipe: what each kind of part is given, and what it gives back.
+"""The slots of a recipe: the inputs and the result of each kind of part. The options of their decorators are in `options`.
 
     loss = sum over terms, over units u:  term(u) * weight(u)
 
-A unit of an objective is a token, a row, a group, or the batch. Weights are computed on the whole batch, so cutting it into
+The unit of an objective is a token, a row, a group, or the batch. Weights are computed on the whole batch, so cutting it into
 micro-batches never changes the gradient; a micro-batch never splits a unit. Rewards have an algebra of their own and live in
 `rewards/reward.py`.
 """
@@ -15,80 +15,93 @@ from typing import Any, ClassVar
 from torch import Tensor
 
 from .batch import Batch
+from .options import EnvironmentOptions, ObjectiveOptions, RolloutOptions, WeightingOptions
 from .part import Expression, Part, decorator
 
 
 class Rollout(Part):
-    """(problems, run) -> groups of trajectories. The trait `whole` says that it remembers, or looks across problems."""
+    """(problems, run) -> groups of trajectories."""
 
     slot = "rollout"
+    option_type = RolloutOptions
+    options: RolloutOptions
+
+    @property
+    def across_problems(self) -> bool:
+        """Whether it, or a rollout that it wraps, keeps a memory or compares problems: then processes cannot share its problems."""
+        return any(isinstance(part, Rollout) and part.options.across_problems for part in self.walk())
+
+    @property
+    def rows_per_problem(self) -> int:
+        """Rows that it samples for a problem, before wrappers leave some out."""
+        sampler: Any = self.innermost
+        return sampler.options.rows(**sampler.settings) if sampler.options.rows else int(sampler.settings.get("n", 1))
 
 
 class Select(Part):
-    """(group, scores, run) -> the trajectory that is the answer: one of the group, or one made of it."""
+    """(group, scores, run) -> the trajectory that is the answer: one of the group, or a new one made from it."""
 
     slot = "select"
 
 
 class Measure(Part):
-    """(problems, run) -> {name: number}: how good the policy, or a reward, is on problems never trained on."""
+    """(problems, run) -> {name: number}: a measurement of the policy, or of a reward, on held-out problems."""
 
     slot = "measure"
 
 
 class Environment(Part):
-    """What answers back: (state, turn) -> (message, state), and `start(problem, seed)` -> (message or None, state).
+    """Answers the policy: (state, turn) -> (message, state), and `start(problem, seed)` -> (message or None, state).
 
-    The decorated function is one step; the trait `start` begins an episode, with the same hyperparameters. State is plain
+    The decorated function is one step; the option `start` begins an episode, with the same hyperparameters. State is plain
     data: it is copied to branch and saved to resume. A message of None ends the episode, and so does one that is `last`.
     """
 
     slot = "environment"
+    option_type = EnvironmentOptions
+    options: EnvironmentOptions
 
     def start(self, problem: Any, seed: int) -> tuple[Any, Any]:
-        return self.traits["start"](problem, seed, **self.settings)
+        return self.options.start(problem, seed, **self.settings)
 
 
 class Loop(Part):
-    """(recipe, run, ops) -> None: one resumable iteration, for methods that are not rollout-reward-credit-update."""
+    """(recipe, run, ops) -> None: one resumable iteration, for methods that do not follow rollout, reward, credit, update."""
 
     slot = "loop"
-
-
-UNITS = ("token", "row", "group", "batch")
 
 
 class Weighting(Part):
     """(batch) -> weights of its unit: (B, T) for tokens, (B,) for rows, (G,) for groups."""
 
     slot = "weighting"
+    option_type = WeightingOptions
+    options: WeightingOptions
 
     @property
     def unit(self) -> str:
-        return self.traits.get("unit", "token")
+        return self.options.unit
 
 
 class Objective(Part):
-    """(outputs, batch, run) -> one loss per unit; objectives add, and scale by numbers.
-
-    Traits: unit; needs: columns of the batch; wants: outputs beyond log-probs ("entropy", "value", "hidden");
-    per_token: f(logits (n, V), ids (n,)) -> {name: (n,)}, run inside the chunked head with gradient, found again in
-    `outputs.extra[name]`.
-    """
+    """(outputs, batch, run) -> one loss per unit; objectives add, and scale by numbers."""
 
     slot = "objective"
+    option_type = ObjectiveOptions
+    options: ObjectiveOptions
 
     @property
     def unit(self) -> str:
-        return self.traits.get("unit", "token")
+        return self.options.unit
 
     @property
     def wants(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(w for leaf in self.leaves() for w in leaf.traits.get("wants", ("logprobs",))))
+        """Outputs of the model that it reads."""
+        return tuple(dict.fromkeys(w for leaf in self.leaves() for w in leaf.options.wants))
 
     @property
     def per_token(self) -> tuple[Callable, ...]:
-        return tuple(leaf.traits["per_token"] for leaf in self.leaves() if "per_token" in leaf.traits)
+        return tuple(leaf.options.per_token for leaf in self.leaves() if leaf.options.per_token)
 
     def terms(self, scale: float = 1.0) -> Iterator[tuple[float, Objective]]:
         yield scale, self

@@ -1,4 +1,4 @@
-"""What a policy did: decisions, their log-probabilities, and the text in between."""
+"""Trajectories: the decisions of a policy, their log-probabilities, and the text between them."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from .problem import Message, Problem
 class Turn:
     """A run of consecutive decisions by one author.
 
-    author: which policy's decisions these are (recorded replies are written in the name of the policy that learns
-        from them); None for what is only read: prompts, tool results.
+    author: the policy that decided (recorded replies have the name of the policy that learns from them); None for text that
+        is only read: prompts, tool results.
     ids: (n, *shape), tokens, latents or motor commands.
-    logprobs: (n,) of the raw policy, None where it never drew them.
-    sampled: (n,) of the distribution really drawn from, after temperature, top-k and top-p.
-    step: the training step whose weights wrote it, -1 for recorded text.
-    reward: what the environment paid, with this message, for the decisions before it.
+    logprobs: (n,) of the raw policy; None if it did not sample them.
+    sampled: (n,) log-probs of the distribution that was sampled from, after temperature, top-k and top-p.
+    step: the training step whose weights sampled it, -1 for recorded text.
+    reward: of the environment, which came with this message, for the decisions before it.
     """
 
     author: str | None
@@ -46,7 +46,7 @@ class Trajectory:
     """One attempt at a problem.
 
     stop: why it ended ("end", "stop", "predicate", "length"), None while it may go on.
-    path: the branch, as child numbers from the root, so that shared prefixes are known.
+    path: child numbers from the root of a tree, by which shared prefixes are known.
     steps: index of the last decision of each reasoning step, in token positions; set by a splitter.
     """
 
@@ -70,11 +70,11 @@ class Trajectory:
 
     @property
     def mask(self) -> np.ndarray:
-        """(len,) True where any policy decided; False for what was only read."""
+        """(len,) True where any policy decided; False for text that was only read."""
         return np.concatenate([np.full(len(t.ids), t.author is not None) for t in self.turns] or [np.zeros(0, bool)])
 
     def column(self, name: str, missing: float = np.nan) -> np.ndarray:
-        """(len,) `logprobs` or `sampled` over all turns; `missing` where nothing was drawn."""
+        """(len,) `logprobs` or `sampled` over all turns; `missing` where nothing was sampled."""
         parts = [getattr(t, name) for t in self.turns]
         filled = [np.full(len(t.ids), missing, np.float32) if x is None else x for t, x in zip(self.turns, parts, strict=True)]
         return np.concatenate(filled) if filled else np.zeros(0, np.float32)
@@ -110,24 +110,24 @@ class Trajectory:
 
     @property
     def paid(self) -> list[tuple[int, float]]:
-        """(position, reward) of what the environment paid, each on the position before the message that paid it."""
-        found, position = [], 0
+        """(position, reward) of the environment, each at the last position before its message."""
+        rewards, position = [], 0
         for turn in self.turns:
             if turn.reward is not None and position:
-                found.append((position - 1, turn.reward))
+                rewards.append((position - 1, turn.reward))
             position += len(turn.ids)
-        return found
+        return rewards
 
     @property
     def spans(self) -> list[tuple[tuple[int, ...], int, int]]:
         """(node, start, end) of each step of a row of a search tree, in token positions.
 
         In such a row each turn after the prompt is one step, and `path` holds the child taken at each; the node that a step leads
-        to is the path up to it. Raises RewardlabError for rows of no tree.
+        to is the path up to it. Raises RewardlabError for a row that is not of a tree.
         """
         if len(self.turns) != len(self.path) + 1:
             raise RewardlabError(
-                f"a row with {len(self.turns)} turns and the path {self.path} comes from no tree: use a tree rollout"
+                f"a row with {len(self.turns)} turns and the path {self.path} does not come from a search tree: use a tree rollout"
             )
         ends = accumulate(len(turn.ids) for turn in self.turns)
         return [(self.path[:k], start, end) for k, (start, end) in enumerate(pairwise(ends), 1)]
@@ -136,7 +136,7 @@ class Trajectory:
         return replace(self, turns=(*self.turns, turn), stop=stop)
 
     def cut(self, n: int, decode: Callable[[np.ndarray], str] = lambda ids: "") -> Trajectory:
-        """The first n positions, open for going on; `decode` gives the text of a turn that is cut inside."""
+        """The first n positions, open to be continued; `decode` gives the text of a turn that is cut inside."""
         turns: list[Turn] = []
         left = n
         for turn in self.turns:
@@ -152,10 +152,10 @@ Group = list[Trajectory]
 
 @dataclass(frozen=True)
 class Sampling:
-    """How to draw replies.
+    """How to sample replies.
 
-    stop: strings that end a reply (kept in it); stop_when(text) -> bool ends it by predicate, asked at every new line.
-    enough: return as soon as so many rows have finished; the others come back open (`stop is None`).
+    stop: strings that end a reply (kept in it); stop_when(text) -> bool ends it by predicate, which is called at every new line.
+    enough: return as soon as this many rows have finished; the others stay open (`stop is None`).
     """
 
     max_new: int = 128
@@ -168,7 +168,7 @@ class Sampling:
 
     @property
     def raw(self) -> bool:
-        """Whether the policy is drawn from as it is."""
+        """Whether replies are sampled from the unchanged distribution of the policy."""
         return self.temperature == 1.0 and self.top_p >= 1.0 and self.top_k <= 0
 
 

@@ -1,4 +1,4 @@
-"""Credit relative to the group: how much better than the other answers to the same problem.
+"""Credit relative to the group: how much better a reply is than the other replies to the same problem.
 
 Statistics run over reward events (`batch.rewarded`), so an outcome reward (one event per row) and process rewards (one per
 step) share the same functions. Rows without a verdict have no event: they enter no statistic and get no credit.
@@ -17,8 +17,9 @@ def group_sums(x: Tensor, batch: Batch) -> Tensor:
     return x.new_zeros(batch.groups).index_add(0, batch.group, x.sum(1))
 
 
-def judged(batch: Batch) -> Tensor:
+def with_verdict(batch: Batch) -> Tensor:
     """(B, T) decided positions of rows that have a verdict; of all rows where there is no reward at all."""
+    # without any reward, as in imitation, every row counts
     verdict = batch.rewarded.any(1, keepdim=True)
     return batch.mask & (verdict | ~verdict.any())
 
@@ -43,7 +44,7 @@ def scale_by_std(a: Tensor, batch: Batch, run: Run, *, eps: float = 1e-4) -> Ten
 
 @credit
 def leave_one_out(a: Tensor, batch: Batch, run: Run) -> Tensor:
-    """Subtract the mean event of the group's other rows; a row with no others keeps no credit.
+    """Subtract the mean event of the group's other rows; a row with no others gets no credit.
 
     Kool et al. 2019; Ahmadian et al. 2024, arXiv:2402.14740
     """
@@ -57,8 +58,9 @@ def leave_one_out(a: Tensor, batch: Batch, run: Run) -> Tensor:
 @credit
 def whiten(a: Tensor, batch: Batch, run: Run, *, eps: float = 1e-8) -> Tensor:
     """Zero mean and unit variance over the decided positions of all rows that have a verdict."""
-    where = judged(batch)
+    where = with_verdict(batch)
     chosen = a[where]
+    # one number has no variance
     if chosen.numel() < 2:
         return a
     return torch.where(where, (a - chosen.mean()) / (chosen.var() + eps).sqrt(), 0.0)
@@ -74,10 +76,10 @@ def whiten_events(a: Tensor, batch: Batch, run: Run, *, eps: float = 1e-8) -> Te
 
 
 @credit
-def less_mean_of_others(a: Tensor, batch: Batch, run: Run) -> Tensor:
-    """Subtract from every event what the mean event of the group's other rows is, each row counting once.
+def subtract_mean_of_others(a: Tensor, batch: Batch, run: Run) -> Tensor:
+    """Subtract from every event the mean over the group's other rows, each row counting once by its mean event.
 
-    `leave_one_out` counts every event once instead, so that rows of many steps weigh more. A row with no others keeps no credit.
+    `leave_one_out` counts every event once instead, so that rows of many steps weigh more. A row with no others gets no credit.
     """
     count = batch.rewarded.sum(1)
     mean = torch.where(batch.rewarded, a, 0.0).sum(1) / count.clamp(min=1)

@@ -1,4 +1,4 @@
-"""Leave-one-out credit for episodes of several turns, and turns that are left out of the loss."""
+"""Leave-one-out credit for episodes of several turns, and the exclusion of turns with a sampler/trainer mismatch."""
 
 from __future__ import annotations
 
@@ -39,14 +39,15 @@ def turn_leave_one_out(a: Tensor, batch: Batch, run: Run, *, gamma: float = 1.0)
 
 @credit(needs=("policy.logprobs",))
 def keep_matched_turns(a: Tensor, batch: Batch, run: Run, *, low: float = 0.999, high: float = 1.001, veto: float = 1e-4) -> Tensor:
-    """No credit for turns whose tokens were drawn with other probabilities than the trained model gives them.
+    """No credit for turns with a sampler/trainer mismatch: tokens to which the trained model gives other probabilities.
 
     A turn is kept if the geometric mean of pi / pi_rollout over its tokens lies within [low, high], and none is below `veto`.
     """
-    drawn = torch.zeros_like(batch.columns["policy.logprobs"])
+    sampled = torch.zeros_like(batch.columns["policy.logprobs"])
     for i, (row, _) in enumerate(batch.rows):
-        drawn[i, : len(row)] = torch.from_numpy(row.column("sampled")).to(drawn.device)
-    off = torch.where(batch.mask & ~drawn.isnan(), batch.columns["policy.logprobs"] - drawn, 0.0)
+        sampled[i, : len(row)] = torch.from_numpy(row.column("sampled")).to(sampled.device)
+    # recorded text was not sampled: its log-probs are NaN, and it matches
+    off = torch.where(batch.mask & ~sampled.isnan(), batch.columns["policy.logprobs"] - sampled, 0.0)
     mean = (turn_sums(off, batch.mask) / turn_sums(torch.ones_like(off), batch.mask).clamp(min=1)).exp()
     vetoed = turn_sums((off.exp() < veto).float(), batch.mask) > 0
     kept = (mean >= low) & (mean <= high) & ~vetoed

@@ -15,23 +15,23 @@ Node = tuple[int, ...]
 
 @credit
 def step_quality(a: Tensor, batch: Batch, run: Run, *, right: float = 0.5) -> Tensor:
-    """At the end of each step, how far it has come towards a right answer (`quality`); 0 elsewhere.
+    """At the end of each step its progress towards a right answer (`quality`); 0 elsewhere.
 
     right: a row is right if its reward is above this.
     """
-    good, found = (a.sum(1) > right).tolist(), torch.zeros_like(a)
+    good, table = (a.sum(1) > right).tolist(), torch.zeros_like(a)
     rows = [t for t, _ in batch.rows]
     for g in range(batch.groups):
         members = (batch.group == g).nonzero().squeeze(1).tolist()
         value = quality([rows[i].path for i in members], [good[i] for i in members])
         for i in members:
             for node, _, end in rows[i].spans:
-                found[i, end - 1] = value.get(node, 0.0)
-    return found
+                table[i, end - 1] = value.get(node, 0.0)
+    return table
 
 
 def quality(leaves: Sequence[Node], right: Sequence[bool]) -> dict[Node, float]:
-    """How far every step of one tree has come towards a right answer, in [0, 1]; empty where no leaf is right.
+    """The progress of every step of one tree towards a right answer, in [0, 1]; empty where no leaf is right.
 
         v_k = max(v_{k-1} + (1 - v_{k-1}) (1 - 2 r_k) / (m_k + 1), 0),   v_0 = 0
 
@@ -44,10 +44,10 @@ def quality(leaves: Sequence[Node], right: Sequence[bool]) -> dict[Node, float]:
             left[leaf[:k]] = min(left.get(leaf[:k], len(leaf)), len(leaf) - k)
     if not left:
         return {}
-    found: dict[Node, float] = {(): 0.0}
+    values: dict[Node, float] = {(): 0.0}
     for leaf in leaves:
         for k in range(1, len(leaf) + 1):
-            before, good = found[leaf[: k - 1]], leaf[:k] in left
+            before, good = values[leaf[: k - 1]], leaf[:k] in left
             distance = next(left[leaf[:j]] for j in range(k, -1, -1) if leaf[:j] in left)
-            found[leaf[:k]] = max(0.0, before + (1 - before) * (1 if good else -1) / (distance + 1))
-    return found
+            values[leaf[:k]] = max(0.0, before + (1 - before) * (1 if good else -1) / (distance + 1))
+    return values

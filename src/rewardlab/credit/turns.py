@@ -1,4 +1,4 @@
-"""Credit by turns: which reply of a row a decision belongs to."""
+"""Credit by turns. A turn is one reply of a row."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rewardlab.core import Batch, Run, credit
 
 
 def turn_of(mask: Tensor) -> Tensor:
-    """(B, T) number of the reply a position belongs to, from 0; -1 before the first. Replies are parted by what is read."""
+    """(B, T) number of the reply of a position, from 0; -1 before the first. Text that the policy reads separates replies."""
     begins = mask.clone()
     begins[:, 1:] &= ~mask[:, :-1]
     return begins.long().cumsum(1) - 1
@@ -29,7 +29,7 @@ def over_turns(table: Tensor, mask: Tensor) -> Tensor:
 
 @credit
 def turn_to_go(a: Tensor, batch: Batch, run: Run, *, gamma: float = 1.0) -> Tensor:
-    """Every decision of a turn gets what its turn and later ones earned, discounted by `gamma` per turn:
+    """Every decision of a turn gets the rewards of its turn and of later ones, discounted by `gamma` per turn:
 
     G_k = r_k + gamma G_{k+1}
     """

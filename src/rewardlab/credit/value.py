@@ -1,4 +1,4 @@
-"""Credit over time: what followed a decision, and what a critic expected."""
+"""Credit over time: the rewards that followed a decision, and a critic's estimate of them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from torch import Tensor
 
 from rewardlab.core import Batch, Run, credit
 
-from .group import judged
+from .group import with_verdict
 
 BLOCK = 512
 
@@ -39,7 +39,7 @@ def over_decisions(x: Tensor, mask: Tensor, decay: float) -> Tensor:
 
 
 def value_before(value: Tensor, mask: Tensor) -> Tensor:
-    """V of the state in which each decision was made: `value` speaks of the text up to and including a position."""
+    """V of the state in which each decision was made: `value` at a position is of the text up to and including it."""
     return torch.where(mask, value.roll(1, 1), 0.0)
 
 
@@ -53,7 +53,7 @@ def next_decision(v: Tensor, mask: Tensor) -> Tensor:
 
 @credit
 def to_go(a: Tensor, batch: Batch, run: Run, *, gamma: float = 1.0) -> Tensor:
-    """Every decision gets the (discounted) sum of what follows it; an outcome reward spreads over the whole reply."""
+    """Every decision gets the (discounted) sum of the rewards after it; an outcome reward spreads over the whole reply."""
     return over_decisions(a, batch.mask, gamma)
 
 
@@ -61,14 +61,14 @@ def to_go(a: Tensor, batch: Batch, run: Run, *, gamma: float = 1.0) -> Tensor:
 def gae(a: Tensor, batch: Batch, run: Run, *, gamma: float = 1.0, lam: float = 0.95) -> Tensor:
     """Generalised advantage estimation:  A_t = sum_k (gamma lam)^k (r_{t+k} + gamma V_{t+k+1} - V_{t+k}).
 
-    A row without a verdict gets none, and teaches a critic nothing. Schulman et al. 2016, arXiv:1506.02438
+    A row without a verdict gets none, and has no effect on a critic. Schulman et al. 2016, arXiv:1506.02438
     """
     v = value_before(batch.value, batch.mask)
     delta = a + gamma * next_decision(v, batch.mask) - v
-    return over_decisions(torch.where(judged(batch), delta, 0.0), batch.mask, gamma * lam)
+    return over_decisions(torch.where(with_verdict(batch), delta, 0.0), batch.mask, gamma * lam)
 
 
 @credit(needs=("value",))
 def lambda_return(a: Tensor, batch: Batch, run: Run, *, gamma: float = 1.0, lam: float = 0.95) -> Tensor:
-    """What a critic should have said: GAE plus its own value."""
+    """The target of a critic: GAE plus its own value."""
     return gae(gamma=gamma, lam=lam)(a, batch, run) + value_before(batch.value, batch.mask)

@@ -107,8 +107,8 @@ class Ops:
             # the other ranks sample from streams of their own
             run = replace(run.detached(), seed=seed_of(run.seed, "process", rank()))
         with self.timed("generate"), self.sharded():
-            # a rollout that keeps memory, or looks across problems, cannot be sharded
-            if part.traits.get("whole"):
+            # a rollout that keeps a memory, or compares problems, cannot be sharded
+            if part.across_problems:
                 return on_rank_zero(lambda: part(problems, run))
             return map_sharded(lambda own: part(own, run), problems)
 

@@ -22,7 +22,7 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor
 
-from rewardlab.core import Recipe, Rollout, Run, Sampling, Score, Scores, Task, Term, Trajectory, seed_of
+from rewardlab.core import Recipe, Run, Sampling, Score, Scores, Task, Term, Trajectory, seed_of
 from rewardlab.core.score import add
 from rewardlab.engine.distributed import all_reduce
 from rewardlab.engine.step import Ops
@@ -105,7 +105,7 @@ def small(recipe: Recipe) -> Recipe:
     """A step of a few rows and one optimiser step, with the recorded rewards."""
     rollout = recipe.rollout
     if rollout is not None and isinstance(n := rollout.settings.get("n"), int) and n > ROWS:
-        rollout = Rollout(rollout.function, rollout.given | {"n": ROWS}, **rollout.traits)
+        rollout = rollout.but(n=ROWS)
     once = {"epochs": 1, "minibatches": 1, "clip_norm": 0.0}
     also = tuple(replace(learner, recipe=learner.recipe.but(**once | {"clip_norm": 1e9})) for learner in recipe.also)
     judged = None if recipe.reward is None else recorded(of=recipe.reward)

@@ -1,1 +1,1 @@
-"""How good a policy is, and how good a reward."""
+"""Measures of a policy, or of a reward, on held-out problems."""

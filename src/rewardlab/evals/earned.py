@@ -1,4 +1,4 @@
-"""How much of a reward a policy earns, term by term."""
+"""Reward earned by a policy, term by term."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from .passk import mean_interval
 
 @measure
 def earned(problems: Sequence[Problem], run: Run, *, reward: Reward, temperature: float = 1.0) -> dict[str, float]:
-    """`all`: share of single draws that earn at least 1 in every term at once; and the mean of each term by its name.
+    """`all`: share of single samples that earn at least 1 in every term at once; and the mean of each term by its name.
 
-    A term without a verdict is not earned. Terms that weigh nothing are details, and need not be earned.
+    A term without a verdict is not earned. Terms of weight 0 are details, and need not be earned.
     """
-    asked = run.policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
-    drawn = run.policy.extend(asked, Sampling(run.max_new, temperature), run.rng("eval"))
-    scores = [row[0] for row in reward([[t] for t in drawn], run)]
+    prompts = run.policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
+    replies = run.policy.extend(prompts, Sampling(run.max_new, temperature), run.rng("eval"))
+    scores = [row[0] for row in reward([[t] for t in replies], run)]
     terms = [_values(score) for score in scores]
-    whole = [
+    complete = [
         float(all(values[name] >= 1.0 for name, term in score.terms.items() if term.weight))
         for score, values in zip(scores, terms, strict=True)
     ]
-    low, high = mean_interval(whole)
+    low, high = mean_interval(complete)
     means = {name: float(np.mean([values[name] for values in terms])) for name in terms[0]}
-    return {"all": float(np.mean(whole)), "ci95_low": low, "ci95_high": high, "n": float(len(whole)), **means}
+    return {"all": float(np.mean(complete)), "ci95_low": low, "ci95_high": high, "n": float(len(complete)), **means}
 
 
 def _values(score: Score) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""How often a policy is right at the end of an episode."""
+"""Accuracy at the end of an episode."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from .passk import mean_interval
 
 @measure
 def episode_accuracy(problems: Sequence[Problem], run: Run, *, rollout: Rollout) -> dict[str, float]:
-    """pass@1 by the task's verifier of what `rollout` brings about, one episode of each problem or more.
+    """pass@1 of the episodes of `rollout`, by the task's verifier; one episode of each problem or more.
 
-    Besides: the mean number of turns. No verdict counts as not right.
+    turns: the mean number of turns. No verdict counts as not right.
     """
     if run.verify is None:
-        raise RewardlabError("episode_accuracy asks the task's verifier, and this run has none: name a task")
+        raise RewardlabError("episode_accuracy needs the task's verifier, and this run has none: name a task")
     groups = rollout(list(problems), run)
     right = [float(np.mean([s.value is not None and s.value >= 1.0 for s in row])) for row in run.verify(groups, run)]
     low, high = mean_interval(right)

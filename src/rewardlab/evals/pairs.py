@@ -1,4 +1,4 @@
-"""How often a reward model prefers the better of two replies."""
+"""Accuracy of a reward model on pairs of replies."""
 
 from __future__ import annotations
 
@@ -28,15 +28,16 @@ def _texts(trajectories: Sequence[Trajectory], device: torch.device) -> Batch:
     ids = torch.zeros(len(trajectories), int(length.max()), dtype=torch.long, device=device)
     for row, t in enumerate(trajectories):
         ids[row, : len(t)] = torch.from_numpy(t.ids).to(device)
-    nothing = torch.zeros(ids.shape, device=device)
-    return Batch(ids, nothing.bool(), length, nothing, nothing, nothing.bool(), torch.arange(len(ids), device=device))
+    # a value head reads ids and lengths alone
+    zeros = torch.zeros(ids.shape, device=device)
+    return Batch(ids, zeros.bool(), length, zeros, zeros, zeros.bool(), torch.arange(len(ids), device=device))
 
 
 @measure
 def pair_accuracy(problems: Sequence[Problem], run: Run, *, model: str = "reward") -> dict[str, float]:
     """Share of held-out pairs in which the chosen reply scores higher; ties count half."""
-    asked = run.policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
-    sides = [run.policy.write(asked, [p.meta[side] for p in problems]) for side in ("chosen", "rejected")]
+    prompts = run.policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
+    sides = [run.policy.write(prompts, [p.meta[side] for p in problems]) for side in ("chosen", "rejected")]
     chosen, rejected = (end_values(run.models[model], side) for side in sides)
     wins = np.where(chosen == rejected, 0.5, chosen > rejected).astype(float)
     low, high = mean_interval(wins.tolist())

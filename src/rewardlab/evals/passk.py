@@ -1,4 +1,4 @@
-"""How often a policy is right."""
+"""Accuracy: pass@1 and pass@k."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rewardlab.text.answers import final_answer
 
 
 def pass_at(k: int, n: int, right: int) -> float:
-    """The unbiased chance that k of n drawn replies hold a right one (Chen et al. 2021, arXiv:2107.03374)."""
+    """The unbiased estimate from n samples of the chance that one of k is right (Chen et al. 2021, arXiv:2107.03374)."""
     if n - right < k:
         return 1.0
     return 1.0 - math.prod((n - right - i) / (n - i) for i in range(k))
@@ -34,14 +34,14 @@ def mean_interval(values: Sequence[float]) -> tuple[float, float]:
 
 
 def count_right(problems: Sequence[Problem], run: Run, n: int, temperature: float) -> list[list[bool]]:
-    """Draw n replies to each problem and judge them with the task's verifier. No verdict counts as not right."""
-    return [[right for _, right in row] for row in draw_and_judge(problems, run, n, temperature)]
+    """Whether each of n sampled replies to each problem is right, by the task's verifier. No verdict counts as not right."""
+    return [[right for _, right in row] for row in sample_and_judge(problems, run, n, temperature)]
 
 
-def draw_and_judge(problems: Sequence[Problem], run: Run, n: int, temperature: float) -> list[list[tuple[str, bool]]]:
-    """n replies to each problem, and whether the task's verifier finds them right."""
-    asked = run.policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
-    rows = [t for t in asked for _ in range(n)]
+def sample_and_judge(problems: Sequence[Problem], run: Run, n: int, temperature: float) -> list[list[tuple[str, bool]]]:
+    """n replies to each problem, and whether each is right by the task's verifier."""
+    prompts = run.policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
+    rows = [t for t in prompts for _ in range(n)]
     done = run.policy.extend(rows, Sampling(run.max_new, temperature), run.rng("eval"))
     groups = [done[i : i + n] for i in range(0, len(done), n)]
     return [
@@ -52,7 +52,7 @@ def draw_and_judge(problems: Sequence[Problem], run: Run, n: int, temperature: f
 
 @measure
 def accuracy(problems: Sequence[Problem], run: Run, *, temperature: float = 1.0) -> dict[str, float]:
-    """pass@1 of single draws, with its 95% interval."""
+    """pass@1 of single samples, with its 95% interval."""
     right = [float(row[0]) for row in count_right(problems, run, 1, temperature)]
     low, high = mean_interval(right)
     return {"pass@1": float(np.mean(right)), "ci95_low": low, "ci95_high": high, "n": float(len(right))}
@@ -60,13 +60,13 @@ def accuracy(problems: Sequence[Problem], run: Run, *, temperature: float = 1.0)
 
 @measure
 def coverage(problems: Sequence[Problem], run: Run, *, n: int = 16, k: int = 8, temperature: float = 1.0) -> dict[str, float]:
-    """pass@k from n draws, with its 95% interval over problems; pass@1 of them; `distinct`: different right answers per problem."""
-    drawn = draw_and_judge(problems, run, n, temperature)
-    right = [sum(ok for _, ok in row) for row in drawn]
+    """pass@k from n samples, with its 95% interval over problems; pass@1; `distinct`: different right answers per problem."""
+    judged = sample_and_judge(problems, run, n, temperature)
+    right = [sum(ok for _, ok in row) for row in judged]
     solved = [pass_at(k, n, count) for count in right]
     low, high = mean_interval(solved)
-    answers = [{final_answer(text) for text, ok in row if ok} for row in drawn]
+    answers = [{final_answer(text) for text, ok in row if ok} for row in judged]
     return {
         f"pass@{k}": float(np.mean(solved)), "ci95_low": low, "ci95_high": high, "n": float(len(problems)),
-        "pass@1": float(np.mean(right)) / n, "distinct": float(np.mean([len(found) for found in answers])),
+        "pass@1": float(np.mean(right)) / n, "distinct": float(np.mean([len(right_answers) for right_answers in answers])),
     }  # fmt: skip

@@ -1,4 +1,4 @@
-"""How much a policy earns from its environment."""
+"""Return of a policy in its environment."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from rewardlab.core import Problem, Rollout, Run, measure
 
 @measure
 def episode_return(problems: Sequence[Problem], run: Run, *, play: Rollout) -> dict[str, float]:
-    """return: the mean of what the environment paid in an episode, undiscounted, with its normal 95% interval over problems.
+    """return: the mean undiscounted sum of the rewards of an episode, with its normal 95% interval over problems.
 
-    steps: decisions per episode.  play: the rollout that is measured.
+    steps: decisions per episode.  play: the rollout that samples the episodes.
     """
     groups = play(list(problems), run)
     totals = np.array([np.mean([sum(r for _, r in t.paid) for t in group]) for group in groups])

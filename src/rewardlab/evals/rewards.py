@@ -1,4 +1,4 @@
-"""How much reward a policy earns."""
+"""Mean reward of a policy."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ def mean_reward(
 ) -> dict[str, float]:
     """The mean reward of n replies to each problem, with its 95% interval over problems.
 
-    reward: None is the task's verifier.  Rows without a verdict are left out.
+    reward: the task's verifier if it is None.  Rows without a verdict are left out.
     """
     judge = reward or run.verify
-    asked = run.policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
-    done = run.policy.extend([t for t in asked for _ in range(n)], Sampling(run.max_new, temperature), run.rng("eval"))
+    prompts = run.policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
+    done = run.policy.extend([t for t in prompts for _ in range(n)], Sampling(run.max_new, temperature), run.rng("eval"))
     scores = judge([done[i : i + n] for i in range(0, len(done), n)], run)
-    earned = [[s.total for s in row if s.total is not None] for row in scores]
-    means = np.array([np.mean(row) for row in earned if row])
+    totals = [[s.total for s in row if s.total is not None] for row in scores]
+    means = np.array([np.mean(row) for row in totals if row])
     if not len(means):
         raise RewardlabError(f"{judge} gave no verdict on any of {len(problems)} held-out problems")
     half = 1.959964 * float(np.std(means, ddof=1)) / len(means) ** 0.5 if len(means) > 1 else float("nan")

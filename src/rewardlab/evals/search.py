@@ -1,4 +1,4 @@
-"""What a search finds, against plain draws for as many tokens."""
+"""Accuracy of a search, compared with plain samples of as many tokens."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from rewardlab.core import Group, Problem, Rollout, Run, Sampling, Trajectory, l
 def search_accuracy(
     problems: Sequence[Problem], run: Run, *, search: Rollout, value: str = "value", temperature: float = 1.0
 ) -> dict[str, float]:
-    """pass@1 of single draws; search, best_of_n: of the answer that the model `value` thinks most of, among those that the
-    search ended with, and among n whole replies, n such that both drew as many tokens (rounded in favour of best_of_n).
+    """pass@1 of single samples; search, best_of_n: of the answer with the highest value by the model `value`, among the leaves of
+    the search, and among n whole replies. n is such that both sampled as many tokens (rounded up, in favour of best_of_n).
     """
-    spent = run.policy.token_count.generated
+    before = run.policy.token_count.generated
     searched = search(list(problems), run)
-    drawn = run.policy.token_count.generated - spent
-    asked = run.policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
-    whole, rng = Sampling(run.max_new, temperature), run.rng("eval")
-    first = run.policy.extend(asked, whole, rng)
+    tokens = run.policy.token_count.generated - before
+    prompts = run.policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
+    sampling, rng = Sampling(run.max_new, temperature), run.rng("eval")
+    first = run.policy.extend(prompts, sampling, rng)
     single = sum(int(t.mask.sum()) for t in first)
-    n = max(1, math.ceil(drawn / single))
-    more = run.policy.extend([t for t in asked for _ in range(n - 1)], whole, rng)
+    n = max(1, math.ceil(tokens / single))
+    more = run.policy.extend([t for t in prompts for _ in range(n - 1)], sampling, rng)
     replies = [[t, *more[i * (n - 1) : (i + 1) * (n - 1)]] for i, t in enumerate(first)]
     return {
         "pass@1": _right([[t] for t in first], run),
@@ -37,8 +37,8 @@ def search_accuracy(
 
 
 def _best(group: Group, value: str, run: Run) -> Trajectory:
-    said = last_values(run.model(value), group)
-    return replace(group[int(np.argmax(said))])
+    values = last_values(run.model(value), group)
+    return replace(group[int(np.argmax(values))])
 
 
 def _right(groups: list[Group], run: Run) -> float:

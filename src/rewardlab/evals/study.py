@@ -6,7 +6,7 @@ from rewardlab.core.part import Part, decorator
 
 
 class Study(Part):
-    """(run) -> {name: number}: an analysis that trains no policy. `run` has a seed and random streams, and no policy."""
+    """(run) -> {name: number}: an analysis that trains no policy. `run` has a seed and random streams but no policy."""
 
     slot = "study"
 

@@ -90,7 +90,7 @@ def untrained(seed: int = 0, hidden: int = 32, layers: int = 1, task: Task | Non
 
 def fingerprint(task: Task | None = None) -> str:
     """A hash that changes whenever the trained policy would."""
-    names, settings = (TASKS, None) if task is None else ((task.name,), (task.lessons, task.source))
+    names, settings = (TASKS, None) if task is None else ((task.name,), (task.warmup_steps, task.source))
     return code_fingerprint(names, ["models/embedded.py"], settings)
 
 
@@ -171,7 +171,7 @@ def _demonstrations(task: Task | None) -> tuple[Demonstrations, ...]:
 
 def warm_up(steps: int | None = None, config: dict[str, Any] | None = None, task: Task | None = None) -> LlamaPolicy:
     """Train the policy by SFT on the careless solutions. On the CPU, so that every machine gets the same recipe."""
-    steps = steps or (STEPS if task is None else task.lessons)
+    steps = steps or (STEPS if task is None else task.warmup_steps)
     words, sources = tokenizer(task), _demonstrations(task)
     model = Llama(_config(words, **(config or {}))).initialise(torch.Generator().manual_seed(SEED))
     device = device_of("cpu")

@@ -1,1 +1,1 @@
-"""From credit to a loss, and how losses add up."""
+"""Objectives turn credit into a loss per unit; weightings add the losses up."""

@@ -13,8 +13,8 @@ from torch import Tensor
 
 def flat_gradient(loss: Tensor, parameters: Sequence[Tensor], graph: bool = False) -> Tensor:
     """(P,) the gradient with respect to all parameters in a row; with `graph` it can be differentiated again."""
-    found = torch.autograd.grad(loss, list(parameters), create_graph=graph, retain_graph=True, allow_unused=True)
-    return torch.cat([(torch.zeros_like(p) if g is None else g).flatten() for p, g in zip(parameters, found, strict=True)])
+    gradients = torch.autograd.grad(loss, list(parameters), create_graph=graph, retain_graph=True, allow_unused=True)
+    return torch.cat([(torch.zeros_like(p) if g is None else g).flatten() for p, g in zip(parameters, gradients, strict=True)])
 
 
 def hessian_product(loss: Tensor, parameters: Sequence[Tensor], damping: float = 0.0) -> Callable[[Tensor], Tensor]:
@@ -26,7 +26,7 @@ def hessian_product(loss: Tensor, parameters: Sequence[Tensor], damping: float =
 def conjugate_gradients(apply: Callable[[Tensor], Tensor], b: Tensor, iterations: int, tolerance: float = 1e-6) -> Tensor:
     """x with apply(x) = b, for a symmetric positive definite `apply`, after at most so many steps.
 
-    It stops where a direction of negative curvature is met; if that is the first, the answer is b itself (Steihaug 1983).
+    It stops at a direction of negative curvature; if that is the first direction, the result is b itself (Steihaug 1983).
     """
     x, residual = torch.zeros_like(b), b
     direction, size = residual, residual @ residual

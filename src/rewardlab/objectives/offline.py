@@ -1,6 +1,6 @@
 """Objectives for recorded decisions and a critic that knows V and Q (`policies.actor`).
 
-A critic's value of a decision's own position is Q, of the position before it V, of the position after it V of what came next.
+A critic's value at a decision's own position is Q, at the position before it V, and at the position after it V of the next state.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .pairs import margin, row_sum
 
 
 def implied_reward(value: Tensor, batch: Batch, gamma: float) -> Tensor:
-    """(B, T) r_Q = Q(s, a) - gamma V(s') at decisions, V held fixed; V is 0 where nothing was observed any more."""
+    """(B, T) r_Q = Q(s, a) - gamma V(s') at decisions, V held fixed; V is 0 after the last observation."""
     position = torch.arange(batch.width, device=value.device)
     following = value.roll(-1, 1).masked_fill(position >= batch.length[:, None] - 1, 0.0)
     return torch.where(batch.mask, value - gamma * following.detach(), 0.0)
@@ -31,7 +31,7 @@ def implied_preference(out: Outputs, batch: Batch, run: Run, *, gamma: float = 0
 
 @objective(unit="token", wants=("value",))
 def implied_reward_square(out: Outputs, batch: Batch, run: Run, *, gamma: float = 0.99) -> Tensor:
-    """r_Q^2, which settles what preferences leave open."""
+    """r_Q^2, a regulariser: preferences alone do not determine r_Q."""
     return implied_reward(out.value, batch, gamma).square()
 
 

@@ -1,4 +1,4 @@
-"""Objectives that hold a policy or a critic in place."""
+"""Regularisers of a policy or a critic."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def negative_entropy(out: Outputs, batch: Batch, run: Run) -> Tensor:
 
 @objective(unit="token", wants=("value",), needs=("value",))
 def value_error(out: Outputs, batch: Batch, run: Run, *, clip: float | None = 0.2) -> Tensor:
-    """(V - return)^2 / 2, the critic's change clipped around what it said before the update (Schulman et al. 2017)."""
+    """(V - return)^2 / 2, the change of V clipped around its value before the update (Schulman et al. 2017)."""
     value, before = out.value.roll(1, 1), batch.value.roll(1, 1)
     error = (value - batch.credit).square()
     if clip is not None:

@@ -1,4 +1,4 @@
-"""Learning from search trees, whose rows share their first steps: every step counts once."""
+"""Objectives for search trees, whose rows share their first steps: every step counts once."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def value_here_error(out: Outputs, batch: Batch, run: Run) -> Tensor:
 
 @weighting
 def each_step_end_once(batch: Batch, *, right: float = 0.5) -> Tensor:
-    """Ends of steps alone, in trees with a right leaf; the mean over different steps."""
+    """Only the ends of steps, in trees with a right leaf; the mean over different steps."""
     good = batch.reward.sum(1) > right
     solved = torch.zeros(batch.groups, dtype=torch.bool, device=good.device).index_put((batch.group[good],), torch.tensor(True))
     weight = _shares(batch, solved[batch.group])
@@ -32,7 +32,7 @@ def each_step_end_once(batch: Batch, *, right: float = 0.5) -> Tensor:
 
 @weighting(needs=("value.value",))
 def best_right_once(batch: Batch, *, keep: int = 2, right: float = 0.5) -> Tensor:
-    """The `keep` right rows of each tree that the model "value" thinks most of; the mean over their different tokens."""
+    """The `keep` right rows of each tree with the highest values by the model "value"; the mean over their different tokens."""
     last = batch.columns["value.value"].gather(1, (batch.length - 1)[:, None]).squeeze(1)
     last = torch.where(batch.reward.sum(1) > right, last, -torch.inf)
     order = torch.argsort(last, descending=True, stable=True)
@@ -59,8 +59,8 @@ def shares(rows: Sequence[Trajectory], group: Sequence[int], kept: Sequence[bool
     """
     table = np.zeros((len(rows), width), np.float32)
     steps = {i: [((group[i], node), a, b) for node, a, b in rows[i].spans] for i in range(len(rows)) if kept[i]}
-    holders = Counter(node for found in steps.values() for node, _, _ in found)
-    for i, found in steps.items():
-        for node, a, b in found:
+    holders = Counter(node for spans in steps.values() for node, _, _ in spans)
+    for i, spans in steps.items():
+        for node, a, b in spans:
             table[i, a:b] = 1 / holders[node]
     return table

@@ -1,4 +1,4 @@
-"""How tokens add up to one loss."""
+"""Weights of tokens in the loss."""
 
 from __future__ import annotations
 
@@ -24,5 +24,5 @@ def row_mean(batch: Batch) -> Tensor:
 
 @weighting
 def constant_length(batch: Batch, *, length: int = 128) -> Tensor:
-    """Divide by rows and a constant: neither short nor long replies are favoured (Liu et al. 2025, arXiv:2503.20783)."""
+    """Divide by the number of rows and a constant: no length of reply is favoured (Liu et al. 2025, arXiv:2503.20783)."""
     return batch.mask / torch.tensor(float(len(batch) * length))

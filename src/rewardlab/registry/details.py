@@ -7,6 +7,7 @@ from dataclasses import fields
 from typing import Any
 
 from rewardlab.core import Recipe, Update
+from rewardlab.core.recipe import SLOTS
 
 from .catalogue import row
 from .describe import COMPUTED, baseline
@@ -67,6 +68,6 @@ def plain_parameters(parameters: Sequence[Parameter]) -> list[list[Any]]:
 
 def _slots(recipe: Recipe) -> dict[str, str | None]:
     filled = {slot: str(part) for slot, part in recipe.parts().items()}
-    empty = {f.name: None for f in fields(Recipe) if f.name not in ("also", "update", "name")}
+    empty: dict[str, str | None] = dict.fromkeys(SLOTS)
     update = {f.name: f"{getattr(recipe.update, f.name):g}" for f in fields(Update)}
     return empty | filled | update | {f"also {learner.name}": str(learner.recipe) for learner in recipe.also}

@@ -1,4 +1,4 @@
-"""Where the settings of a stack of methods go.
+"""Settings of a stack of methods: which method each belongs to, and whether its value fits.
 
     grpo+hapo  with  {"group_size": 8, "hapo.weight": 2.0, "lr": 1e-4}
 
@@ -23,7 +23,7 @@ from .stack import stack
 
 Method = tuple[str, Callable[..., Recipe]]
 SCALARS: dict[str, type] = {"int": int, "float": float, "str": str, "bool": bool}
-SPOKEN = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}
+TYPE_NAMES = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}
 UPDATE = {f.name: f for f in fields(Update)}
 
 
@@ -37,7 +37,7 @@ class Parameter(NamedTuple):
 
 
 def compose(methods: Sequence[Method], settings: Mapping[str, Any]) -> Recipe:
-    """The recipe of a stack under these settings. Raises RewardlabError for an unknown, ambiguous or unfit setting."""
+    """The recipe of a stack under these settings. Raises RewardlabError for an unknown, ambiguous or ill-typed one."""
     twice = [name for name, n in Counter(name for name, _ in methods).items() if n > 1]
     if twice:
         raise RewardlabError(f"{twice[0]} is named twice in the stack")
@@ -59,17 +59,17 @@ def parameters(methods: Sequence[Method]) -> list[Parameter]:
     """The settings a stack takes: first its methods', then those of the update."""
     owned = [(name, function, key) for name, function in methods for key in hyperparameters(function)]
     times = Counter(key for _, _, key in owned)
-    found = [
+    of_methods = [
         Parameter(_flag(key if times[key] == 1 else f"{name}.{key}"), _type_name(f, key), hyperparameters(f)[key], name)
         for name, f, key in owned
     ]
     recipe = compose(methods, {})
     rest = [k for k in UPDATE if k not in times]
-    return found + [Parameter(_flag(k), _type_name(Update, k), getattr(recipe.update, k), "update") for k in rest]
+    return of_methods + [Parameter(_flag(k), _type_name(Update, k), getattr(recipe.update, k), "update") for k in rest]
 
 
 def fit(function: Callable, name: str, value: Any) -> Any:
-    """This value as the function's keyword wants it, or an error; a keyword with no plain type takes anything."""
+    """This value as the type of the function's keyword, or an error; a keyword without a plain type takes any value."""
     kind, optional = _type_of(function, name)
     if kind is None or (value is None and optional) or not isinstance(value, str | int | float | bool | None):
         return value
@@ -78,14 +78,14 @@ def fit(function: Callable, name: str, value: Any) -> Any:
     if kind is str:
         return value if isinstance(value, str) else json.dumps(value)
     if type(value) is not kind:
-        raise RewardlabError(f"{name} of {function.__name__.lower()} must be {SPOKEN[kind]}, not {value!r}")
+        raise RewardlabError(f"{name} of {function.__name__.lower()} must be {TYPE_NAMES[kind]}, not {value!r}")
     return value
 
 
-def require(name: str, function: Callable, given: Mapping[str, Any]) -> None:
-    """Raise if a keyword without a default was not given."""
+def require(name: str, function: Callable, settings: Mapping[str, Any]) -> None:
+    """Raise if a keyword without a default has no setting."""
     needed = (k for k, default in hyperparameters(function).items() if default is inspect.Parameter.empty)
-    missing = [k for k in needed if k not in given]
+    missing = [k for k in needed if k not in settings]
     if missing:
         raise RewardlabError(f"{name} needs {' and '.join(missing)}")
 
@@ -101,8 +101,8 @@ def _owner(functions: Mapping[str, Callable], key: str) -> tuple[str | None, str
         return method, name
     owners = [m for m, f in functions.items() if key in hyperparameters(f)]
     if len(owners) > 1:
-        spelled = " or ".join(f"{m}.{key}" for m in owners)
-        raise RewardlabError(f"{' and '.join(owners)} both take {key}; write {spelled}")
+        written = " or ".join(f"{m}.{key}" for m in owners)
+        raise RewardlabError(f"{' and '.join(owners)} both take {key}; write {written}")
     if not owners and key not in UPDATE:
         known = {k for f in functions.values() for k in hyperparameters(f)}
         raise unknown(f"setting of {'+'.join(functions)}", key, known | UPDATE.keys())
@@ -110,14 +110,14 @@ def _owner(functions: Mapping[str, Callable], key: str) -> tuple[str | None, str
 
 
 def _type_of(function: Callable, name: str) -> tuple[type | None, bool]:
-    """The plain type a keyword must have, from its annotation or else its default, and whether None will do."""
+    """The plain type of a keyword, from its annotation or else its default, and whether None is allowed."""
     parameter = inspect.signature(function).parameters[name]
     if parameter.annotation is not parameter.empty:
         written = inspect.formatannotation(parameter.annotation).strip("'\"")
         plain = written.removesuffix(" | None")
         return SCALARS.get(plain), plain != written
     kind = type(parameter.default)
-    return (kind if kind in SPOKEN else None), False
+    return (kind if kind in TYPE_NAMES else None), False
 
 
 def _type_name(function: Callable, name: str) -> str:

@@ -1,54 +1,108 @@
-"""Methods on top of one another."""
+"""Methods on top of one another: nothing that one of them brings is lost, or the stack is refused.
+
+A method takes the recipe below it and changes some of it. What it replaces there must be what it also replaces when it is used
+alone: a part of its own base, such as the credit of GRPO. Anything else was brought by an earlier method of the stack, and has to
+stay. It stays if it is extended (`base.credit >> x`, `base.reward + x`), wrapped (`filter(of=base.rollout)`), or if its sampler is
+replaced by one that takes over its settings (`Part.replace_innermost`). The same holds for learners and for fields of `update`.
+
+A method that is used alone may set the update of the base that it makes (`grpo().but(minibatches=4)`). In a stack the base is the
+recipe below, and keeps its update.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import fields
 from typing import Any
 
-from rewardlab.core import Part, Recipe
+from rewardlab.core import Learner, Part, Recipe, Update
+from rewardlab.core.part import Expression, hyperparameters
 from rewardlab.errors import RewardlabError
 
+Method = Callable[..., Recipe]
 
-def stack(methods: Sequence[tuple[str, Callable[..., Recipe], dict[str, Any]]]) -> Recipe:
-    """Compose methods left to right; a slot that two of them replace is refused by name."""
-    base: Recipe | None = None
-    replaced: dict[str, str] = {}
-    for name, method, settings in methods:
-        made = method(base, **settings) if base is not None else method(**settings)
-        for slot in _replaced_slots(base, made) if base is not None else ():
-            if slot in replaced:
-                raise RewardlabError(f"{replaced[slot]} and {name} both replace the {slot}; they cannot be stacked")
-            replaced[slot] = name
-        for slot in _settled_slots(base, made) if base is not None else ():
-            replaced.setdefault(slot, name)
-        base = made
-    if base is None:
+
+def stack(methods: Sequence[tuple[str, Method, dict[str, Any]]]) -> Recipe:
+    """Compose methods left to right. Raises RewardlabError, naming both methods, if one would drop what another brought."""
+    if not methods:
         raise RewardlabError("no method named")
-    return base.but(name="+".join(name for name, _, _ in methods))
+    label, method, settings = methods[0]
+    recipe = method(**settings)
+    brought_by = dict.fromkeys(_contents(recipe), label)
+    for name, method, settings in methods[1:]:
+        below, recipe = recipe, _on(recipe, label, name, method, settings)
+        old, new = _contents(below), _contents(recipe)
+        # what the method replaces when it is used alone, it may replace here
+        bases = [_contents(base) for base in list(method(**settings).lineage())[1:]]
+        for what in (what for what in old if not _keeps(new.get(what), old[what], [base.get(what) for base in bases])):
+            raise RewardlabError(
+                f"{brought_by[what]} and {name} cannot be stacked: {name} replaces the {what} that {brought_by[what]} brings, "
+                f"{_shown(old[what])}, by {_shown(new.get(what))}"
+            )
+        brought_by |= {what: name for what in new if new[what] != old.get(what)}
+        label = f"{label}+{name}"
+    return recipe.but(name=label)
 
 
-def _replaced_slots(before: Recipe, after: Recipe) -> list[str]:
-    """Slots whose new part does not contain the old one, and learners that are gone or others."""
-    old, new = before.parts(), after.parts()
-    gone = [s for s, part in old.items() if s in new and new[s] != part and not _keeps(new[s], part)]
-    learners = {learner.name: learner for learner in after.also}
-    lost = [f"learner {x.name}" for x in before.also if learners.get(x.name) != x]
-    return gone + [s for s in old if s not in new] + lost
+def _on(below: Recipe, label: str, name: str, method: Method, settings: dict[str, Any]) -> Recipe:
+    """A method applied to the recipe below it; all its settings must matter there."""
+    try:
+        recipe = method(below, **settings)
+    except RewardlabError as e:
+        raise RewardlabError(f"{label} and {name} cannot be stacked: {e}") from e
+    defaults = hyperparameters(method)
+    for key in (k for k, v in settings.items() if v != defaults[k]):
+        if recipe == method(below, **{**settings, key: defaults[key]}):
+            raise RewardlabError(f"{name}.{key} has no effect on {label}: it is a setting of the base that {name} has when alone")
+    return recipe
 
 
-def _settled_slots(before: Recipe, after: Recipe) -> list[str]:
-    """Slots that were extended, or filled for the first time."""
-    old, new = before.parts(), after.parts()
-    kept = {learner.name for learner in before.also}
-    added = [f"learner {x.name}" for x in after.also if x.name not in kept]
-    return [s for s, part in new.items() if s not in old or (part != old[s] and _keeps(part, old[s]))] + added
+def _contents(recipe: Recipe) -> dict[str, Any]:
+    """What can be lost: parts by slot, learners by name, fields of the update."""
+    learners = {f"learner {learner.name}": learner for learner in recipe.also}
+    return {**recipe.parts(), **learners, **{f"update {f.name}": getattr(recipe.update, f.name) for f in fields(Update)}}
 
 
-def _keeps(new: Part, old: Part) -> bool:
-    """Whether `new` still holds `old`: as a whole, or, for a flattened chain or sum, as its operands in order."""
+def _keeps(new: Any, old: Any, bases: list[Any]) -> bool:
+    """Whether `new`, made by a method that has these bases when it is used alone, still has what is only in `old`."""
+    if new == old or old in bases:
+        return True
+    if not isinstance(new, Part) or not isinstance(old, Part):
+        return False
+    return _extends(new, old) or any(isinstance(base, Part) and _takes_over(new, old, base) for base in bases)
+
+
+def _extends(new: Part, old: Part) -> bool:
+    """Whether `new` contains `old`: undivided, or, for a chain or sum, its operands in their order."""
     if new.contains(old):
         return True
     if type(new) is not type(old) or not old.of:
         return False
     rest = iter(new.of)
     return all(any(part == x for x in rest) for part in old.of)
+
+
+def _takes_over(new: Part, old: Part, base: Part) -> bool:
+    """Whether `new` has all wrappers of `old`, and all settings of its innermost part that differ from those of the base's."""
+    *wrappers, sampler = _layers(old)
+    *others, sampled = _layers(new)
+    usual, rest = base.innermost, iter(others)
+    if isinstance(sampler, Expression) or isinstance(usual, Expression) or sampler.function is not usual.function:
+        return False
+    own = {k: v for k, v in sampler.settings.items() if usual.settings[k] != v}
+    return all(any(_same_but_inner(wrapper, x) for x in rest) for wrapper in wrappers) and own.items() <= sampled.settings.items()
+
+
+def _layers(part: Part) -> Iterator[Part]:
+    yield part
+    if part.inner is not None:
+        yield from _layers(part.inner)
+
+
+def _same_but_inner(a: Part, b: Part) -> bool:
+    settings = ({k: v for k, v in part.settings.items() if k != part.options.inner} for part in (a, b))
+    return type(a) is type(b) and a.name == b.name and next(settings) == next(settings)
+
+
+def _shown(content: Any) -> str:
+    return f"from {content.init!r}" if isinstance(content, Learner) else "nothing" if content is None else str(content)

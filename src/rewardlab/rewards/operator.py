@@ -15,7 +15,8 @@ import inspect
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from rewardlab.core.part import Part, PartFactory
+from rewardlab.core.options import OperatorOptions
+from rewardlab.core.part import Part, PartFactory, decorator
 from rewardlab.core.score import Score, Scores, Term, add, check_finite, derive, scale
 from rewardlab.core.trajectory import Group
 from rewardlab.errors import RewardlabError
@@ -32,8 +33,13 @@ CONTEXT = ("run", "memory")
 class Operator(Reward):
     """A function of the rewards that its operands pay, with hyperparameters."""
 
-    def __init__(self, function: Callable, given: dict[str, Any] | None = None, *, operands: tuple[Reward, ...], **traits: Any):
-        super().__init__(function, given, **traits)
+    option_type = OperatorOptions
+    options: Any
+
+    def __init__(
+        self, function: Callable, bound: dict[str, Any] | None = None, options: Any = None, *, operands: tuple[Reward, ...]
+    ):
+        super().__init__(function, bound, options)
         self.operands = operands
 
     @property
@@ -42,7 +48,7 @@ class Operator(Reward):
 
     @property
     def over(self) -> str:
-        return self.traits.get("over", "number")
+        return self.options.over
 
     @property
     def label(self) -> str:
@@ -81,7 +87,7 @@ class Operator(Reward):
             return []
         if not any(s.steps for s in scores):
             return [tuple(s.value or 0.0 for s in scores)]
-        if len(scores) > 1 or not self.traits.get("steps", False):
+        if len(scores) > 1 or not self.options.steps:
             raise RewardlabError(
                 f"{self} wants one number for a rollout, and here steps are rewarded: give it aggregate(...) of them"
             )
@@ -155,7 +161,7 @@ def _columns(rows: Inputs, width: int) -> list[list[float]]:
 class OperatorFactory(PartFactory):
     """What `@operator` leaves in place of a function: call it with rewards, or numbers, and hyperparameters."""
 
-    def __call__(self, *operands: Any, **given: Any) -> Any:
+    def __call__(self, *operands: Any, **bound: Any) -> Any:
         positional = [p for p in inspect.signature(self.function).parameters.values() if p.kind is not p.KEYWORD_ONLY]
         rewards = [p for p in positional if p.name not in CONTEXT]
         any_number = any(p.kind is p.VAR_POSITIONAL for p in rewards)
@@ -164,21 +170,20 @@ class OperatorFactory(PartFactory):
             raise RewardlabError(
                 f"{self.function.__name__} is made of {expected} and settings by name, not of {len(operands)} rewards"
             )
-        traits = self.traits | {"operands": tuple(as_reward(x) for x in operands)}
-        return PartFactory(self.function, self.make, traits)(**given)
+        self.check(bound)
+        return Operator(self.function, bound, self.options, operands=tuple(as_reward(x) for x in operands))
 
 
-def operator(function: Callable | None = None, **traits: Any) -> Any:
-    """Make an operator of a function, with one argument for each reward.
+operator = decorator(Operator, OperatorFactory)
+"""Make an operator of a function, with one argument for each reward.
 
-    over="number" (default): f(x, y, *, ...) -> number, from one number of each reward
-    over="trajectory": f(xs, *, ...) -> number, from all rewards of one rollout, its steps in order and the outcome last
-    over="group": f(xs, ys, *, ...) -> numbers, from those of the rollouts of one group
-    over="groups": the same for all groups of a step, as lists of lists
-    over="weights": f(xs, ys, *, ...) -> a weight for each reward (None: unchanged), from the totals of all rollouts of the step
-    steps=True: with one reward, each step reward is such a number too; otherwise step rewards are refused (except by "weights")
+over="number" (default): f(x, y, *, ...) -> number, from one number of each reward
+over="trajectory": f(xs, *, ...) -> number, from all rewards of one rollout, its steps in order and the outcome last
+over="group": f(xs, ys, *, ...) -> numbers, from those of the rollouts of one group
+over="groups": the same for all groups of a step, as lists of lists
+over="weights": f(xs, ys, *, ...) -> a weight for each reward (None: unchanged), from the totals of all rollouts of the step
+steps=True: with one reward, each step reward is such a number too; otherwise step rewards are refused (except by "weights")
 
-    Two more arguments may come last: `run`, None where there is none, and, for "groups" and "weights", `memory`: a dict of plain
-    data that is saved with the run.
-    """
-    return OperatorFactory(function, Operator, traits) if function else lambda f: OperatorFactory(f, Operator, traits)
+Two more arguments may come last: `run`, None where there is none, and, for "groups" and "weights", `memory`: a dict of plain
+data that is saved with the run.
+"""

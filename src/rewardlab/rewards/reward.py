@@ -19,8 +19,9 @@ import inspect
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
+from rewardlab.core.options import PartOptions, RewardOptions
 from rewardlab.core.part import Expression, Part, decorator
 from rewardlab.core.score import Score, Scores, Term, add, derive, merge_terms, scale
 from rewardlab.core.trajectory import Group
@@ -31,6 +32,8 @@ class Reward(Part):
     """(groups, run) -> scores, with `+ - * >>`, scaling by numbers, and `.named(name)`."""
 
     slot = "reward"
+    option_type: ClassVar[type[PartOptions]] = RewardOptions
+    options: RewardOptions
 
     @property
     def label(self) -> str:
@@ -38,19 +41,20 @@ class Reward(Part):
         return self.name
 
     def __call__(self, groups: list[Group], run: Any = None) -> Scores:
-        raw = _lift(self.function, self.settings, self.traits.get("over", "trajectory"), groups, run)
-        return [[_as_score(x, self.name, self.traits.get("steps", False)) for x in row] for row in raw]
+        raw = _lift(self.function, self.settings, self.options.over, groups, run)
+        return [[_as_score(x, self.name, self.options.steps) for x in row] for row in raw]
 
     @property
     def per_rollout(self) -> bool:
         """Whether what a rollout earns depends on no other rollout."""
-        return all(part.traits.get("over") not in ("group", "groups", "weights") for part in self.walk())
+        return all(getattr(part.options, "over", None) not in ("group", "groups", "weights") for part in self.walk())
 
     def differentiable(self, x: Any, problem: Any) -> Any:
         """(n,) rewards of decisions x (n, *shape) as a function torch can differentiate; not every reward has one."""
-        if "differentiable" not in self.traits:
+        gradient = getattr(self.options, "differentiable", None)
+        if gradient is None:
             raise RewardlabError(f"{self} has no gradient: it cannot say in which direction a decision would be better")
-        return self.traits["differentiable"](x, problem, **self.settings)
+        return gradient(x, problem, **self.settings)
 
     def named(self, name: str) -> Reward:
         return Named(self, name)

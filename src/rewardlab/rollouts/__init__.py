@@ -1,1 +1,1 @@
-"""How trajectories come about."""
+"""Rollouts: they sample, record or search the trajectories of a step."""

@@ -14,8 +14,8 @@ def independent(
     stop: tuple[str, ...] = (), steps: str | None = None,
 ) -> list[Group]:  # fmt: skip
     """n replies to each problem. `steps` names the splitter that marks where reasoning steps end."""
-    asked = run.policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
-    rows = [replace(t, path=(i,)) for t in asked for i in range(n)]
+    prompts = run.policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
+    rows = [replace(t, path=(i,)) for t in prompts for i in range(n)]
     sampling = Sampling(run.max_new, temperature, top_p, top_k, tuple(stop))
     done = run.policy.extend(rows, sampling, run.rng("rollout"))
     if steps:

@@ -1,4 +1,4 @@
-"""Episodes: the policy decides, the environment answers, until one of them ends it."""
+"""Episodes: policy and environment take turns until one of them ends the episode."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ def interactive(
 ) -> list[Group]:  # fmt: skip
     """n episodes of each problem, of at most `turns` decisions of the policy.
 
-    Every problem's episodes differ by their draws and by the environment's own seed. An episode ends when the environment
-    has nothing more to say, after `turns` turns ("turns"), or where the next reply would not fit the context ("context").
+    The episodes of a problem differ by what is sampled and by the seed of the environment. An episode ends when the environment
+    sends no further message, after `turns` turns ("turns"), or where the next reply would not fit the context ("context").
     """
     rows = [(p, i) for p in problems for i in range(n)]
-    begun = [env.start(p, seed_of(run.seed, "environment", run.step, p.key, i)) for p, i in rows]
-    opening = [p.prompt if message is None else (*p.prompt, message) for (p, _), (message, _) in zip(rows, begun, strict=True)]
-    episodes = run.policy.read([Trajectory(p, path=(i,)) for p, i in rows], opening)
-    states = [state for _, state in begun]
+    openings = [env.start(p, seed_of(run.seed, "environment", run.step, p.key, i)) for p, i in rows]
+    prompts = [p.prompt if message is None else (*p.prompt, message) for (p, _), (message, _) in zip(rows, openings, strict=True)]
+    episodes = run.policy.read([Trajectory(p, path=(i,)) for p, i in rows], prompts)
+    states = [state for _, state in openings]
     sampling, rng = Sampling(run.max_new, temperature, stop=tuple(stop)), run.rng("rollout")
     live = list(range(len(rows)))
     for turn in range(turns):
@@ -39,6 +39,7 @@ def interactive(
 
 
 def _fits(episodes: list[Trajectory], i: int, run: Run) -> bool:
+    # the first reply is always tried: a prompt that leaves too little room is an error of the policy to report
     fits = len(episodes[i]) + run.max_new <= run.policy.context or len(episodes[i].turns) == 1
     if not fits:
         episodes[i] = replace(episodes[i], stop="context")
@@ -46,23 +47,23 @@ def _fits(episodes: list[Trajectory], i: int, run: Run) -> bool:
 
 
 def _answer(env: Environment, episodes: list[Trajectory], states: list[Any], live: list[int], run: Run, last: bool) -> list[int]:
-    """Let the environment answer the rows in `live`; returns those that go on."""
-    going, said = [], []
+    """Let the environment answer the rows in `live`; returns the rows that continue."""
+    continuing, messages = [], []
     for i in live:
         message, states[i] = env(states[i], episodes[i].turns[-1])
         if message is None or message.last or last:
             episodes[i] = _closed(episodes[i], message, "turns" if message is not None and not message.last else "end")
         else:
-            going.append(i)
-            said.append((message,))
-    for i, t in zip(going, run.policy.read([episodes[i] for i in going], said), strict=True):
+            continuing.append(i)
+            messages.append((message,))
+    for i, t in zip(continuing, run.policy.read([episodes[i] for i in continuing], messages), strict=True):
         episodes[i] = t
-    return going
+    return continuing
 
 
 def _closed(episode: Trajectory, message: Message | None, stop: str) -> Trajectory:
-    """The episode with its last pay; what the last message says is kept as text, for it will not be read."""
+    """The episode with its last reward. The text of the last message is kept, without ids, since no policy will read it."""
     if message is None:
         return replace(episode, stop=stop)
-    nothing = np.zeros((0, *episode.ids.shape[1:]), episode.ids.dtype)
-    return episode.plus(Turn(None, nothing, text=message.text, reward=message.reward), stop)
+    no_ids = np.zeros((0, *episode.ids.shape[1:]), episode.ids.dtype)
+    return episode.plus(Turn(None, no_ids, text=message.text, reward=message.reward), stop)

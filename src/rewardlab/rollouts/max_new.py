@@ -1,4 +1,4 @@
-"""Another length of reply than the run's."""
+"""Replies of another length than the run's."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 from rewardlab.core import Group, Problem, Rollout, Run, rollout
 
 
-@rollout
+@rollout(inner="rollout")
 def with_max_new(problems: list[Problem], run: Run, *, rollout: Rollout, max_new: int) -> list[Group]:
-    """A rollout whose replies have at most `max_new` tokens: what a second model writes may be longer than what the first does."""
+    """The inner rollout with replies of at most `max_new` tokens, for a second model that writes longer replies than the policy."""
     return rollout(problems, replace(run, max_new=max_new))

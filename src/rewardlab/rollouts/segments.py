@@ -1,4 +1,4 @@
-"""Recorded pieces of episodes: observations, what was done on them, and what it earned."""
+"""Recorded segments of episodes: observations, actions and rewards."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from rewardlab.core import Group, Message, Problem, Run, Trajectory, rollout
 from rewardlab.errors import RewardlabError
 
 
-@rollout
+@rollout(rows=lambda fields: len(fields))
 def segments(problems: list[Problem], run: Run, *, fields: tuple[str, ...] = ("chosen", "rejected")) -> list[Group]:
-    """One row per field of `problem.meta`, in order, as the policy's own decisions, tagged with the field's name.
+    """One row per field of `problem.meta`, in order, written as the policy's decisions and tagged with the field's name.
 
-    A field holds observations (T+1, o), actions (T, a) and rewards (T,); its last observation is read, and nothing decided on it.
+    A field holds observations (T+1, o), actions (T, a) and rewards (T,); no action follows the last observation.
     """
     rows = [(p, f) for p in problems for f in fields]
     for p, f in rows:
@@ -22,8 +22,8 @@ def segments(problems: list[Problem], run: Run, *, fields: tuple[str, ...] = ("c
     done = [Trajectory(p, path=(i % len(fields),), tag=f) for i, (p, f) in enumerate(rows)]
     for t in range(max(len(d["actions"]) for d in data) + 1):
         here = [i for i, d in enumerate(data) if t < len(d["observations"])]
-        seen = [(Message("environment", data=data[i]["observations"][t], reward=_paid(data[i], t)),) for i in here]
-        for i, row in zip(here, run.policy.read([done[i] for i in here], seen), strict=True):
+        messages = [(Message("environment", data=data[i]["observations"][t], reward=_reward_before(data[i], t)),) for i in here]
+        for i, row in zip(here, run.policy.read([done[i] for i in here], messages), strict=True):
             done[i] = row
         here = [i for i in here if t < len(data[i]["actions"])]
         for i, row in zip(here, run.policy.write([done[i] for i in here], [data[i]["actions"][t] for i in here]), strict=True):
@@ -32,5 +32,5 @@ def segments(problems: list[Problem], run: Run, *, fields: tuple[str, ...] = ("c
     return [done[i : i + len(fields)] for i in range(0, len(done), len(fields))]
 
 
-def _paid(segment: dict, t: int) -> float | None:
+def _reward_before(segment: dict, t: int) -> float | None:
     return float(segment["rewards"][t - 1]) if t else None

@@ -16,7 +16,7 @@ from rewardlab.core import Group, Problem, Run, Sampling, Trajectory, last_value
 
 @dataclass
 class Node:
-    """A partial solution: its text so far, what it is thought worth, and how often the search came by."""
+    """A partial solution: the row so far, its estimated value, and the number of visits by the search."""
 
     row: Trajectory
     parent: Node | None = None
@@ -35,20 +35,20 @@ class Node:
             yield from child.leaves()
 
 
-@rollout
+@rollout(rows=lambda iterations, branch, **_: 1 + iterations * (branch - 1))
 def tree_search(
     problems: list[Problem], run: Run, *, value: str = "value", iterations: int = 12, branch: int = 3, explore: float = 0.4,
     ahead: int = 2, blend: float = 0.5, temperature: float = 1.0, step_tokens: int = 24,
 ) -> list[Group]:  # fmt: skip
     """Monte-Carlo tree search over steps (lines), guided by the value head of the model `value`.
 
-    Each iteration walks down by value + explore sqrt(2 ln N / n), draws `branch` next steps there (equal ones are one child),
+    Each iteration walks down by value + explore sqrt(2 ln N / n), samples `branch` next steps there (equal ones are one child),
     looks `ahead` steps beyond the best of them, without keeping these, and mixes the best value seen into its own by `blend`;
-    then every node on the way becomes the mean of its children by visits. A tree in which nothing has ended has its best
-    leaf written to the end. step_tokens: at most so many in a step. Zhang et al. 2024, arXiv:2406.03816, algorithm 2.
+    then the value of every node on the way becomes the mean of its children's by visits. If no leaf of a tree has ended, its best
+    leaf is written to the end. step_tokens: the most tokens in a step. Zhang et al. 2024, arXiv:2406.03816, algorithm 2.
     """
-    asked = run.policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
-    roots = [Node(t) for t in asked]
+    prompts = run.policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
+    roots = [Node(t) for t in prompts]
     judge, size = run.model(value), min(step_tokens, run.max_new)
     line = Sampling(size, temperature, stop=("\n",))
     look = Sampling(size * ahead, temperature, stop_when=lambda text: text.count("\n") >= ahead)
@@ -64,34 +64,35 @@ def tree_search(
 
 
 def descend(node: Node, explore: float) -> Node:
-    """The leaf that the search looks at next; children never visited come first, by their value."""
+    """The leaf that the search expands next; children that were never visited come first, by their value."""
     while node.children:
-        among = math.log(max(1, node.visits))
+        total = math.log(max(1, node.visits))
         node = max(
-            node.children, key=lambda c: (c.visits == 0, c.value + (explore * math.sqrt(2 * among / c.visits) if c.visits else 0))
+            node.children, key=lambda c: (c.visits == 0, c.value + (explore * math.sqrt(2 * total / c.visits) if c.visits else 0))
         )
     return node
 
 
 def expand(nodes: list[Node], branch: int, line: Sampling, judge: Any, run: Run) -> None:
     """Give each node its children: different next steps, with their values."""
-    drawn = run.policy.extend([node.row for node in nodes for _ in range(branch)], line, run.rng("rollout"))
+    sampled = run.policy.extend([node.row for node in nodes for _ in range(branch)], line, run.rng("rollout"))
     for i, node in enumerate(nodes):
-        different = {(t.turns[-1].text, t.stop): t for t in drawn[i * branch : (i + 1) * branch]}
+        # equal steps become one child
+        different = {(t.turns[-1].text, t.stop): t for t in sampled[i * branch : (i + 1) * branch]}
         node.children = [Node(_child(t, k, line, run), node) for k, t in enumerate(different.values())]
-    made = [child for node in nodes for child in node.children]
-    for child, v in zip(made, last_values(judge, [child.row for child in made]), strict=True):
+    children = [child for node in nodes for child in node.children]
+    for child, v in zip(children, last_values(judge, [child.row for child in children]), strict=True):
         child.value = v
 
 
 def _child(row: Trajectory, number: int, line: Sampling, run: Run) -> Trajectory:
-    """A step that ended its line leaves the row open, if there is room for another."""
+    """The row stays open after a step that ended its line, if there is room for another step."""
     room = len(row) + line.max_new <= run.policy.context and row.mask.sum() < run.max_new
     return replace(row, path=(*row.path, number), stop=None if row.stop == "stop" and room else row.stop)
 
 
 def look_ahead(nodes: list[Node], look: Sampling, blend: float, judge: Any, run: Run) -> None:
-    """Mix into each node's value the best one on a way that goes on from it."""
+    """Mix into each node's value the best value on a sampled continuation of it."""
     nodes = [n for n in nodes if not n.ended and len(n.row) + look.max_new <= run.policy.context]
     beyond = run.policy.extend([n.row for n in nodes], look, run.rng("rollout"))
     for node, row, v in zip(nodes, beyond, values(judge, beyond), strict=True):
@@ -101,12 +102,12 @@ def look_ahead(nodes: list[Node], look: Sampling, blend: float, judge: Any, run:
 
 
 def back_up(node: Node | None) -> None:
-    """One visit more on the way to the root; values become the mean of the children's, by their visits."""
+    """Count a visit on the way to the root; values become the mean of the children's, weighted by visits."""
     while node is not None:
         node.visits += 1
-        came = sum(c.visits for c in node.children)
-        if came:
-            node.value = sum(c.visits * c.value for c in node.children) / came
+        visits = sum(c.visits for c in node.children)
+        if visits:
+            node.value = sum(c.visits * c.value for c in node.children) / visits
         node = node.parent
 
 

@@ -21,6 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from rewardlab.core.options import VerifierOptions
 from rewardlab.core.part import decorator
 from rewardlab.core.score import Score, Scores, Term
 from rewardlab.core.trajectory import Group
@@ -89,13 +90,16 @@ def shorten(text: object) -> str:
 class Verifier(Reward):
     """A function of pairs, as a reward and in the other forms that engines ask for."""
 
+    option_type = VerifierOptions
+    options: Any
+
     def check(self, response: str, answer: Any, prompt: str = "", **meta: Any) -> Verdict:
         return self.check_all([Pair(response, answer, prompt, meta)])[0]
 
     def check_all(self, pairs: Sequence[Pair | tuple[str, Any]]) -> list[Verdict]:
         """One verdict for each pair, in their order. Never raises."""
         complete = [pair if isinstance(pair, Pair) else Pair(*pair) for pair in pairs]
-        if self.traits.get("over", "pair") == "pair":
+        if self.options.over == "pair":
             return [self._one(pair) for pair in complete]
         try:
             return self._together(complete) if complete else []
@@ -153,7 +157,7 @@ class Verifier(Reward):
     def _raw(self, pair: Pair) -> Verdict:
         if not isinstance(pair.response, str):
             return wrong(f"the reply is not a text but {type(pair.response).__name__}")
-        if self.traits.get("over", "pair") == "pairs":
+        if self.options.over == "pairs":
             return self._together([pair])[0]
         return self.function(pair.response, pair.answer, **self.settings)
 

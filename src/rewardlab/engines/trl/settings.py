@@ -58,7 +58,7 @@ def config_of(recipe: Recipe, run: Run, **fields: Any) -> GRPOConfig:
 
 def generation_of(recipe: Recipe) -> dict[str, Any]:
     """How replies are sampled. TRL's `temperature` stays 1: it would also divide the logits that the loss is computed from."""
-    sampling = recipe.drawing
+    sampling = recipe.sampling_settings
     kwargs = {"temperature": float(sampling.get("temperature", 1.0))}
     return {
         "temperature": 1.0, "top_p": sampling.get("top_p", 1.0), "top_k": sampling.get("top_k", 0),

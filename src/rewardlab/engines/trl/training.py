@@ -78,7 +78,7 @@ class RecipeTrainer(GRPOTrainer):
         refuse_sharding(ops.recipe, config)
         self.ops, self.config, self.policy = ops, config, ops.run.policy
         self.plan: list[_Piece] = []
-        sampling = ops.recipe.drawing
+        sampling = ops.recipe.sampling_settings
         self.sampling = Sampling(
             ops.run.max_new, float(sampling.get("temperature", 1.0)), config.top_p, int(sampling.get("top_k", 0))
         )  # fmt: skip

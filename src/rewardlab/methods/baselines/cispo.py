@@ -6,8 +6,9 @@ Where PPO's minimum is the clipped term, its gradient is 0: rare tokens at which
 first of several updates and are dropped from the others. Here the bound only limits their weight.
 
 MiniMax 2025, arXiv:2506.13585 (MiniMax-M1). As in the paper, the weight has no lower bound (eps_low = 1) and there is no KL.
-Dynamic sampling and the length penalty, which the paper takes from DAPO, are left to the stack `dapo+cispo`. The paper does not
-state its upper bound; 5 (inferred) is that of Khatri et al. 2025, arXiv:2510.13786.
+Dynamic sampling and the length penalty, which the paper takes from DAPO, are left to the stack `dapo+cispo` with
+`dapo.eps_high=null`, which leaves the objective to CISPO. The paper does not state its upper bound; 5 (inferred) is that of
+Khatri et al. 2025, arXiv:2510.13786.
 """
 
 from torch import Tensor

@@ -33,16 +33,16 @@ def overlong(trajectory: Trajectory, run: Run, *, cache: float = 0.2) -> float:
 
 
 def dapo(
-    base: Recipe | None = None, *, n: int = 8, eps: float = 0.2, eps_high: float = 0.28, cache: float = 0.2, low: float = 0.001,
-    high: float = 0.999,
+    base: Recipe | None = None, *, n: int = 8, eps: float = 0.2, eps_high: float | None = 0.28, cache: float = 0.2,
+    low: float = 0.001, high: float = 0.999,
 ) -> Recipe:  # fmt: skip
-    """cache: share of the longest reply over which length is penalised.  low, high: bounds on the share of right replies in a group
-    that is trained on.
+    """eps_high: None is the same as eps.  cache: share of the longest reply over which length is penalised.
+
+    low, high: bounds on the share of right replies in a group that is trained on.
     """
     base = base or grpo(n=n).but(minibatches=4)
-    assert base.rollout is not None
     return base.but(
-        rollout=solved_between(of=base.rollout, low=low, high=high),
+        rollout=solved_between(of=base.required("rollout"), low=low, high=high),
         reward=(base.reward or correct()) + overlong(cache=cache),
         objective=clipped_ratio(eps=eps, eps_high=eps_high),
         weighting=token_mean(),

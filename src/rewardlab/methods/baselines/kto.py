@@ -27,7 +27,7 @@ from rewardlab.rollouts.recorded import recorded
 GOOD, BAD = "chosen", "rejected"
 
 
-@rollout
+@rollout(rows=lambda fields: len(fields))
 def judged(problems: list[Problem], run: Run, *, fields: tuple[str, ...] = (GOOD, BAD)) -> list[Group]:
     """One row for each field that a problem has, tagged with the field's name. A problem needs at least one."""
     groups: list[Group] = [[] for _ in problems]

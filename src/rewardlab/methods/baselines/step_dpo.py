@@ -22,7 +22,7 @@ from rewardlab.text.splitters import mark
 from .dpo import dpo
 
 
-@rollout
+@rollout(inner="of")
 def to_first_difference(problems: list[Problem], run: Run, *, of: Rollout, splitter: str = "newline") -> list[Group]:
     """The pairs of `of`, cut after the first step in which they differ; earlier steps become context."""
     return [_cut(group, run, splitter) for group in of(problems, run)]
@@ -58,9 +58,7 @@ def _one_step(t: Trajectory, start: int, end: int, run: Run) -> Trajectory:
 def step_dpo(base: Recipe | None = None, *, beta: float = 0.4, splitter: str = "newline") -> Recipe:
     """splitter: where steps end.  The data has columns `chosen` and `rejected`, whole replies that begin alike."""
     base = base or dpo(beta=beta)
-    if base.rollout is None:
-        raise RewardlabError("step_dpo cuts the pairs of another method's rollout: stack it on one that learns from pairs")
-    return base.but(rollout=to_first_difference(of=base.rollout, splitter=splitter))
+    return base.but(rollout=to_first_difference(of=base.required("rollout"), splitter=splitter))
 
 
 claim = Claim(

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from rewardlab.core import Batch, Recipe, Run, Update, credit, loop
-from rewardlab.credit.group import judged, whiten
+from rewardlab.credit.group import whiten, with_verdict
 from rewardlab.credit.value import next_decision, over_decisions
 from rewardlab.evals.returns import episode_return
 from rewardlab.objectives.implicit import conjugate_gradients, flat_gradient, hessian_product
@@ -69,7 +69,7 @@ def outer_gradient(batch: Batch, run: Run, *, gamma: float, damping: float, iter
 
 
 def _centred(x: Tensor, batch: Batch) -> Tensor:
-    return x - x[judged(batch)].mean()
+    return x - x[with_verdict(batch)].mean()
 
 
 @loop

@@ -14,14 +14,13 @@ import torch
 from torch import Tensor
 
 from rewardlab.core import Batch, Recipe, Run, credit
-from rewardlab.credit.group import leave_one_out, less_mean_of_others, whiten
+from rewardlab.credit.group import leave_one_out, subtract_mean_of_others, whiten
 from rewardlab.credit.terms import by_term
 from rewardlab.credit.value import to_go
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.proof.claim import Claim
 from rewardlab.rewards.steps import correct_steps
 from rewardlab.rewards.task import correct
-from rewardlab.rollouts.independent import independent
 
 
 @credit
@@ -45,14 +44,14 @@ def pure_min_form(
 ) -> Recipe:
     """temperature: of the softmin.  share: of the problems whose outcome is verified."""
     base = base or grpo(n=n)
-    steps = less_mean_of_others() >> to_go()
+    steps = subtract_mean_of_others() >> to_go()
     outcome = leave_one_out() >> to_go()
     chains = {
         "correct_steps": soft_minimum(temperature=temperature) >> steps if minimum else steps,
         "correct": of_known_problems(share=share) >> outcome,
     }
     return base.but(
-        rollout=independent(n=n, steps="newline"),
+        rollout=base.required("rollout").but_innermost(steps="newline"),
         reward=correct_steps(wrong=-1.0) + correct(),
         credit=by_term(chains=chains, others=outcome) >> whiten(),
     )

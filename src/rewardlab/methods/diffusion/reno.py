@@ -26,9 +26,8 @@ def ensemble() -> Reward:
 def reno(base: Recipe | None = None, *, n: int = 50, lr: float = 0.3, clip: float = 0.1, regular: float = 0.3) -> Recipe:
     """n: iterates.  lr: of the ascent; 0 samples fresh noise instead.  clip: norm of a gradient.  regular: weight of K."""
     base = base or Recipe(name="reno", reward=ensemble(), measure=mean_reward(temperature=0.0))
-    assert base.reward is not None
     return base.but(
-        rollout=noise_ascent(reward=base.reward, n=n, lr=lr, clip=clip, regular=regular),
+        rollout=noise_ascent(reward=base.required("reward"), n=n, lr=lr, clip=clip, regular=regular),
         select=best(),
     )
 

@@ -36,7 +36,7 @@ def tempflow_grpo(
     base = base or grpo().but(measure=mean_reward(temperature=0.0))
     return base.but(
         rollout=branched(n=n, points=points) if branching else independent(n=n),
-        credit=base.credit >> by_noise_level() if noise_weight else base.credit,
+        credit=base.required("credit") >> by_noise_level() if noise_weight else base.credit,
     )
 
 

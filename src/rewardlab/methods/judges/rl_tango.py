@@ -105,8 +105,8 @@ def rl_tango(
         lr=verifier_lr,
     )
     return base.but(
-        rollout=independent(n=n, steps="newline"),
-        reward=base.reward + step_verdicts(max_new=ROOM),
+        rollout=base.required("rollout").but_innermost(steps="newline"),
+        reward=base.required("reward") + step_verdicts(max_new=ROOM),
         credit=fading_steps(chain=chain, start=start, end=end),
         measure=both(),
         also=(*base.also, Learner("verifier", "embedded:verdicts", learning, solutions(each=each), every)),

@@ -17,14 +17,13 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from rewardlab.core import Batch, Learner, Outputs, Recipe, Run, Update, credit, objective
-from rewardlab.credit.group import leave_one_out, less_mean_of_others, whiten
+from rewardlab.credit.group import leave_one_out, subtract_mean_of_others, whiten
 from rewardlab.credit.value import to_go
 from rewardlab.errors import RewardlabError
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.objectives.pairs import row_sum
 from rewardlab.proof.claim import Claim
 from rewardlab.rollouts.filtered import solved_between
-from rewardlab.rollouts.independent import independent
 
 
 @credit(needs=("prm.logprobs", "ref"))
@@ -33,7 +32,7 @@ def plus_implicit_rewards(
 ) -> Tensor:
     """Add what follows each token in the process reward model's eyes; every token is an event of its own."""
     tokens = replace(batch, rewarded=batch.mask, reward=beta * (batch.columns["prm.logprobs"] - batch.ref))
-    return a + weight * (less_mean_of_others() >> to_go(gamma=gamma))(tokens.reward, tokens, run)
+    return a + weight * (subtract_mean_of_others() >> to_go(gamma=gamma))(tokens.reward, tokens, run)
 
 
 @objective(unit="row", needs=("ref",))
@@ -55,7 +54,7 @@ def prime(
     base = base or grpo(n=n)
     prm = Recipe(objective=outcome_cross_entropy(beta=beta), update=Update(lr=prm_lr))
     return base.but(
-        rollout=solved_between(of=independent(n=n), low=low, high=high),
+        rollout=solved_between(of=base.required("rollout"), low=low, high=high),
         credit=leave_one_out() >> to_go() >> plus_implicit_rewards(beta=beta, gamma=gamma, weight=weight) >> whiten(),
         also=(*base.also, Learner("prm", "copy:policy", prm, every=1 if online else 0)),
     )

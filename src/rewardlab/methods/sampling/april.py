@@ -11,6 +11,7 @@ leaves as many under way ever after.
 from rewardlab.core import Recipe
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.proof.claim import Claim
+from rewardlab.rollouts.independent import independent
 from rewardlab.rollouts.partial import partial
 
 kind = "infrastructure"
@@ -19,8 +20,7 @@ kind = "infrastructure"
 def april(base: Recipe | None = None, *, spare: float = 0.5) -> Recipe:
     """spare: extra groups in progress, as a share of the groups of a step; 0 waits for the longest reply."""
     base = base or grpo()
-    drawn = base.drawing
-    return base.but(rollout=partial(n=drawn.get("n", 8), temperature=drawn.get("temperature", 1.0), spare=spare))
+    return base.but(rollout=base.required("rollout").replace_innermost(independent, partial, spare=spare))
 
 
 claim = Claim(

@@ -33,10 +33,9 @@ def seen(groups: list[Group], run: Run, *, od_length: bool = True) -> Scores:
 def vlm_r1(base: Recipe | None = None, *, beta: float = 0.04, od_length: bool = True) -> Recipe:
     """beta: weight of the KL.  od_length: whether superfluous boxes are penalised."""
     base = base or grpo().but(measure=mean_reward())
-    assert base.objective is not None
     return base.but(
         reward=seen(od_length=od_length) + format_ok(pattern=FORMAT),
-        objective=base.objective + beta * kl_to_reference(),
+        objective=base.required("objective") + beta * kl_to_reference(),
     )
 
 

@@ -44,7 +44,7 @@ def triplets(
         max_new=64,
         about=f"outputs, inputs and programs of up to {stages} stages on short lists",
         demonstrate=partial(_demonstrate, error=error),
-        lessons=2000,
+        warmup_steps=2000,
         columns=("prompt", "answer", "role", "kind", "program", "inputs", "outputs", "solution"),
     )
 

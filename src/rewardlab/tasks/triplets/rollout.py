@@ -15,7 +15,7 @@ LARGEST = 2000
 """Tasks of a kind that are remembered."""
 
 
-@rollout(whole=True)
+@rollout(across_problems=True, rows=lambda n, **_: n + 1)
 def self_play(
     problems: list[Problem], run: Run, *, n: int = 8, past: int = 2, temperature: float = 1.0, kinds: tuple[str, ...] = KINDS
 ) -> list[Group]:

@@ -42,7 +42,7 @@ def verdicts(
         about=f"solutions of {difficulty} arithmetic steps, to be judged step by step",
         demonstrate=partial(_demonstrate, doubt=doubt),
         columns=("prompt", "answer", "count", "lines", "should", "verdicts", "solution"),
-        lessons=1000,
+        warmup_steps=1000,
     )
 
 

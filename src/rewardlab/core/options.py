@@ -1,0 +1,131 @@
+"""Options of the slots' decorators: what `@objective(unit="row", needs=("ref",))` may say, and how it is checked.
+
+Each slot lists its options as a dataclass. A misspelt option or value is refused where the function is defined: ignored, it would
+change what a run computes without a word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import MISSING, dataclass, fields
+from types import UnionType
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+
+from rewardlab.errors import RewardlabError, unknown
+
+Unit = Literal["token", "row", "group", "batch"]
+Output = Literal["logprobs", "entropy", "value", "hidden"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PartOptions:
+    """Options of every slot.
+
+    needs: columns of the batch that the engine must compute before the part runs, such as "ref" or "value".
+    inner: the hyperparameter that holds the part which this one wraps.
+    """
+
+    needs: tuple[str, ...] = ()
+    inner: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RolloutOptions(PartOptions):
+    """across_problems: it keeps a memory, or compares problems, so the problems of a step are not shared out over processes.
+
+    rows: f(**settings) -> rows per problem; without it, the setting `n`.
+    """
+
+    across_problems: bool = False
+    rows: Callable | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class EnvironmentOptions(PartOptions):
+    """start: begins an episode, (problem, seed) -> (message or None, state), with the same hyperparameters."""
+
+    start: Callable
+
+
+@dataclass(frozen=True, kw_only=True)
+class WeightingOptions(PartOptions):
+    """unit: what a weight belongs to."""
+
+    unit: Unit = "token"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ObjectiveOptions(PartOptions):
+    """unit: what a loss belongs to.  wants: outputs of the model that it reads.
+
+    per_token: f(logits (n, V), ids (n,)) -> {name: (n,)}, run inside the chunked head with gradient; its results are in
+    `outputs.extra[name]`.
+    """
+
+    unit: Unit = "token"
+    wants: tuple[Output, ...] = ("logprobs",)
+    per_token: Callable | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RewardOptions(PartOptions):
+    """over: what the function scores at a time.  steps: it rewards steps, not whole replies.
+
+    differentiable: g(x, problem, **settings), the same reward of decisions x (n, *shape) as a tensor (n,), with gradient.
+    """
+
+    over: Literal["trajectory", "group", "groups"] = "trajectory"
+    steps: bool = False
+    differentiable: Callable | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class OperatorOptions(PartOptions):
+    """over: what the function reads at a time.  steps: every step reward of its one operand is a number for it."""
+
+    over: Literal["number", "trajectory", "group", "groups", "weights"] = "number"
+    steps: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerifierOptions(PartOptions):
+    """over: whether the function judges one reply or all of them."""
+
+    over: Literal["pair", "pairs"] = "pair"
+
+
+Kind = TypeVar("Kind", bound=PartOptions)
+
+
+def checked(kind: type[Kind], slot: str, function: Callable, options: dict[str, Any]) -> Kind:
+    """The options of a decorated function. Raises RewardlabError for one that is unknown, missing or of the wrong kind."""
+    known, hints = {f.name: f for f in fields(kind)}, get_type_hints(kind)
+    for name, value in options.items():
+        if name not in known:
+            raise unknown(f"option of @{slot}", name, known)
+        if not _fits(value, hints[name]):
+            raise _misfit(f"{name} of @{slot} for {function.__name__}", value, hints[name])
+    missing = [name for name, f in known.items() if f.default is MISSING and name not in options]
+    if missing:
+        raise RewardlabError(f"@{slot} of {function.__name__} needs the option {' and '.join(missing)}")
+    return kind(**options)
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    origin, of = get_origin(hint), get_args(hint)
+    if origin is Literal:
+        return value in of
+    if origin is UnionType:
+        return any(_fits(value, one) for one in of)
+    if origin is tuple:
+        # a plain string would be read letter by letter
+        return isinstance(value, tuple) and all(_fits(x, of[0]) for x in value)
+    return callable(value) if hint is Callable else isinstance(value, hint)
+
+
+def _misfit(what: str, value: Any, hint: Any) -> RewardlabError:
+    choices = get_args(get_args(hint)[0]) if get_origin(hint) is tuple else get_args(hint) if get_origin(hint) is Literal else ()
+    if not choices:
+        return RewardlabError(f"{what} must be {getattr(hint, '__name__', hint)}, not {value!r}")
+    wrong = next((x for x in value if x not in choices), value) if isinstance(value, tuple) else value
+    return unknown(what, str(wrong), choices)

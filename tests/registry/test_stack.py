@@ -1,0 +1,193 @@
+"""Methods stacked on one another: nothing that one of them brings is lost without a word."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+from dataclasses import fields
+
+import pytest
+
+from rewardlab import registry
+from rewardlab.core import Learner, Recipe, Update, rollout
+from rewardlab.core.part import Expression, hyperparameters
+from rewardlab.credit.group import whiten
+from rewardlab.errors import RewardlabError
+from rewardlab.methods.baselines.dpo import dpo
+from rewardlab.methods.baselines.grpo import grpo
+from rewardlab.methods.baselines.ppo import ppo
+from rewardlab.methods.sampling.april import april
+from rewardlab.objectives.ratio import imitate
+from rewardlab.registry.stack import stack
+from rewardlab.rollouts.filtered import solved_between
+from rewardlab.rollouts.independent import independent
+from rewardlab.rollouts.partial import partial
+
+METHODS = {name: registry.method(name) for name in registry.methods()}
+PLACES = ("rollout", "reward", "credit", "objective", "weighting", "select", "measure", "loop", "study", "update", "learner")
+
+
+def base_of(method) -> Recipe:
+    """The base that a method makes for itself: what `base = base or ...` in its file says, run on its own."""
+    (function,) = ast.parse(textwrap.dedent(inspect.getsource(method))).body
+    assigns = [i for i, x in enumerate(function.body) if isinstance(x, ast.Assign) and x.targets[0].id == "base"]
+    before = ast.Module(function.body[: assigns[0] + 1], [])
+    names = {**method.__globals__, **hyperparameters(method), "base": None}
+    exec(compile(before, method.__name__, "exec"), names)
+    return names["base"]
+
+
+def pieces(recipe: Recipe) -> list[tuple[str, str, dict]]:
+    """(slot, name, settings that are not the default) of every part, parts within parts too."""
+    found = []
+    slots = {**recipe.parts(), **{f"learner {x.name}": x.recipe for x in recipe.also}}
+    for slot, of in slots.items():
+        if isinstance(of, Recipe):
+            found += [(slot, name, settings) for _, name, settings in pieces(of)]
+            continue
+        for part in of.walk():
+            if isinstance(part, Expression):
+                found.append((slot, part.name, {str(i): x for i, x in enumerate(part._of) if isinstance(x, float)}))
+            else:
+                usual = hyperparameters(part.function)
+                plain = {k: v for k, v in part.settings.items() if not list(_parts_in(v)) and v != usual[k]}
+                found.append((slot, part.name, plain))
+    return [x for x in found if x[1] not in ("Chain", "Sum", "ObjectiveSum")]
+
+
+def _parts_in(value):
+    values = value.values() if isinstance(value, dict) else value if isinstance(value, tuple) else (value,)
+    return (x for x in values if hasattr(x, "walk"))
+
+
+def lost(below: Recipe, alone: Recipe, base: Recipe, made: Recipe) -> list:
+    """What either method brings, relative to the base of the upper one, that the stack does not have."""
+    has, usual = pieces(made), pieces(base)
+
+    def kept(slot, name, settings) -> bool:
+        return any((s, n) == (slot, name) and settings.items() <= bound.items() for s, n, bound in has)
+
+    def carried(slot, name, settings) -> bool:
+        """A sampler that another one replaced: what sets it apart from the base's is in the new one."""
+        return any(
+            (s, n) == (slot, name) and any(s2 == slot and settings.items() - bound.items() <= now.items() for s2, _, now in has)
+            for s, n, bound in usual
+        )
+
+    gone = [x for x in pieces(below) if x not in usual and not kept(*x) and not carried(*x)]
+    gone += [x for x in pieces(alone) if x not in usual and not kept(*x)]
+    for f in fields(Update):
+        low, own, first, now = (getattr(recipe.update, f.name) for recipe in (below, alone, base, made))
+        gone += [f.name] if now not in (low, own) or (low != first and now != low) or (own != first and now != own) else []
+    return gone
+
+
+def test_every_part_of_every_two_methods_is_in_their_stack_or_the_stack_is_refused():
+    alone, bases = {n: f() for n, f in METHODS.items()}, {n: base_of(f) for n, f in METHODS.items()}
+    stacked, refused = [], {}
+    for low in METHODS:
+        for high in (name for name in METHODS if name != low):
+            try:
+                made = stack([(low, METHODS[low], {}), (high, METHODS[high], {})])
+            except RewardlabError as e:
+                refused[low, high] = str(e)
+                continue
+            stacked.append((low, high))
+            assert lost(alone[low], alone[high], bases[high], made) == [], f"{low}+{high}"
+    assert {("dapo", "april"), ("april", "dapo"), ("grpo", "dr_grpo"), ("rloo", "remax"), ("dapo", "prime")} <= set(stacked)
+    assert {("rloo", "dr_grpo"), ("sft", "grpo"), ("dapo", "tempflow_grpo"), ("sft", "april")} <= set(refused)
+    for (low, high), why in refused.items():
+        assert f"{low} and {high} cannot be stacked" in why
+        assert any(place in why for place in PLACES), why
+
+
+def test_a_sampler_is_replaced_below_the_filter():
+    both = solved_between(of=partial(n=6, temperature=0.7), low=0.001, high=0.999)
+    below = [("grpo", grpo, {"n": 6, "temperature": 0.7})]
+    dapo = ("dapo", METHODS["dapo"], {})
+    assert stack([*below, dapo, ("april", april, {})]).rollout == both
+    assert stack([*below, ("april", april, {}), dapo]).rollout == both
+
+
+@pytest.mark.parametrize(
+    ("replaced", "message"),
+    [
+        (independent(stop=("\n",)), r"partial has no setting stop, so it cannot replace the rollout independent\(stop"),
+        (independent(top_p=0.9, top_k=5), "no setting top_p or top_k"),
+        (partial(), r"partial replaces the rollout independent, and this one is partial\(\)"),
+    ],
+)
+def test_a_setting_that_the_new_sampler_does_not_know_is_refused(replaced, message):
+    with pytest.raises(RewardlabError, match=message):
+        april(grpo().but(rollout=solved_between(of=replaced)))
+
+
+def test_what_the_first_method_was_told_is_kept_or_refused():
+    assert registry.build("grpo+pure_min_form", {"grpo.n": 3}).rollout == independent(n=3, steps="newline")
+    with pytest.raises(RewardlabError, match=r"rollout that grpo brings, independent\(n=3\), by independent\(\)"):
+        registry.build("grpo+majority_vote", {"grpo.n": 3})
+    with pytest.raises(RewardlabError, match=r"objective that grpo brings, clipped_ratio\(eps=0.3\), by sequence_ratio"):
+        registry.build("grpo+gspo", {"grpo.eps": 0.3})
+
+
+def test_a_setting_of_the_base_that_is_not_made_is_refused():
+    with pytest.raises(RewardlabError, match=r"gspo\.n has no effect on grpo"):
+        registry.build("grpo+gspo", {"gspo.n": 3})
+    assert registry.build("gspo", {"n": 3}).rows_per_problem == 3
+
+
+def slower(base=None, *, lr=1e-5):
+    return (base or grpo()).but(lr=lr)
+
+
+def longer(base=None, *, epochs=3):
+    return (base or grpo()).but(epochs=epochs)
+
+
+def judging(base=None, *, init="copy:policy"):
+    base = base or grpo()
+    return base.but(also=(*base.also, Learner("critic", init, Recipe(objective=imitate()))))
+
+
+def unlearning(base=None):
+    return (base or grpo()).but(also=())
+
+
+def stacked(*methods) -> Recipe:
+    return stack([(m.__name__, m, {}) for m in methods])
+
+
+def test_fields_of_the_update_are_kept_or_refused():
+    made = stacked(grpo, slower, longer)
+    assert (made.update.lr, made.update.epochs) == (1e-5, 3)
+    with pytest.raises(RewardlabError, match="slower replaces the update lr that dpo brings, 0"):
+        stacked(dpo, slower)
+
+
+def test_learners_are_kept_or_refused():
+    assert [x.name for x in stacked(grpo, judging).also] == ["critic"]
+    with pytest.raises(RewardlabError, match="ppo and judging cannot be stacked: two learners are named critic"):
+        stacked(ppo, judging)
+    with pytest.raises(RewardlabError, match="replaces the learner critic that judging brings, from 'copy:policy', by nothing"):
+        stacked(grpo, judging, unlearning)
+
+
+def test_a_part_that_the_base_lacks_is_named():
+    def whitened(base=None):
+        base = base or grpo()
+        return base.but(credit=base.required("credit") >> whiten())
+
+    with pytest.raises(RewardlabError, match="dpo and whitened cannot be stacked: dpo has no credit to build on"):
+        stack([("dpo", dpo, {}), ("whitened", whitened, {})])
+
+
+@rollout(inner="of", across_problems=True)
+def sorted_by_length(problems, run, *, of):
+    return of(problems, run)
+
+
+def test_a_wrapper_of_what_compares_problems_compares_them_too():
+    assert solved_between(of=partial()).across_problems
+    assert sorted_by_length(of=independent()).across_problems
+    assert not solved_between(of=independent()).across_problems
