@@ -39,7 +39,7 @@ MAY_IMPORT = {
     # another engine runs the same recipes on its own models
     "engines": EVERYWHERE | TRAINING | {SLOT, "engines", "policies", "models", "tasks.sources"},
     # a small policy is warmed up on its task, which is looked up by name
-    "models": EVERYWHERE | {"models", "policies", "engine", "registry"},
+    "models": EVERYWHERE | {"models", "policies", "engine", "runs.config", "registry"},
     "methods": EVERYWHERE | SERVICES | PARTS | {"proof.claim", "methods.baselines"},
     # names to files; `list` needs no torch, so that core is imported only where a recipe is built
     "registry": EVERYWHERE | {SLOT, "rewards.external", "registry"},
@@ -47,7 +47,7 @@ MAY_IMPORT = {
     "api": EVERYWHERE | SERVICES | TRAINING | PARTS | {"registry", "models", "engines", "api"},
     "proof": EVERYWHERE | {"processes", "runs", "models", "registry", "api", "proof"},
     "commands": EVERYWHERE | TRAINING | {"text", "models", "engines", "registry", "api", "audit", "proof", "commands"},
-    "__init__.py": {"errors", "core", SLOT, "registry", "models", "api"},
+    "__init__.py": {"errors", "core", SLOT, "registry", "models", "runs.config", "api"},
     "__main__.py": {"commands.cli"},
 }
 """By folder: the modules that its files may import, anywhere in a file. Nobody imports methods: the registry finds them by name."""
