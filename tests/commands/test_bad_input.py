@@ -156,7 +156,7 @@ METHOD = f"train METHOD {OFTEN} --task {{data}} --steps 6 --model {{home}}/model
         (TRAIN.replace("grpo", "gpro") + " --task arithmetic", "unknown method 'gpro'; did you mean"),
         (TRAIN + " --task arithmetic --bete 1", "unknown flag of grpo '--bete'; did you mean --beta"),
         (TRAIN + " --task arithmetic --model embeded", "unknown model 'embeded'; did you mean embedded?"),
-        (TRAIN + " --task arithmetic --model {home}/methods", "{home}/methods holds no config.json: it is neither"),
+        (TRAIN + " --task arithmetic --model {home}/methods", "{home}/methods has no config.json: it is neither"),
         (TRAIN + " --task arithmetic --max-new 600", "exceed the model's context of 512"),
         (WITH + "spases", "unknown function in {home}/rewards.py: 'spases'; did you mean spaces"),
         ("train --resume {home}/model", "{home}/model is a model checkpoint, not a run folder"),

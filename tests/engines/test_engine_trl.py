@@ -213,7 +213,7 @@ def test_settings_that_the_recipe_decides_are_refused(checkpoint, task, tmp_path
 
 
 def test_rows_that_cannot_be_dealt_evenly_are_refused(checkpoint, task, tmp_path):
-    with pytest.raises(RewardlabError, match="15 rows a step cannot be dealt evenly"):
+    with pytest.raises(RewardlabError, match="15 rows a step cannot be divided evenly"):
         made(registry.build("grpo", {"n": 5, "problems": 3}), checkpoint, task, tmp_path, per_device_train_batch_size=4)
 
 

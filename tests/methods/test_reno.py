@@ -107,5 +107,5 @@ def test_its_gradient_is_that_of_its_rewards():
 def test_what_it_cannot_climb_is_refused(still):
     with pytest.raises(RewardlabError, match="no gradient"):
         noise_ascent(reward=exact_match())([EAST], Run(still))
-    with pytest.raises(RewardlabError, match="makes data of noise"):
+    with pytest.raises(RewardlabError, match="generates from noise"):
         noise_ascent(reward=projection())([EAST], Run(untrained()))

@@ -18,6 +18,7 @@ class Claim:
     that all models together may generate and score, on each side.  against: without a baseline, the other metric of the same run
     ("before.pass@1"); None: the metric is compared with 0.  model: None is the task's own.  settings, versus_settings: of method
     and baseline on this task.  by: a Measure for both sides; None: the method's own.  problems: how many held-out ones.
+    steps: training steps of both sides, where the claim is about equal updates instead of equal tokens.
 
     `says` and `versus` are written as literals, so that `rewardlab list` shows them without importing the file.
     """
@@ -35,3 +36,4 @@ class Claim:
     versus_settings: Mapping[str, Any] = field(default_factory=dict)
     by: Measure | None = None
     problems: int = 200
+    steps: int | None = None

@@ -9,7 +9,7 @@ import os
 import platform
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +89,8 @@ def same_claim(recorded: Record, claim: Claim) -> bool:
     except RewardlabError:
         # the measure is not part of rewardlab any more
         return False
+    # a record from before a field was added has its default
+    recorded = {**{f.name: f.default for f in fields(Claim) if f.default is not MISSING and f.name != "by"}, **recorded}
     return by == claim.by and {**recorded, "by": None} == {**as_record(claim), "by": None}
 
 

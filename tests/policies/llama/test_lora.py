@@ -134,5 +134,5 @@ def test_a_run_moves_and_keeps_adapters_alone(folder, tmp_path):
 
 
 def test_models_without_language_are_refused():
-    with pytest.raises(RewardlabError, match="--lora-rank is for models of language"):
+    with pytest.raises(RewardlabError, match="--lora-rank is for language models"):
         load_policy("untrained", lora_rank=4, task=registry.task("pointmass"))

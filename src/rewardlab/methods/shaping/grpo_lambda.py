@@ -61,5 +61,5 @@ claim = Claim(
     says="right replies become shorter than GRPO's after equal updates, at the same accuracy",
     versus="grpo", task="arithmetic:difficulty=2,error=0.1,redundant=0.4", measure="log_right_length", direction="lower",
     margin=0.05, settings={"problems": 8}, versus_settings={"problems": 8},
-    by=length_of_right(rollout=independent(n=4)),
+    by=length_of_right(rollout=independent(n=4)), steps=40,
 )  # fmt: skip

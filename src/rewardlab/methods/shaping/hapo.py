@@ -72,5 +72,5 @@ claim = Claim(
     says="right replies become shorter than GRPO's after equal updates, with at most a few points of accuracy lost",
     versus="grpo", task="arithmetic:difficulty=2,error=0.1,redundant=0.4,size=128", measure="log_right_length", direction="lower",
     margin=0.1,
-    settings={"problems": 8}, versus_settings={"problems": 8}, by=length_of_right(rollout=independent(n=4)),
+    settings={"problems": 8}, versus_settings={"problems": 8}, by=length_of_right(rollout=independent(n=4)), steps=40,
 )  # fmt: skip

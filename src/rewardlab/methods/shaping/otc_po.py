@@ -73,5 +73,6 @@ claim = Claim(
     says="right answers take fewer tool calls than with the outcome alone after equal updates, at comparable accuracy",
     versus="igpo", task="facts:hops=2,error=0.3,redundant=0.4", measure="right_calls", direction="lower", margin=0.1,
     settings={"problems": 8}, versus_settings={"problems": 8, "gain": 0.0, "turns": 6}, by=length_of_right(rollout=SEARCHES),
+    steps=40,
 )  # fmt: skip
 baseline = "grpo"
