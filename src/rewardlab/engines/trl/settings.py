@@ -34,16 +34,6 @@ def fields_of(config: RunConfig) -> dict[str, Any]:
     return fields
 
 
-def fields_of(config: RunConfig) -> dict[str, Any]:
-    """The fields of GRPOConfig that a configuration sets: its engine_options, and those for its device and number format."""
-    fields = dict(config.engine_options)
-    if config.device == "cpu":
-        fields["use_cpu"] = True
-    if config.dtype != "auto":
-        fields["bf16"] = config.dtype == "bfloat16"
-    return fields
-
-
 def config_of(recipe: Recipe, run: Run, **fields: Any) -> GRPOConfig:
     """A GRPOConfig for `recipe`. fields: any field of GRPOConfig that the recipe does not decide."""
     if decided := sorted(DECIDED & fields.keys()):
