@@ -9,25 +9,23 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rewardlab.api import Result, answer, evaluate, export, plan, resume, train
+    from rewardlab.api import Result, RunConfig, answer, evaluate, export, plan, resume, train
     from rewardlab.api.demo import demo
     from rewardlab.core import Problem, Recipe, Score, Task, Trajectory, ask, credit, objective
     from rewardlab.errors import RewardlabError
     from rewardlab.models.load import load_policy
     from rewardlab.registry import build, part, task
     from rewardlab.rewards.reward import Reward, reward
-    from rewardlab.runs.config import RunConfig
 
 _WHERE = {
     "api.demo": ("demo",),
-    "api": ("Result", "answer", "evaluate", "export", "plan", "resume", "train"),
+    "api": ("Result", "RunConfig", "answer", "evaluate", "export", "plan", "resume", "train"),
     "core": (
         "Problem", "Recipe", "Score", "Task", "Trajectory", "ask", "credit", "objective",
     ),
     "errors": ("RewardlabError",),
     "rewards.reward": ("Reward", "reward"),
     "registry": ("build", "part", "task"),
-    "runs.config": ("RunConfig",),
     "models.load": ("load_policy",),
 }  # fmt: skip
 _MODULE = {name: module for module, names in _WHERE.items() for name in names}

@@ -87,9 +87,8 @@ def run_pairs(name: str, claim: Claim, seeds: Sequence[int], jobs: int | None = 
     sides = [(name, claim.settings)] + ([(claim.versus, claim.versus_settings)] if claim.versus else [])
     _make_ready(claim, [method for method, _ in sides])
     by = claim.by.to_json() if claim.by else None
-    config = RunConfig(
-        task=claim.task, model=claim.model, eval_problems=claim.problems, budget=claim.budget, steps=claim.steps, eval_every=0
-    )
+    config = RunConfig(task=claim.task, model=claim.model, eval_problems=claim.problems, budget=claim.budget, eval_every=0)
+    config = config.but(steps=claim.steps)
     with tempfile.TemporaryDirectory(prefix="rewardlab-") as folder:
         jobs_to_run = [
             Job(method, config.but(seed=seed), f"{folder}/{side}-{seed}", as_plain(settings), by)

@@ -20,8 +20,8 @@ DECIDED = frozenset((
     *("learning_rate", "adam_beta1", "adam_beta2", "weight_decay", "max_grad_norm", "lr_scheduler_type", "lr_scheduler_kwargs"),
     *("warmup_steps", "warmup_ratio", "logging_strategy", "logging_steps"),
 ))  # fmt: skip
-"""Fields of GRPOConfig that the recipe decides (TRL's own value would have no effect, or change the method), and how often to
-log: once a step."""
+"""Fields of GRPOConfig that the recipe decides (another value would have no effect, or change the method), and those that make TRL
+log once a step."""
 
 
 def fields_of(config: RunConfig) -> dict[str, Any]:
