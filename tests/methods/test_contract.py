@@ -9,16 +9,16 @@ import math
 from collections.abc import Iterator
 from dataclasses import fields, replace
 from functools import cache
-from pathlib import Path
 
 import pytest
 import torch
 
 from rewardlab import registry
-from rewardlab.api import answer, train
+from rewardlab.api import answer
 from rewardlab.api.inputs import begin_run
 from rewardlab.core import Part, Recipe, Run, Task
 from rewardlab.core.part import hyperparameters
+from rewardlab.engine.step import Ops, standard_loop
 from rewardlab.models.load import load_policy
 from rewardlab.proof.claim import Claim
 from rewardlab.registry.describe import YEAR, read_docstring
@@ -55,11 +55,15 @@ def small_recipe(name: str) -> Recipe:
     return recipe.but(also=also)
 
 
+named_task = cache(registry.task)
+"""Making a task samples its test set, and methods share tasks."""
+
+
 @cache
 def world(name: str) -> tuple[Task, object]:
     """The task of the method's claim, and a tiny policy with random weights of the kind it is played with."""
     claim = registry.module_of(name).claim
-    task = registry.task(claim.task if claim else "arithmetic")
+    task = named_task(claim.task if claim else "arithmetic")
     task = replace(task, test=task.test[:8])
     return task, micro_policy(task)
 
@@ -118,7 +122,7 @@ def test_its_claim_can_be_run(name):
     assert isinstance(claim, Claim)
     assert claim.says
     assert claim.versus is None or claim.versus in METHODS
-    assert registry.task(claim.task).name
+    assert named_task(claim.task).name
     assert claim.direction in ("higher", "lower")
     assert math.isfinite(claim.margin)
     assert claim.margin >= 0
@@ -140,33 +144,43 @@ def learns(recipe: Recipe) -> bool:
     return recipe.objective is not None or bool(recipe.also) or recipe.loop is not None
 
 
-def test_it_trains_finite_steps_that_a_seed_repeats(name, tmp_path):
+def test_it_trains_finite_steps_that_a_seed_repeats(name):
     recipe, (task, policy) = small_recipe(name), world(name)
     if not learns(recipe):
         pytest.skip("trains nothing")
     if recipe.reward is not None and task.model in ("embedded", "vision"):
         recipe = recipe.but(reward=recipe.reward + share_of_letters())
-    first, before, after = two_steps(recipe, task, policy, tmp_path / "first")
-    assert all(math.isfinite(v) for line in first for v in line.values() if v is not None)
-    assert any("loss" in key for key in first[-1])
+    metrics, before, after = train_briefly(recipe, task, policy)
+    assert all(math.isfinite(v) for v in metrics.values())
+    assert any("loss" in key for key in metrics)
     assert any(not torch.equal(before[k], after[k]) for k in before)
-    second, _, again = two_steps(recipe, task, policy, tmp_path / "second")
-    assert second == first
-    assert all(torch.equal(after[k], again[k]) for k in after)
+    again, _, weights = train_briefly(recipe, task, policy)
+    assert again == metrics
+    assert all(torch.equal(after[k], weights[k]) for k in after)
 
 
-def two_steps(recipe: Recipe, task: Task, policy, out: Path) -> tuple[list[dict], dict, dict]:
-    """The lines of metrics without times, and the weights of every model before and after."""
-    model = policy.copy("policy")
-    done = train(recipe, model, task, steps=2, out=out, max_new=8, eval_every=0, eval_problems=4)
-    lines = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
-    timeless = [{k: v for k, v in line.items() if "seconds" not in k} for line in lines]
-    assert [line["step"] for line in timeless] == [0, 1, 2]
-    models = {"policy": done.run.policy, **done.run.models}
-    after = {f"{n}.{k}": v.clone() for n, m in models.items() for k, v in m.state().items()}
-    start = begin_run(recipe, policy.copy("policy"), task, RunConfig(max_new=8))
-    before = {f"{n}.{k}": v for n, m in {"policy": start.policy, **start.models}.items() for k, v in m.state().items()}
-    return timeless, before, after
+def train_briefly(recipe: Recipe, task: Task, policy) -> tuple[dict, dict, dict]:
+    """All metrics, and the weights of every model before and after: of one step, or of two where one changes no weight.
+
+    The engine's step without a run folder and a report: there will be hundreds of methods.
+    """
+    config = RunConfig(max_new=8, steps=2, eval_problems=4).settled()
+    run = begin_run(recipe, policy.copy("policy"), task, config)
+    ops, before, metrics = Ops(recipe, run, task, config), weights_of(run), {}
+    while run.step < 2:
+        run.metrics = {}
+        (recipe.loop or standard_loop)(recipe, run, ops)
+        run.step += 1
+        metrics |= {f"{run.step} {key}": value for key, value in run.metrics.items()}
+        after = weights_of(run)
+        if any(not torch.equal(before[k], after[k]) for k in before):
+            break
+    return metrics | ops.evaluate(), before, after
+
+
+def weights_of(run: Run) -> dict[str, torch.Tensor]:
+    models = {"policy": run.policy, **run.models}
+    return {f"{name}.{key}": value.clone() for name, model in models.items() for key, value in model.state().items()}
 
 
 def test_what_is_studied_is_finite_and_a_seed_repeats_it(name):
