@@ -51,7 +51,7 @@ def update(learner: LearnerState, batch: Batch, run: Run, micro_tokens: int) -> 
 def backward(
     model: Any, batch: Batch, recipe: Recipe, run: Run, micro_tokens: int, fresh: Tensor | None = None
 ) -> dict[str, float]:
-    """Add the gradient of the batch's loss to `.grad` of the parameters. How the batch is cut into micro-batches does not change it.
+    """Add the gradient of the batch's loss to `.grad` of the parameters. Cutting the batch otherwise does not change it.
 
     fresh: (B,) bool, rows whose `old` is taken from this forward pass (see `old_logprobs`).
     """
