@@ -108,8 +108,12 @@ class Actor(HasWeights):
         observations = [m.data for m in new if m.data is not None]
         rewards = [m.reward for m in new if m.reward is not None]
         text = "\n".join(m.text for m in new if m.text)
-        rows = self._rows(observations, self.shape.observation, "observation")
-        return Turn(None, rows, text=text, reward=sum(rewards) if rewards else None)
+        return Turn(
+            None,
+            self._rows(observations, self.shape.observation, "observation"),
+            text=text,
+            reward=sum(rewards) if rewards else None,
+        )
 
     def write(self, trajectories: Sequence[Trajectory], replies: Sequence[Any]) -> list[Trajectory]:
         """Append recorded actions, one each (a number, or a command), as decisions of this policy."""

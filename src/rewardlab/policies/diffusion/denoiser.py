@@ -80,7 +80,7 @@ class Denoiser(HasWeights):
         self.sigma = self.config["noise"] * (self.times / room).sqrt()
 
     def noise_at(self, width: int) -> Tensor:
-        """(width,) the standard deviation sigma_t sqrt(|dt|) of a stochastic step, by position in a row; 0 at condition and noise."""
+        """(width,) the std sigma_t sqrt(|dt|) of a stochastic step, by position in a row; 0 at condition and noise."""
         levels = self.sigma.new_zeros(FIRST + self.steps)
         levels[FIRST:] = self.sigma * math.sqrt(-self.dt)
         return levels[:width]
@@ -191,7 +191,7 @@ class Denoiser(HasWeights):
         return "".join(self.pieces(ids)).strip()
 
     def flow(self, noise: Tensor, condition: Tensor) -> Tensor:
-        """(n, steps, size) the latents that the ODE passes from noise (n, size), differentiable in the noise; the last is the data."""
+        """(n, steps, size) latents of the ODE from noise (n, size), differentiable in the noise; the last is the data."""
         self.token_count.generated += len(noise) * self.steps
         path, x = [], noise
         for i in range(self.steps):
