@@ -4,9 +4,10 @@
                             arrays.safetensors  tensors in the memory
                             NAME.safetensors    weights of each learner, the policy first
                             NAME.optimiser.safetensors
-    checkpoints/reference.safetensors           written once
+    checkpoints/reference/model.safetensors     written once
 
-A checkpoint folder appears whole or not at all. Random streams need no saving: they are keyed by seed, purpose and step.
+A checkpoint folder is written under a temporary name and then renamed, so one that exists is complete. Random streams need no
+saving: they are keyed by seed, purpose and step.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from rewardlab.util.serialize import pack, unpack
 from .learner import LearnerState
 
 KEEP = 2
+"""Checkpoints that are kept: the newest, and the one before it to fall back on by hand."""
 
 
 def save(folder: Path, run: Run, learners: dict[str, LearnerState], position: int) -> Path:
@@ -34,6 +36,7 @@ def save(folder: Path, run: Run, learners: dict[str, LearnerState], position: in
     tensors: dict[str, torch.Tensor] = {}
     trained = _trained(learners)
     state = {"step": run.step, "position": position, "updates": {k: v.updates for k, v, _ in trained}}
+    # pack also fills `tensors`, so it must come before they are written
     state["memory"] = pack(run.memory, tensors)
     with new_folder(folder / f"step-{run.step:06d}") as new:
         (new / "state.json").write_text(json.dumps(state))
@@ -41,6 +44,7 @@ def save(folder: Path, run: Run, learners: dict[str, LearnerState], position: in
         for name, learner, optimiser in trained:
             save_file(_contiguous(learner.model.state()), new / f"{name}.safetensors")
             save_file(_optimiser_state(optimiser), new / f"{name}.optimiser.safetensors")
+    # only now that the new one is complete: a run killed in between keeps its older checkpoints
     for old in checkpoints(folder)[:-KEEP]:
         shutil.rmtree(old, ignore_errors=True)
     return folder / f"step-{run.step:06d}"
@@ -63,11 +67,12 @@ def load(folder: Path, run: Run, learners: dict[str, LearnerState]) -> int:
 
 
 def _trained(learners: dict[str, LearnerState]) -> list[tuple[str, LearnerState, torch.optim.Optimizer]]:
-    """The learners with an optimiser; a policy that does not learn is loaded from where it came from."""
-    return [(name, x, x.optimiser) for name, x in learners.items() if x.optimiser is not None]
+    """(name, learner, optimiser) of the learners that train. A model that does not is loaded again from its own checkpoint."""
+    return [(name, learner, learner.optimiser) for name, learner in learners.items() if learner.optimiser is not None]
 
 
 def save_reference(folder: Path, reference: Any) -> None:
+    """Write the reference model's weights. They never change, so once is enough."""
     with new_folder(folder / "reference") as new:
         save_file(_contiguous(reference.state()), new / "model.safetensors")
 
@@ -82,10 +87,12 @@ def checkpoints(folder: Path) -> list[Path]:
 
 
 def _contiguous(state: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    # safetensors refuses tensors that share memory, as views of one matrix or tied weights do: clone each
     return {k: v.detach().cpu().contiguous().clone() for k, v in state.items()}
 
 
 def _optimiser_state(optimiser: torch.optim.Optimizer) -> dict[str, torch.Tensor]:
+    # moments and step counts only: the learning rate is set anew at every update, all else follows from the recipe
     state = optimiser.state_dict()["state"]
     return _contiguous({f"{i}.{k}": torch.as_tensor(v) for i, entry in state.items() for k, v in entry.items()})
 
@@ -95,5 +102,6 @@ def _restore_optimiser(optimiser: torch.optim.Optimizer, saved: dict[str, torch.
     full["state"] = {}
     for key, value in saved.items():
         i, name = key.split(".", 1)
+        # AdamW numbers parameters in the order of `model.parameters()`, which resuming reproduces
         full["state"].setdefault(int(i), {})[name] = value
     optimiser.load_state_dict(full)

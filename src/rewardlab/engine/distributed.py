@@ -25,7 +25,7 @@ def init() -> None:
     """Join the process group, if torchrun has started several processes."""
     if int(os.environ.get("WORLD_SIZE", "1")) > 1 and not dist.is_initialized():
         dist.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
-        # a process that ends while the group's threads still run is aborted
+        # a process that exits while the group's background threads still run is aborted by NCCL or gloo
         atexit.register(shutdown)
 
 
@@ -50,6 +50,7 @@ def is_rank_zero() -> bool:
 
 def shard(items: list[T]) -> list[T]:
     """This rank's part of a list that all ranks hold: every world_size-th item."""
+    # strided, not in blocks: parts are sorted by length, so every rank gets long ones and short ones
     return items[rank() :: world_size()]
 
 
@@ -60,11 +61,12 @@ def map_sharded(work: Callable[[list[T]], list[Any]], items: list[T]) -> list[An
     """
     if world_size() == 1:
         return work(items)
-    own = shard(items)
-    parts = all_gather(work(own) if own else [])
-    if all(len(part) == len(items[r :: world_size()]) for r, part in enumerate(parts)):
-        return [parts[i % world_size()][i // world_size()] for i in range(len(items))]
-    return [x for part in parts for x in part]
+    own_items = shard(items)
+    results = all_gather(work(own_items) if own_items else [])
+    # undo the sharding: item i was the (i // world size)-th of rank i % world size
+    if all(len(part) == len(items[r :: world_size()]) for r, part in enumerate(results)):
+        return [results[i % world_size()][i // world_size()] for i in range(len(items))]
+    return [x for part in results for x in part]
 
 
 def all_gather(value: T) -> list[T]:
@@ -80,9 +82,9 @@ def on_rank_zero(make: Callable[[], T]) -> T:
     """Call `make` on rank zero alone and broadcast its result to all ranks."""
     if world_size() == 1:
         return make()
-    box: list[Any] = [make() if is_rank_zero() else None]
-    dist.broadcast_object_list(box)
-    return box[0]
+    values: list[Any] = [make() if is_rank_zero() else None]
+    dist.broadcast_object_list(values)
+    return values[0]
 
 
 def all_reduce(x: Tensor) -> Tensor:

@@ -17,7 +17,7 @@ class LearnerState:
     """A learner at work: the policy, a critic, a reward model, an opponent.
 
     recipe: how it learns.  optimiser: None for a policy whose recipe has no objective.  problems, every: as in `core.Learner`;
-    problems(groups, scores, run) gives it tasks of its own, every 0 freezes it.  updates: optimiser steps so far.
+    problems(groups, scores, run) returns problems of its own to train on; every = 0 freezes it.  updates: optimiser steps so far.
     sampled_at: (training step, updates) when the model first sampled in the latest training step in which it did.
     """
 
@@ -28,7 +28,7 @@ class LearnerState:
     problems: Part | None = None
     every: int = 1
     updates: int = 0
-    sampled_at: tuple[int, int] = (-1, -1)
+    sampled_at: tuple[int, int] = (-1, -1)  # -1 is no training step: nothing was sampled yet
 
     @property
     def is_policy(self) -> bool:
@@ -48,14 +48,14 @@ class LearnerState:
         return self.sampled_at == (step, self.updates)
 
     def reset_optimizer(self) -> None:
-        """Forget the optimiser's moments."""
+        """Start over with zero moments, as after a change of weights that the optimiser did not make."""
         self.optimiser = new_optimiser(self.model, self.recipe.update)
 
 
 def learners_of(recipe: Recipe, run: Run) -> dict[str, LearnerState]:
     """The learners of a run by name, the policy first."""
-    own = None if recipe.objective is None else new_optimiser(run.policy, recipe.update)
-    learners = {POLICY: LearnerState(POLICY, run.policy, recipe, own)}
+    optimiser_of_policy = None if recipe.objective is None else new_optimiser(run.policy, recipe.update)
+    learners = {POLICY: LearnerState(POLICY, run.policy, recipe, optimiser_of_policy)}
     for second in recipe.also:
         model, optimiser = run.models[second.name], new_optimiser(run.models[second.name], second.recipe.update)
         learners[second.name] = LearnerState(second.name, model, second.recipe, optimiser, second.problems, second.every)
@@ -63,6 +63,8 @@ def learners_of(recipe: Recipe, run: Run) -> dict[str, LearnerState]:
 
 
 def new_optimiser(model: Any, update: Update) -> torch.optim.Optimizer:
+    """AdamW over the weights that train. Its learning rate is set anew before each update."""
+    # with LoRA most parameters are frozen: AdamW must not keep moments for them
     trained = [p for p in model.parameters() if p.requires_grad]
     return torch.optim.AdamW(
         trained, lr=update.lr, betas=(update.beta1, update.beta2), weight_decay=update.weight_decay, fused=True
@@ -71,5 +73,6 @@ def new_optimiser(model: Any, update: Update) -> torch.optim.Optimizer:
 
 def learning_rate(update: Update, progress: float, step: int) -> float:
     """Linear warm-up over `warmup` training steps, then linear to `lr_end * lr`."""
-    rise = min(1.0, (step + 1) / update.warmup) if update.warmup else 1.0
-    return update.lr * rise * (1.0 + (update.lr_end - 1.0) * progress)
+    # step + 1: with step alone, the first update would have a rate of 0 and change nothing
+    ramp = min(1.0, (step + 1) / update.warmup) if update.warmup else 1.0
+    return update.lr * ramp * (1.0 + (update.lr_end - 1.0) * progress)

@@ -28,7 +28,7 @@ def train(
 ) -> dict[str, Any]:  # fmt: skip
     """Train until `run.over`, then write model, summary and report; returns the summary.
 
-    about: what the summary says first (method, model, task).  resume: from the newest checkpoint in `folder`.
+    about: first entries of the summary (method, model, task).  resume: start from the newest checkpoint in `folder`.
     track: receives every line of metrics.
     """
     ops, recorder = Ops(recipe, run, task, settings), Recorder(folder, track)
@@ -38,26 +38,29 @@ def train(
     with Bar("training", run.steps, done=run.step, hidden=not is_rank_zero()) as bar, _interrupts() as interrupted:
         if not resume:
             evaluations = _begin(ops, recorder)
+        # all ranks must leave the loop after the same step: one that went on alone would wait forever in a collective
         while not run.over and not any(all_gather(interrupted())):
-            run.metrics, ops.seconds, begun = {}, {}, time.perf_counter()
+            run.metrics, ops.seconds, step_started = {}, {}, time.perf_counter()
             step_of(recipe, run, ops)
             run.step += 1
+            # after the step and before the evaluation, which counts towards no budget
             ops.bill_tokens()
             if due(run, settings.eval_every) and (measured := evaluate(ops, recorder)):
                 evaluations[run.step] = measured
                 run.metrics |= {f"eval/{k}": v for k, v in measured.items()}
-            record(ops, recorder, time.perf_counter() - begun)
-            # the line of metrics comes first: a run killed between the two writes it again
+            record(ops, recorder, time.perf_counter() - step_started)
+            # metrics first: a run killed between the two resumes from an earlier checkpoint and writes this line again
             if due(run, settings.checkpoint_every) or interrupted():
                 _checkpoint(ops, folder)
             bar.advance(_shown(run.metrics, evaluations))
     if not run.over:
         raise KeyboardInterrupt
+    # only a run that is over gets a summary and a report; an interrupted one has its checkpoint
     return finish(ops, recorder, evaluations, about | {"seconds": {"train": round(time.perf_counter() - started, 2)}})
 
 
 def due(run: Run, every: int) -> bool:
-    """Every so many steps, and always after the last one."""
+    """Whether something done every `every` steps is done after this one. After the last step it always is."""
     return run.over or (every > 0 and run.step % every == 0)
 
 
@@ -80,6 +83,7 @@ def record(ops: Ops, recorder: Recorder, seconds: float) -> None:
     if not is_rank_zero():
         return
     if ops.step_data is not None:
+        # verifying and evaluating rollouts for the log must not use up the token budget
         with run.unbilled():
             _record_rollouts(ops, recorder)
     run.log("tokens", run.tokens)
@@ -93,11 +97,13 @@ def _record_rollouts(ops: Ops, recorder: Recorder) -> None:
     assert ops.step_data is not None
     run, (groups, scores, batch) = ops.run, ops.step_data
     truth = truth_of(groups, scores, run) if scores else []
-    known = [v for row in truth for v in row if v is not None]
-    if known:
-        run.log("truth", sum(known) / len(known))
+    verdicts = [verdict for row in truth for verdict in row if verdict is not None]
+    if verdicts:
+        run.log("truth", sum(verdicts) / len(verdicts))
     run.log("length", float(batch.mask.sum() / len(batch)))
+    # step 1 is always recorded: a broken prompt or reward is best seen there
     if due(run, ops.settings.record_every) or run.step == 1:
+        # a policy that does not learn has the same log-probs after the step as before
         learns = ops.recipe.objective is not None
         after = after_update(run.policy, batch, ops.settings.micro_tokens) if learns else {}
         recorder.rollouts(run, groups, scores, batch, truth, after)
@@ -108,6 +114,7 @@ def _checkpoint(ops: Ops, folder: Path) -> None:
     if not is_rank_zero():
         return
     with disk_errors(where):
+        # the reference never changes: it is written once, beside the checkpoint of step 0
         if ops.run.step == 0 and ops.run.reference is not None:
             checkpoint.save_reference(where, ops.run.reference)
         checkpoint.save(where, ops.run, ops.learners, ops.position)
@@ -125,7 +132,7 @@ def _begin(ops: Ops, recorder: Recorder) -> dict[int, dict[str, float]]:
 
 
 def _resume(ops: Ops, recorder: Recorder) -> dict[int, dict[str, float]]:
-    """Restore the last checkpoint; returns the evaluations up to it."""
+    """Restore the newest checkpoint; returns the evaluations up to its step."""
     where = recorder.folder / "checkpoints"
     ops.position = checkpoint.load(where, ops.run, ops.learners)
     if ops.run.reference is not None:
@@ -138,6 +145,7 @@ def _resume(ops: Ops, recorder: Recorder) -> dict[int, dict[str, float]]:
         if metrics:
             evaluations[line["step"]] = metrics
     values = [next(iter(e.values())) for e in evaluations.values()]
+    # otherwise the first evaluation after resuming would overwrite best/, however bad it is
     recorder.best = max(values, default=None)
     return evaluations
 
@@ -164,6 +172,7 @@ def finish(ops: Ops, recorder: Recorder, evaluations: dict[int, dict[str, float]
 
 
 def _headline(metrics: dict[str, float]) -> dict[str, Any]:
+    """An evaluation as the summary holds it: the leading metric, its sample size and interval, then all other metrics."""
     name = next(iter(metrics))
     extra = {k: v for k, v in metrics.items() if k not in (name, "n", "ci95_low", "ci95_high")}
     return {
@@ -175,13 +184,14 @@ def _headline(metrics: dict[str, float]) -> dict[str, Any]:
 
 
 def _best(evaluations: dict[int, dict[str, float]]) -> dict[str, Any]:
+    # -s: of equal values the earliest, which is the one that `keep_best` saved
     step = max(evaluations, key=lambda s: (next(iter(evaluations[s].values())), -s))
     return {"step": step, **_headline(evaluations[step])}
 
 
 @contextmanager
 def _interrupts() -> Iterator[Any]:
-    """Ctrl-C lets the step end and be saved; a second one stops at once."""
+    """Yield a function that tells whether Ctrl-C was pressed: the step then ends and is saved. A second Ctrl-C stops at once."""
     received: list[int] = []
 
     def on_signal(number: int, frame: Any) -> None:
@@ -189,12 +199,12 @@ def _interrupts() -> Iterator[Any]:
             raise KeyboardInterrupt
         received.append(number)
 
-    # Python delivers signals to the main thread alone
+    # Python lets only the main thread install signal handlers
     if threading.current_thread() is not threading.main_thread():
         yield lambda: False
         return
-    before = signal.signal(signal.SIGINT, on_signal)
+    previous = signal.signal(signal.SIGINT, on_signal)
     try:
         yield lambda: bool(received)
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.signal(signal.SIGINT, previous)

@@ -19,17 +19,19 @@ from rewardlab.errors import RewardlabError
 
 
 def weigh(batch: Batch, objective: Objective, weighting: Weighting | None) -> Batch:
-    """Put the weights of every unit in the batch's columns, as computed on the whole of it."""
+    """Compute the weights of every unit on the whole batch, and store them as its columns "weight.UNIT"."""
     for unit in objective.units:
         if weighting is not None and weighting.unit == unit:
             weight = weighting(batch)
         elif unit == "token":
+            # clamp: a batch without any decision has a loss of 0, not 0 / 0
             weight = batch.mask / batch.mask.sum().clamp(min=1)
         elif unit == "batch":
             weight = torch.ones(len(batch), device=batch.ids.device)
         else:
             count = len(batch) if unit == "row" else batch.groups
             weight = torch.full((count,), 1.0 / max(count, 1), device=batch.ids.device)
+        # one entry per row even for groups: slicing a batch slices its columns by row
         batch.columns[f"weight.{unit}"] = weight[batch.group] if unit == "group" else weight
     return batch
 
@@ -39,7 +41,7 @@ def weight_of(batch: Batch, unit: str) -> Tensor:
     column = batch.columns[f"weight.{unit}"]
     if unit == "batch":
         return column.new_ones(())
-    return column[batch.first_rows] if unit == "group" else column
+    return column[batch.first_rows] if unit == "group" else column  # one row stands for its group
 
 
 def losses_of(objective: Objective, out: Outputs, batch: Batch, run: Any) -> dict[str, Tensor]:
@@ -51,7 +53,7 @@ def losses_of(objective: Objective, out: Outputs, batch: Batch, run: Any) -> dic
         if value.shape != weight.shape:
             raise RewardlabError(f"{leaf} gave shape {tuple(value.shape)}; its unit {leaf.unit!r} has {tuple(weight.shape)}")
         if leaf.unit == "token":
-            # what an objective computes at tokens that were only read may be anything, NaN included
+            # at tokens that were only read an objective may compute anything, and NaN * 0 is NaN: hence `where`, not a product
             value = torch.where(batch.mask, value, 0.0)
         losses[leaf.name] = losses.get(leaf.name, torch.zeros(())) + scale * (value * weight).sum()
     return losses

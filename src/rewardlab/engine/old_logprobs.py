@@ -24,23 +24,24 @@ from .learner import LearnerState
 
 
 def rows_to_recompute(learner: LearnerState, batch: Batch, run: Run) -> Tensor | None:
-    """(B,): rows whose `old` the trainer must recompute; None if there is none.
+    """(B,) bool: rows whose `old` the trainer must recompute; None if there are none.
 
     Those are rows in which every decision was sampled by this model, in this training step, with the weights it has now, where it
-    computes in another format than float32. What older weights or another model wrote keeps its recorded `old`.
+    computes in another format than float32. Tokens that older weights or another model sampled keep their recorded `old`.
     """
     if getattr(learner.model, "dtype", torch.float32) == torch.float32 or "old" not in learner.recipe.needs:
         return None
     if not learner.unchanged_since_sampling(run.step) or not batch.rows:
         return None
+    # the training steps whose weights sampled a row; empty turns decided nothing
     steps = [{t.step for t in row.turns if t.author == learner.model.name and len(t.ids)} for row, _ in batch.rows]
-    rows = torch.tensor([of_row == {run.step} for of_row in steps], dtype=torch.bool, device=batch.ids.device)
+    rows = torch.tensor([row_steps == {run.step} for row_steps in steps], dtype=torch.bool, device=batch.ids.device)
     return rows if bool(rows.any()) else None
 
 
 def recompute_old(learner: LearnerState, batch: Batch, rows: Tensor, micro_tokens: int) -> Batch:
     """The batch with `old` recomputed in `rows` (B,) by a forward pass without gradient."""
-    # a method's token budget must not depend on the number format
+    # not counted: a method's token budget must not depend on the number format
     with uncounted(learner.model):
         outputs = outputs_of(learner.model, batch, micro_batches(batch, micro_tokens, "row"), ("logprobs",), ())
     return use_trainer_old(batch, outputs["logprobs"], rows)
@@ -51,4 +52,5 @@ def use_trainer_old(batch: Batch, logprobs: Tensor, rows: Tensor) -> Batch:
 
     `batch` itself, which goes into the log, keeps what the sampler recorded.
     """
+    # detached: with a gradient through `old` the ratio would be 1 and its gradient 0
     return replace(batch, old=torch.where(batch.mask & rows[:, None], logprobs.detach(), batch.old))

@@ -1,4 +1,4 @@
-"""Statistics of an update. They only read."""
+"""Statistics of an update, for the log. They cannot affect training."""
 
 from __future__ import annotations
 
@@ -42,6 +42,7 @@ class Stats:
             self.sums["entropy"] += float(out.entropy[mask].sum())
         if out.logprobs is not None:
             new, old = out.logprobs[mask], batch.old[mask]
+            # without recorded old log-probs there is no drift to report; one NaN would spoil the sum
             if not bool(old.isnan().any()):
                 self.sums["drift"] += float(_k3(old - new).sum())
                 self.sums["ratio_far"] += float(((new - old).abs() > FAR).sum())
@@ -53,6 +54,7 @@ class Stats:
         if world_size() == 1:
             return self
         merged = Stats()
+        # all_gather and not all_reduce: ranks may hold different keys, depending on the rows they had
         for losses, sums, tokens in all_gather((dict(self.losses), dict(self.sums), self.tokens)):
             for name, value in losses.items():
                 merged.losses[name] += value
@@ -62,8 +64,9 @@ class Stats:
         return merged
 
     def means(self) -> dict[str, float]:
-        """loss, its terms where there are several, and the rest per decision."""
+        """The loss, its terms if there are several, and every other statistic as a mean per decision."""
         losses = {f"loss/{k}": v for k, v in self.losses.items()} if len(self.losses) > 1 else {}
+        # losses are already weighted sums; only the per-token sums are divided
         means = {k: v / max(1, self.tokens) for k, v in self.sums.items()}
         return {"loss": sum(self.losses.values())} | losses | means
 
@@ -71,14 +74,14 @@ class Stats:
 def mean_of(metrics: list[dict[str, float]]) -> dict[str, float]:
     """The mean of each metric over the optimiser steps that report it."""
     values: dict[str, list[float]] = defaultdict(list)
-    for of_step in metrics:
-        for name, value in of_step.items():
+    for step_metrics in metrics:
+        for name, value in step_metrics.items():
             values[name].append(value)
-    return {name: sum(xs) / len(xs) for name, xs in values.items()}
+    return {name: sum(reported) / len(reported) for name, reported in values.items()}
 
 
 def _k3(log_ratio: Tensor) -> Tensor:
-    """Schulman's estimate of KL(new || other) from log(other / new)."""
+    """Schulman's k3 estimate of KL(new || other), from log(other / new) at tokens sampled from `new`: never negative."""
     return log_ratio.exp() - log_ratio - 1
 
 
@@ -93,6 +96,7 @@ def after_update(model: Any, batch: Batch, micro_tokens: int) -> dict[str, Tenso
     tables: dict[str, Tensor] = {}
     for rows in micro_batches(first, micro_tokens, "row"):
         for name, part in model.evaluate(first[rows], ("logprobs", "entropy")).tensors().items():
+            # a model may return more outputs than it was asked for
             if name in ("logprobs", "entropy"):
                 tables.setdefault(name, part.new_full(batch.mask.shape, math.nan))[rows, : part.shape[1]] = part
     return {name: table.masked_fill(~batch.mask, math.nan) for name, table in tables.items()}

@@ -1,4 +1,4 @@
-"""The operations of a training step. Methods with a loop of their own are written in these; none re-implements training."""
+"""The operations of a training step. Methods with their own loop call these operations, and do not re-implement training."""
 
 from __future__ import annotations
 
@@ -29,9 +29,10 @@ SHARE_OF_ACTIVATIONS = 4
 
 def fitting_tokens(model: Any) -> int:
     """How many tokens a pass of this model may hold on its device: the most of 16384, 8192, 4096 ... that fit, 512 at least."""
-    room = memory_of(model.device) // SHARE_OF_ACTIVATIONS
+    available = memory_of(model.device) // SHARE_OF_ACTIVATIONS
     tokens = MICRO_TOKENS
-    while tokens > 512 and model.activation_bytes(tokens) > room:
+    # halved, not computed exactly: sizes that recur let kernels be reused, and the estimate is rough anyway
+    while tokens > 512 and model.activation_bytes(tokens) > available:
         tokens //= 2
     return tokens
 
@@ -64,6 +65,7 @@ class Ops:
     def timed(self, phase: str) -> Iterator[None]:
         start = time.perf_counter()
         yield
+        # added up: a method's loop may run a phase several times in a step
         self.seconds[phase] = self.seconds.get(phase, 0.0) + time.perf_counter() - start
 
     # ---- the token count ---------------------------------------------------------------------------------------------
@@ -81,8 +83,10 @@ class Ops:
     def bill_tokens(self) -> None:
         """Add what all models have computed since the last call to the run's total. Nothing else reads their counts."""
         count = self.run.token_count.total
-        own = count - self._counted if is_rank_zero() else self._sharded_tokens
-        self.run.memory[TOKENS] = self.run.tokens + sum(all_gather(own))
+        # rank zero bills all it did, sharded or not; the others only their share, or repeated work would count twice
+        computed_here = count - self._counted if is_rank_zero() else self._sharded_tokens
+        # kept in memory, which is in the checkpoint: a resumed run continues its budget
+        self.run.memory[TOKENS] = self.run.tokens + sum(all_gather(computed_here))
         self._counted, self._sharded_tokens = count, 0
 
     # ---- before the update -------------------------------------------------------------------------------------------
@@ -101,13 +105,14 @@ class Ops:
         if part is None:
             raise RewardlabError(f"{self.recipe.name or 'the recipe'} has no rollout; it cannot be trained")
         run = self.run if learner.is_policy else replace(self.run, policy=learner.model)
+        # sampled turns record the step of the weights that sampled them
         run.policy.step = self.run.step
         learner.note_sampling(self.run.step)
         if rank():
-            # the other ranks sample from streams of their own
+            # rank zero keeps the seed of a single process; the others derive their own, or all would sample the same replies
             run = replace(run.detached(), seed=seed_of(run.seed, "process", rank()))
         with self.timed("generate"), self.sharded():
-            # a rollout that keeps a memory, or compares problems, cannot be sharded
+            # a rollout that keeps a memory, or compares problems, must see all of them: it cannot be sharded
             if part.across_problems:
                 return on_rank_zero(lambda: part(problems, run))
             return map_sharded(lambda own: part(own, run), problems)
@@ -119,6 +124,7 @@ class Ops:
         if part is None:
             return None
         with self.timed("reward"):
+            # on one rank: a judge or a sandbox is asked once, and all ranks learn from the same numbers
             scores = on_rank_zero(lambda: part(groups, self.run))
             check_finite(groups, scores, str(part))
             if learner.is_policy:
@@ -160,13 +166,14 @@ class Ops:
             self.run.log(prefix + key, value)
 
     def learn(self, learner: LearnerState, batch: Batch, groups: list[Group], scores: Scores | None) -> None:
-        """Update a second learner on the policy's batch with its own credit, or on tasks of its own."""
+        """Update a second learner on the policy's batch with its own credit, or on rollouts of its own problems."""
         if learner.problems is None:
-            own = replace(batch, credit=self.credit(batch, learner), columns=dict(batch.columns))
+            # the columns are copied: its update writes its own loss weights there
+            learner_batch = replace(batch, credit=self.credit(batch, learner), columns=dict(batch.columns))
         else:
             rollouts = self.rollout(learner.problems(groups, scores, self.run), learner)
-            own = self.collate(rollouts, self.score(rollouts, learner), learner)
-        self.update(own, learner)
+            learner_batch = self.collate(rollouts, self.score(rollouts, learner), learner)
+        self.update(learner_batch, learner)
 
     def learn_due(self, batch: Batch, groups: list[Group], scores: Scores | None) -> None:
         """Update every second learner whose turn it is."""
@@ -189,6 +196,7 @@ class Ops:
             raise NotFinite(
                 f"{self.recipe.measure} gave {leading} = {metrics[leading]} at step {self.run.step}: no best policy can be selected"
             )
+        # any other metric may be undefined (a rate over no cases): it is left out of the log
         return {name: value for name, value in metrics.items() if math.isfinite(value)}
 
     # ---- what the run watches ----------------------------------------------------------------------------------------
@@ -204,6 +212,7 @@ class Ops:
         totals = [s.total for s in flat if s.total is not None]
         self.run.log("reward", float(np.mean(totals)))
         for name in dict.fromkeys(n for s in flat for n in s.terms):
+            # a term without a value and without steps gave no verdict: it must not count as 0
             terms = [t for s in flat if (t := s.terms.get(name)) and (t.value is not None or t.steps)]
             values = [t.value if t.value is not None else sum(r for _, r in t.steps) for t in terms]
             if values:
@@ -211,6 +220,7 @@ class Ops:
         self._watch_constant(totals)
 
     def _watch_constant(self, totals: list[float]) -> None:
+        # in memory, so that a resumed run does not count its patience anew
         varied = self.run.memory.get("engine.varied", False) or len(set(totals)) > 1
         self.run.memory["engine.varied"] = varied
         if not varied and 0 < self.settings.patience <= self.run.step + 1:
@@ -222,6 +232,7 @@ class Ops:
 
 def truth_of(groups: list[Group], scores: Scores, run: Run) -> list[list[float | None]]:
     """The verdicts of the task's own verifier on the training rollouts, whatever the policy was rewarded with."""
+    # the recipe's reward ran the verifier already
     if scores and all("correct" in s.terms for row in scores for s in row):
         return [[s.terms["correct"].value for s in row] for row in scores]
     if run.verify is None:

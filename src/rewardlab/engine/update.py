@@ -22,21 +22,24 @@ from .stats import Stats, mean_of
 
 def update(learner: LearnerState, batch: Batch, run: Run, micro_tokens: int) -> dict[str, float]:
     """All optimiser steps of one batch: `epochs` passes over its `minibatches`; returns means over them."""
-    how, model, optimiser, metrics = learner.recipe.update, learner.model, learner.optimiser, []
+    settings, model, optimiser, metrics = learner.recipe.update, learner.model, learner.optimiser, []
     assert optimiser is not None
     fresh = rows_to_recompute(learner, batch, run)
-    if fresh is not None and how.epochs * how.minibatches > 1:
+    if fresh is not None and settings.epochs * settings.minibatches > 1:
+        # a second optimiser step sees changed weights, so `old` must be fixed before the first
         batch, fresh = recompute_old(learner, batch, fresh, micro_tokens), None
-    rate = learning_rate(how, run.progress, run.step)
+    rate = learning_rate(settings, run.progress, run.step)
     for group in optimiser.param_groups:
         group["lr"] = rate
-    for _ in range(how.epochs):
-        for rows in mini_batches(batch, how.minibatches, run.rng("minibatches")):
+    for _ in range(settings.epochs):
+        for rows in mini_batches(batch, settings.minibatches, run.rng("minibatches")):
             mini = batch if len(rows) == len(batch) else batch[rows]
             optimiser.zero_grad(set_to_none=True)
             stats = backward(model, mini, learner.recipe, run, micro_tokens, fresh)
+            # before clipping, which must see the norm of the whole gradient
             sum_gradients(model.parameters())
-            norm = float(torch.nn.utils.clip_grad_norm_(model.parameters(), how.clip_norm))
+            norm = float(torch.nn.utils.clip_grad_norm_(model.parameters(), settings.clip_norm))
+            # checked before the step: one NaN gradient would ruin all weights and the optimiser's moments
             if not math.isfinite(norm):
                 raise NotFinite(f"the gradient of {learner.recipe.objective} is not finite at step {run.step + 1}; lower --lr")
             optimiser.step()
@@ -48,9 +51,9 @@ def update(learner: LearnerState, batch: Batch, run: Run, micro_tokens: int) -> 
 def backward(
     model: Any, batch: Batch, recipe: Recipe, run: Run, micro_tokens: int, fresh: Tensor | None = None
 ) -> dict[str, float]:
-    """Add the gradient of the batch's loss to the parameters. How it is cut into micro-batches never matters.
+    """Add the gradient of the batch's loss to `.grad` of the parameters. Cutting the batch otherwise does not change it.
 
-    fresh: (B,) rows whose `old` is taken from this very forward pass (`old_logprobs`).
+    fresh: (B,) bool, rows whose `old` is taken from this forward pass (see `old_logprobs`).
     """
     objective = recipe.objective
     assert objective is not None
@@ -64,6 +67,7 @@ def backward(
         micro = _with_old(micro, out, None if fresh is None else fresh[rows], stats)
         losses = losses_of(objective, out, micro, run)
         check_losses(losses, objective, out, micro, run)
+        # run per micro-batch, so that its activations are freed before the next forward pass
         sum(losses.values(), torch.zeros((), device=batch.ids.device)).backward()
         stats.add(losses, out, micro)
     return stats.all_reduced().means()
@@ -72,7 +76,7 @@ def backward(
 def _backward_whole(
     model: Any, batch: Batch, recipe: Recipe, run: Run, micro_tokens: int, fresh: Tensor | None
 ) -> dict[str, float]:
-    """The same for an objective that sees all rows at once: its gradient by the outputs is sent through each micro-batch."""
+    """`backward` for an objective over all rows at once: dL/d(outputs) of the whole batch is sent through each micro-batch."""
     objective = recipe.objective
     assert objective is not None
     parts = micro_batches(batch, micro_tokens, "group" if "group" in objective.units else "row")
@@ -80,7 +84,7 @@ def _backward_whole(
     for rows in shard(parts):
         out = model.evaluate(batch[rows], objective.wants, objective.per_token)
         tensors = {k: v for k, v in out.tensors().items() if k in upstream and v.requires_grad}
-        # a micro-batch is trimmed to its longest row
+        # a micro-batch is trimmed to its longest row, and so are its gradients: (b, T') of (B, T)
         gradients = [upstream[k][rows][:, : v.shape[1]] for k, v in tensors.items()]
         torch.autograd.backward(list(tensors.values()), gradients)
     return stats.means()
@@ -93,12 +97,14 @@ def output_gradients(
     objective = recipe.objective
     assert objective is not None
     tables = outputs_of(model, batch, parts, objective.wants, objective.per_token)
+    # the outputs become leaves: the objective is differentiated with respect to them, without the model's graph
     leaves = {k: v.requires_grad_() for k, v in tables.items()}
     out, stats = Outputs.of(leaves), Stats()
     batch = _with_old(batch, out, fresh, stats)
     losses = losses_of(objective, out, batch, run)
     check_losses(losses, objective, out, batch, run)
     loss = sum(losses.values(), torch.zeros((), device=batch.ids.device))
+    # an objective may not use every output: its gradient is then None
     gradients = torch.autograd.grad(loss, list(leaves.values()), allow_unused=True)
     stats.add(losses, out, batch)
     return {k: g for k, g in zip(leaves, gradients, strict=True) if g is not None}, stats
@@ -126,19 +132,20 @@ def check_losses(losses: dict[str, Tensor], objective: Objective, out: Outputs, 
 def _per_unit(name: str, objective: Objective, out: Outputs, batch: Batch, run: Run) -> dict[str, Tensor]:
     """The losses that a term sums, laid out (B, T) over the decisions or rows they belong to."""
     leaf = next(leaf for leaf in objective.leaves() if leaf.name == name)
-    value = leaf(out, batch, run).detach()
+    losses = leaf(out, batch, run).detach()
     if leaf.unit == "batch":
         return {}
     if leaf.unit == "group":
-        value = value[batch.group]
-    return {"loss": value if leaf.unit == "token" else value[:, None].expand(batch.mask.shape)}
+        losses = losses[batch.group]
+    return {"loss": losses if leaf.unit == "token" else losses[:, None].expand(batch.mask.shape)}
 
 
 def _first_not_finite(tables: Mapping[str, Tensor | None], batch: Batch) -> str:
-    """Names the first table with a number that is not finite at a decision, and the rollout it belongs to."""
+    """Text that names the first table with a NaN or infinity at a decision, and the rollout it belongs to."""
     for name, table in tables.items():
         if table is None or table.shape[:2] != batch.mask.shape:
             continue
+        # outputs with a third dimension (hidden states) are summed over it: a NaN anywhere shows in the sum
         bad = ~torch.isfinite(table.flatten(2).sum(-1) if table.dim() > 2 else table) & batch.mask
         if bool(bad.any()):
             row = int(bad.any(1).nonzero()[0])

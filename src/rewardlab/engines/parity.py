@@ -1,4 +1,4 @@
-"""One recipe, one model, the same recorded replies, two engines: are advantages, loss and gradient the same numbers?
+"""Compare two engines on one recipe, one model and the same recorded replies: are advantages, loss and gradient equal?
 
 Only what is random is recorded: the replies, the log-probs they were sampled with, one missing verdict, and rewards beside
 the recipe's own, so that they vary and some fall on steps. All else runs for real in both engines: rollout, reward, credit,
@@ -36,6 +36,7 @@ from rewardlab.runs.config import RunConfig
 from . import trl
 
 CLOSE = 1e-5
+"""The largest difference that rounding in float32 explains."""
 PROBLEMS = 4
 ROWS = 4
 BONUS = (0.0, 0.3, 0.1, 0.5)
@@ -79,7 +80,7 @@ def compare(recipe: Recipe, task: Task, start: Any, verify: Reward | None) -> di
 def difference(ours: Computed, theirs: Computed) -> dict[str, float]:
     """The largest differences, relative to the largest number where that exceeds 1."""
     if ours.advantages.shape != theirs.advantages.shape:
-        raise RewardlabError(f"batches of other shapes: {tuple(ours.advantages.shape)}, {tuple(theirs.advantages.shape)}")
+        raise RewardlabError(f"batches of different shapes: {tuple(ours.advantages.shape)}, {tuple(theirs.advantages.shape)}")
     shared = ours.gradients.keys() & theirs.gradients.keys()
     # a tied vocabulary head has its gradient in the embedding's
     if unmatched := {name for name in ours.gradients.keys() ^ theirs.gradients.keys() if "lm_head" not in name}:
@@ -92,10 +93,10 @@ def difference(ours: Computed, theirs: Computed) -> dict[str, float]:
     return {name: off / max(1.0, largest(ours)[name]) for name, off in differences.items()}
 
 
-def largest(one: Computed) -> dict[str, float]:
-    """How large the numbers compared are: a difference of nothing from nothing proves nothing."""
-    gradient = max(float(g.abs().max()) for g in one.gradients.values())
-    return {"advantages": float(one.advantages.abs().max()), "loss": abs(one.loss), "gradient": gradient}
+def largest(computed: Computed) -> dict[str, float]:
+    """How large the numbers compared are: if all are 0, equality proves nothing."""
+    gradient = max(float(g.abs().max()) for g in computed.gradients.values())
+    return {"advantages": float(computed.advantages.abs().max()), "loss": abs(computed.loss), "gradient": gradient}
 
 
 # ---- what both engines are given -------------------------------------------------------------------------------------
@@ -106,6 +107,7 @@ def small(recipe: Recipe) -> Recipe:
     rollout = recipe.rollout
     if rollout is not None and isinstance(n := rollout.settings.get("n"), int) and n > ROWS:
         rollout = rollout.but(n=ROWS)
+    # a second optimiser step would start from different weights; clip_norm 0 keeps TRL from clipping
     once = {"epochs": 1, "minibatches": 1, "clip_norm": 0.0}
     also = tuple(replace(learner, recipe=learner.recipe.but(**once | {"clip_norm": 1e9})) for learner in recipe.also)
     judged = None if recipe.reward is None else recorded(of=recipe.reward)
@@ -114,16 +116,16 @@ def small(recipe: Recipe) -> Recipe:
 
 @reward(over="groups")
 def recorded(groups: list[list[Trajectory]], run: Run, *, of: Reward) -> Scores:
-    """The scores of `of` and a little more, other for each row; every second row earns on its way, one verdict is missing."""
+    """The scores of `of` and a little more, which varies by row; every second row has a step reward, one verdict is missing."""
     scores = [list(row) for row in of(groups, run)]
     unjudged = {name: Term(None, (), term.weight) for name, term in scores[0][0].terms.items()}
     scores[0][0] = Score(terms=unjudged, missing=True, why="recorded as missing")
     for trajectories, row in zip(groups, scores, strict=True):
         for i, (t, score) in enumerate(zip(trajectories, row, strict=True)):
-            decided = np.flatnonzero(t.mask)
-            if not score.missing and len(decided):
-                on_its_way = ((int(decided[len(decided) // 2]), 0.25),) if i % 2 else ()
-                row[i] = add([score, Score(BONUS[i % len(BONUS)], on_its_way).named("bonus")])
+            decisions = np.flatnonzero(t.mask)
+            if not score.missing and len(decisions):
+                steps = ((int(decisions[len(decisions) // 2]), 0.25),) if i % 2 else ()
+                row[i] = add([score, Score(BONUS[i % len(BONUS)], steps).named("bonus")])
     return scores
 
 
@@ -139,11 +141,12 @@ def models(recipe: Recipe, task: Task, start: Any, verify: Reward | None) -> Run
 
 def pushed(policy: Any, name: str, by: float = 0.03) -> Any:
     """A copy with slightly perturbed weights; so a value head, which starts at 0, gives values other than 0."""
-    other, generator = policy.copy(name), torch.Generator().manual_seed(seed_of(name))
+    copied, generator = policy.copy(name), torch.Generator().manual_seed(seed_of(name))
     with torch.no_grad():
-        for p in other.parameters():
+        for p in copied.parameters():
+            # relative to the weight's size; a weight that is all 0 gets noise of its own
             p += by * (p.abs().mean() + 0.1 * (p == 0).all()) * torch.randn(p.shape, generator=generator)
-    return other
+    return copied
 
 
 def replaying(run: Run, task: Task, wrote: Any) -> None:
@@ -157,18 +160,18 @@ def replay(
     policy: Any, wrote: Any, task: Task | None, rows: Sequence[Trajectory], sampling: Sampling, rng: torch.Generator
 ) -> list[Trajectory]:
     """One recorded reply for each row. It depends on the row alone, not on the caller or the order of calls."""
-    seen: Counter[Any] = Counter()
-    done = []
+    times: Counter[Any] = Counter()
+    extended = []
     for t in rows:
         key = (t.problem.key, t.path, len(t.turns))
-        seen[key] += 1
-        seed = seed_of(*key, seen[key])
+        times[key] += 1
+        seed = seed_of(*key, times[key])
         written = policy.write([t], [reply_to(task, t, random.Random(seed))])[0]
         logprobs = None if wrote is None else wrote.score([written])[0][len(t) :]
         reply = replace(written.turns[-1], logprobs=logprobs, sampled=logprobs, step=policy.step)
         fits = len(reply.ids) <= sampling.max_new
-        done.append(t.plus(reply if fits else reply.cut(sampling.max_new), "end" if fits else "length"))
-    return done
+        extended.append(t.plus(reply if fits else reply.cut(sampling.max_new), "end" if fits else "length"))
+    return extended
 
 
 def reply_to(task: Task | None, t: Trajectory, rng: random.Random) -> str:
@@ -235,7 +238,7 @@ def loaded(folder: Path, name: str) -> HFPolicy:
 
 
 def listener(act: Callable[[], None]) -> Any:
-    """Acts when a gradient is whole, before the optimiser takes it."""
+    """A callback that runs `act` when a gradient is complete, before the optimiser step."""
     from transformers import TrainerCallback
 
     class Listener(TrainerCallback):
@@ -249,8 +252,8 @@ def gradients(policy: Any) -> dict[str, Tensor]:
     """A lean policy's gradients under the names that its weights have in a checkpoint."""
     carrier = policy.copy(policy.name)
     with torch.no_grad():
-        for mine, p in zip(carrier.parameters(), policy.parameters(), strict=True):
-            mine.copy_(torch.zeros_like(p) if p.grad is None else p.grad)
+        for slot, p in zip(carrier.parameters(), policy.parameters(), strict=True):
+            slot.copy_(torch.zeros_like(p) if p.grad is None else p.grad)
     with tempfile.TemporaryDirectory() as folder:
         carrier.save(folder)
         return load_file(Path(folder) / "model.safetensors")

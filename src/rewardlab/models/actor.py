@@ -14,12 +14,12 @@ from rewardlab.policies.control.actor import Actor, Shape
 
 
 def warmed(task: Task) -> Actor:
-    """The policy that training starts from. It is not warmed up: it prefers no action."""
+    """The policy that training starts from: random weights, under which all actions are about equally likely."""
     return Actor(_shape(task))
 
 
 def untrained(task: Task) -> Actor:
-    """A tiny one, for tests."""
+    """A tiny policy, for tests."""
     return Actor(_shape(task, hidden=8, layers=1))
 
 

@@ -30,7 +30,9 @@ from rewardlab.util.progress import Bar
 from .fingerprint import fingerprint as code_fingerprint
 
 TASKS = ("arithmetic", "countdown")
+"""The tasks that share a policy."""
 MIXTURE = (0, 0, 0, 1)
+"""Indices into TASKS, in rotation: one problem in four is countdown."""
 STEPS, ROWS, LR, SEED = 1200, 32, 3e-3, 0
 VOCABULARY, CONTEXT = 512, 512
 
@@ -63,7 +65,7 @@ def checkpoint(task: Task | None = None) -> Path:
 def with_own_policy(task: Task | None) -> Task | None:
     """The task, if it needs a policy of its own; None if the shared one serves it, or there is no teacher to train another.
 
-    A task of TASKS whose teacher has other settings than the default one also needs its own.
+    A task of TASKS also needs its own if its teacher's settings are not the default ones.
     """
     if task is None or task.demonstrate is None:
         return None
@@ -78,6 +80,7 @@ def _teacher_settings(task: Task) -> Any:
 def untrained(seed: int = 0, hidden: int = 32, layers: int = 1, task: Task | None = None) -> LlamaPolicy:
     """A policy of this kind with random weights, for tests: on the CPU, in float32."""
     words = tokenizer(with_own_policy(task))
+    # a few thousand parameters: a test builds one in milliseconds
     small = {
         "hidden_size": hidden,
         "num_hidden_layers": layers,
@@ -109,12 +112,13 @@ _TOKENIZERS: dict[str, Any] = {}
 
 
 def _tokenizer(sources: Sequence[Demonstrations]) -> Any:
-    """Byte-level BPE trained on the tasks' own text. Digits and signs are always single tokens, so that sums align."""
+    """Byte-level BPE trained on the tasks' own text. Digits and signs are single tokens, so that the digits of a sum line up."""
     from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import PreTrainedTokenizerFast
 
     core = Tokenizer(models.BPE())
     core.pre_tokenizer = pre_tokenizers.Sequence([
+        # a digit, a sign, a line break, a word with the space before it, or other space
         pre_tokenizers.Split(Regex(r"\d|[^\w\s]|\n| ?[^\W\d]+|\s+"), "isolated"),
         pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
     ])  # fmt: skip
@@ -130,7 +134,7 @@ def _tokenizer(sources: Sequence[Demonstrations]) -> Any:
 
 
 def _corpus(sources: Sequence[Demonstrations], n: int) -> Iterator[str]:
-    # the chat template's role names become single tokens
+    # seen often, so that BPE merges the chat template's role names into single tokens
     yield from ["system\n", "user\n", "assistant\n"] * 50
     for demonstrations in sources:
         for i in range(n):
@@ -149,6 +153,7 @@ class Demonstrations:
     task: Task
 
     def __getitem__(self, i: int) -> Problem:
+        # a fixed hash of i as the index spreads the problems over the endless task
         problem = self.task.train[seed_of("warm-up", i) % (1 << 40)]
         assert self.task.demonstrate is not None
         solution = self.task.demonstrate(problem, random.Random(seed_of("teacher", self.task.name, i)))
@@ -170,16 +175,16 @@ def _demonstrations(task: Task | None) -> tuple[Demonstrations, ...]:
 
 
 def warm_up(steps: int | None = None, config: dict[str, Any] | None = None, task: Task | None = None) -> LlamaPolicy:
-    """Train the policy by SFT on the careless solutions. On the CPU, so that every machine gets the same recipe."""
+    """Train the policy by SFT on the careless solutions. On the CPU, with or without a GPU: the policy is the same."""
     steps = steps or (STEPS if task is None else task.warmup_steps)
     words, sources = tokenizer(task), _demonstrations(task)
     model = Llama(_config(words, **(config or {}))).initialise(torch.Generator().manual_seed(SEED))
     device = device_of("cpu")
     policy = LlamaPolicy(model, words, device, dtype_of("auto", device))
     recipe = registry.build("sft", {"lr": LR, "problems": ROWS}).but(warmup=20, lr_end=0.05, measure=None)
-    # one problem in four is countdown: MIXTURE lists indices into TASKS
     problems = Mixture(tuple(sources[i] for i in MIXTURE) if task is None else sources)
     run = Run(policy, steps=steps, seed=SEED)
+    # no test problems and no measure: the warm-up is not evaluated
     ops = Ops(recipe, run, Task("lessons", problems, (), "final_number"), RunConfig())
     with Bar(f"training the small policy for {task.name if task else 'arithmetic and countdown'} (once)", steps) as bar:
         while run.step < steps:

@@ -29,14 +29,14 @@ def fingerprint(tasks: Iterable[str], makers: Iterable[str], settings: Any = Non
 
 
 def _reached(starts: Iterable[Path]) -> set[Path]:
-    """These files and all that they import, directly or through others, within the folders FOLLOWED."""
+    """These files and all that they import, directly or indirectly, from the folders FOLLOWED."""
     reached: set[Path] = set()
-    waiting = list(starts)
-    while waiting:
-        path = waiting.pop()
+    queue = list(starts)
+    while queue:
+        path = queue.pop()
         if path not in reached:
             reached.add(path)
-            waiting += _imports(path)
+            queue += _imports(path)
     return reached
 
 
@@ -49,11 +49,12 @@ def _imports(path: Path) -> Iterator[Path]:
             # one dot is the file's own package, each further dot one level up
             above = package[: len(package) + 1 - node.level] if node.level else ()
             base = ".".join((*above, *filter(None, [node.module])))
+            # an imported name may be a module or a part of one: `_files_of` drops those that are not files
             names = [base, *(f"{base}.{alias.name}" for alias in node.names)]
         else:
             continue
         for name in names:
-            if name.startswith(tuple(f"rewardlab.{room}" for room in FOLLOWED)):
+            if name.startswith(tuple(f"rewardlab.{folder}" for folder in FOLLOWED)):
                 yield from _files_of(name)
 
 
@@ -69,5 +70,6 @@ def _code(path: Path) -> str:
     tree = ast.parse(path.read_text("utf-8"))
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and ast.get_docstring(node):
+            # the docstring is the first statement; comments and layout are not in the tree at all
             node.body = node.body[1:]
     return ast.dump(tree)

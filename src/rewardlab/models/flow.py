@@ -18,6 +18,7 @@ from .fingerprint import fingerprint
 
 MAKERS = ("models/flow.py", "policies/diffusion/denoiser.py")
 POOL, STEPS, ROWS, LR = 40_000, 3000, 512, 5e-3
+"""Demonstrated points; optimiser steps, points in each, and learning rate of the warm-up."""
 
 
 def warmed(task: Task) -> Denoiser:
@@ -27,7 +28,7 @@ def warmed(task: Task) -> Denoiser:
 
 
 def untrained(task: Task) -> Denoiser:
-    """One with random weights, for tests."""
+    """A small denoiser with random weights, for tests."""
     return Denoiser({"hidden": 16, "layers": 2}, torch.device("cpu")).initialise(torch.Generator().manual_seed(0))
 
 
@@ -42,6 +43,7 @@ def _warm_up(task: Task) -> Denoiser:
         for _ in range(STEPS):
             rows = torch.randint(len(data), (ROWS,), generator=rng)
             x, noise, t = data[rows], torch.randn((ROWS, data.shape[1]), generator=rng), torch.rand(ROWS, generator=rng)
+            # x_t; its derivative by t is noise - x, the target below
             mixed = torch.lerp(x, noise, t[:, None])
             loss = (policy.model(mixed, t, condition[rows]) - (noise - x)).square().mean()
             optimiser.zero_grad()
@@ -53,7 +55,7 @@ def _warm_up(task: Task) -> Denoiser:
 
 
 def _pool(task: Task) -> tuple[Tensor, Tensor]:
-    """POOL conditions, and the teacher's point for each."""
+    """(POOL, size) conditions, and (POOL, size) the teacher's point for each."""
     if task.demonstrate is None:
         raise RewardlabError(f"the task {task.name} has no teacher to train a denoiser on; give a checkpoint with --model")
     pairs = []

@@ -1,4 +1,4 @@
-"""Load policies by name, and the second models of learners."""
+"""Load policies by name, and the models of second learners."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rewardlab.core import Learner, Task
 from rewardlab.errors import RewardlabError, unknown
 
 Policy = Any
-"""Any object with the calls of `core.Policy`."""
+"""Any object with the methods of `core.Policy`."""
 
 NAMES = ("embedded", "smollm2", "flow", "actor", "vision", "untrained")
 """Models that come with rewardlab; each but `untrained` has a module in this folder."""
@@ -33,11 +33,11 @@ def load_policy(
     Face checkpoint, or a run (its best model).  hf:FOLDER: loaded by transformers, whatever the architecture.
 
     lora_rank: train adapters of this rank instead of the weights; language models only. Raises RewardlabError for an unknown
-    name, or a name that needs a task or cannot take adapters.
+    name, for one that needs a task if none is passed, and for a model that cannot have adapters.
     """
     from rewardlab import registry
 
-    # a policy knows the whole task, however few of its problems it will be trained on
+    # warmed up on the endless task, so that tasks of every size share one cached policy
     task = registry.endless(task) if task else None
     kind = task.model if name == "untrained" and task else name
     if kind in ("embedded", "untrained"):
@@ -55,6 +55,7 @@ def load_policy(
         policy = small.untrained(task) if name == "untrained" else small.warmed(task)
     else:
         policy = _from_folder(name, device, dtype, lora_rank)
+    # transformers models got their adapters when they were loaded
     if not lora_rank or name.startswith("hf:"):
         return policy
     if not hasattr(policy, "adapt"):
@@ -86,12 +87,13 @@ def _from_folder(name: str, device: str, dtype: str, lora_rank: int | None) -> P
 
 
 def checkpoint_of(folder: Path, name: str) -> Path:
-    """The folder itself if it is a checkpoint; of a run folder, its best (else last) model. Raises RewardlabError if neither."""
+    """The folder itself if it is a checkpoint; for a run folder, its best or else last model. Raises RewardlabError if neither."""
     if not folder.exists():
         raise unknown("model", name, NAMES)
     config = folder / "config.json"
     if not config.is_file():
         raise RewardlabError(f"{folder} has no config.json: it is neither a Hugging Face checkpoint nor a run")
+    # both a checkpoint and a run have a config.json; only a run's holds a recipe
     if "recipe" not in json.loads(config.read_text()):
         return folder
     for which in ("best", "model"):
@@ -113,6 +115,6 @@ def learner_model(learner: Learner, policy: Policy) -> Policy:
         model = load_policy(kind, str(policy.device), task=registry.task(task))
     else:
         model = load_policy(learner.init, str(policy.device))
-    # turns and checkpoints are filed under the learner's name, not the checkpoint's
+    # turns and checkpoints carry the learner's name, whatever checkpoint it was loaded from
     model.name = learner.name
     return model

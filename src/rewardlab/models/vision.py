@@ -1,4 +1,4 @@
-"""The small vision-language policy for a task of pictures: a Llava of 200,000 parameters, warmed up on a careless teacher."""
+"""The small vision-language policy for a task of pictures: a Llava of 200,000 parameters, taught by a careless teacher."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def warmed(task: Task) -> VisionPolicy:
 
 
 def untrained(task: Task) -> VisionPolicy:
-    """One with random weights, for tests."""
+    """A tiny policy with random weights, for tests."""
     return _new(task, hidden=32, layers=1)
 
 
@@ -59,6 +59,7 @@ def _new(task: Task, hidden: int, layers: int) -> VisionPolicy:
         image_token_index=words.convert_tokens_to_ids("<image>"), vision_feature_layer=-1, image_seq_length=(size // 6) ** 2,
     )  # fmt: skip
     with torch.random.fork_rng():
+        # transformers initialises from the global generator: fork it, so that no other stream changes
         torch.manual_seed(0)
         model = _initialised(LlavaForConditionalGeneration(config))
     return VisionPolicy(model, words, torch.device("cpu"), torch.float32)
@@ -66,7 +67,7 @@ def _new(task: Task, hidden: int, layers: int) -> VisionPolicy:
 
 @torch.no_grad()
 def _initialised(model: Any) -> Any:
-    """Weights of standard deviation 1/sqrt(inputs): with the usual 0.02, attention logits in so narrow a model are close to 0."""
+    """Weights of standard deviation 1/sqrt(inputs): with the usual 0.02, attention logits of a narrow model are close to 0."""
     for p in (p for p in model.parameters() if p.dim() > 1):
         p.normal_(0.0, p[0].numel() ** -0.5)
     return model
@@ -77,9 +78,11 @@ def _tokenizer(task: Task) -> Any:
     from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
 
+    # 300 questions show every word of a task whose questions follow templates
     question_words = sorted({w for i in range(300) for w in task.train[i].question.split()})
     vocabulary = {w: i for i, w in enumerate(dict.fromkeys((*WORDS, *question_words)))}
     core = Tokenizer(models.WordLevel(vocabulary, unk_token="<pad>"))
+    # a tag, a digit, a word, or any single character
     core.pre_tokenizer = pre_tokenizers.Split(Regex(r"</?\w+>|\d|[^\W\d]+|."), "isolated")
     core.decoder = decoders.Fuse()
     fast = PreTrainedTokenizerFast(tokenizer_object=core, eos_token="<end>", pad_token="<pad>", model_max_length=CONTEXT)

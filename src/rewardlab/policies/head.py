@@ -1,4 +1,4 @@
-"""The last layer, in chunks: the (tokens x vocabulary) matrix is never held whole, forward or backward."""
+"""The vocabulary head, in chunks of tokens: the (tokens, vocabulary) logits are never in memory at once, forward or backward."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
 CHUNK_ELEMENTS = 1 << 23
+"""Logits in a chunk: 32 MB in float32."""
 ADDED_ELEMENTS = 1 << 21
+"""Elements of a gradient that a CPU adds to at a time: 8 MB in float32, so that they stay in its cache."""
 
 
 def chunks_of(n: int, vocab: int) -> list[slice]:
     """Slices of n tokens whose logits fit in CHUNK_ELEMENTS numbers each."""
+    # at least 16 tokens: with a huge vocabulary, products of fewer rows would waste the hardware
     size = max(16, CHUNK_ELEMENTS // vocab)
     return [slice(i, min(i + size, n)) for i in range(0, max(n, 1), size)]
 
@@ -32,13 +35,16 @@ class _LogProbs(torch.autograd.Function):
         for part in chunks_of(n, weight.shape[0]):
             logits = (hidden[part] @ weight.T).float()
             chosen = logits.gather(1, ids[part, None]).squeeze(1)
+            # subtract the maximum before exp, so that no logit overflows
             top = logits.amax(1, keepdim=True)
             p = (logits - top).exp_()
             total = p.sum(1)
             lse = total.log() + top.squeeze(1)
             logprobs[part] = chosen - lse
+            # H = lse - sum p logit, with the p of this line not yet divided by its sum
             entropy[part] = lse - torch.linalg.vecdot(p, logits) / total
             normaliser[part] = lse
+        # (n,) per token instead of (n, V): backward recomputes the logits of one chunk at a time
         ctx.save_for_backward(hidden, weight, ids, entropy, normaliser)
         return logprobs, entropy
 
@@ -46,8 +52,9 @@ class _LogProbs(torch.autograd.Function):
     def backward(ctx, g_logp: Tensor | None, g_entropy: Tensor | None):  # type: ignore[override]
         hidden, weight, ids, entropy, normaliser = ctx.saved_tensors
         g_hidden = torch.empty_like(hidden)
-        # a frozen head (LoRA) asks for no gradient, which would cost as much as the other one
+        # a frozen head (LoRA) needs no gradient, which would double the cost; float32, since many chunks are summed in it
         g_weight = torch.zeros_like(weight, dtype=torch.float32) if ctx.needs_input_grad[1] else None
+        # autograd passes zeros for an output that no loss uses: skip a second (m, V) product then
         uses_entropy = g_entropy is not None and bool((g_entropy != 0).any())
         for part in chunks_of(hidden.shape[0], weight.shape[0]):
             logp = (hidden[part] @ weight.T).float() - normaliser[part, None]
@@ -57,6 +64,7 @@ class _LogProbs(torch.autograd.Function):
                 g.scatter_add_(1, ids[part, None], g_logp[part, None].float())
             if uses_entropy and g_entropy is not None:
                 g -= g_entropy[part, None] * p * (logp + entropy[part, None])
+            # the matrix products below run in the format of the forward pass
             g = g.to(hidden.dtype)
             g_hidden[part] = g @ weight
             if g_weight is not None:
@@ -65,10 +73,10 @@ class _LogProbs(torch.autograd.Function):
 
 
 def add_product(total: Tensor, a: Tensor, b: Tensor) -> None:
-    """total (m, k) += a (n, m)^T b (n, k). In parts on CPUs: each is added while it lies in the cache."""
+    """total (m, k) += a (n, m)^T b (n, k). On CPUs in blocks of rows, each of which is added while it is in the cache."""
     rows = max(1, ADDED_ELEMENTS // b.shape[1]) if total.device.type == "cpu" else len(total)
-    for part, some in zip(total.split(rows), a.split(rows, 1), strict=True):
-        part += some.T @ b
+    for block, columns in zip(total.split(rows), a.split(rows, 1), strict=True):
+        block += columns.T @ b
 
 
 def token_logprobs(hidden: Tensor, weight: Tensor, ids: Tensor) -> tuple[Tensor, Tensor]:
@@ -79,13 +87,14 @@ def token_logprobs(hidden: Tensor, weight: Tensor, ids: Tensor) -> tuple[Tensor,
 def per_token_losses(
     hidden: Tensor, weight: Tensor, ids: Tensor, functions: Sequence[Callable[[Tensor, Tensor], dict[str, Tensor]]]
 ) -> dict[str, Tensor]:
-    """Run f(logits (m, V), ids (m,)) -> {name: (m,)} over chunks with gradient; a chunk's logits are recomputed going back."""
+    """Run f(logits (m, V), ids (m,)) -> {name: (m,)} over chunks, with gradient; backward recomputes a chunk's logits."""
 
     def on_chunk(h: Tensor, w: Tensor, i: Tensor) -> tuple[Tensor, ...]:
         logits = (h @ w.T).float()
         columns: dict[str, Tensor] = {}
         for f in functions:
             columns |= f(logits, i)
+        # `checkpoint` passes tensors only, so the names leave the function by this list
         names[:] = list(columns)
         return tuple(columns.values())
 

@@ -1,4 +1,4 @@
-"""Between rows of unequal length, right-padded tables, and one flat list of tokens."""
+"""Conversions between rows of unequal length, right-padded tables (B, T), and one flat list of tokens (n,)."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ SCORE_TOKENS = 16384
 
 
 def unflatten(x: Tensor, where: Tensor | None, rows: int, width: int) -> Tensor:
-    """Flat values (n, ...) into a (rows, width, ...) table; `where` (n,) are their places, None when the table is full."""
+    """Flat values (n, ...) as a (rows, width, ...) table; `where` (n,): indices in the flattened table, None if full."""
     return x.view(rows, width, *x.shape[1:]) if where is None else scatter(x, where, rows, width)
 
 
 def scatter(x: Tensor, place: Tensor, rows: int, width: int) -> Tensor:
-    """Flat values into a (rows, width, ...) table of zeros."""
+    """Flat values (n, ...) put at the indices `place` (n,) of a flattened (rows, width, ...) table of zeros."""
+    # index_copy, out of place, is differentiable; assigning to a table would record an in-place write
     table = x.new_zeros((rows * width, *x.shape[1:])).index_copy(0, place, x)
     return table.view(rows, width, *x.shape[1:])
 
@@ -26,6 +27,7 @@ def rounded(n: int) -> int:
 
     Libraries compile and keep a kernel for each size of a matrix product; sizes that never come again fill the memory with them.
     """
+    # six bits of the length decide: the grain is a 64th to a 32nd of n
     grain = 1 << max(n.bit_length() - 6, 0)
     return -(-n // grain) * grain
 
@@ -42,6 +44,7 @@ def pad(rows: list[np.ndarray], device: torch.device) -> tuple[Tensor, Tensor]:
 def by_tokens(lengths: list[int], budget: int) -> list[list[int]]:
     """Indices, longest first, in parts of at most `budget` padded tokens."""
     parts: list[list[int]] = []
+    # longest first: the first row of a part is its width, so the padded size of a part is known
     for i in sorted(range(len(lengths)), key=lambda i: -lengths[i]):
         if not parts or (len(parts[-1]) + 1) * lengths[parts[-1][0]] > budget:
             parts.append([])

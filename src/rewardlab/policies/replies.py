@@ -1,4 +1,4 @@
-"""What a call of `extend` has sampled so far: tokens, both log-probs, and where each reply ended.
+"""The replies that a call of `extend` has sampled so far: tokens, both log-probs, and where each reply ended.
 
 All state per row is numpy, vectorised over rows; Python runs once per decoding step, never once per token and row.
 """
@@ -15,7 +15,7 @@ from rewardlab.core import Sampling, Trajectory, Turn
 
 
 class Writes(Protocol):
-    """What replies need of a policy: its name and step, and its tokenizer's text."""
+    """What replies need from a policy: its name, its training step, and its tokenizer."""
 
     name: str
     step: int
@@ -36,7 +36,8 @@ class Replies:
 
     ids, raw, sampled: (rows, max_new), tokens and both log-probs.  count: (rows,) tokens so far.  stops: why each row ended.
 
-    uniforms: (rows, max_new) in [0, 1), generated beforehand: what a row samples depends on no other row, nor on the order of work.
+    uniforms: (rows, max_new) in [0, 1), generated beforehand: a row samples the same tokens whatever the other rows
+    do, and in whatever order rows are decoded.
     """
 
     def __init__(self, policy: Writes, rows: int, sampling: Sampling, rng: torch.Generator, vocab: int):
@@ -54,18 +55,20 @@ class Replies:
         """(n,) the random numbers for the next token of `rows`, which may have ended."""
         if self._uniforms is None:
             return torch.zeros(len(rows), dtype=torch.float64)
+        # a row that has ended may still be computed beside the others: it must not read past the end
         return torch.from_numpy(self._uniforms[rows, np.minimum(self.count[rows], self.sampling.max_new - 1)])
 
     def record(self, rows: np.ndarray, ids: np.ndarray, raw: np.ndarray, sampled: np.ndarray) -> list[int]:
         """Add one token to each of `rows`; returns which of them (0 .. n-1) ended with it."""
-        at = self.count[rows]
-        self.ids[rows, at], self.raw[rows, at], self.sampled[rows, at] = ids, raw, sampled
-        self.count[rows] = at + 1
-        last = at + 1 >= self.sampling.max_new
+        column = self.count[rows]
+        self.ids[rows, column], self.raw[rows, column], self.sampled[rows, column] = ids, raw, sampled
+        self.count[rows] = column + 1
+        full = column + 1 >= self.sampling.max_new
         ended = []
-        for i in np.flatnonzero(self.marks.may_end[ids] | last):
+        # the text is decoded only for rows that may have ended: once per token would dominate the cost
+        for i in np.flatnonzero(self.marks.may_end[ids] | full):
             row = int(rows[i])
-            self.stops[row] = self.marks.why(self.ids[row, : self.count[row]]) or ("length" if last[i] else None)
+            self.stops[row] = self.marks.why(self.ids[row, : self.count[row]]) or ("length" if full[i] else None)
             if self.stops[row] is not None:
                 ended.append(int(i))
         return ended
@@ -76,6 +79,7 @@ class Replies:
         return [self._added(i, t, text) for i, (t, text) in enumerate(zip(trajectories, texts, strict=True))]
 
     def _added(self, row: int, trajectory: Trajectory, text: str) -> Trajectory:
+        # copies: a view would keep the whole (rows, max_new) table alive with each trajectory
         ids, raw, sampled = (x[row, : self.count[row]].copy() for x in (self.ids, self.raw, self.sampled))
         return trajectory.plus(Turn(self.policy.name, ids, raw, sampled, text, step=self.policy.step), self.stops[row])
 
@@ -88,15 +92,18 @@ class StopMarks:
         # a tokenizer may have more tokens than the model has logits
         self.may_end = np.zeros(max(vocab, len(policy.tokenizer)), bool)
         self.may_end[list(policy.ends)] = True
+        # a stop text is complete only when its last character is written; `stop_when` is asked at the end of each line
         closing = {s[-1] for s in sampling.stop} | ({"\n"} if sampling.stop_when else set())
         if not all(c.isascii() for c in closing):
-            # a token that holds only some bytes of a character decodes to this
+            # a token that holds only some bytes of a character decodes to U+FFFD: it may complete a stop text
             closing.add("\ufffd")
         if closing:
+            # one pass over the vocabulary per call, instead of a text search per token
             for i, piece in enumerate(policy.all_pieces()):
                 self.may_end[i] |= any(c in piece for c in closing)
 
     def why(self, ids: np.ndarray) -> str | None:
+        """Why a reply of these tokens has ended; None if it goes on."""
         if int(ids[-1]) in self.policy.ends:
             return "end"
         if not self.sampling.stop and not self.sampling.stop_when:

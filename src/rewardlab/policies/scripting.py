@@ -1,4 +1,4 @@
-"""TorchScript, on CPUs."""
+"""TorchScript for small operations on CPUs."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import torch
 
 @functools.cache
 def scripted(function: Callable[..., Any], device_type: str) -> Callable[..., Any]:
-    """The function as TorchScript on CPUs; on GPUs as it is, since there the fuser would compile anew for every length of a cache.
+    """The function as TorchScript on CPUs; on GPUs unchanged: there the fuser would recompile for every new cache length.
 
-    An operation of a small model takes some microseconds, no more than Python needs to call it, and Python's lock makes threads
-    wait for each other.
+    An operation of a small model takes a few microseconds, no longer than Python takes to call it. TorchScript calls them without
+    Python, and without its global lock, so that several threads can sample at once.
     """
     if device_type != "cpu":
         return function

@@ -1,4 +1,4 @@
-"""What every text policy shares: the tokenizer, the chat template, and turning trajectories into tokens and back."""
+"""The base of text policies: the tokenizer, the chat template, and converting trajectories to tokens and back."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class TextPolicy:
 
     name = "policy"
     step = 0
-    """The training step of the present weights; written into every sampled turn."""
+    """The training step of the current weights; recorded in every sampled turn."""
     device: torch.device
     context: int
 
@@ -31,12 +31,15 @@ class TextPolicy:
         if not self.ends:
             raise RewardlabError("the tokenizer names no end-of-sequence token; set eos_token in tokenizer_config.json")
         self.token_count = TokenCount()
-        self._between: dict[tuple[Message, ...], list[int]] = {}
+        self._between: dict[tuple[Message, ...], list[int]] = {}  # tokens of messages that follow a reply
 
     # ---- text to tokens ----------------------------------------------------------------------------------------------
 
     def read(self, trajectories: Sequence[Trajectory], messages: Sequence[Sequence[Message]]) -> list[Trajectory]:
-        """Append messages through the chat template. Earlier turns are never tokenised again."""
+        """Append messages through the chat template.
+
+        Earlier turns keep their tokens: tokenising a sampled reply again may give others than those that were sampled.
+        """
         return [
             t.plus(Turn(None, self._ids_of(t, tuple(new)), text="\n".join(m.text for m in new), reward=pay_of(new)))
             for t, new in zip(trajectories, messages, strict=True)
@@ -58,7 +61,8 @@ class TextPolicy:
         if not trajectory.turns:
             return np.asarray(self._encode(self._render(new)), np.int64)
         ended = len(trajectory.turns[-1].ids) and int(trajectory.turns[-1].ids[-1]) in self.ends
-        # the same messages follow many replies: each is rendered once
+        # the same messages follow many replies (a group, a tool's prompt): they are rendered and tokenised once
+        # a message made up for the key: whether the reply wrote its own end token changes what follows
         key = (*new, Message("ended", str(bool(ended))))
         if key not in self._between:
             self._between[key] = self._encode(self._since_reply(new, bool(ended)))
@@ -66,11 +70,13 @@ class TextPolicy:
 
     def _since_reply(self, new: tuple[Message, ...], ended: bool) -> str:
         """What the template puts between the end of a reply and the next one."""
-        mark = "\u241fREPLY\u241f"
-        whole = self._render((Message("user", "?"), Message("assistant", mark), *new))
-        rest = whole[whole.index(mark) + len(mark) :]
+        # render a dialogue with a marker as its reply, and keep what the template writes after it
+        marker = "\u241fREPLY\u241f"
+        rendered = self._render((Message("user", "?"), Message("assistant", marker), *new))
+        after = rendered[rendered.index(marker) + len(marker) :]
         end = self.tokenizer.eos_token
-        return rest[len(end) :] if ended and rest.startswith(end) else rest
+        # the reply sampled its end token itself: it must not stand there twice
+        return after[len(end) :] if ended and after.startswith(end) else after
 
     def _render(self, messages: tuple[Message, ...]) -> str:
         if not self.tokenizer.chat_template:
@@ -79,6 +85,7 @@ class TextPolicy:
         return self.tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True)
 
     def _encode(self, text: str) -> list[int]:
+        # a chat template writes the special tokens itself
         return self.tokenizer(text, add_special_tokens=not self.tokenizer.chat_template)["input_ids"]
 
     # ---- log-probs ---------------------------------------------------------------------------------------------------
@@ -109,7 +116,7 @@ class TextPolicy:
         return self.tokenizer.batch_decode([r.tolist() for r in rows], skip_special_tokens=True)
 
     def pieces(self, ids: np.ndarray) -> list[str]:
-        """The text of each token alone."""
+        """The text of each token, decoded alone."""
         return self.tokenizer.batch_decode([[i] for i in ids.tolist()])
 
     def all_pieces(self) -> list[str]:
@@ -129,16 +136,16 @@ class TextPolicy:
 
 
 def pay_of(messages: Sequence[Message]) -> float | None:
-    """What messages pay for the decisions before them; None if nothing, which is not 0."""
-    paid = [m.reward for m in messages if m.reward is not None]
-    return sum(paid) if paid else None
+    """The sum of the rewards that messages carry for the decisions before them; None if none carries one, which is not 0."""
+    rewards = [m.reward for m in messages if m.reward is not None]
+    return sum(rewards) if rewards else None
 
 
 def _end_ids(tokenizer: Any) -> list[int]:
-    """End-of-sequence, and the end-of-turn marks that chat models add."""
-    known = tokenizer.get_vocab()
+    """Ids of the end-of-sequence token, and of the end-of-turn tokens that chat models use instead."""
+    vocabulary = tokenizer.get_vocab()
     marks = ("<|im_end|>", "<|eot_id|>", "<end_of_turn>", "<|end|>")
-    ids = [known[m] for m in marks if m in known]
+    ids = [vocabulary[m] for m in marks if m in vocabulary]
     return ids + ([tokenizer.eos_token_id] if tokenizer.eos_token_id is not None else [])
 
 

@@ -1,4 +1,4 @@
-"""The weights of policies that hold one model."""
+"""Weights of policies that wrap a single module."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 
 class HasWeights:
-    """Base of policies whose weights are those of `model`."""
+    """Base of policies whose weights are all in `model`."""
 
     model: Any
 
@@ -24,4 +24,5 @@ class HasWeights:
     def load_state(self, state: dict[str, Tensor]) -> None:
         for name, p in self.model.named_parameters():
             if p.requires_grad:
+                # in place: the optimiser and tied modules hold references to these very parameters
                 p.copy_(state[name])

@@ -1,4 +1,4 @@
-"""A child process that is spoken to in lines over its standard streams, and that is killed with all it has started."""
+"""A child process that exchanges lines over its standard streams, and is killed together with all processes it has started."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-"""Environment of a child: the cores belong to the model that trains beside it."""
+"""Environment of a child: a single thread, to leave the cores to the model that trains beside it."""
 LONGEST_WAIT = (1 << 31) - 1
 """Milliseconds: the most that poll() takes."""
 
 
 class Call(NamedTuple):
-    """message: bytes for the child.  seconds: how long the answer may take; math.inf: no limit.  files: open files to hand on."""
+    """message: bytes for the child.  seconds: limit for the answer; math.inf: none.  files: open files to pass."""
 
     message: bytes
     seconds: float
@@ -39,7 +39,7 @@ class Child:
         assert self.process.stdin
         assert self.process.stdout
         self.stdin, self.stdout = self.process.stdin.fileno(), self.process.stdout.fileno()
-        # a process that does not read must not make the caller wait
+        # non-blocking: a process that does not read must not make the caller wait without end
         os.set_blocking(self.stdin, False)
         self.lines: deque[bytes] = deque()
         self.rest = b""
@@ -48,13 +48,14 @@ class Child:
         return self.stdout
 
     def send(self, *calls: Call) -> None:
-        """Write a line for each. A process that is gone, or does not read, shows when its answer is waited for."""
-        left = memoryview(b"".join([call.message + b"\n" for call in calls]))
+        """Write a line for each. A process that has died, or does not read, is noticed when its answer is awaited."""
+        unsent = memoryview(b"".join([call.message + b"\n" for call in calls]))
         with contextlib.suppress(BrokenPipeError):
-            while left:
+            while unsent:
                 try:
-                    left = left[os.write(self.stdin, left) :]
+                    unsent = unsent[os.write(self.stdin, unsent) :]
                 except BlockingIOError:
+                    # the pipe is full: wait for the process to read, but no longer than the first call may take
                     if not readable(self.stdin, time.monotonic() + calls[0].seconds, select.POLLOUT):
                         return
 
@@ -63,9 +64,10 @@ class Child:
         while not self.lines:
             if not readable(self.stdout, due):
                 return None
-            if not (more := os.read(self.stdout, 1 << 16)):
+            if not (chunk := os.read(self.stdout, 1 << 16)):
                 return b""
-            *lines, self.rest = (self.rest + more).split(b"\n")
+            # a read may end within a line: the part after the last line break waits for more
+            *lines, self.rest = (self.rest + chunk).split(b"\n")
             self.lines.extend(filter(None, lines))
         return self.lines.popleft()
 
@@ -79,6 +81,7 @@ class Child:
 
 def kill(process: subprocess.Popen[Any]) -> int:
     """Kill a process that leads a group, with the group, and wait for it. Returns its exit code."""
+    # once it was waited for, its number may belong to another process
     if process.returncode is None:
         kill_group(process.pid)
     return process.wait()
@@ -90,7 +93,7 @@ def kill_group(group: int) -> None:
 
 
 def readable(descriptor: int, due: float, event: int = select.POLLIN) -> bool:
-    """Whether a descriptor can be read (or an `event` happens) by `due`, of time.monotonic. At its end it can be read too."""
+    """Whether a descriptor can be read (or an `event` happens) by `due`, of time.monotonic. A closed one counts as readable."""
     return bool(ready([descriptor], due, event))
 
 
@@ -100,5 +103,5 @@ def ready(descriptors: list[int], due: float, event: int = select.POLLIN) -> set
     poll = select.poll()
     for descriptor in descriptors:
         poll.register(descriptor, event)
-    left = max(0.0, due - time.monotonic())
-    return {descriptor for descriptor, _ in poll.poll(min(1000 * left, LONGEST_WAIT))}
+    seconds = max(0.0, due - time.monotonic())
+    return {descriptor for descriptor, _ in poll.poll(min(1000 * seconds, LONGEST_WAIT))}

@@ -1,4 +1,4 @@
-"""Functions called in processes of their own, under a hard time limit, from any thread.
+"""Call functions in separate processes, under a hard time limit, from any thread.
 
     pool = workers("rewardlab.verifiers.math.symbolic:equal", seconds=3.0)
     pool.map([("1/2", "0.5"), ("x", "y")])  ->  [Done(True), Done(False)]
@@ -45,7 +45,7 @@ class Workers:
         self, function: str, *, seconds: float = 5.0, processes: int | None = None, memory: int = 4 << 30, pinned: bool = False,
         patience: float = 60.0, env: Mapping[str, str] | None = None,
     ):  # fmt: skip
-        """function: "module:name".  seconds: limit of one call.  processes: as many as there are cores.  memory: bytes of address
+        """function: "module:name".  seconds: limit of one call.  processes: by default one per core.  memory: bytes of address
         space that a process may use; -1 sets no limit.  pinned: each process keeps to a core of its own, and so do pools that
         the function makes there.  patience: seconds to import the function.  env: environment variables for the processes.
         """
@@ -69,13 +69,13 @@ class Workers:
 
     def _start(self, number: int) -> Child:
         core = str(self.cores[number % len(self.cores)]) if self.pinned else ""
-        # -P: modules beside the script hide none that the function imports
+        # -P keeps the script's folder off sys.path, where its modules could shadow what the function imports
         child = Child("-P", str(WORKER), self.function, str(self.memory), core, env=self.env)
-        said = child.receive(time.monotonic() + self.patience)
-        if said != b"ready":
+        hello = child.receive(time.monotonic() + self.patience)
+        if hello != b"ready":
             child.end()
             problem = (
-                f"cannot call {self.function}: {said.decode(errors='replace')}" if said else f"for {self.function} did not start"
+                f"cannot call {self.function}: {hello.decode(errors='replace')}" if hello else f"for {self.function} did not start"
             )
             raise RewardlabError(f"a worker process {problem}")
         return child
@@ -89,7 +89,8 @@ def workers(function: str, *, seconds: float = 5.0, processes: int | None = None
 
 def _result(answer: bytes | Lost, limit: float) -> Done | Failed:
     if isinstance(answer, Lost):
+        # without an exit code the process had not died: the supervisor killed it
         late = answer.exit_code is None
         return Failed("timeout", f"took over {limit:g} s") if late else Failed("crash", "the process died")
-    found = json.loads(answer)
-    return Done(found["is"]) if "is" in found else Failed("error", found["error"])
+    reply = json.loads(answer)
+    return Done(reply["is"]) if "is" in reply else Failed("error", reply["error"])

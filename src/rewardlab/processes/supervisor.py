@@ -1,7 +1,7 @@
 """Child processes under supervision: started when needed, kept busy, killed when late, replaced when they die.
 
-The one place for this. What a process runs and how it is spoken to is for its `Connection`: lines over pipes (`child.py`), or a
-socket that also hands on open files (`sandbox/workers.py`).
+All child processes are managed here. A `Connection` defines what a process runs and how messages reach it: lines over pipes
+(`child.py`), or a socket that also passes open files (`sandbox/workers.py`).
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 PIPE = 32_768
-"""Bytes of calls that wait within a pipe; with more, writing could block on a process that hangs."""
+"""Bytes of calls that may wait in a pipe, which holds 64 KiB: with more, writing could block on a process that hangs."""
 
 
 class Lost(NamedTuple):
-    """In place of an answer. exit_code: of the process that died; None: it took too long and was killed."""
+    """Stands for a missing answer. exit_code: that of the process that died; None: the call took too long."""
 
     exit_code: int | None
 
@@ -38,7 +38,7 @@ class Connection(Protocol):
         """The descriptor that its answers can be read from."""
 
     def send(self, *calls: Call) -> None:
-        """Hand over calls, without waiting for answers; a process that is gone shows in `receive`."""
+        """Send calls without waiting for answers; that a process has died is noticed in `receive`."""
 
     def receive(self) -> bytes | None:
         """The next answer. None: there is none yet.  b"": no more can come."""
@@ -50,7 +50,7 @@ class Connection(Protocol):
 class Supervisor:
     """Processes that answer calls. They belong to the process that made this object, and end with it.
 
-    number: of processes.  start: starts the i-th one; it may raise, and `map` then raises too.  ahead: calls that a process is
+    number: how many processes.  start: starts the i-th one; it may raise, and `map` then raises too.  ahead: calls that a process is
     sent before it has answered the first of them, so that it need not wait for us.  tries: how often a call is made before it
     counts as lost.
     """
@@ -72,14 +72,14 @@ class Supervisor:
         try:
             while waiting.left or any(slot.sent for slot in busy):
                 self._recruit(busy, waiting)
-                # as many for each, so that no process gets the last calls alone
+                # the same share for each, so that no process is left with all of the last calls
                 share = max(1, min(self.ahead, -(-waiting.left // len(busy))))
                 for slot in busy:
                     slot.feed(waiting, share)
                 for slot in _to_attend(busy):
                     yield from slot.collect(waiting, self.tries)
         except BaseException:
-            # answers that still come must not be taken for the next caller's
+            # an answer still to come would be taken for one of the next caller's
             for slot in busy:
                 slot.stop()
             raise
@@ -89,7 +89,7 @@ class Supervisor:
 
     def close(self) -> None:
         """End the idle processes; another call starts them anew."""
-        # a fork that ends must leave its parent's processes alone
+        # a forked copy of this process also runs this at exit, and must not end its parent's children
         if os.getpid() == self.owner:
             slots = []
             with contextlib.suppress(queue.Empty):
@@ -100,7 +100,7 @@ class Supervisor:
                 self._idle.put(slot)
 
     def _recruit(self, busy: list[_Slot], waiting: _Waiting) -> None:
-        """Take the slots that are idle and of use: at least one, waited for."""
+        """Take idle slots while there are calls for them: at least one, waiting for it if necessary."""
         free = sum(not slot.sent for slot in busy)
         with contextlib.suppress(queue.Empty):
             while not busy or free < waiting.left:
@@ -110,7 +110,7 @@ class Supervisor:
 
 
 class _Waiting:
-    """Calls that no process has, numbered by position. Those that come back are first."""
+    """Calls that no process has been sent, numbered by position. Those put back come first."""
 
     def __init__(self, calls: Iterable[Call], total: int):
         self.new = enumerate(calls)
@@ -127,18 +127,19 @@ class _Waiting:
         self.back.extendleft(reversed(calls))
 
     def lost(self, position: int) -> int:
-        """Count a loss of this call, and say how many there are."""
+        """Count a loss of this call; returns how many there are now."""
         self.losses[position] = self.losses.get(position, 0) + 1
         return self.losses[position]
 
 
 class _Slot:
-    """One process, or the place for it, and the calls that it was sent and has not answered."""
+    """One process (started when needed) and the calls that it was sent and has not answered."""
 
     def __init__(self, start: Callable[[], Connection]):
         self.start = start
         self.connection: Connection | None = None
         self.sent: deque[tuple[int, Call]] = deque()
+        # due: time.monotonic() by which the first of `sent` must be answered; 0.0: not known yet
         self.bytes, self.due = 0, 0.0
 
     def feed(self, waiting: _Waiting, share: int) -> None:
@@ -165,7 +166,7 @@ class _Slot:
         while self.sent and (message := self.connection.receive()):
             position, call = self.sent.popleft()
             self.bytes -= len(call.message)
-            # the next one was begun when this one was answered
+            # the process starts the next call now: its time limit is set below
             self.due = 0.0
             yield position, message
         if not self.due and self.sent:
@@ -173,6 +174,7 @@ class _Slot:
         if not self.sent or (message is None and time.monotonic() < self.due):
             return
         (position, call), *behind = self.sent
+        # calls are answered in order, so it was the first that hung or crashed; those behind it are blameless
         again = waiting.lost(position) < tries
         waiting.put_back([(position, call), *behind] if again else behind)
         exit_code = self.stop()
@@ -180,7 +182,7 @@ class _Slot:
             yield position, Lost(exit_code if message is not None else None)
 
     def renew(self) -> None:
-        """Let go of a process that has died while it was idle: an idle one has nothing to say."""
+        """Drop a process that died while idle. An idle process sends nothing, so a readable descriptor means that it is closed."""
         if self.connection and readable(self.connection.fileno(), due=0.0):
             self.stop()
 
@@ -192,15 +194,15 @@ class _Slot:
 
 def _to_attend(busy: Sequence[_Slot]) -> list[_Slot]:
     """The slots with something to receive, or whose time is up, after waiting for the first of them."""
-    asked = [slot for slot in busy if slot.sent and slot.connection]
-    descriptors = {slot.connection.fileno(): slot for slot in asked if slot.connection}
-    speaking = ready(list(descriptors), min((slot.due for slot in asked), default=0.0))
+    waiting = [slot for slot in busy if slot.sent and slot.connection]
+    descriptors = {slot.connection.fileno(): slot for slot in waiting if slot.connection}
+    readable_now = ready(list(descriptors), min((slot.due for slot in waiting), default=0.0))
     now = time.monotonic()
-    return [slot for descriptor, slot in descriptors.items() if descriptor in speaking or now >= slot.due]
+    return [slot for descriptor, slot in descriptors.items() if descriptor in readable_now or now >= slot.due]
 
 
 def per_process(make: Callable[P, T]) -> Callable[P, T]:
-    """What `make` makes, once for the same arguments in each process: a fork makes its own."""
+    """Cache what `make` returns, by arguments and process: after a fork the child makes its own."""
 
     @functools.lru_cache(maxsize=64)
     def made(process: int, args: tuple[Any, ...], options: tuple[tuple[str, Any], ...]) -> T:

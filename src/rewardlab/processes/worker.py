@@ -1,4 +1,4 @@
-"""What a process of `pool.py` runs: calls arrive as lines of JSON, and are answered one by one. A script, no module."""
+"""What a process of `pool.py` runs: calls arrive as lines of JSON, and are answered one by one. A script, not a module."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ def main(function: str, memory: str, core: str) -> None:
     if core:
         os.sched_setaffinity(0, {int(core)})
     answers = os.fdopen(os.dup(1), "wb", buffering=0)
-    # what libraries print must not be taken for an answer
+    # answers have a descriptor of their own: what libraries print to stdout must not be taken for one
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    # a verifier may print a long integer; Python's limit of 4,300 digits would raise
     sys.set_int_max_str_digits(20_000)
     module, _, name = function.partition(":")
     try:
@@ -25,6 +26,7 @@ def main(function: str, memory: str, core: str) -> None:
         answers.write(f"{type(problem).__name__}: {problem}".replace("\n", " ").encode() + b"\n")
         return
     resource.setrlimit(resource.RLIMIT_AS, (int(memory), int(memory)))
+    # a crash must not write a core file of gigabytes
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     answers.write(b"ready\n")
     for line in sys.stdin.buffer:

@@ -1,4 +1,4 @@
-"""Names to methods, parts and tasks, and what `list` and `show` say of them. All is read from files: there is no list to edit.
+"""Find methods, parts and tasks by name, and describe them for `list` and `show`. All is read from files: no list to edit.
 
 Two words that a method's file may state, beside its function and its claim:
 

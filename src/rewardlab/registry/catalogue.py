@@ -24,7 +24,7 @@ def row(name: str) -> dict[str, Any]:
 
 
 def repository() -> Path | None:
-    """The checkout this package is run from, None where it was installed without one."""
+    """The checkout this package is run from, None if it was installed as a package."""
     root = PACKAGE.parents[1]
     return root if (root / "pyproject.toml").is_file() else None
 

@@ -1,4 +1,4 @@
-"""What a method's file says of itself, read from its syntax tree: neither the file nor torch is imported.
+"""The description of a method, read from its file's syntax tree: neither the file nor torch is imported.
 
     title, idea, text, reference    from the docstring
     system       the id of the published system; the file's name unless the file says `system = "..."`, None for a baseline
@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 COMPUTED = "computed by the file: see rewardlab show"
-"""Stands for a claim that cannot be read without importing its file."""
+"""The claim shown if it cannot be read without importing the file."""
 YEAR = re.compile(r"\b(19|20)\d\d\b")
 SENTENCE = re.compile(r"(?<=[\d)])\. (?=[A-Z])")
 
@@ -61,18 +61,19 @@ def system_of(name: str) -> str:
 
 def read_docstring(text: str) -> dict[str, str]:
     """`Title: idea`, then what it does, with its equation, then its source, which a remark may follow."""
-    first, *rest = inspect.cleandoc(text).split("\n\n")
+    first, *paragraphs = inspect.cleandoc(text).split("\n\n")
     first = " ".join(first.split())
     title, colon, idea = first.partition(": ")
-    dated = [i for i, paragraph in enumerate(rest) if YEAR.search(paragraph) and not paragraph.startswith(" ")]
+    # the source is the last paragraph with a year; indented ones are equations
+    dated = [i for i, paragraph in enumerate(paragraphs) if YEAR.search(paragraph) and not paragraph.startswith(" ")]
     reference = ""
     if dated:
-        reference, *remark = SENTENCE.split(" ".join(rest[dated[-1]].split()), maxsplit=1)
-        rest[dated[-1] : dated[-1] + 1] = remark
+        reference, *remark = SENTENCE.split(" ".join(paragraphs[dated[-1]].split()), maxsplit=1)
+        paragraphs[dated[-1] : dated[-1] + 1] = remark
     return {
         "title": title if colon else "",
         "idea": idea if colon else first,
-        "text": "\n\n".join(rest),
+        "text": "\n\n".join(paragraphs),
         "reference": reference.removesuffix("."),
     }
 
@@ -110,9 +111,10 @@ def _builds_on(tree: ast.Module, name: str) -> str | None:
     functions = (n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == name)
     for node in (n for f in functions for n in f.body if isinstance(n, ast.Assign)):
         match node:
-            case ast.Assign(targets=[ast.Name("base")], value=ast.BoolOp(ast.Or(), [ast.Name("base"), made])):
-                while isinstance(made, ast.Call | ast.Attribute):
-                    made = made.func if isinstance(made, ast.Call) else made.value
-                if isinstance(made, ast.Name) and made.id[:1].islower():
-                    return made.id
+            case ast.Assign(targets=[ast.Name("base")], value=ast.BoolOp(ast.Or(), [ast.Name("base"), call])):
+                # strip `.but(...)` and the call's brackets, down to the function's name
+                while isinstance(call, ast.Call | ast.Attribute):
+                    call = call.func if isinstance(call, ast.Call) else call.value
+                if isinstance(call, ast.Name) and call.id[:1].islower():
+                    return call.id
     return None

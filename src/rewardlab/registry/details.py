@@ -30,17 +30,18 @@ def changes(before: Recipe, after: Recipe) -> dict[str, list[str | None]]:
 
 
 def _method_details(name: str) -> dict[str, Any]:
-    known = row(name)
+    entry = row(name)
     recipe, module = build(name), module_of(name)
-    if known["claim"] == COMPUTED:
+    if entry["claim"] == COMPUTED:
+        # the module is imported here anyway, so a computed claim can be read
         claim = module.claim
-        known["claim"] = claim.says
-        known["baseline"] = baseline(known["name"], vars(module), claim.versus, known["baseline"])
-    compared = build(known["baseline"]) if known["baseline"] else None
+        entry["claim"] = claim.says
+        entry["baseline"] = baseline(entry["name"], vars(module), claim.versus, entry["baseline"])
+    baseline_recipe = build(entry["baseline"]) if entry["baseline"] else None
     return {
-        **known,
+        **entry,
         "formula": str(recipe),
-        "changes": changes(compared, recipe) if compared else {},
+        "changes": changes(baseline_recipe, recipe) if baseline_recipe else {},
         "parameters": plain_parameters(parameters(name)),
     }
 

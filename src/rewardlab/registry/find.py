@@ -1,4 +1,4 @@
-"""Names to methods: their files, their modules, their recipes. Methods are found by walking folders; there is no list to edit.
+"""Find methods by name: their files, modules and recipes. Methods are found by walking folders; there is no list to edit.
 
     methods/baselines/grpo.py   holds   def grpo(base=None, *, group_size=8, ...) -> Recipe
 
@@ -36,7 +36,7 @@ def methods() -> dict[str, Path]:
     files: dict[str, Path] = {}
     for root in method_roots():
         for path in sorted(root.glob("*/*.py")):
-            # `_100_days` is a method whose name begins with a digit; other names with an underscore are no methods
+            # `_100_days` is a method whose name begins with a digit; other names that begin with an underscore are not methods
             if path.stem.startswith("_") and not path.stem[1:2].isdigit():
                 continue
             if path.stem in files:
@@ -63,7 +63,7 @@ def module_of(name: str) -> ModuleType:
     """A method's module, imported now."""
     path = file_of(name)
     package = importlib.import_module("rewardlab.methods")
-    # methods in the folders of REWARDLAB_METHODS are imported under the same package, by which their parts are saved
+    # folders in REWARDLAB_METHODS join this package, so that their parts are saved under names of the same form
     package.__path__ += [root for root in map(str, method_roots()) if root not in package.__path__]
     try:
         return importlib.import_module(f"rewardlab.methods.{path.parent.name}.{path.stem}")

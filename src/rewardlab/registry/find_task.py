@@ -1,4 +1,4 @@
-"""Names to tasks: `arithmetic`, `arithmetic:difficulty=4`, or a file of your own problems."""
+"""Find tasks by name: `arithmetic`, `arithmetic:difficulty=4`, or a file of your own problems."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ def task_files() -> dict[str, Path]:
     """Name to file of every task: tasks/NAME.py, or tasks/NAME/problems.py, with a function NAME."""
     files = {path.stem: path for path in sorted((PACKAGE / "tasks").glob("*.py"))}
     files |= {path.parent.name: path for path in sorted((PACKAGE / "tasks").glob("*/problems.py"))}
+    # a search in the text: importing every task would load torch and take seconds
     return {name: path for name, path in files.items() if f"\ndef {name}(" in path.read_text("utf-8")}
 
 
@@ -48,14 +49,14 @@ def task(name: str, **options: Any) -> Task:
 
 
 def endless(sized: Task) -> Task:
-    """The same task without its option `size`, which limits what a policy trains on and not what it is warmed up on."""
+    """The same task without its option `size`, which limits what a policy is trained on but not what it is warmed up on."""
     source = sized.source or {"name": "", "options": {}}
     plain, _, written = source["name"].partition(":")
-    kept = [option for option in split_options(written) if option.partition("=")[0].strip() != "size"]
-    if plain not in tasks() or ("size" not in source["options"] and len(kept) == len(split_options(written))):
+    remaining = [option for option in split_options(written) if option.partition("=")[0].strip() != "size"]
+    if plain not in tasks() or ("size" not in source["options"] and len(remaining) == len(split_options(written))):
         return sized
     options = {k: v for k, v in source["options"].items() if k != "size"}
-    return task(":".join([plain, *([",".join(kept)] if kept else [])]), **options)
+    return task(":".join([plain, *([",".join(remaining)] if remaining else [])]), **options)
 
 
 def split_options(text: str) -> list[str]:
@@ -95,7 +96,7 @@ def _load(name: str, options: dict[str, Any], written: str, besides: dict[str, A
     known = hyperparameters(function)
     bound = {k: v for k, v in options.items() if v is not None}
     if "options" in known and (own := {k: bound.pop(k) for k in list(bound) if k not in known}):
-        # a task with a parameter `options` passes on what it does not know itself, as reasoning_gym does to its generators
+        # a task with a parameter `options` passes on options that it does not have itself, as reasoning_gym does to its generators
         bound["options"] = own
     for key in bound:
         if key not in known:

@@ -1,4 +1,4 @@
-"""Rewards written as text: a name, a function in a file of your own, or a formula.
+"""Read rewards written as text: a name, a function in a file of your own, or a formula.
 
     correct    length_penalty:per_token=0.01    mine.py:score    format_ok(pattern=".+####.+") >> correct() - 0.1 * "mine.py:cost"
 
@@ -57,7 +57,7 @@ def _of_formula(written: str) -> Reward:
     except (SyntaxError, ValueError, RecursionError, MemoryError) as e:
         raise RewardlabError(f"cannot read the reward {written[:200]!r}: {e.args[0] if e.args else type(e).__name__}") from e
     if not isinstance(reward, Reward):
-        raise RewardlabError(f"{written!r} is no reward: it is the same number for every reply")
+        raise RewardlabError(f"{written!r} is not a reward: it is the same number for every reply")
     return reward
 
 
@@ -76,25 +76,26 @@ def _read(node: ast.expr, written: str) -> Any:
                 return SIGNS[type(sign)](_read(left, written), _read(right, written))
             except TypeError as e:
                 raise RewardlabError(f"{ast.unparse(node)}: a number has no such operator; in {written!r}") from e
-        case ast.Call(func=ast.Attribute(value=of, attr="named"), args=[ast.Constant(value=str() as name)], keywords=[]):
-            return _read(of, written).named(name)
+        case ast.Call(func=ast.Attribute(value=inner, attr="named"), args=[ast.Constant(value=str() as name)], keywords=[]):
+            return _read(inner, written).named(name)
         case ast.Call(func=ast.Name(id=name), args=args, keywords=keywords) if all(k.arg for k in keywords):
             return _called(name, [_read(x, written) for x in args], {str(k.arg): _setting(k, written) for k in keywords})
     raise RewardlabError(f"{ast.unparse(node)[:80]!r} has no meaning in a reward; in {written[:200]!r}")
 
 
-def _called(name: str, of: list[Any], settings: dict[str, Any]) -> Reward:
+def _called(name: str, operands: list[Any], settings: dict[str, Any]) -> Reward:
     try:
-        reward = part("reward", name, *of, **settings)
+        reward = part("reward", name, *operands, **settings)
     except TypeError as e:
         raise RewardlabError(f"{name}(...) takes no other reward; its settings are written by name") from e
     for key, value in settings.items():
+        # after `part`, which reports unknown names; this reports values of the wrong type
         fit(reward.function, key, value)
     return reward
 
 
-def _setting(given: ast.keyword, written: str) -> Any:
+def _setting(pair: ast.keyword, written: str) -> Any:
     try:
-        return ast.literal_eval(given.value)
+        return ast.literal_eval(pair.value)
     except ValueError:
-        raise RewardlabError(f"{given.arg}={ast.unparse(given.value)} must be a number, a text or a list; in {written!r}") from None
+        raise RewardlabError(f"{pair.arg}={ast.unparse(pair.value)} must be a number, a text or a list; in {written!r}") from None

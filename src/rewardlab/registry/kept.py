@@ -1,4 +1,4 @@
-"""What is read from files, kept until the files change.
+"""Cache what is read from files, until the files change.
 
 Names, docstrings and claims are read from syntax trees, at a millisecond a file. What was read is kept in the user's cache
 folder under each file's time stamp and size, so that `rewardlab list` answers at once with hundreds of methods. The cache may be
@@ -30,16 +30,16 @@ def read_each(kind: str, paths: Iterable[Path], read: Callable[[Path], Any]) -> 
     """
     stamps = {path: stamp_of(path) for path in paths}
     reader = stamp_of(Path(read.__code__.co_filename))
-    kept = _load(kind, reader)
-    values = {path: kept[str(path)][1] for path, stamp in stamps.items() if kept.get(str(path), [None])[0] == stamp}
+    cached = _load(kind, reader)
+    values = {path: cached[str(path)][1] for path, stamp in stamps.items() if cached.get(str(path), [None])[0] == stamp}
     missing = [path for path in stamps if path not in values]
     for path in missing:
         values[path] = read(path)
-    # a file written a moment ago may be written again within one tick of its time stamp: it is read anew next time
+    # a file written just now may change again within one tick of its time stamp: it is not cached yet
     now = time.time_ns()
     settled = {str(path): [stamps[path], values[path]] for path in missing if now - stamps[path][0] > SETTLED}
     if settled:
-        _save(kind, reader, kept | settled)
+        _save(kind, reader, cached | settled)
     return {path: values[path] for path in stamps}
 
 
@@ -54,7 +54,7 @@ def _load(kind: str, reader: Stamp) -> dict[str, Any]:
         cached = json.loads(_store(kind).read_text("utf-8"))
         return cached["files"] if cached["reader"] == reader else {}
     except (OSError, RuntimeError, ValueError, KeyError, TypeError):
-        # none was written, or another version wrote it
+        # no cache yet, or one written by another version
         return {}
 
 

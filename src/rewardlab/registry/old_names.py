@@ -1,4 +1,4 @@
-"""Names of saved parts that are no longer theirs: run folders and results of older versions are read through this file alone.
+"""Old names of saved parts and their present ones: run folders and results of older versions are read through this file alone.
 
 A part that is renamed, or that changes its slot, gets a line in RENAMED. A part that only moves to another file needs none.
 """
@@ -37,12 +37,12 @@ def current_name(saved: str) -> str:
 
 
 def _from_module_path(saved: str) -> str:
-    own = MODULE_PATH.fullmatch(saved)
-    if not own:
+    match = MODULE_PATH.fullmatch(saved)
+    if not match:
         return f"part:{saved}"
-    module, name = own.groups()
-    folder, _, rest = module.partition(".")
+    module, name = match.groups()
+    folder, _, submodule = module.partition(".")
     if folder == "methods":
-        return f"part:{rest.rpartition('.')[2]}/{name}"
+        return f"part:{submodule.rpartition('.')[2]}/{name}"
     slot = SLOT_OF_MODULE.get(module) or SLOT_OF_MODULE.get(folder)
     return f"{slot}:{name}" if slot else f"part:{saved}"

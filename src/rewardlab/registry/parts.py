@@ -1,4 +1,4 @@
-"""Parts by slot and name, and parts saved as plain data.
+"""Find parts by slot and name, and load parts saved as plain data.
 
     {"part": "credit:center", "with": {}}                     a shared part: its slot, and its name in that slot
     {"part": "credit:dapo/drop_outliers", "with": {...}}      a part of one method's own file
@@ -91,7 +91,7 @@ def part(slot: str, name: str, *of: Any, **settings: Any) -> Any:
 
 
 def _shared(slot: str, name: str) -> Any:
-    """What makes the shared part of this name."""
+    """The factory of the shared part of this name."""
     known = shared_parts()
     if (slot, name) not in known:
         slots = {slot for slot, _ in known}
@@ -119,11 +119,11 @@ def load_part(data: Any) -> Any:
 
 
 def _maker(saved: str) -> Any:
-    """What makes a part again: the decorated function that its saved name stands for."""
+    """The factory that makes a saved part again: the decorated function of that name."""
     from rewardlab.core.part import PartFactory
 
     make = _resolved(saved)
-    # a saved name may point at anything that can be imported: nothing else is called
+    # a saved name could point at any function that can be imported, and a file must not decide what is called
     if not isinstance(make, PartFactory):
         raise RewardlabError(f"{saved} is not a part: no decorator of a slot made it")
     return make
@@ -152,6 +152,7 @@ def _of_method(slot: str, method: str, name: str) -> Any:
         return make
     # a part that a second method needs moves from the first one's file to its slot's folder, under the same name
     moved = [key for key in shared_parts() if key[1] == name and slot in (key[0], "part")]
+    # with two candidates a guess could load another part than the one saved
     if len(moved) == 1:
         return _shared(*moved[0])
     if method not in known:

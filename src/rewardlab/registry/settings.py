@@ -1,4 +1,4 @@
-"""Settings of a stack of methods: which method each belongs to, and whether its value fits.
+"""Settings of a stack of methods: which method each belongs to, and whether its value has the right type.
 
     grpo+hapo  with  {"group_size": 8, "hapo.weight": 2.0, "lr": 1e-4}
 
@@ -73,10 +73,12 @@ def fit(function: Callable, name: str, value: Any) -> Any:
     kind, optional = _type_of(function, name)
     if kind is None or (value is None and optional) or not isinstance(value, str | int | float | bool | None):
         return value
+    # an integer is a fine float, but bool is a subclass of int
     if kind is float and isinstance(value, int | float) and not isinstance(value, bool):
         return float(value)
     if kind is str:
         return value if isinstance(value, str) else json.dumps(value)
+    # type(), not isinstance: True would pass for 1
     if type(value) is not kind:
         raise RewardlabError(f"{name} of {function.__name__.lower()} must be {TYPE_NAMES[kind]}, not {value!r}")
     return value

@@ -1,4 +1,4 @@
-"""Methods on top of one another: nothing that one of them brings is lost, or the stack is refused.
+"""Stack methods on one another: every part that one of them brings is kept, or the stack is refused.
 
 A method takes the recipe below it and changes some of it. What it replaces there must be what it also replaces when it is used
 alone: a part of its own base, such as the credit of GRPO. Anything else was brought by an earlier method of the stack, and has to
@@ -52,13 +52,14 @@ def _on(below: Recipe, label: str, name: str, method: Method, settings: dict[str
         raise RewardlabError(f"{label} and {name} cannot be stacked: {e}") from e
     defaults = hyperparameters(method)
     for key in (k for k, v in settings.items() if v != defaults[k]):
+        # a setting that changes nothing here would be ignored silently
         if recipe == method(below, **{**settings, key: defaults[key]}):
             raise RewardlabError(f"{name}.{key} has no effect on {label}: it is a setting of the base that {name} has when alone")
     return recipe
 
 
 def _contents(recipe: Recipe) -> dict[str, Any]:
-    """What can be lost: parts by slot, learners by name, fields of the update."""
+    """All that a method could drop: parts by slot, learners by name, fields of the update."""
     learners = {f"learner {learner.name}": learner for learner in recipe.also}
     return {**recipe.parts(), **learners, **{f"update {f.name}": getattr(recipe.update, f.name) for f in fields(Update)}}
 
@@ -78,19 +79,21 @@ def _extends(new: Part, old: Part) -> bool:
         return True
     if type(new) is not type(old) or not old.of:
         return False
-    rest = iter(new.of)
-    return all(any(part == x for x in rest) for part in old.of)
+    # one iterator over all of `old.of`: `any` advances it, so operands are matched in their order
+    operands = iter(new.of)
+    return all(any(part == x for x in operands) for part in old.of)
 
 
 def _takes_over(new: Part, old: Part, base: Part) -> bool:
     """Whether `new` has all wrappers of `old`, and all settings of its innermost part that differ from those of the base's."""
     *wrappers, sampler = _layers(old)
     *others, sampled = _layers(new)
-    usual, rest = base.innermost, iter(others)
+    usual, layers = base.innermost, iter(others)
+    # settings of different functions cannot be compared
     if isinstance(sampler, Expression) or isinstance(usual, Expression) or sampler.function is not usual.function:
         return False
     own = {k: v for k, v in sampler.settings.items() if usual.settings[k] != v}
-    return all(any(_same_but_inner(wrapper, x) for x in rest) for wrapper in wrappers) and own.items() <= sampled.settings.items()
+    return all(any(_same_but_inner(wrapper, x) for x in layers) for wrapper in wrappers) and own.items() <= sampled.settings.items()
 
 
 def _layers(part: Part) -> Iterator[Part]:

@@ -1,4 +1,4 @@
-"""The configuration of a run: everything that it is given besides its recipe.
+"""The configuration of a run: all its settings except the recipe.
 
 One dataclass. The flags of the command line, the keyword arguments of `rewardlab.train`, the checks of their values and the
 contents of config.json all follow from its fields. This module imports no torch, so that `--help` answers at once.
@@ -21,7 +21,7 @@ UNLIMITED = 10**6
 MICRO_TOKENS = 16384
 """The most tokens that a micro-batch holds unless `micro_tokens` is given."""
 IN_PYTHON = "given"
-"""What config.json names as the model of a run that was started in Python with a model object."""
+"""The model's name in the config.json of a run that was started in Python with a model object."""
 
 ENGINES = ("embedded", "trl")
 DTYPES = ("auto", "float32", "bfloat16")
@@ -31,8 +31,8 @@ DTYPES = ("auto", "float32", "bfloat16")
 class Domain:
     """The values that a setting may have.
 
-    says: completes the sentence "NAME must be ...".  holds: whether a value is in the domain.  read: makes a value of the text
-    on the command line (of the list of texts, for a flag that may be repeated).
+    says: completes the sentence "NAME must be ...".  holds: whether a value is in the domain.  read: converts the text on the
+    command line to a value (the list of texts, for a flag that may be repeated).
     """
 
     says: str
@@ -58,12 +58,13 @@ def one_of(*names: str) -> Domain:
     return Domain(f"{', '.join(names[:-1])} or {names[-1]}", lambda value: value in names)
 
 
-def _whole(value: Any) -> bool:
+def _integer(value: Any) -> bool:
+    # bool is a subclass of int in Python, but `steps=True` is a mistake
     return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _number(value: Any) -> bool:
-    return _whole(value) or isinstance(value, float)
+    return _integer(value) or isinstance(value, float)
 
 
 def _device(value: Any) -> bool:
@@ -80,9 +81,9 @@ def _options(words: Sequence[str]) -> dict[str, Any]:
     return {name: plain_value(value) if equals else True for name, equals, value in pairs}
 
 
-POSITIVE = Domain("a whole number above 0", lambda value: _whole(value) and value > 0, plain_value)
-COUNT = Domain("a whole number from 0 up", lambda value: _whole(value) and value >= 0, plain_value)
-WHOLE = Domain("a whole number", _whole, plain_value)
+POSITIVE = Domain("a whole number above 0", lambda value: _integer(value) and value > 0, plain_value)
+COUNT = Domain("a whole number from 0 up", lambda value: _integer(value) and value >= 0, plain_value)
+WHOLE = Domain("a whole number", _integer, plain_value)
 SHARE = Domain("a number from 0 to 1", lambda value: _number(value) and 0 <= value <= 1, plain_value)
 TEMPERATURE = Domain("a number from 0 up", lambda value: _number(value) and 0 <= value < float("inf"), plain_value)
 TEXT = Domain("text", lambda value: isinstance(value, str))
@@ -104,18 +105,19 @@ def setting(
     flag: its command-line flag if that is not its name.  no_flag: why it has none.  repeats: the flag may be given several times.
     saved: whether config.json holds it.
     """
-    about = {
+    metadata = {
         "domain": domain, "help": help, "metavar": metavar, "flag": flag, "no_flag": no_flag, "group": group, "repeats": repeats,
         "saved": saved,
     }  # fmt: skip
-    return field(default_factory=dict, metadata=about) if default == {} else field(default=default, metadata=about)
+    # dataclasses refuse a mutable default
+    return field(default_factory=dict, metadata=metadata) if default == {} else field(default=default, metadata=metadata)
 
 
 @dataclass(frozen=True)
 class RunConfig:
-    """What a run is given besides its recipe. Raises RewardlabError, naming the field, for a value outside its domain.
+    """All settings of a run except its recipe. Raises RewardlabError, naming the field, for a value outside its domain.
 
-    steps, record_every and micro_tokens are None until the run begins (see `settled`); their types are those that they then have.
+    steps, record_every and micro_tokens may be None until the run begins (see `settled`); their annotated types hold from then on.
     """
 
     method: str | None = setting(
@@ -179,9 +181,10 @@ class RunConfig:
 
     def __post_init__(self) -> None:
         for f in fields(self):
+            # None is allowed only where it is the default
             if (value := getattr(self, f.name)) is not None or f.default is not None:
                 f.metadata["domain"].check(f.name, value)
-        # a list, as it comes from JSON, is kept as a tuple: configurations compare by value and do not change
+        # JSON has lists only; a tuple cannot change, and equals the tuple of a configuration made in Python
         object.__setattr__(self, "track", (self.track,) if isinstance(self.track, str) else tuple(self.track))
         object.__setattr__(self, "engine_options", dict(self.engine_options))
         if self.engine == "embedded" and self.engine_options:
@@ -192,7 +195,7 @@ class RunConfig:
             raise RewardlabError("budget is not for engine trl, which ends after a number of steps; give steps")
 
     def but(self, **changes: Any) -> RunConfig:
-        """The same configuration with some fields changed. Raises RewardlabError for a name that is no field."""
+        """The same configuration with some fields changed. Raises RewardlabError for a name that is not a field."""
         known = {f.name for f in fields(self)}
         for name in changes:
             if name not in known:
@@ -200,22 +203,23 @@ class RunConfig:
         return replace(self, **changes)
 
     def settled(self) -> RunConfig:
-        """With a number of steps, of steps between records, and of tokens per micro-batch where they were left open."""
+        """The configuration with steps, record_every and micro_tokens filled in where they are None."""
         return replace(
             self,
+            # with a budget alone the number of steps is unknown: the budget ends the run
             steps=self.steps or (UNLIMITED if self.budget else STEPS),
             record_every=self.eval_every if self.record_every is None else self.record_every,
             micro_tokens=self.micro_tokens or MICRO_TOKENS,
         )
 
     def to_json(self) -> dict[str, Any]:
-        """All that config.json holds of it."""
+        """The settings that config.json holds."""
         values = {f.name: getattr(self, f.name) for f in fields(self) if f.metadata["saved"]}
         return values | {"track": list(self.track), "engine_options": dict(self.engine_options)}
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> RunConfig:
-        """The configuration in a config.json, also in one of an older version; entries that are no fields are passed over.
+        """The configuration in a config.json, of this version or an older one; entries that are not fields are ignored.
 
         Older files have some of the fields under "settings", and call the options of TRL "grpo_config". In every file "task" is
         the short name of the task, and "source" says how to load it.

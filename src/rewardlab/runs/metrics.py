@@ -1,4 +1,4 @@
-"""metrics.jsonl: one line a step."""
+"""Read metrics.jsonl: one line per step."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ def read_metrics(folder: Path) -> list[dict[str, Any]]:
         try:
             rows.append(json.loads(line))
         except json.JSONDecodeError as e:
+            # a bad line before the last was not cut short by a kill: something else damaged the file
             if number < len(lines):
                 raise RewardlabError(f"{file}, line {number}: not JSON ({e.msg})") from e
     return rows

@@ -47,7 +47,7 @@ ROLLOUT = pa.schema(
 """A row of rollouts/*.parquet. new_logprob and entropy are of the policy after the step's update."""
 
 Line = Callable[[int, dict[str, float | None]], None]
-"""Called with the step and its metrics for each line, and for the lines that a resumed run keeps."""
+"""Called with step and metrics for each line written, and again for each line that a resumed run keeps."""
 
 
 class Recorder:
@@ -64,6 +64,7 @@ class Recorder:
 
     def rewind(self, step: int) -> list[dict[str, Any]]:
         """Delete lines and rollouts after `step`, which will be computed again. Returns the lines kept."""
+        # temporary files of the writer that was killed
         for folder in (self.folder, self.folder / "checkpoints", self.folder / "rollouts"):
             sweep(folder)
         kept = [line for line in read_metrics(self.folder) if line["step"] <= step]
@@ -73,13 +74,16 @@ class Recorder:
             if int(file.stem.split("-")[1]) > step:
                 file.unlink()
         for line in kept:
+            # a tracker skips what it was sent before, and receives what it missed
             self._track(line)
         return kept
 
     def line(self, step: int, metrics: dict[str, float]) -> None:
+        # JSON has no NaN and no infinity
         clean = {k: v if math.isfinite(v) else None for k, v in metrics.items()}
         with disk_errors(self.metrics_file), open(self.metrics_file, "a", encoding="utf-8") as f:
             f.write(json.dumps({"step": step, **clean}) + "\n")
+            # a run that is killed loses no finished step
             f.flush()
         self._track({"step": step, **clean})
 
@@ -97,6 +101,7 @@ class Recorder:
         with disk_errors(path):
             path.parent.mkdir(exist_ok=True)
             with new_file(path) as new:
+                # the schema is fixed, so columns that are null in every row keep their type
                 pq.write_table(pa.Table.from_pylist(rows, ROLLOUT), new, compression="zstd")
 
     def keep_best(self, value: float, model: Any) -> None:
@@ -120,7 +125,7 @@ def _rows(
     names = {"logprobs": "new_logprob", "entropy": "entropy"}
     tables = {names[k]: table.float().cpu().numpy() for k, table in after.items()}
     credit = batch.credit.float().cpu().numpy() if batch.credit is not None else None
-    i = 0
+    i = 0  # row of the batch, which lists the groups one after another
     for g, group in enumerate(groups):
         for k, t in enumerate(group):
             n = len(t)
@@ -134,6 +139,7 @@ def _rows(
 
 
 def _sampled(run: Run, t: Trajectory) -> dict[str, Any]:
+    """The columns that describe a trajectory as it was sampled."""
     turns = [{"author": turn.author, "tokens": len(turn.ids), "reward": turn.reward} for turn in t.turns]
     return {
         "question": t.problem.question, "answer": str(t.problem.answer), "reply": t.reply, "stop": t.stop or "open",
@@ -143,6 +149,7 @@ def _sampled(run: Run, t: Trajectory) -> dict[str, Any]:
 
 
 def _earned(score: Score | None) -> dict[str, Any]:
+    """The columns that describe its score; `reward` is left out (null) if there is none."""
     if score is None:
         return {"terms": "{}", "weights": "{}", "step_rewards": "{}", "why": "", "extracted": ""}
     return {
@@ -156,16 +163,17 @@ def _earned(score: Score | None) -> dict[str, Any]:
 
 
 def _numbers(column: np.ndarray) -> list[float | None]:
+    """A column with null for NaN, which marks tokens without a number."""
     return [None if math.isnan(x) else x for x in column.tolist()]
 
 
 @contextmanager
 def disk_errors(path: Path) -> Iterator[None]:
-    """Raise a RewardlabError that names the file if the disk is full."""
+    """A context that turns 'disk full' errors into a RewardlabError naming the file."""
     try:
         yield
     except Exception as e:
-        # safetensors and tokenizers raise errors of their own, with the error number only in their text
+        # safetensors and tokenizers (written in Rust) raise errors without errno; the number is in their text alone
         full = (errno.ENOSPC, errno.EDQUOT)
         if getattr(e, "errno", None) not in full and not any(f"(os error {number})" in str(e) for number in full):
             raise

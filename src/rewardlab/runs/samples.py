@@ -1,4 +1,4 @@
-"""The recorded rollouts of a run that a report shows."""
+"""Select the recorded rollouts of a run that its report shows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .record import ROLLOUT
 
 ROLLOUTS = 10_000  # on the page, over all runs and steps
 TOKENS = 2_000_000  # of them, after cutting
-STEPS = 4  # recorded steps on the page at least, the earliest and the newest among them
+STEPS = 4  # recorded steps on the page at least, including the first and the last
 HEAD, TAIL = 500, 1500  # tokens kept of a longer trajectory
 
 CHOSEN = ROLLOUT.append(pa.field("size", pa.int64()))
@@ -35,25 +35,28 @@ def samples(run_dir: Path, rollouts: int = ROLLOUTS, tokens: int = TOKENS) -> pa
         return CHOSEN.empty_table()
     usual = sum(sizes.values()) / len(recorded)
     steps = min(len(recorded), max(STEPS, int(rollouts / usual)))
-    kept = spread(recorded, steps)
-    return pa.concat_tables([_of_step(path, max(1, rollouts // len(kept)), tokens // len(kept)) for path in kept])
+    chosen = spread(recorded, steps)
+    return pa.concat_tables([_from_step(path, max(1, rollouts // len(chosen)), tokens // len(chosen)) for path in chosen])
 
 
 def spread(items: Sequence[Any], n: int) -> list[Any]:
-    """n of the items, evenly spaced, with the first and the last."""
+    """n evenly spaced items, including the first and the last."""
     return [items[round(i * (len(items) - 1) / max(1, n - 1))] for i in range(min(n, len(items)))]
 
 
 def _size(path: Path) -> int:
-    """Rows of a file; none of one that cannot be read."""
+    """The number of rows of a file; 0 if it cannot be read."""
     try:
+        # the footer alone: files of a long run hold gigabytes
         return pq.read_metadata(path).num_rows
     except (OSError, pa.ArrowException):
         return 0
 
 
-def _of_step(path: Path, rollouts: int, tokens: int) -> pa.Table:
+def _from_step(path: Path, rollouts: int, tokens: int) -> pa.Table:
+    """Complete groups of one recorded step, as many as fit. Of a first group that is too large alone, rows of all rewards."""
     table = conform(pq.ParquetFile(path).read())
+    # the file's name is right even where the column is missing
     table = table.set_column(0, "step", pa.repeat(int(path.stem[5:]), len(table)))
     length = [min(n or 0, HEAD + TAIL) for n in pc.list_value_length(table["tokens"]).to_pylist()]
     reward = [plain(r) for r in table["reward"].to_pylist()]
@@ -63,8 +66,10 @@ def _of_step(path: Path, rollouts: int, tokens: int) -> pa.Table:
     kept: list[int] = []
     for group in groups.values():
         cost = sum(length[row] for row in group)
+        # the first group is always shown, cut down if need be; no later one is
         if kept and (len(group) > rollouts or cost > tokens):
             break
+        # by rank of reward, evenly spaced: the best, the worst and those between are shown
         room = min(rollouts, max(1, int(tokens * len(group) / max(1, cost))))
         kept += group if len(group) <= room else spread(_ranked(group, reward), room)
         rollouts, tokens = rollouts - len(group), tokens - cost
@@ -89,6 +94,7 @@ def conform(table: pa.Table) -> pa.Table:
 
 def _column(table: pa.Table, field: pa.Field) -> pa.ChunkedArray:
     try:
+        # unsafe: an older file may hold wider numbers, which may be rounded for a page
         return table[field.name].cast(field.type, safe=False)
     except (KeyError, pa.ArrowException):
         return pa.chunked_array([pa.nulls(len(table), field.type)])

@@ -2,9 +2,10 @@
 
     rewardlab train grpo --task arithmetic --track tensorboard,wandb
 
-Each tracker sends from its own thread, so that a slow network never delays a step. A line that cannot be sent is kept, with one
-warning, and is sent with a later one. track.json in the run folder holds each tracker's run and the last step sent: a resumed run
-continues there and first sends what is missing. A line is sent twice only if the process dies between sending it and noting that.
+Each tracker sends from its own thread, so that a slow network never delays a step. A line that cannot be sent is kept
+and sent with a later one; only the first failure is reported. track.json in the run folder holds each tracker's run and
+the last step sent: a resumed run continues there and first sends what is missing. A line is sent twice only if the process dies
+between sending it and recording that in track.json.
 
 Where runs are stored is set by the trackers' own variables: WANDB_MODE, WANDB_PROJECT, MLFLOW_TRACKING_URI,
 MLFLOW_EXPERIMENT_NAME, TRACKIO_DIR ... TensorBoard writes into the run folder.
@@ -33,13 +34,13 @@ from .record import Line
 
 PROJECT = "rewardlab"
 PATIENCE = 60.0
-"""Seconds that a finished run waits for lines still to be sent."""
+"""Seconds that a finished run waits for its last lines to be sent."""
 
 Metrics = dict[str, float]
 
 
 class Tracker(Protocol):
-    """Made with (run folder, configuration, the tracker's run to continue or None); raises if that run cannot be opened."""
+    """Constructed with (run folder, configuration, id of the tracker's run to continue or None); raises if it cannot be opened."""
 
     run: str
 
@@ -90,7 +91,7 @@ class Mlflow:
         from mlflow import MlflowClient
         from mlflow.entities import Metric, Param
 
-        # we retry ourselves when a server does not answer
+        # `_Sender` retries; mlflow's own retries would block for minutes when a server does not answer
         os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "2")
         self.client, self.metric = MlflowClient(), Metric
         if run is not None:
@@ -98,9 +99,10 @@ class Mlflow:
             self.run = run
             return
         experiment = os.environ.get("MLFLOW_EXPERIMENT_NAME", PROJECT)
-        known = self.client.get_experiment_by_name(experiment)
-        number = known.experiment_id if known else self.client.create_experiment(experiment)
+        existing = self.client.get_experiment_by_name(experiment)
+        number = existing.experiment_id if existing else self.client.create_experiment(experiment)
         self.run = self.client.create_run(number, run_name=folder.name).info.run_id
+        # MLflow accepts values of 6,000 characters, and 100 parameters in a batch
         params = [Param(name, value[:6000]) for name, value in _flat(config)]
         for i in range(0, len(params), 100):
             self.client.log_batch(self.run, params=params[i : i + 100])
@@ -118,10 +120,10 @@ class Trackio:
     def __init__(self, folder: Path, config: dict[str, Any], run: str | None):
         import trackio
 
-        # trackio finds a run by its name alone
+        # trackio identifies runs by name, so two folders of one name must not share it
         self.run = run or f"{folder.name}-{uuid.uuid4().hex[:8]}"
-        alone = {"embed": False, "auto_log_gpu": False, "auto_log_cpu": False}
-        self.opened = trackio.init(PROJECT, self.run, config=config, resume="allow", **alone)
+        quiet = {"embed": False, "auto_log_gpu": False, "auto_log_cpu": False}
+        self.opened = trackio.init(PROJECT, self.run, config=config, resume="allow", **quiet)
 
     def send(self, step: int, metrics: Metrics) -> None:
         self.opened.log(metrics, step=step)
@@ -131,7 +133,7 @@ class Trackio:
 
 
 TRACKERS: dict[str, type] = {"tensorboard": TensorBoard, "wandb": Wandb, "mlflow": Mlflow, "trackio": Trackio}
-"""By name, which is also the name of the package; `rewardlab[track]` holds tensorboard, each other an extra of its own name."""
+"""By name, which is also the package's. The extra `track` installs tensorboard; each other tracker has an extra of its own name."""
 
 
 def trackers(names: str | Iterable[str]) -> list[str]:
@@ -172,16 +174,17 @@ def tracking(names: Sequence[str], folder: Path, config: dict[str, Any], resumed
 
 
 def _open(name: str, folder: Path, config: dict[str, Any], log: _SentLog, resumed: bool) -> _Sender | None:
-    known = log.known.get(name, {})
+    previous = log.known.get(name, {})
     try:
-        tracker = TRACKERS[name](folder, config, known.get("run"))
+        tracker = TRACKERS[name](folder, config, previous.get("run"))
     except Exception as e:
+        # a new run has lost nothing yet, so the error can be mended first; a resumed one must not lose hours of work
         if not resumed:
             advice = f"nothing was trained yet; fix that, then rewardlab train --resume {folder}"
             raise RewardlabError(f"the tracker {name} cannot be opened: {_first_line(e)} ({advice})") from e
         _warn(f"the tracker {name} cannot be opened, and the run continues without it: {_first_line(e)}")
         return None
-    sent = known.get("sent", -1)
+    sent = previous.get("sent", -1)
     log.note(name, tracker.run, sent)
     return _Sender(name, tracker, sent, lambda step: log.note(name, tracker.run, step))
 
@@ -197,6 +200,7 @@ class _SentLog:
             self.known = {}
 
     def note(self, name: str, run: str, sent: int) -> None:
+        # senders of several trackers write the same file from their threads
         with self.lock:
             self.known[name] = {"run": run, "sent": sent}
             write_json(self.path, self.known)
@@ -217,17 +221,20 @@ class _Sender:
 
     def put(self, step: int, metrics: Metrics) -> None:
         """Send a line, unless it was sent before the run was resumed."""
+        # counted when put, not when sent: a resumed run offers all its lines again
         if step > self.last:
             self.last = step
             self.lines.put((step, metrics))
 
     def close(self, error: bool) -> None:
         self.lines.put(error)
+        # bounded: a tracker that hangs must not keep the results of a finished run waiting
         self.thread.join(PATIENCE)
         if self.thread.is_alive():
             self._failed(f"still sending after {PATIENCE:g} seconds")
 
     def _run(self) -> None:
+        # the bool that `close` puts ends the loop, and says whether the run failed
         while not isinstance(line := self.lines.get(), bool):
             self.waiting.append(line)
             self.rest -= 1
@@ -241,6 +248,7 @@ class _Sender:
             step, metrics = self.waiting[0]
             self.tracker.send(step, metrics)
             self.note(step)
+            # removed only now: if `send` or `note` raises, the line stays first in the queue
             del self.waiting[0]
 
     def _attempt(self, work: Callable[[], None]) -> None:
@@ -248,6 +256,7 @@ class _Sender:
             work()
             self.pause = 0
         except Exception as e:
+            # wait for 0, 1, 3, 7 ... lines: a server that is down is asked less and less often
             self.pause = 2 * self.pause or 1
             self.rest = self.pause - 1
             self._failed(_first_line(e))
@@ -267,7 +276,7 @@ def _first_line(e: Exception) -> str:
 
 
 def _flat(config: dict[str, Any], above: str = "") -> Iterator[tuple[str, str]]:
-    """Settings by dotted name, as text."""
+    """(dotted name, value as text) of every setting."""
     for name, value in config.items():
         if isinstance(value, dict):
             yield from _flat(value, f"{above}{name}.")
@@ -276,4 +285,5 @@ def _flat(config: dict[str, Any], above: str = "") -> Iterator[tuple[str, str]]:
 
 
 def _mlflow_name(name: str) -> str:
+    # MLflow refuses any other character in the name of a metric
     return re.sub(r"[^\w\-. :/]", "_", name)

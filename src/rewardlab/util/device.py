@@ -28,6 +28,7 @@ def device_of(name: str = "auto") -> torch.device:
 def has_bf16_matrix_units(device_type: str) -> bool:
     """Whether the hardware has bf16 matrix products (AMX or AVX512-BF16 on CPUs, Ampere and later on GPUs)."""
     if device_type == "cuda":
+        # emulated bf16 is slower than float32
         return torch.cuda.is_bf16_supported(including_emulation=False)
     try:
         with open("/proc/cpuinfo") as f:
@@ -41,10 +42,10 @@ def dtype_of(name: str, device: torch.device) -> torch.dtype:
     """The number format of computation; `auto` is bfloat16 if the hardware has it. Weights and optimiser state stay float32."""
     if name == "auto":
         return torch.bfloat16 if has_bf16_matrix_units(device.type) else torch.float32
-    known = {"float32": torch.float32, "bfloat16": torch.bfloat16}
-    if name not in known:
+    dtypes = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+    if name not in dtypes:
         raise RewardlabError(f"unknown dtype {name!r}; known: auto, float32, bfloat16")
-    return known[name]
+    return dtypes[name]
 
 
 def memory_of(device: torch.device) -> int:
@@ -57,6 +58,7 @@ def memory_of(device: torch.device) -> int:
             limits.append(int(Path(path).read_text()))
         except (OSError, ValueError):  # not there, or "max"
             continue
+    # torchrun's ranks on this machine share its memory
     return min(limits) // int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
 
 
@@ -70,8 +72,9 @@ def keep_freed_memory() -> None:
         return
     try:
         libc = ctypes.CDLL("libc.so.6")
-        mmap_threshold, trim_threshold, gigabyte = -3, -1, 1 << 30
+        mmap_threshold, trim_threshold, gigabyte = -3, -1, 1 << 30  # M_MMAP_THRESHOLD and M_TRIM_THRESHOLD of malloc.h
         libc.mallopt(mmap_threshold, gigabyte)
         libc.mallopt(trim_threshold, gigabyte)
+    # another C library (musl): only speed is lost
     except (OSError, AttributeError):
         return

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-_LEFT = re.compile(r"\..+\.\d+\.(tmp|old)")
+_LEFT_BEHIND = re.compile(r"\..+\.\d+\.(tmp|old)")
 
 
 def write_text(path: Path, text: str) -> None:
@@ -34,6 +34,7 @@ def new_file(path: Path) -> Iterator[Path]:
         _sync(temporary)
         os.replace(temporary, path)
     finally:
+        # after the rename there is nothing left to remove
         temporary.unlink(missing_ok=True)
 
 
@@ -46,6 +47,7 @@ def new_folder(path: Path) -> Iterator[Path]:
     temporary.mkdir()
     try:
         yield temporary
+        # on disk before the rename, or a power cut could leave a complete name with empty files
         for entry in (*temporary.rglob("*"), temporary):
             _sync(entry)
         if path.exists():
@@ -56,6 +58,7 @@ def new_folder(path: Path) -> Iterator[Path]:
             shutil.rmtree(old, ignore_errors=True)
         else:
             os.replace(temporary, path)
+        # the rename itself is an entry of the parent folder
         _sync(path.parent)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
@@ -64,7 +67,7 @@ def new_folder(path: Path) -> Iterator[Path]:
 def sweep(folder: Path) -> None:
     """Remove the temporary files of killed writers from a folder. No other process may be writing there."""
     for entry in folder.glob(".*"):
-        if _LEFT.fullmatch(entry.name):
+        if _LEFT_BEHIND.fullmatch(entry.name):
             shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
 
 
@@ -87,6 +90,7 @@ def cached(name: str, make: Callable[[Path], None]) -> Path:
     folder = cache() / name
     folder.parent.mkdir(parents=True, exist_ok=True)
     with open(cache() / f".{name}.lock", "w") as lock:
+        # a second process waits here and then finds the folder filled; the lock ends with its process
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not folder.exists():
             with new_folder(folder) as new:

@@ -14,6 +14,7 @@ def interval(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     For n < 2 the bounds are infinite.
     """
     n = values.shape[-1]
+    # one value has no spread to estimate
     if n < 2:
         mean = values.mean(-1) if n else np.full(values.shape[:-1], np.nan)
         return mean, np.full_like(mean, -np.inf), np.full_like(mean, np.inf)
@@ -29,6 +30,7 @@ def t_quantile(freedom: int, inside: float = 0.95) -> float:
     The search is over the angle atan(t / sqrt(freedom)), which is bounded where t is not.
     """
     low, high = 0.0, math.pi / 2
+    # 60 halvings of an interval of length 1.6: below the resolution of a float64
     for _ in range(60):
         middle = (low + high) / 2
         low, high = (middle, high) if _within(middle, freedom) < inside else (low, middle)

@@ -36,6 +36,7 @@ class Bar:
     def advance(self, note: str = "", n: int = 1) -> None:
         self.done += n
         self.bar.update(self.row, advance=n, note=note)
+        # the last line is always printed, so that a log file says how it ended
         due = time.monotonic() - self.printed > self.every or self.done == self.total
         if not self.hidden and not console.is_terminal and due:
             self.printed = time.monotonic()

@@ -20,7 +20,7 @@ _CLASSES = {c.__name__: c for c in (Message, Problem, Turn, Trajectory, Score, T
 
 
 def pack(value: Any, tensors: dict[str, torch.Tensor], where: str = "memory") -> Any:
-    """JSON data for `value`; tensors and arrays go into `tensors`. Raises RewardlabError with the place of what cannot be saved."""
+    """JSON data for `value`; tensors and arrays go into `tensors`. Raises RewardlabError, naming the place, if it cannot be saved."""
     if isinstance(value, torch.Tensor | np.ndarray | np.generic):
         return _pack_array(value, tensors, where)
     if value is None or isinstance(value, bool | int | float | str):
@@ -31,6 +31,7 @@ def pack(value: Any, tensors: dict[str, torch.Tensor], where: str = "memory") ->
         return {"$": "tuple", "of": [pack(v, tensors, f"{where}[{i}]") for i, v in enumerate(value)]}
     if isinstance(value, dict):
         return {
+            # pairs, because JSON turns keys into text and a method may use numbers or tuples
             "$": "dict",
             "of": [[pack(k, tensors, where), pack(v, tensors, f"{where}[{k!r}]")] for k, v in value.items()],
         }
@@ -43,7 +44,7 @@ def pack(value: Any, tensors: dict[str, torch.Tensor], where: str = "memory") ->
 
 
 def _pack_array(value: torch.Tensor | np.ndarray | np.generic, tensors: dict[str, torch.Tensor], where: str) -> dict[str, Any]:
-    """Always a copy: arrays that share memory could not be written, and must not change while they wait."""
+    """Store a copy of the array: safetensors refuses shared memory, and the method may change its array before it is written."""
     name = f"t{len(tensors)}"
     if isinstance(value, torch.Tensor):
         tensors[name] = value.detach().cpu().contiguous().clone()
@@ -63,8 +64,8 @@ def unpack(data: Any, tensors: dict[str, torch.Tensor], device: torch.device | s
         return data
     kind = data["$"]
     if kind == "tensor":
-        found = tensors[data["name"]]
-        return found if data["device"] == "cpu" else found.to(device)
+        tensor = tensors[data["name"]]
+        return tensor if data["device"] == "cpu" else tensor.to(device)
     if kind in ("array", "number"):
         array = tensors[data["name"]].numpy()
         return array if kind == "array" else array[()]
@@ -79,12 +80,12 @@ def unpack(data: Any, tensors: dict[str, torch.Tensor], device: torch.device | s
 def _score_of_older_run(
     value: float | None, steps: Any, parts: dict[str, Term], why: str = "", outcome: bool | None = None, extracted: str = ""
 ) -> Score:
-    """A Score from the time when value and steps were stored beside the terms, and 0 was the weight of a term that is not paid."""
+    """A Score saved by an older version, which stored value and steps beside the terms, and weight 0 for a term without a share."""
     if outcome is None:
         outcome = value != 0 or not steps
     terms = {name: dataclasses.replace(t, weight=t.weight or None) for name, t in parts.items()}
     score = Score(terms=terms or {"": Term(value if outcome else None, steps)}, missing=value is None, why=why, extracted=extracted)
     if value is None or (math.isclose(value, score.value or 0.0) and outcome == score.has_outcome):
         return score
-    # what the terms do not explain was paid by a plain number
+    # the terms do not add up to the value: the rest was a constant in the reward's formula
     return dataclasses.replace(score, constant=value - (score.value or 0.0))

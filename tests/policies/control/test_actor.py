@@ -121,7 +121,7 @@ def test_a_critic_says_v_at_observations_and_q_at_actions():
     assert value[3].item() == pytest.approx(critic.model.q(torch.cat((seen[2], one_hot))).item(), abs=1e-6)
     with pytest.raises(RewardlabError, match="critic and cannot act"):
         critic.extend([walk([])], Sampling(1), rng())
-    with pytest.raises(RewardlabError, match="knows no values"):
+    with pytest.raises(RewardlabError, match="has no values"):
         Actor(Shape(6, 4)).evaluate(batch, ("value",))
 
 

@@ -33,6 +33,7 @@ class TRLPolicy(HFPolicy):
         """Sample one reply for each trajectory: by TRL where its generation has these settings, else by transformers."""
         if trajectories and self.trainer is not None and self.trainer.can_sample(sampling):
             return self._through_trl(trajectories, sampling)
+        # dropout must be off while sampling
         training = self.whole.training
         self.whole.eval()
         try:
@@ -46,10 +47,10 @@ class TRLPolicy(HFPolicy):
             self.check_fits(t, sampling.max_new)
         tokens, sampled = self.trainer._generate_single_turn([t.ids.tolist() for t in trajectories], None, {}, 1)
         ids = [np.asarray(row, np.int64) for row in tokens]
-        kept = [None] * len(ids) if sampled is None else [np.asarray(row, np.float32) for row in sampled]
+        logprobs = [None] * len(ids) if sampled is None else [np.asarray(row, np.float32) for row in sampled]
         return [
             t.plus(Turn(self.name, i, None, s, text, step=self.step), "end" if int(i[-1]) in self.ends else "length")
-            for t, i, s, text in zip(trajectories, ids, kept, self.decode_all(ids), strict=True)
+            for t, i, s, text in zip(trajectories, ids, logprobs, self.decode_all(ids), strict=True)
         ]
 
     def _forward(self, ids: Tensor, length: Tensor, mask: Tensor, wants: Sequence[str], per_token: Sequence[Any] = ()) -> Outputs:
@@ -57,18 +58,19 @@ class TRLPolicy(HFPolicy):
             return super()._forward(ids, length, mask, wants, per_token)
         real = torch.arange(ids.shape[1], device=ids.device) < length[:, None]
         trunk: list[Tensor] = []
-        listening = self.model.base_model.register_forward_hook(lambda _, __, out: trunk.append(out.last_hidden_state))
+        hook = self.model.base_model.register_forward_hook(lambda _, __, out: trunk.append(out.last_hidden_state))
         try:
             result = self.wrapped(
                 input_ids=ids, attention_mask=real.long(), labels=ids.masked_fill(~mask, -100), fused_lm_head=True
             )  # fmt: skip
         finally:
-            listening.remove()
+            hook.remove()
         out = Outputs()
         if per_token:
             # TRL's head does not compute what an objective needs of the whole vocabulary
             self._head(out, trunk[0].to(self.dtype), ids, mask, per_token)
         else:
+            # TRL's tables start at the second token: (B, T - 1) to (B, T)
             out.logprobs, out.entropy = (F.pad(x.float(), (1, 0)) for x in (result.log_probs, result.entropy))
         if "hidden" in wants:
             out.hidden = trunk[0].float().masked_fill(~real[:, :, None], 0.0)

@@ -24,7 +24,7 @@ def not_text(policy: Any) -> str:
     from rewardlab.policies.hf.policy import HFPolicy
     from rewardlab.policies.llama.policy import LlamaPolicy
 
-    return "" if type(policy) in (HFPolicy, LlamaPolicy) else f"its policy ({type(policy).__name__}) is no causal language model"
+    return "" if type(policy) in (HFPolicy, LlamaPolicy) else f"its policy ({type(policy).__name__}) is not a causal language model"
 
 
 def refuse(recipe: Recipe, why: str) -> RewardlabError:

@@ -1,4 +1,4 @@
-"""What a recipe means in TRL's own settings."""
+"""Translate a recipe to a GRPOConfig of TRL."""
 
 from __future__ import annotations
 
@@ -38,21 +38,22 @@ def config_of(recipe: Recipe, run: Run, **fields: Any) -> GRPOConfig:
     """A GRPOConfig for `recipe`. fields: any field of GRPOConfig that the recipe does not decide."""
     if decided := sorted(DECIDED & fields.keys()):
         raise RewardlabError(f"the recipe decides {', '.join(decided)}; change it there (rewardlab show), not in GRPOConfig")
-    how, n = recipe.update, recipe.rows_per_problem
+    update, n = recipe.update, recipe.rows_per_problem
     on_cpu = bool(fields.get("use_cpu")) or not torch.cuda.is_available()
     ours = {
-        "max_steps": run.steps * how.epochs * how.minibatches, "num_iterations": how.epochs, "learning_rate": how.lr,
-        "adam_beta1": how.beta1, "adam_beta2": how.beta2, "weight_decay": how.weight_decay, "max_grad_norm": how.clip_norm,
+        "max_steps": run.steps * update.epochs * update.minibatches, "num_iterations": update.epochs, "learning_rate": update.lr,
+        "adam_beta1": update.beta1, "adam_beta2": update.beta2, "weight_decay": update.weight_decay,
+        "max_grad_norm": update.clip_norm,
         "max_completion_length": run.max_new, "seed": run.seed, "beta": 0.0, "shuffle_dataset": False,
-        "disable_dropout": True, "save_strategy": "no", "report_to": "none", "logging_steps": how.epochs * how.minibatches,
+        "disable_dropout": True, "save_strategy": "no", "report_to": "none", "logging_steps": update.epochs * update.minibatches,
         "remove_unused_columns": False, "ddp_find_unused_parameters": False, "bf16": not on_cpu, "use_cpu": on_cpu,
         **generation_of(recipe),
     }  # fmt: skip
     rows = fields.pop("per_device_train_batch_size", None)
     # TRL refuses a single reply per problem, since its own advantages would be 0; the recipe's credit needs no group
     config = GRPOConfig(**ours | fields | {"num_generations": 2, "per_device_train_batch_size": 2})
-    config.num_generations, config.generation_batch_size = n, how.problems * n
-    _accumulate(config, how.minibatches, rows, "gradient_accumulation_steps" in fields)
+    config.num_generations, config.generation_batch_size = n, update.problems * n
+    _accumulate(config, update.minibatches, rows, "gradient_accumulation_steps" in fields)
     return config
 
 
@@ -66,14 +67,14 @@ def generation_of(recipe: Recipe) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _accumulate(config: GRPOConfig, minibatches: int, rows: int | None, told: bool) -> None:
+def _accumulate(config: GRPOConfig, minibatches: int, rows: int | None, by_accumulation: bool) -> None:
     """Cut the rows of an optimiser step into equal micro-batches for every process."""
-    share, left = divmod(config.generation_batch_size, config.world_size * minibatches)
-    if told:
+    share, remainder = divmod(config.generation_batch_size, config.world_size * minibatches)
+    if by_accumulation:
         rows = share // config.gradient_accumulation_steps
     elif rows is None:
         rows = next((k for k in range(min(8, share), 0, -1) if share % k == 0), 0)
-    if left or not rows or share % rows:
+    if remainder or not rows or share % rows:
         raise RewardlabError(
             f"{config.generation_batch_size} rows a step cannot be divided evenly among {config.world_size} process(es), "
             f"{minibatches} minibatch(es) and micro-batches of {rows or 'so few'} rows; change problems, n, minibatches or "

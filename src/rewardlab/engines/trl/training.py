@@ -56,11 +56,11 @@ def make(
     task = problems if isinstance(problems, Task) else Task("problems", Shuffled(list(problems)), (), "exact_match")
     run = Run(None, steps=steps, seed=seed, max_new=max_new, verify=verify)
     config = config_of(recipe, run, **fields)
-    run.policy = own = policy_of(model, config, lora_rank)
+    run.policy = policy = policy_of(model, config, lora_rank)
     if any(need == "ref" or need.startswith("reference.") for need in recipe.needs):
-        run.reference = own.copy("reference")
+        run.reference = policy.copy("reference")
     for learner in recipe.also:
-        run.models[learner.name] = learner_model(learner, own)
+        run.models[learner.name] = learner_model(learner, policy)
     return RecipeTrainer(Ops(recipe, run, task, settings or RunConfig(steps=steps, seed=seed)), config)
 
 
@@ -98,11 +98,11 @@ class RecipeTrainer(GRPOTrainer):
         return plain and sampling == self.sampling
 
     def create_scheduler(self, num_training_steps: int, optimizer: Any = None) -> Any:
-        how, run = self.ops.recipe.update, self.ops.run
+        hyper, run = self.ops.recipe.update, self.ops.run
 
         def share(done: int) -> float:
-            step = done // (how.epochs * how.minibatches)
-            return learning_rate(how, min(1.0, step / run.steps), step) / how.lr if how.lr else 0.0
+            step = done // (hyper.epochs * hyper.minibatches)
+            return learning_rate(hyper, min(1.0, step / run.steps), step) / hyper.lr if hyper.lr else 0.0
 
         self.lr_scheduler = LambdaLR(optimizer or self.optimizer, share)  # type: ignore[arg-type]
         return self.lr_scheduler
@@ -125,18 +125,18 @@ class RecipeTrainer(GRPOTrainer):
 
     def _cut(self, batch: Batch) -> list[_Piece]:
         """Every micro-batch of this step, in order: epochs, their minibatches, and this rank's part of each."""
-        run, how = self.ops.run, self.ops.recipe.update
+        run, update = self.ops.run, self.ops.recipe.update
         parts = self.config.gradient_accumulation_steps
         plan: list[_Piece] = []
-        for _ in range(how.epochs):
-            minis = mini_batches(batch, how.minibatches, run.rng("minibatches"))
-            if len(minis) != how.minibatches:
-                raise refuse(self.ops.recipe, f"{how.minibatches} minibatches were asked for, of {batch.groups} group(s)")
+        for _ in range(update.epochs):
+            minis = mini_batches(batch, update.minibatches, run.rng("minibatches"))
+            if len(minis) != update.minibatches:
+                raise refuse(self.ops.recipe, f"{update.minibatches} minibatches were asked for, of {batch.groups} group(s)")
             for rows in minis:
-                # pieces of like length: TRL wants as many on every rank
+                # TRL needs the same number of pieces on every rank; rows of similar length share one, with little padding
                 mini = _Mini(batch if len(rows) == len(batch) else batch[rows], parts * world_size())
-                alike = mini.batch.length.argsort(descending=True, stable=True).tensor_split(parts * world_size())
-                plan += [_Piece(mini, part) for part in shard(list(alike))]
+                pieces = mini.batch.length.argsort(descending=True, stable=True).tensor_split(parts * world_size())
+                plan += [_Piece(mini, part) for part in shard(list(pieces))]
         return plan
 
     # ---- the update --------------------------------------------------------------------------------------------------
@@ -157,6 +157,7 @@ class RecipeTrainer(GRPOTrainer):
         if not len(rows):
             # no row is left for this rank, which must still take part in summing gradients
             with uncounted(self.policy):
+                # times 0: the backward pass runs through all weights and adds nothing
                 return 0.0 * self.policy.evaluate(mini.batch[torch.tensor([0])]).logprobs.sum()
         micro = mini.batch[rows]
         out = self.policy.evaluate(micro, objective.wants, objective.per_token)

@@ -1,8 +1,8 @@
 """Policies that act on observations: small networks for discrete actions or continuous commands, and their critics.
 
-A trajectory of theirs holds float rows of one width D = max(observation, action), padded with zeros: rows that are read
-(observations) and rows that are decided (actions) alternate, or several are read in a row. A decision is made on the row before it.
-A discrete action is its number, in the first place of the row.
+Their trajectories hold float rows of one width D = max(observation, action), padded with zeros, as token ids: (T, D). Rows
+that are read (observations) and rows that are decided (actions) alternate, or several are read one after another. A decision is
+made from the row before it. A discrete action is its index, in the first entry of its row.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MODEL_TYPE = "rewardlab_actor"
 
 @dataclass(frozen=True)
 class Shape:
-    """observation: its length.  action: how many there are, or the length of a command if `discrete` is False."""
+    """observation: its length.  action: the number of actions, or the length of a command if `discrete` is False."""
 
     observation: int
     action: int
@@ -43,26 +43,27 @@ class Shape:
 
     @property
     def width(self) -> int:
-        """D: of the rows of a trajectory."""
+        """D, the length of a row of a trajectory."""
         return max(self.observation, 1 if self.discrete else self.action)
 
     @property
     def decided(self) -> int:
-        """How much of a row an action takes."""
+        """How many entries of a row an action takes."""
         return 1 if self.discrete else self.action
 
 
 class Actor(HasWeights):
-    """A policy over actions; with `critic`, a model of values: V of an observation at its row, Q of observation and action at the
-    action's row. So the value of a position is of what has happened up to and including it, as for every other policy.
+    """A policy over actions; with `critic`, a value model: V of an observation at its row, Q of observation and action at the
+    action's row. So the value at a position covers what has happened up to and including it, as in every other policy.
     """
 
-    context = 1 << 30
+    context = 1 << 30  # a decision depends on one row: texts of any length fit
     step = 0
 
     def __init__(self, shape: Shape, device: torch.device | str = "cpu", name: str = "policy", seed: int = 0):
         self.shape, self.device, self.name, self.token_count = shape, torch.device(device), name, TokenCount()
         with torch.random.fork_rng(devices=[]):
+            # nn.Linear initialises from the global generator: fork it, so that making a model changes no other stream
             torch.manual_seed(seed)
             self.model = (_Critic(shape) if shape.critic else _Policy(shape)).to(self.device)
 
@@ -80,18 +81,18 @@ class Actor(HasWeights):
         save_file({k: v.cpu().contiguous() for k, v in self.state().items()}, Path(folder) / "model.safetensors")
 
     def copy(self, name: str, value_head: bool = False) -> Actor:
-        """A model of its own with the same weights; with `value_head`, a critic for the same world, which begins at 0."""
+        """A model of its own with the same weights; with `value_head`, a critic for the same task, which starts at 0 everywhere."""
         if value_head and not self.shape.critic:
             return Actor(replace(self.shape, critic=True), self.device, name)
-        other = copy.copy(self)
-        other.name, other.token_count, other.model = name, TokenCount(), copy.deepcopy(self.model)
-        return other
+        copied = copy.copy(self)
+        copied.name, copied.token_count, copied.model = name, TokenCount(), copy.deepcopy(self.model)
+        return copied
 
     def activation_bytes(self, tokens: int) -> int:
         return tokens * 4 * self.shape.layers * self.shape.hidden
 
     def check_fits(self, trajectory: Trajectory, max_new: int) -> None:
-        """It always fits: a decision depends on the row before it alone."""
+        """Every prompt fits: a decision depends on the row before it alone."""
 
     def pieces(self, ids: np.ndarray) -> list[str]:
         """Each row as short text, without the zeros it is padded with."""
@@ -100,14 +101,19 @@ class Actor(HasWeights):
     # ---- trajectories ------------------------------------------------------------------------------------------------
 
     def read(self, trajectories: Sequence[Trajectory], messages: Sequence[Sequence[Message]]) -> list[Trajectory]:
-        """Append observations. A message without data is not observed, and may only carry a reward."""
+        """Append the observations in the messages' `data`. A message without data adds no row; it may still carry a reward."""
         return [t.plus(self._read(new)) for t, new in zip(trajectories, messages, strict=True)]
 
     def _read(self, new: Sequence[Message]) -> Turn:
-        seen = [m.data for m in new if m.data is not None]
-        paid = [m.reward for m in new if m.reward is not None]
+        observations = [m.data for m in new if m.data is not None]
+        rewards = [m.reward for m in new if m.reward is not None]
         text = "\n".join(m.text for m in new if m.text)
-        return Turn(None, self._rows(seen, self.shape.observation, "observation"), text=text, reward=sum(paid) if paid else None)
+        return Turn(
+            None,
+            self._rows(observations, self.shape.observation, "observation"),
+            text=text,
+            reward=sum(rewards) if rewards else None,
+        )
 
     def write(self, trajectories: Sequence[Trajectory], replies: Sequence[Any]) -> list[Trajectory]:
         """Append recorded actions, one each (a number, or a command), as decisions of this policy."""
@@ -119,9 +125,7 @@ class Actor(HasWeights):
         for row, x in zip(rows, data, strict=True):
             flat = np.ravel(x)
             if len(flat) != length:
-                raise RewardlabError(
-                    f"an {what} of {len(flat)} numbers, for a policy made for {length}: was it made for this task?"
-                )
+                raise RewardlabError(f"the {what} has {len(flat)} numbers, not {length}: was this policy made for this task?")
             row[:length] = flat
         return rows
 
@@ -141,6 +145,7 @@ class Actor(HasWeights):
         rows = np.zeros((len(trajectories), 1, self.shape.width), np.float32)
         rows[:, 0, : self.shape.decided] = actions.view(len(rows), -1).cpu().numpy()
         raw = policy.log_prob(actions).cpu().numpy()
+        # a greedy action has no log-prob under temperature 0; the policy's own is recorded instead
         tempered = _tempered(policy, sampling.temperature or 1.0).log_prob(actions).cpu().numpy()
         self.token_count.generated += len(trajectories)
         return [
@@ -152,6 +157,7 @@ class Actor(HasWeights):
         if self.shape.discrete:
             if temperature == 0:
                 return policy.logits.argmax(-1)
+            # on the CPU, where `rng` lives: every device then samples the same actions
             probabilities = (policy.logits / temperature).softmax(-1).cpu()
             return torch.multinomial(probabilities, 1, generator=rng).squeeze(1).to(self.device)
         noise = torch.randn(policy.mean.shape, generator=rng).to(self.device)
@@ -175,21 +181,23 @@ class Actor(HasWeights):
         if self.shape.critic:
             return Outputs(value=self.model(self._seen(batch.ids), self._taken(batch.ids), batch.mask))
         if "value" in wants:
-            raise RewardlabError(f"the model {self.name!r} is a policy and knows no values; use a copy of it with a value head")
+            raise RewardlabError(f"the model {self.name!r} is a policy and has no values; use a copy of it with a value head")
         outputs = self._acting(batch.ids, batch.mask, per_token)
         return Outputs(outputs.pop("logprobs"), outputs.pop("entropy"), extra=outputs)
 
     def _acting(self, ids: Tensor, mask: Tensor, per_token: Sequence[Any]) -> dict[str, Tensor]:
-        where = mask.clone()
-        where[:, 0] = False
-        seen, taken = self._seen(ids).roll(1, 1)[where], self._taken(ids)[where]
-        policy = self.model(seen)
+        decided = mask.clone()
+        # row 0 has no row before it to decide from
+        decided[:, 0] = False
+        # roll by one: row t of `observed` is what row t was decided from
+        observed, taken = self._seen(ids).roll(1, 1)[decided], self._taken(ids)[decided]
+        policy = self.model(observed)
         outputs = {"logprobs": policy.log_prob(taken), "entropy": policy.entropy()}
         for f in per_token:
             if not self.shape.discrete:
-                raise RewardlabError(f"{f.__name__} needs the probabilities of every action, and commands are continuous")
+                raise RewardlabError(f"{f.__name__} needs the probability of every action, but this task's commands are continuous")
             outputs |= f(policy.logits, taken)
-        return {k: torch.zeros_like(where, dtype=v.dtype).masked_scatter(where, v) for k, v in outputs.items()}
+        return {k: torch.zeros_like(decided, dtype=v.dtype).masked_scatter(decided, v) for k, v in outputs.items()}
 
     def _seen(self, ids: Tensor) -> Tensor:
         return ids[..., : self.shape.observation]
@@ -199,11 +207,11 @@ class Actor(HasWeights):
 
 
 class _Policy(nn.Module):
-    """Observation to a distribution over actions. Commands: a Gaussian around tanh of the network, with one learnt scale."""
+    """Observation to a distribution over actions. Commands: a Gaussian around the network's tanh, with a learnt std per entry."""
 
     def __init__(self, shape: Shape):
         super().__init__()
-        self.net = _network(shape.observation, shape.action, shape, 0.01)
+        self.net = _network(shape.observation, shape.action, shape, 0.01)  # nearly uniform at first
         self.log_std = None if shape.discrete else nn.Parameter(torch.full((shape.action,), -0.5))
 
     def forward(self, seen: Tensor) -> Any:

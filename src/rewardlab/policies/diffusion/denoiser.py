@@ -1,16 +1,16 @@
 """A flow-matching denoiser of points as a policy: every stochastic denoising step is a decision.
 
-A row is the condition (read from the prompt's `data`), noise x_1, and then the latents of each step down to x_0:
+A row of a batch is the condition (read from the prompt's `data`), noise x_1, and then the latents of each step down to x_0:
 
     position   0          1         2 .. steps + 1
     ids        condition  x_1       x after step 1 .. steps
 
-An ODE step, x + v dt, is deterministic. An SDE step has the same marginals and is sampled from a Gaussian:
+An ODE step, x + v dt, is deterministic. An SDE step keeps the same marginals and is sampled from a Gaussian:
 
     mean = x + (v + sigma_t^2 / (2 t) (x + (1 - t) v)) dt,   std = sigma_t sqrt(|dt|),   sigma_t = a sqrt(t / (1 - t))
 
-Liu et al. 2025 (Flow-GRPO), arXiv:2505.05470. As in their code, 1 - t of the first step is that of the second. A log-prob is the
-sum over coordinates, the density itself, where their code takes the mean.
+Liu et al. 2025 (Flow-GRPO), arXiv:2505.05470. As in their code, sigma of the first step uses the 1 - t of the second,
+since its own is 0. A log-prob is the sum over coordinates (the density itself), where their code takes the mean.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from rewardlab.util.device import device_of
 
 CONFIG: dict[str, Any] = {"model_type": "rewardlab_denoiser", "size": 2, "hidden": 64, "layers": 3, "steps": 10, "noise": 0.7}
 WAVES = 4
+"""Frequencies of the time embedding."""
 FIRST = 2
 """The position of the first denoising step."""
 
@@ -54,16 +55,16 @@ class Velocity(nn.Module):
 
     def forward(self, x: Tensor, t: Tensor, condition: Tensor) -> Tensor:
         angle = math.pi * t[:, None] * torch.arange(1, WAVES + 1, device=t.device)
-        told = F.silu(self.told(torch.cat((condition, t[:, None], angle.sin(), angle.cos()), 1)))
+        conditioning = F.silu(self.told(torch.cat((condition, t[:, None], angle.sin(), angle.cos()), 1)))
         h = self.enter(x)
         for layer, film in zip(self.inner, self.film, strict=True):
-            scale, shift = film(told).chunk(2, 1)
+            scale, shift = film(conditioning).chunk(2, 1)
             h = F.silu(layer(h) * (1 + scale) + shift)
         return self.last(h)
 
 
 class Denoiser(HasWeights):
-    """A velocity network with its schedule: `steps` equal steps from t = 1 to 0, `noise` the a of sigma_t."""
+    """A velocity network with its schedule: `steps` equal steps from t = 1 to 0; `noise` is the a of sigma_t."""
 
     step = 0
 
@@ -73,12 +74,13 @@ class Denoiser(HasWeights):
         self.model = Velocity(*(self.config[k] for k in ("size", "hidden", "layers"))).to(device)
         self.steps = int(self.config["steps"])
         t = torch.linspace(1.0, 0.0, self.steps + 1, device=device)
-        self.times, self.dt = t[:-1], -1.0 / self.steps
+        self.times, self.dt = t[:-1], -1.0 / self.steps  # time runs from noise (1) to data (0)
+        # at t = 1 the denominator 1 - t is 0: the first step takes that of the second
         room = 1.0 - torch.cat((t[1:2], t[1:-1])) if self.steps > 1 else torch.ones_like(self.times)
         self.sigma = self.config["noise"] * (self.times / room).sqrt()
 
     def noise_at(self, width: int) -> Tensor:
-        """(width,) the standard deviation sigma_t sqrt(|dt|) of a stochastic step, by its position in a row; 0 where none is."""
+        """(width,) the std sigma_t sqrt(|dt|) of a stochastic step, by position in a row; 0 at condition and noise."""
         levels = self.sigma.new_zeros(FIRST + self.steps)
         levels[FIRST:] = self.sigma * math.sqrt(-self.dt)
         return levels[:width]
@@ -112,13 +114,13 @@ class Denoiser(HasWeights):
         return other
 
     def activation_bytes(self, tokens: int) -> int:
-        """About what a forward and backward pass over so many decisions keeps in memory."""
+        """Roughly the bytes that a forward and backward pass over so many decisions keeps in memory."""
         return 8 * tokens * self.config["hidden"] * self.config["layers"]
 
     # ---- reading -----------------------------------------------------------------------------------------------------
 
     def read(self, trajectories: Sequence[Trajectory], messages: Sequence[Sequence[Message]]) -> list[Trajectory]:
-        """Begin rows with the condition that the messages carry as `data`."""
+        """Start rows with the condition that the messages carry as `data`."""
         return [t.plus(self._condition(t, new)) for t, new in zip(trajectories, messages, strict=True)]
 
     def _condition(self, trajectory: Trajectory, new: Sequence[Message]) -> Turn:
@@ -143,7 +145,7 @@ class Denoiser(HasWeights):
     def extend(self, trajectories: Sequence[Trajectory], sampling: Sampling, rng: torch.Generator) -> list[Trajectory]:
         """Take up to `max_new` steps in each row, sampling its noise if it has none yet.
 
-        temperature 0 follows the ODE: nothing is decided. Above, every step is sampled; the temperature scales its
+        Temperature 0 follows the ODE, in which nothing is decided. Above 0 every step is sampled, and the temperature scales its
         standard deviation.
         """
         if not trajectories:
@@ -155,12 +157,14 @@ class Denoiser(HasWeights):
         table = x.new_zeros((len(rows), max(1, int(left.max())), x.shape[1]))
         raw, sampled = torch.zeros(2, *table.shape[:2], device=self.device)
         for i in range(int(left.max())):
+            # rows may be at different steps: those that are done sit out
             live = (left > i).nonzero().squeeze(1)
             mean, std = self._next(x[live], place[live] + i, condition[live], sampling.temperature > 0)
             scaled = std * sampling.temperature
             x[live] = mean + scaled * torch.randn(mean.shape, generator=rng).to(self.device) if sampling.temperature > 0 else mean
             table[live, i] = x[live]
             if sampling.temperature > 0:
+                # under the policy itself, and under the tempered distribution sampled from
                 raw[live, i], sampled[live, i] = gaussian(x[live], mean, std), gaussian(x[live], mean, scaled)
         self.token_count.generated += int(left.sum())
         return self._written(rows, left, table, raw, sampled, sampling.temperature > 0)
@@ -176,6 +180,7 @@ class Denoiser(HasWeights):
         for t, n, *columns in zip(rows, count.tolist(), *(x.cpu().numpy() for x in (table, raw, sampled)), strict=True):
             ids, logprobs, sampled_as = (x[:n].copy() for x in columns)
             ended = len(t) - FIRST + n == self.steps
+            # ODE steps are read, not decided: no author, so they are outside the mask
             turn = Turn(None, ids)
             if decided:
                 turn = Turn(self.name, ids, logprobs, sampled_as, text=self.spell(ids[-1:]), step=self.step)
@@ -186,7 +191,7 @@ class Denoiser(HasWeights):
         return "".join(self.pieces(ids)).strip()
 
     def flow(self, noise: Tensor, condition: Tensor) -> Tensor:
-        """(n, steps, size) the latents that the ODE passes from noise (n, size), with gradient to it; the last is the data."""
+        """(n, steps, size) latents of the ODE from noise (n, size), differentiable in the noise; the last is the data."""
         self.token_count.generated += len(noise) * self.steps
         path, x = [], noise
         for i in range(self.steps):
@@ -216,8 +221,10 @@ class Denoiser(HasWeights):
         return Outputs(logprobs=logprobs, entropy=entropy)
 
     def _at_steps(self, ids: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        # decided steps of all rows as one flat batch (n,)
         row, at = mask.nonzero(as_tuple=True)
         mean, std = self._next(ids[row, at - 1], at - FIRST, ids[row, 0], True)
+        # the entropy of a Gaussian depends on its fixed std alone: it has no gradient
         entropy = (0.5 * math.log(2 * math.pi * math.e) + std.log()).expand_as(mean).sum(1)
         empty = mean.new_zeros(mask.shape)
         logprobs = empty.masked_scatter(mask, gaussian(ids[row, at], mean, std))

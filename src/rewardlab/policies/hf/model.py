@@ -1,4 +1,4 @@
-"""What checkpoints of transformers differ in: how they load, where their vocabulary head is, adapters, scalar heads."""
+"""Where transformers models differ: loading, the vocabulary head, adapters, scalar heads."""
 
 from __future__ import annotations
 
@@ -12,10 +12,14 @@ from torch import Tensor, nn
 from rewardlab.errors import RewardlabError
 
 BOUNDLESS = 1 << 20
+"""Tokens of context where neither model nor tokenizer sets a limit: tokenizers then name a number like 10^30."""
 
 
 def load_model(folder: str, lora_rank: int | None) -> tuple[Any, Tensor | None]:
-    """A causal model, or a sequence classifier's trunk and its scalar head (1, hidden); adapters on all linear layers if asked."""
+    """A causal model and None, or a sequence classifier's trunk and its scalar head (1, hidden).
+
+    lora_rank: put adapters on all linear layers.
+    """
     import transformers
 
     try:
@@ -35,7 +39,7 @@ def adapted(model: Any) -> bool:
 
 
 def with_adapters(model: Any, rank: int) -> Any:
-    """LoRA on all linear layers. Their random half comes from a seed of its own: loading twice gives the same model."""
+    """LoRA on all linear layers. Their random half has a fixed seed: loading twice gives the same model."""
     try:
         from peft import LoraConfig, get_peft_model
     except ImportError as e:
@@ -48,10 +52,10 @@ def with_adapters(model: Any, rank: int) -> Any:
 
 @torch.no_grad()
 def for_sampling(model: Any, dtype: torch.dtype) -> Any:
-    """The model with adapters merged and the matrices of its products cast; itself where it has none.
+    """The model with adapters merged and its linear layers' matrices cast; the model itself if it has no adapters.
 
-    Autocast keeps its copy of a matrix that trains, but casts a frozen one anew for every token; and adapters cost two more
-    products for each matrix. All other weights are shared with the model.
+    Autocast caches its copy of a matrix that trains, but casts a frozen one again for every token; and adapters cost two more
+    products per matrix. All other weights are shared with the model.
     """
     if not adapted(model):
         return model
@@ -59,19 +63,21 @@ def for_sampling(model: Any, dtype: torch.dtype) -> Any:
 
     modules, weights = list(model.modules()), {id(p): p for p in model.parameters()}
     merged = _merged(modules)
-    looked_up = {id(m.weight) for m in modules if isinstance(m, nn.Embedding)}
+    embeddings = {id(m.weight) for m in modules if isinstance(m, nn.Embedding)}
     for p in (p for m in modules if isinstance(m, nn.Linear | Conv1D) for p in m.parameters(recurse=False)):
-        if id(p) not in looked_up:
+        # an embedding tied to the head is looked up in float32; only the head gets a cast copy, below
+        if id(p) not in embeddings:
             weights[id(p)] = nn.Parameter(merged.get(id(p), p).to(dtype), requires_grad=False)
-    other = copy.deepcopy(model, weights).unload()
-    head = other.get_output_embeddings()
-    if head is not None and id(head.weight) in looked_up:
+    # deepcopy's memo: each weight maps to itself or to its cast version, so nothing else is copied
+    copied = copy.deepcopy(model, weights).unload()
+    head = copied.get_output_embeddings()
+    if head is not None and id(head.weight) in embeddings:
         head.weight = nn.Parameter(head.weight.to(dtype), requires_grad=False)
-    return other
+    return copied
 
 
 def _merged(modules: list[nn.Module]) -> dict[int, Tensor]:
-    """The weights that have adapters, with these added, by the identity of the weight."""
+    """id(weight) to the weight with its adapters added, for each weight that has some."""
     from peft.tuners.lora import LoraLayer
 
     weights = {}
@@ -84,7 +90,7 @@ def _merged(modules: list[nn.Module]) -> dict[int, Tensor]:
 
 
 def take_value_head(model: Any) -> Tensor:
-    """The scalar head of a sequence classifier, which then has none of its own."""
+    """Remove the scalar head (1, hidden) of a sequence classifier and return it; the classifier then returns hidden states."""
     score = getattr(model, "score", None)
     if score is None or tuple(score.weight.shape[:1]) != (1,) or getattr(score, "bias", None) is not None:
         raise RewardlabError(f"{type(model).__name__} has no scalar head to read values from: it needs num_labels = 1")
@@ -93,12 +99,13 @@ def take_value_head(model: Any) -> Tensor:
 
 
 def classifier(model: Any, value_head: Tensor, tokenizer: Any) -> Any:
-    """The same trunk under a sequence classifier's scalar head, to be saved: only its stored weights are real."""
+    """A sequence classifier of the same trunk and a scalar head, to be saved only."""
     from transformers import AutoModelForSequenceClassification
 
     config = copy.deepcopy(model.config)
     config.num_labels = 1
     config.pad_token_id = tokenizer.eos_token_id if tokenizer.pad_token_id is None else tokenizer.pad_token_id
+    # on the meta device nothing is allocated: `assign` puts the real weights in, and buffers stay empty
     with torch.device("meta"):
         reward_model = AutoModelForSequenceClassification.from_config(config)
     reward_model.base_model.load_state_dict(model.base_model.state_dict(), assign=True)
@@ -116,8 +123,9 @@ def vocabulary(model: Any) -> tuple[Tensor, Tensor | None]:
 
 @torch.no_grad()
 def check_head(model: Any, device: torch.device) -> None:
-    """Refuse a model whose logits are not what its vocabulary head makes of its trunk's hidden states."""
+    """Refuse a model whose logits are not its vocabulary head applied to its trunk's hidden states."""
     weight, bias = vocabulary(model)
+    # four tokens are enough to see any scaling of the logits; a soft cap may be too weak to show, so it is looked up
     ids = torch.arange(4, device=device)[None] % weight.shape[0]
     logits = model(input_ids=ids, use_cache=False).logits
     plain = F.linear(model.base_model(input_ids=ids, use_cache=False).last_hidden_state, weight, bias)
@@ -129,5 +137,5 @@ def check_head(model: Any, device: torch.device) -> None:
 
 
 def context_of(model: Any, tokenizer: Any) -> int:
-    """The longest text; a recurrent model, which names none, is bounded by its tokenizer."""
+    """The longest text in tokens. A recurrent model sets no limit; its tokenizer's is used."""
     return getattr(model.config.get_text_config(), "max_position_embeddings", None) or min(tokenizer.model_max_length, BOUNDLESS)

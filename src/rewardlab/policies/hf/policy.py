@@ -1,7 +1,7 @@
-"""Any causal language model of transformers as a policy, trained whole or through LoRA adapters.
+"""Any causal language model of transformers as a policy; all its weights train, or LoRA adapters alone.
 
 The vocabulary head runs in chunks, as for the lean policy, on the hidden states of the trunk. So logits must be a linear map of
-them; a model that scales or soft-caps them is refused when it is loaded.
+those; a model that scales or soft-caps its logits is refused when it is loaded.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from rewardlab.util.device import device_of, dtype_of, keep_freed_memory
 from .model import adapted, check_head, classifier, context_of, for_sampling, load_model, vocabulary
 
 ROWS = 256
+"""Prompts in one call of `generate`."""
 
 
 class HFPolicy(TextPolicy):
@@ -43,6 +44,7 @@ class HFPolicy(TextPolicy):
         super().__init__(tokenizer)
         if device.type == "cpu":
             keep_freed_memory()
+        # `whole` may be a PeftModel, whose parameters train; `model` is the transformers model inside, which computes
         self.whole = model.to(device).eval()
         self.model = model.get_base_model() if adapted(model) else model
         self.value_head = None if value_head is None else nn.Parameter(value_head.detach().to(device))
@@ -61,7 +63,7 @@ class HFPolicy(TextPolicy):
         return cls(model, AutoTokenizer.from_pretrained(str(folder)), where, dtype_of(dtype, where), value_head=value_head)
 
     def copy(self, name: str, value_head: bool = False) -> HFPolicy:
-        """A model of its own with the same weights; with `value_head`, a scalar head takes the place of the vocabulary's."""
+        """A copy that trains separately (frozen weights are shared); `value_head` replaces the vocabulary head by a scalar one."""
         frozen = {id(p): p for p in self.whole.parameters() if not p.requires_grad}
         whole, head = copy.deepcopy(self.whole, frozen), None if self.value_head is None else self.value_head.clone()
         if value_head and head is None:
@@ -93,7 +95,7 @@ class HFPolicy(TextPolicy):
         return trained if self.value_head is None else trained | {"value_head": self.value_head}
 
     def activation_bytes(self, tokens: int) -> int:
-        """About what a forward and backward pass over so many tokens keeps in memory."""
+        """Roughly the bytes that a forward and backward pass over so many tokens keeps in memory."""
         c, size = self.model.config.get_text_config(), torch.empty(0, dtype=self.dtype).element_size()
         mlp = getattr(c, "intermediate_size", None) or 4 * c.hidden_size
         return tokens * c.num_hidden_layers * (17 * c.hidden_size + 5 * mlp) * size
@@ -110,7 +112,7 @@ class HFPolicy(TextPolicy):
             self.check_fits(t, sampling.max_new)
         vocab = self.model.config.get_text_config().vocab_size
         sampler = _Sampler(Replies(self, len(trajectories), sampling, rng, vocab))
-        # prompts of similar length go together: they are padded on the left
+        # prompts of similar length go together, since they are padded to the longest on the left
         order, model = sorted(range(len(trajectories)), key=lambda i: len(trajectories[i])), for_sampling(self.whole, self.dtype)
         for start in range(0, len(order), ROWS):
             if not sampler.enough:
@@ -127,18 +129,19 @@ class HFPolicy(TextPolicy):
         ids, mask = torch.zeros(2, len(prompts), width, dtype=torch.long)
         for row, p in enumerate(prompts):
             ids[row, width - len(p) :], mask[row, width - len(p) :] = torch.from_numpy(p), 1
-        kept = model.generation_config
-        # the checkpoint's own penalties and limits would change the distribution sampled from, and not the log-probs
+        own_config = model.generation_config
+        # the checkpoint's own penalties and limits would change what is sampled without changing the log-probs
         model.generation_config = GenerationConfig()
-        how = GenerationConfig(do_sample=False, max_new_tokens=sampler.replies.sampling.max_new, pad_token_id=0)
+        # greedy, because `_Sampler` leaves a single token possible
+        greedy = GenerationConfig(do_sample=False, max_new_tokens=sampler.replies.sampling.max_new, pad_token_id=0)
         try:
             with torch.no_grad(), self._autocast():
                 model.generate(
-                    input_ids=ids.to(self.device), attention_mask=mask.to(self.device), generation_config=how,
+                    input_ids=ids.to(self.device), attention_mask=mask.to(self.device), generation_config=greedy,
                     logits_processor=LogitsProcessorList([sampler]), stopping_criteria=StoppingCriteriaList([sampler.over]),
                 )  # fmt: skip
         finally:
-            model.generation_config = kept
+            model.generation_config = own_config
 
     # ---- log-probs ---------------------------------------------------------------------------------------------------
 
@@ -162,17 +165,20 @@ class HFPolicy(TextPolicy):
         return out
 
     def _hidden(self, ids: Tensor) -> Tensor:
-        """(B, T, hidden). Texts are padded on the right, which causal attention never reads: no mask is needed."""
+        """(B, T, hidden). Padding is on the right, where causal attention does not look: no mask is needed."""
         with self._autocast():
             return self.model.base_model(input_ids=ids, use_cache=False).last_hidden_state.to(self.dtype)
 
     def _head(self, out: Outputs, hidden: Tensor, ids: Tensor, mask: Tensor, per_token: Sequence[Any]) -> None:
         """Fill in the outputs of the vocabulary head, at decided positions only."""
         decided = mask.clone()
+        # a token is predicted from the position before it; the first has none
         decided[:, 0] = False
+        # (n, hidden), (n,): hidden states one position before the tokens they predict
         h, chosen = hidden[decided.roll(-1, 1)], ids[decided]
         weight, bias = vocabulary(self.model)
         if bias is not None:
+            # a bias is a column of the matrix for an input that is always 1: the chunked head knows no bias
             h, weight = F.pad(h, (0, 1), value=1.0), torch.cat((weight, bias[:, None]), 1)
         weight = weight.to(self.dtype)
 
@@ -188,9 +194,9 @@ class HFPolicy(TextPolicy):
 
 
 class _Sampler:
-    """Samples in place of `generate`, so that the log-probs recorded are those that were sampled from.
+    """Samples in place of `generate`, so that the recorded log-probs are those of the distribution sampled from.
 
-    As a logits processor it leaves one token possible, the one it sampled. rows: those in the present call of `generate`.
+    As a logits processor it leaves one token possible, the one it sampled. rows: the rows in the current call of `generate`.
     """
 
     def __init__(self, replies: Replies):
@@ -202,6 +208,7 @@ class _Sampler:
         return int((~self.open).sum()) >= (self.replies.sampling.enough or len(self.open))
 
     def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
+        # `sample` overwrites its logits, and transformers may still use these
         sampled = sample(scores.clone(), self.replies.sampling, self.replies.uniform(self.rows))
         live = np.flatnonzero(self.open[self.rows])
         ended = self.replies.record(self.rows[live], *(x.cpu().numpy()[live] for x in sampled))

@@ -1,7 +1,7 @@
-"""A vision-language model of transformers (the Llava family) as a policy: text with images in it.
+"""A vision-language model of transformers (the Llava family) as a policy, for text that contains images.
 
-Every image becomes as many image tokens as the vision encoder gives features; the model puts the features in their places. Images
-stay with the turn that was read (`Turn.images`), as arrays (height, width, 3) of bytes, and are encoded anew with every pass.
+Every image becomes as many image tokens as the vision encoder outputs features, and the model replaces each of these tokens by a
+feature. Images are kept in the turn that was read (`Turn.images`), as uint8 arrays (height, width, 3), and encoded in every pass.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ class VisionPolicy(HFPolicy):
 
     @contextmanager
     def _looking(self, rows: Sequence[Trajectory], model: Any = None) -> Iterator[None]:
-        """Within it, the model (the policy's, if none is given) sees the images of these rows where the first image tokens stand.
+        """In this context the model (by default the policy's) sees the images of these rows at their first image tokens.
 
-        An image token that the model itself sampled shows nothing: it is read as padding.
+        An image token that the model itself sampled stands for no image: it is read as padding.
         """
         images = [[image for turn in t.turns for image in turn.images] for t in rows]
         pixels = self._pixels([image for seen in images for image in seen])
@@ -68,11 +68,12 @@ class VisionPolicy(HFPolicy):
         def show(module: Any, args: Any, given: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
             ids = given["input_ids"]
             marks = ids == token
-            # a single column of ids is a token being sampled; images are in the prompt
+            # a single column of ids is a token being sampled; images are in the prompt, whose features the cache holds by then
             shown = marks & (marks.cumsum(1) <= shown_tokens) if ids.shape[1] > 1 else torch.zeros_like(marks)
             given = given | {"input_ids": ids.masked_fill(marks & ~shown, blank)}
             return args, given | {"pixel_values": pixels, "mm_encoder_outputs": None} if bool(shown.any()) else given
 
+        # a hook, because `generate` and `_hidden` pass token ids alone to the model
         hook = (model or self.model).base_model.register_forward_pre_hook(show, with_kwargs=True)
         try:
             yield
@@ -80,7 +81,7 @@ class VisionPolicy(HFPolicy):
             hook.remove()
 
     def _pixels(self, images: Sequence[np.ndarray]) -> Tensor | None:
-        """(n, 3, size, size) from -1 to 1; None where there is nothing to see."""
+        """(n, 3, size, size) from -1 to 1; None if there is no image."""
         size = self.model.config.vision_config.image_size
         for image in images:
             if np.shape(image) != (size, size, 3):
@@ -103,7 +104,7 @@ class VisionPolicy(HFPolicy):
             super()._generate(model, prompts, sampler)
 
     def score(self, trajectories: Sequence[Trajectory]) -> list[np.ndarray]:
-        """Log-prob of every position, (len,); row by row, since rows of other lengths would change places."""
+        """Log-prob of every position, (len,); row by row: batches are sorted by length, which would mix up the images."""
         logprobs = []
         for t in trajectories:
             with self._looking([t]):
@@ -117,7 +118,7 @@ class VisionPolicy(HFPolicy):
 
 
 def _with_images(trajectory: Trajectory, new: Sequence[Message]) -> Trajectory:
-    """The newest turn with the images of its messages, and their text without marks."""
+    """The trajectory with the images of the messages in its newest turn, whose text is shown without image tokens."""
     images = tuple(image for m in new for image in m.images)
     newest = replace(trajectory.turns[-1], images=images, text="\n".join(m.text for m in new))
     return replace(trajectory, turns=(*trajectory.turns[:-1], newest))

@@ -1,4 +1,4 @@
-"""Attention over whole texts."""
+"""Attention over complete texts, for training and prefill."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 SQUARE_ELEMENTS = 1 << 25
+"""Attention scores that the plain product may hold at once: 128 MB in float32."""
 
 
 def causal_attention(q: Tensor, k: Tensor, v: Tensor, scale: float | None = None) -> Tensor:
@@ -27,27 +28,30 @@ def causal_attention(q: Tensor, k: Tensor, v: Tensor, scale: float | None = None
 def attention(q: Tensor, k: Tensor, v: Tensor, seen: Tensor) -> Tensor:
     """The same with q (B, R, Hq, d), k and v (B, S, Hkv, d) and `seen` (B, R, S): which keys a query may see, one at least."""
     if q.device.type == "cpu" and seen.numel() * q.shape[2] <= SQUARE_ELEMENTS:
-        later = torch.zeros(seen.shape, dtype=q.dtype, device=q.device).masked_fill_(~seen, -torch.inf)
-        return _plain(q, k, v, None, later[:, None, None])
+        bias = torch.zeros(seen.shape, dtype=q.dtype, device=q.device).masked_fill_(~seen, -torch.inf)
+        return _plain(q, k, v, None, bias[:, None, None])
     q, k, v = (x.transpose(1, 2) for x in (q, k, v))
     gqa = q.shape[1] != k.shape[1]
     return F.scaled_dot_product_attention(q, k, v, attn_mask=seen[:, None], enable_gqa=gqa).transpose(1, 2)
 
 
-def _plain(q: Tensor, k: Tensor, v: Tensor, scale: float | None, later: Tensor) -> Tensor:
-    """later: 0 for what may be seen, else -inf, in a form that spreads to (B, Hkv, Hq / Hkv, R, S)."""
+def _plain(q: Tensor, k: Tensor, v: Tensor, scale: float | None, bias: Tensor) -> Tensor:
+    """bias: 0 where a query may attend, else -inf; broadcast to (B, Hkv, Hq / Hkv, R, S)."""
     rows, width, heads, d = q.shape
     span, kv = k.shape[1:3]
-    per = heads // kv
-    q = (q * (d**-0.5 if scale is None else scale)).view(rows, width, kv, per, d).permute(0, 2, 3, 1, 4)
+    share = heads // kv
+    # scaling q costs T x d products per head; scaling the scores would cost T x T
+    q = (q * (d**-0.5 if scale is None else scale)).view(rows, width, kv, share, d).permute(0, 2, 3, 1, 4)
     k, v = (x.transpose(1, 2).reshape(rows * kv, span, d) for x in (k, v))
-    scores = torch.bmm(q.reshape(rows * kv, per * width, d), k.transpose(1, 2)).view(rows, kv, per, width, span)
-    out = torch.bmm((scores + later).softmax(-1).view(rows * kv, per * width, span), v)
-    return out.view(rows, kv, per, width, d).permute(0, 3, 1, 2, 4).reshape(rows, width, heads, d)
+    # the query heads that share a key head are stacked into one matrix: one batched product, no copies of k and v
+    scores = torch.bmm(q.reshape(rows * kv, share * width, d), k.transpose(1, 2)).view(rows, kv, share, width, span)
+    out = torch.bmm((scores + bias).softmax(-1).view(rows * kv, share * width, span), v)
+    return out.view(rows, kv, share, width, d).permute(0, 3, 1, 2, 4).reshape(rows, width, heads, d)
 
 
 @functools.lru_cache(maxsize=64)
 def _future(width: int, dtype: torch.dtype) -> Tensor:
-    """(T, T): 0 for what may be seen, -inf for what comes later."""
+    """(T, T): 0 for keys up to the query's position, -inf for later ones."""
+    # a cached tensor that was made in inference mode could not be used in training later
     with torch.inference_mode(False):
         return torch.full((width, width), -torch.inf, dtype=dtype).triu_(1)

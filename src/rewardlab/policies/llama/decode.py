@@ -1,4 +1,4 @@
-"""Generation for the lean policy: a static cache, equal prompts computed once, finished rows replaced by waiting ones.
+"""Generation for the lean policy: a preallocated cache, equal prompts computed once, finished rows replaced by waiting ones.
 
 On CPUs small models are sampled by one thread per core, each with rows of its own.
 """
@@ -26,20 +26,23 @@ from .decode_step import fold, next_logits, step_layers
 from .model import Llama
 
 MAX_ROWS = {"cpu": 256, "cuda": 1024}
+"""Replies sampled at a time: the cache of keys and values holds so many."""
 PREFILL_TOKENS = 8192
+"""Padded prompt tokens in one forward pass, which bounds its activations."""
 ROWS_MULTIPLE = 8
-"""The batch shrinks to multiples of this: every new shape costs a CPU's matrix library some fractions of a millisecond."""
+"""The batch shrinks to multiples of this: a CPU's matrix library prepares each new shape for a fraction of a ms."""
 SPAN_MULTIPLE = 16
-"""The cache grows by so many positions: its matrices must be contiguous, and again shapes should be few."""
+"""The cache grows by so many positions at a time: growing copies it, since its matrices must be contiguous."""
 SMALL_BYTES = 64 << 20
-"""Up to this size weights stay in the processor's cache."""
+"""Bytes of weights that stay in the processor's cache."""
 WORKER_ROWS = {"small": 16, "large": 32}
-"""Least rows per thread. Threads that each sample rows of their own never wait for each other, which for a small model they would
-do most of the time. A large model's weights are read from memory by every thread, which pays only with many rows."""
+"""The fewest rows worth a thread. Threads that sample rows of their own never wait for each other; sharing the operations of a
+small model, they would wait most of the time. Every thread reads a large model's weights from memory, which pays only with many
+rows."""
 
 
 class Generator(Writes, Protocol):
-    """What generation needs of a policy."""
+    """What generation needs from a policy."""
 
     model: Llama
     dtype: torch.dtype
@@ -69,8 +72,8 @@ def generate(policy: Generator, trajectories: Sequence[Trajectory], sampling: Sa
 
 
 def workers(policy: Generator, rows: int, sampling: Sampling) -> int:
-    """How many threads sample, each with rows of its own."""
-    # where sampling stops after the first `enough` rows, which rows those are must not depend on how fast a thread runs
+    """How many threads sample, each its own rows."""
+    # if sampling stops after the first `enough` rows, which rows those are must not depend on how fast a thread runs
     if policy.device.type != "cpu" or sampling.enough:
         return 1
     size = sum(p.numel() for p in policy.parameters()) * torch.empty(0, dtype=policy.dtype).element_size()
@@ -79,8 +82,8 @@ def workers(policy: Generator, rows: int, sampling: Sampling) -> int:
 
 
 def _side_by_side(decoders: list[_Decoder]) -> None:
-    """Run each in a thread of its own, whose operations use one core."""
-    threads = torch.get_num_threads()
+    """Run each decoder in its own thread, whose operations use one core."""
+    previous = torch.get_num_threads()
 
     def run(decoder: _Decoder) -> None:
         torch.set_num_threads(1)
@@ -89,10 +92,11 @@ def _side_by_side(decoders: list[_Decoder]) -> None:
 
     try:
         with ThreadPoolExecutor(len(decoders)) as pool:
+            # list() waits for all of them, and raises what a thread raised
             list(pool.map(run, decoders))
     finally:
-        # PyTorch also keeps the number for threads that are started later
-        torch.set_num_threads(threads)
+        # set_num_threads also holds for threads that start later: put it back for training
+        torch.set_num_threads(previous)
 
 
 class _Decoder:
@@ -127,51 +131,56 @@ class _Decoder:
         size = len(self.slots)
         if not self.waiting:
             live = np.flatnonzero(self.slots >= 0)
-            kept = -(-len(live) // ROWS_MULTIPLE) * ROWS_MULTIPLE
-            # copying the cache pays only if a quarter of it goes
-            if kept <= size * 3 // 4:
-                self._compact(np.sort(np.concatenate((live, free[: kept - len(live)]))))
+            # rounded up: a few free slots stay, and are computed in vain
+            size_after = -(-len(live) // ROWS_MULTIPLE) * ROWS_MULTIPLE
+            # compacting copies the cache, which pays only if a quarter of the slots goes
+            if size_after <= size * 3 // 4:
+                self._compact(np.sort(np.concatenate((live, free[: size_after - len(live)]))))
             return
+        # prefill is cheaper per row with many rows, and stops decoding meanwhile: wait for enough free slots
         if len(free) < min(size, len(self.waiting), max(1, size // 8)):
             return
-        taken, self.waiting = self.waiting[: len(free)], self.waiting[len(free) :]
-        used = free[: len(taken)]
-        self.slots[used] = taken
-        self.last[used] = [self.prompts[r][-1] for r in taken]
-        self.position[used] = [len(self.prompts[r]) - 1 for r in taken]
-        self._prefill(used)
+        admitted, self.waiting = self.waiting[: len(free)], self.waiting[len(free) :]
+        filled = free[: len(admitted)]
+        self.slots[filled] = admitted
+        self.last[filled] = [self.prompts[r][-1] for r in admitted]
+        self.position[filled] = [len(self.prompts[r]) - 1 for r in admitted]
+        self._prefill(filled)
 
-    def _compact(self, kept: np.ndarray) -> None:
-        index = torch.from_numpy(kept).to(self.mask.device)
+    def _compact(self, remaining: np.ndarray) -> None:
+        index = torch.from_numpy(remaining).to(self.mask.device)
         for i, table in enumerate(self.cache):
             self.cache[i] = table[:, index]
         self.mask = self.mask[index]
-        self.slots, self.position, self.last = self.slots[kept], self.position[kept], self.last[kept]
+        self.slots, self.position, self.last = self.slots[remaining], self.position[remaining], self.last[remaining]
 
     def _grow(self, span: int) -> None:
-        """Make room for `span` positions. Zeros, not uninitialised memory: masked keys weigh 0, and 0 times NaN is NaN."""
+        """Make room for `span` positions. Zeros, not uninitialised memory: a masked key has weight 0, and 0 * NaN is NaN."""
         more = -(-span // SPAN_MULTIPLE) * SPAN_MULTIPLE - self.mask.shape[1]
         if more > 0:
             for i, table in enumerate(self.cache):
                 self.cache[i] = F.pad(table, (0, 0, 0, more))
             self.mask = F.pad(self.mask, (0, more), value=-torch.inf)
 
-    def _prefill(self, used: np.ndarray) -> None:
+    def _prefill(self, filled: np.ndarray) -> None:
         """Compute each different prompt once, all but its last token, into the cache of every slot that has it.
 
         The last token of the prompt is fed by the first decoding step, so there is a single path for sampling.
         """
-        same: dict[bytes, list[int]] = {}
-        for slot in used:
-            same.setdefault(self.prompts[self.slots[slot]].tobytes(), []).append(int(slot))
-        groups = sorted(same.values(), key=lambda g: len(self.prompts[self.slots[g[0]]]))
-        self._grow(int(self.position[used].max()) + 1)
-        visible = torch.arange(self.mask.shape[1]) < torch.from_numpy(self.position[used])[:, None]
-        self.mask[torch.from_numpy(used)] = torch.where(visible, 0.0, -torch.inf).to(self.mask)
+        slots_of_prompt: dict[bytes, list[int]] = {}
+        for slot in filled:
+            slots_of_prompt.setdefault(self.prompts[self.slots[slot]].tobytes(), []).append(int(slot))
+        # shortest first, and parts are taken from the end: prompts of similar length go together, the longest first
+        groups = sorted(slots_of_prompt.values(), key=lambda g: len(self.prompts[self.slots[g[0]]]))
+        self._grow(int(self.position[filled].max()) + 1)
+        visible = torch.arange(self.mask.shape[1]) < torch.from_numpy(self.position[filled])[:, None]
+        # also hides what the slot's previous reply left in the cache
+        self.mask[torch.from_numpy(filled)] = torch.where(visible, 0.0, -torch.inf).to(self.mask)
         while groups:
             width = len(self.prompts[self.slots[groups[-1][0]]]) - 1
             n = max(1, PREFILL_TOKENS // max(1, width))
             part, groups = groups[-n:], groups[:-n]
+            # a prompt of one token has nothing to compute here
             if width > 0:
                 self._prefill_part(part, width)
 
@@ -186,9 +195,12 @@ class _Decoder:
 
         def attend(layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
             q, k, v = (x.view(len(part), width, *x.shape[1:]) for x in (q, k, v))
+            # (B, T, Hkv, d) to (2, slots, Hkv, T, d), each prompt copied to all slots that have it
             self.cache[layer][:, target, :, :width] = torch.stack((k, v)).transpose(2, 3)[:, source]
+            # scale 1: `fold` has put 1/sqrt(d) into the query weights
             return causal_attention(q, k, v, scale=1.0).flatten(0, 1)
 
+        # padding on the right is computed too, but causal attention keeps it from the prompt, and the mask from replies
         positions = torch.arange(width, device=device).repeat(len(part))
         self.policy.model.trunk(self.weights, torch.from_numpy(table).to(device).view(-1), positions, attend)
 
@@ -202,6 +214,7 @@ class _Decoder:
             last, position, self.mask, self.cache, w.embed, (w.cos, w.sin), self.layers, w.head, shape.heads, shape.eps
         )
         sampled = sample(logits, self.replies.sampling, self.replies.uniform(self.slots))
+        # the only wait for the device in a step: ids and log-probs are needed to decide which rows ended
         self._record(*(x.cpu().numpy() for x in sampled))
 
     def _record(self, ids: np.ndarray, raw: np.ndarray, sampled: np.ndarray) -> None:
@@ -209,6 +222,6 @@ class _Decoder:
         self.last[live] = ids[live]
         self.position[live] += 1
         ended = live[self.replies.record(self.slots[live], ids[live], raw[live], sampled[live])]
-        # a free slot is still computed, at position 0, where it reads and writes nothing that matters
+        # a free slot is still computed; at position 0 it overwrites only its own cache, which its next prompt fills anew
         self.slots[ended], self.last[ended], self.position[ended] = -1, 0, 0
         self.finished += len(ended)

@@ -1,4 +1,4 @@
-"""One token more for every row, over a cache of keys and values: the inner loop of generation as one function of tensors."""
+"""The inner loop of generation, as one function of tensors: one more token for every row, over a cache of keys and values."""
 
 from types import SimpleNamespace
 from typing import List, NamedTuple, Optional, Tuple  # noqa: UP035 - TorchScript knows these names only
@@ -25,17 +25,18 @@ class StepLayer(NamedTuple):
 
 
 def fold(model: Llama, dtype: torch.dtype) -> SimpleNamespace:
-    """The weights as `Llama.cast` gives them, but packed and without norm weights: these, and attention's 1/sqrt(d), are in the
-    matrices.
+    """The weights of `Llama.cast`, packed, with the norms' weights and attention's 1/sqrt(d) multiplied into them.
 
-    Made afresh at each call of generation, since training changes the weights in place.
+    Computed again at each call of generation, since training changes the weights in place.
     """
+    # folded in float32 and rounded to `dtype` once
     w, s = model.cast(torch.float32), model.shape
     scale = torch.ones(s.heads + 2 * s.kv_heads, 1, device=w.embed.device)
-    if not s.qk_norm:  # a norm would undo a scale before it
+    if not s.qk_norm:  # a norm after the product would undo the scale: then it goes into q_norm, below
         scale[: s.heads] = s.head_dim**-0.5
     scale = scale.expand(-1, s.head_dim).reshape(-1, 1)
     for layer in w.layers:
+        # W (g * norm(x)) = (W g) norm(x): the norm's weight scales the columns, the query scale the rows
         layer.qkv = pack((layer.qkv * scale * layer.attn_norm).to(dtype))
         layer.qkv_bias = None if layer.qkv_bias is None else (layer.qkv_bias * scale[:, 0]).to(dtype)
         layer.q_norm = None if layer.q_norm is None else (layer.q_norm * s.head_dim**-0.5).to(dtype)
@@ -71,22 +72,25 @@ def next_logits(
     n, kv, span, d = cache[0].shape[1:]
     half, hidden, index, q_k, q_k_v = d // 2, [embed.shape[1]], torch.arange(n, device=ids.device), heads + kv, heads + 2 * kv
     mask.index_put_((index, position), torch.zeros((), dtype=mask.dtype, device=mask.device))
-    late = mask.view(n, 1, 1, span)
+    # broadcast over key heads and the query heads that share one
+    bias = mask.view(n, 1, 1, span)
+    # flat indices into the cache seen as (2 * n * Hkv * span, d), for keys and values of every row and head
     place = (torch.arange(2 * n * kv, device=ids.device).view(2, n, kv).transpose(0, 1) * span + position.view(n, 1, 1)).reshape(-1)
-    # values turn by 0: one product over all heads, with tables of full shape, takes half the time of one that skips and repeats
-    c, s = [table[position].unsqueeze(1).repeat(1, q_k_v, 1) for table in tables]
-    c[:, q_k:], s[:, q_k:] = 1.0, 0.0
+    # values are rotated by an angle of 0: one product over all heads with full tables takes half the time of skipping the values
+    cos, sin = [table[position].unsqueeze(1).repeat(1, q_k_v, 1) for table in tables]
+    cos[:, q_k:], sin[:, q_k:] = 1.0, 0.0
     x = F.embedding(ids, embed)
     for i, w in enumerate(layers):
         qkv = linear(F.rms_norm(x, hidden, None, eps), w.qkv, w.qkv_bias).view(n, q_k_v, d)
         if w.q_norm is not None and w.k_norm is not None:
             q, k = F.rms_norm(qkv[:, :heads], [d], w.q_norm, eps), F.rms_norm(qkv[:, heads:q_k], [d], w.k_norm, eps)
             qkv = torch.cat((q, k, qkv[:, q_k:]), 1)
-        qkv = torch.addcmul(qkv * c, torch.cat((qkv[..., half:], qkv[..., :half]), -1), s)
+        qkv = torch.addcmul(qkv * cos, torch.cat((qkv[..., half:], qkv[..., :half]), -1), sin)
         cache[i].view(-1, d).index_copy_(0, place, qkv[:, heads:].reshape(-1, d))
         keys, values = cache[i].view(2, n * kv, span, d).unbind(0)
-        scores = torch.bmm(qkv[:, :heads].reshape(n * kv, -1, d), keys.transpose(1, 2)).view(n, kv, -1, span).add_(late)
+        scores = torch.bmm(qkv[:, :heads].reshape(n * kv, -1, d), keys.transpose(1, 2)).view(n, kv, -1, span).add_(bias)
         a = torch.bmm(scores.softmax(-1).view(n * kv, -1, span), values)
         x = linear_plus(a.view(n, heads * d), w.out, x)
         x = linear_plus(gated(F.rms_norm(x, hidden, None, eps), w.gate, w.up), w.down, x)
+    # float32: log-probs are computed from these, and bfloat16 has three digits
     return linear(F.rms_norm(x, hidden, None, eps), head).float()

@@ -1,4 +1,4 @@
-"""From a table of texts to one flat list of tokens and back; a prompt that rows side by side have in common is computed once."""
+"""Convert a table of texts to one flat list of tokens and back. A prompt that neighbouring rows share is computed once."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from rewardlab.policies.packing import rounded, scatter, unflatten
 from .attention import attention, causal_attention
 
 LEAST_SAVED = 0.1
-"""Share of the tokens that must fall away for common prompts to be computed apart: laying out keys twice costs something too."""
+"""The least share of tokens to be saved by computing shared prompts once: copying their keys and values to each row costs time."""
 
 
 class Layout:
     """Which tokens of a table (B, T) are computed, in which order.
 
-    ids, positions: (n,) of the flat tokens, `real` of them and a few that only make up a round number;
-    where: (m,) places of real tokens in the table, None if it is full;
-    flat: (m,) the flat token of each of these places, None if each has its own.
+    ids, positions: (n,) of the flat tokens: `real` tokens, and `extra` ones that pad n to a round number;
+    where: (m,) indices of real tokens in the flattened table, None if it is full;
+    flat: (m,) the flat token at each of these indices, None if they are the same (no token is shared).
     """
 
     def __init__(self, ids: Tensor, length: Tensor):
@@ -32,6 +32,7 @@ class Layout:
         self._compute(*(x if self.where is None else x[self.where] for x in (ids.reshape(-1), positions)))
 
     def _compute(self, ids: Tensor, positions: Tensor) -> None:
+        # rounded up, so that matrix products have few sizes (see `rounded`)
         self.real, self.extra = len(ids), rounded(len(ids)) - len(ids)
         self.ids, self.positions = (F.pad(x, (0, self.extra)) for x in (ids, positions))
 
@@ -41,8 +42,9 @@ class Layout:
         return unflatten(x, self.where, self.rows, self.width)
 
     def flat_of(self, place: Tensor) -> Tensor:
-        """The flat tokens at these places of the table."""
+        """The flat tokens at these indices of the flattened table."""
         if self.where is not None:
+            # `where` is sorted, so the rank of an index in it is its flat token
             place = torch.searchsorted(self.where, place)
         return place if self.flat is None else self.flat[place]
 
@@ -51,15 +53,16 @@ class Layout:
         a = a.reshape(self.rows * self.width, *a.shape[2:])
         if self.where is None and not self.extra:
             return a
+        # the extra tokens read index 0: any value will do, since nothing reads theirs
         where = torch.arange(len(a), device=a.device) if self.where is None else self.where
         return a.index_select(0, F.pad(where, (0, self.extra)))
 
 
 class SharedLayout(Layout):
-    """Flat tokens are the common prompts, each once, then what follows them in each row (a row that shares nothing: all of it).
+    """Flat tokens are the shared prompts, each once, then the rest of each row (all of a row that shares nothing).
 
-    shared: (B,) how many leading tokens each row has in common; owner: (B,) the prompt that it is.
-    Replies look at the keys of their prompt, copied to each row of it, and at their own; going back the copies' gradients add up.
+    shared: (B,) how many leading tokens a row shares; owner: (B,) the index of the prompt it shares; heads: (P,) its first row.
+    Replies attend to the keys of their prompt, copied to each of its rows, and to their own; backward adds the copies' gradients.
     """
 
     def __init__(self, ids: Tensor, length: Tensor, shared: Tensor, owner: Tensor, heads: Tensor):
@@ -70,6 +73,7 @@ class SharedLayout(Layout):
         at = shared[:, None] + torch.arange(self.reply_width, device=ids.device)
         in_reply = at < length[:, None]
         self.prompt_places, self.reply_places = (x.view(-1).nonzero().squeeze(1) for x in (in_prompt, in_reply))
+        # past a row's end `gather` needs a valid column; `in_reply` leaves these tokens out
         at = at.clamp(max=self.width - 1)
         self._compute(
             torch.cat((ids[heads, : self.prompt_width][in_prompt], ids.gather(1, at)[in_reply])),
@@ -80,24 +84,25 @@ class SharedLayout(Layout):
 
     def _flat_of_all(self, in_prompt: Tensor, in_reply: Tensor, shared: Tensor) -> Tensor:
         n = len(self.prompt_places)
+        # cumsum - 1 over the mask numbers its tokens: (P, Tp) and (B, Tr) tables of flat tokens
         prompt = (in_prompt.view(-1).cumsum(0) - 1).view(in_prompt.shape)[self.owner]
         reply = (in_reply.view(-1).cumsum(0) - 1 + n).view(in_reply.shape)
         column = torch.arange(self.width, device=shared.device).expand(self.rows, -1)
-        own = reply.gather(1, (column - shared[:, None]).clamp(0, self.reply_width - 1))
-        common = F.pad(prompt, (0, self.width - self.prompt_width))
-        flat = torch.where(column < shared[:, None], common, own).reshape(-1)
+        of_reply = reply.gather(1, (column - shared[:, None]).clamp(0, self.reply_width - 1))
+        of_prompt = F.pad(prompt, (0, self.width - self.prompt_width))
+        flat = torch.where(column < shared[:, None], of_prompt, of_reply).reshape(-1)
         return flat if self.where is None else flat[self.where]
 
     def _seen(self, shared: Tensor) -> Tensor:
-        """(B, R, P + R): which keys of its prompt and its reply a token of a reply may see."""
-        r = torch.ones(self.reply_width, self.reply_width, dtype=torch.bool, device=shared.device).tril()
-        p = torch.arange(self.prompt_width, device=shared.device) < shared[:, None]
-        return torch.cat((p[:, None].expand(-1, self.reply_width, -1), r.expand(self.rows, -1, -1)), 2)
+        """(B, R, P + R) bool: which keys of its prompt (all) and of its reply (up to itself) a token of a reply may attend to."""
+        reply = torch.ones(self.reply_width, self.reply_width, dtype=torch.bool, device=shared.device).tril()
+        prompt = torch.arange(self.prompt_width, device=shared.device) < shared[:, None]
+        return torch.cat((prompt[:, None].expand(-1, self.reply_width, -1), reply.expand(self.rows, -1, -1)), 2)
 
     def attend(self, layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        n = len(self.prompt_places)
-        pq, pk, pv = (scatter(x[:n], self.prompt_places, self.prompts, self.prompt_width) for x in (q, k, v))
-        rq, rk, rv = (scatter(x[n : self.real], self.reply_places, self.rows, self.reply_width) for x in (q, k, v))
+        prompt_tokens = len(self.prompt_places)
+        pq, pk, pv = (scatter(x[:prompt_tokens], self.prompt_places, self.prompts, self.prompt_width) for x in (q, k, v))
+        rq, rk, rv = (scatter(x[prompt_tokens : self.real], self.reply_places, self.rows, self.reply_width) for x in (q, k, v))
         keys, values = (torch.cat((p.index_select(0, self.owner), r), 1) for p, r in ((pk, rk), (pv, rv)))
         of_prompts, of_replies = causal_attention(pq, pk, pv), attention(rq, keys, values, self.seen)
         return torch.cat(
@@ -109,7 +114,7 @@ class SharedLayout(Layout):
 
 
 def layout(ids: Tensor, length: Tensor, mask: Tensor) -> Layout:
-    """The cheaper layout of these rows; what may be shared is whatever comes before a row's first decision (`mask`)."""
+    """The cheaper layout of these rows. Only what comes before a row's first decision (`mask`) can be shared."""
     shared, owner, heads = shared_prompts(ids, length, mask)
     saved = shared.sum() - shared[heads].sum()
     if int(saved) < LEAST_SAVED * int(length.sum()):
@@ -120,9 +125,12 @@ def layout(ids: Tensor, length: Tensor, mask: Tensor) -> Layout:
 def shared_prompts(ids: Tensor, length: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """(B,) leading tokens in common with a neighbour, (B,) which run of neighbours a row is in, and the first row of each run."""
     column = torch.arange(ids.shape[1], device=ids.device)
+    # a row without a decision is all prompt
     prompt = torch.where(mask.any(1), mask.int().argmax(1), length)
+    # only neighbours are compared: the rows of a group are next to each other, and all pairs would cost B^2 T
     alike = ((ids[1:] == ids[:-1]) | (column >= prompt[1:, None])).all(1) & (prompt[1:] == prompt[:-1])
     starts = F.pad(~alike, (1, 0), value=True)
     owner = starts.cumsum(0) - 1
+    # a run of one row shares nothing: all its tokens count as reply
     alone = torch.bincount(owner)[owner] == 1
     return prompt.masked_fill(alone, 0), owner, starts.nonzero().squeeze(1)

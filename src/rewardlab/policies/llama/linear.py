@@ -1,9 +1,9 @@
-"""Products with matrices that stay the same over many calls.
+"""Matrix products whose weights stay the same over many calls.
 
-A CPU's matrix library (oneDNN) lays a matrix out for the processor's registers before it multiplies, at every call anew; for
-few rows that takes a good part of the time. `pack` does it once. What follows a product (a bias, SiLU, another factor, a sum)
-then also runs within it, and is rounded once. A matrix that was not packed (on GPUs, or where PyTorch lacks oneDNN) takes the
-usual path of each function. Of processors other than x86, where this was not measured, none is packed.
+A CPU's matrix library (oneDNN) rearranges a matrix for the processor's registers before it multiplies, at every call; with few rows
+that takes a good part of the time. `pack` does it once. What follows a product (a bias, SiLU, another factor, a sum) then also runs
+inside it, and is rounded once. A matrix that was not packed (on GPUs, or if PyTorch lacks oneDNN) takes the usual path of each
+function. Only on x86 are matrices packed: other processors were not measured.
 """
 
 import functools
@@ -17,23 +17,23 @@ from torch import Tensor
 X86 = platform.machine().lower() in ("x86_64", "amd64")
 PACKS = X86 and torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
 ROWS = 64
-"""What a matrix is laid out for; measured from 2 to 1,024 rows, no other number makes a product faster."""
+"""The number of rows that a matrix is packed for. Measured from 2 to 1,024 rows, no other value makes products faster."""
 
 
 @functools.cache
 def _packed_formats() -> tuple[torch.dtype, ...]:
-    """Older processors multiply bfloat16 too, but not in this form."""
+    """Formats that can be packed: older processors multiply bfloat16 too, but not packed."""
     return (torch.float32, torch.bfloat16) if torch.ops.mkldnn._is_mkldnn_bf16_supported() else (torch.float32,)
 
 
 def pack(weight: Tensor) -> Tensor:
-    """A matrix (out, in) as the functions below are fast with; nothing else can read it."""
+    """A matrix (out, in) in the layout that the functions below are fast with; no other operation can read it."""
     if not PACKS or weight.device.type != "cpu" or weight.dtype not in _packed_formats():
         return weight
     return torch.ops.mkldnn._reorder_linear_weight(weight.contiguous(), ROWS)
 
 
-if PACKS:  # TorchScript compiles no operation that is not there
+if PACKS:  # TorchScript refuses to compile an operation that this build of PyTorch lacks
 
     def _then(x: Tensor, weight: Tensor, bias: Optional[Tensor], what: str) -> Tensor:  # noqa: UP045
         return torch.ops.mkldnn._linear_pointwise(x, weight, bias, what, [], "")
@@ -41,7 +41,7 @@ if PACKS:  # TorchScript compiles no operation that is not there
     def _with(x: Tensor, other: Tensor, weight: Tensor, how: str) -> Tensor:
         return torch.ops.mkldnn._linear_pointwise(x, other, weight, None, how)
 
-else:  # nothing is packed, so nothing comes here
+else:  # nothing is packed, so these are never called
 
     def _then(x: Tensor, weight: Tensor, bias: Optional[Tensor], what: str) -> Tensor:  # noqa: UP045
         raise NotImplementedError

@@ -1,7 +1,7 @@
 """A lean Llama-family decoder: Llama, Mistral, Qwen2 and Qwen3 checkpoints, with nothing but the mathematics.
 
-Tokens of all rows run as one flat list, so no matrix product ever sees padding; only attention knows about rows. What
-attention means (a whole text, or one more token over a cache) is a function passed in by the caller.
+Tokens of all rows run as one flat list, so no matrix product ever sees padding; only attention knows about rows. How
+it attends (within complete texts, or to a cache) is a function that the caller passes in.
 
 Weights are kept in float32 and cast to the format of computation where used. Query, key and value, and the two halves of
 the gated MLP, are one matrix each; checkpoints hold them apart, as Hugging Face does.
@@ -91,7 +91,7 @@ class Layer(nn.Module):
         self.adapters = nn.ModuleDict()
 
     def cast(self, dtype: torch.dtype) -> SimpleNamespace:
-        """The weights in a number format, what adapters add among them."""
+        """The weights in a number format, with adapters added to them."""
         weights = dict(self._parameters) | {k: adapter(self._parameters[k]) for k, adapter in self.adapters.items()}
         return SimpleNamespace(**{k: None if w is None else w.to(dtype) for k, w in weights.items()})
 
@@ -128,9 +128,10 @@ class Llama(nn.Module):
         return self
 
     def cast(self, dtype: torch.dtype) -> SimpleNamespace:
-        """All weights in a number format; differentiable when gradients are on."""
+        """All weights in a number format; gradients flow through the cast to the float32 weights."""
         weights = SimpleNamespace(**{k: None if p is None else p.to(dtype) for k, p in self._parameters.items()})
         weights.layers = [layer.cast(dtype) for layer in self.layers]  # type: ignore[operator]
+        # a tied head is the embedding matrix itself
         weights.head = weights.embed if weights.head is None else weights.head
         weights.cos, weights.sin = self.cos.to(dtype), self.sin.to(dtype)
         return weights
@@ -148,6 +149,7 @@ class Llama(nn.Module):
                 q = F.rms_norm(qk[:, : s.heads], (s.head_dim,), layer.q_norm, s.eps)
                 k = F.rms_norm(qk[:, s.heads :], (s.head_dim,), layer.k_norm, s.eps)
                 qk = torch.cat((q, k), 1)
+            # queries and keys share one rotation: one product less than rotating each
             qk = rotate(qk, cos, sin)
             a = attend(i, qk[:, : s.heads], qk[:, s.heads :], v)
             x = x + linear(a.reshape(-1, s.heads * s.head_dim), layer.out)
@@ -156,14 +158,14 @@ class Llama(nn.Module):
 
 
 def _mlp(layer: SimpleNamespace, h: Tensor) -> Tensor:
-    """By the matrix of both halves, or by each of them alone where the weights were packed for generation."""
+    """The gated MLP: by the matrix of both halves, or by each half alone if the weights were packed for generation (`fold`)."""
     if layer.gate_up is None:
         return linear(gated(h, layer.gate, layer.up), layer.down)
     return GatedMlp.apply(h, layer.gate_up, layer.down)
 
 
 class GatedMlp(torch.autograd.Function):
-    """(n, hidden) -> (n, hidden): down (silu(gate h) * up h). Keeps gate h and up h; their product is made again going back."""
+    """(n, hidden) -> (n, hidden): down (silu(gate h) * up h). Backward recomputes the product from gate h and up h."""
 
     @staticmethod
     def forward(ctx, h: Tensor, gate_up: Tensor, down: Tensor) -> Tensor:
@@ -202,8 +204,10 @@ def rope_tables(config: dict[str, Any], s: Shape) -> tuple[Tensor, Tensor]:
 
         if kind not in ROPE_INIT_FUNCTIONS or kind in ("dynamic", "longrope"):
             raise RewardlabError(f"policies/llama does not know RoPE of type {kind!r}; load this checkpoint with hf:PATH")
+        # transformers computes the scaled frequencies, and a factor for the attention logits
         full = AutoConfig.for_model(**config)
         inverse, scale = ROPE_INIT_FUNCTIONS[kind](full, torch.device("cpu"))
+    # in float32: bfloat16 cannot tell positions above 256 apart
     angles = torch.outer(torch.arange(s.context, dtype=torch.float32), inverse)
     cos, sin = angles.cos() * scale, angles.sin() * scale
     return torch.cat((cos, cos), -1), torch.cat((-sin, sin), -1)
@@ -249,6 +253,7 @@ def load_llama(folder: Path, value_head: bool = False) -> Llama:
     model = Llama(config, value_head=value_head or "score.weight" in tensors)
     _refuse_unknown(folder, set(tensors) - {name for name, _ in _hf_names(model)})
     for name, view in _hf_names(model):
+        # a new critic starts from a checkpoint without a value head, and keeps its zeros
         if name not in tensors and name == "score.weight":
             continue
         if name not in tensors:
@@ -258,7 +263,8 @@ def load_llama(folder: Path, value_head: bool = False) -> Llama:
 
 
 def _refuse_unknown(folder: Path, names: set[str]) -> None:
-    """Refuse weights that would not be read (a bias, say): the model would silently compute something else."""
+    """Refuse weights that this model has no place for (a bias, say): without them it would silently compute something else."""
+    # a tied checkpoint may repeat the embedding as lm_head; old ones hold RoPE frequencies, which are computed here
     names = {n for n in names if n != "lm_head.weight" and not n.endswith("inv_freq")}
     if names:
         raise RewardlabError(f"{folder}: policies/llama has no place for the weight {min(names)}; load it with hf:PATH")
@@ -266,6 +272,7 @@ def _refuse_unknown(folder: Path, names: set[str]) -> None:
 
 def save_llama(model: Llama, folder: Path) -> None:
     """Write config.json and model.safetensors, readable by transformers; adapters are merged into the weights."""
+    # transformers reads plain weights only
     model = merged(model)
     folder.mkdir(parents=True, exist_ok=True)
     kind = "ForSequenceClassification" if model.value_head is not None else "ForCausalLM"

@@ -1,4 +1,4 @@
-"""The lean policy: reads, scores, learns and samples with `model.Llama`, on CPU and GPU by the same code."""
+"""The lean policy: samples, scores and trains `model.Llama`, on CPUs and GPUs with the same code."""
 
 from __future__ import annotations
 
@@ -50,16 +50,17 @@ class LlamaPolicy(HasWeights, TextPolicy):
         return cls(load_llama(Path(folder), value_head), tokenizer, where, dtype_of(dtype, where))
 
     def adapt(self, rank: int) -> LlamaPolicy:
-        """Train LoRA adapters of this rank instead of the weights. Their random half comes from a seed of its own."""
+        """Train LoRA adapters of this rank instead of the weights. Their random half has a fixed seed, whatever the run's."""
         adapt(self.model, rank, torch.Generator().manual_seed(0))
         return self
 
     def copy(self, name: str, value_head: bool = False) -> LlamaPolicy:
-        """A model of its own with the same weights (frozen ones are shared); with `value_head`, its vocabulary head gives way to a
-        scalar one."""
+        """A copy that trains separately (frozen weights are shared); `value_head` replaces its vocabulary head by a scalar one."""
+        # deepcopy's memo maps frozen weights to themselves, so they are not copied
         model = copy.deepcopy(self.model, {id(p): p for p in self.model.parameters() if not p.requires_grad})
         if value_head and model.value_head is None:
             model.head = None
+            # zeros: a new critic predicts 0 everywhere instead of noise
             model.value_head = torch.nn.Parameter(torch.zeros(1, model.shape.hidden, device=self.device))
         return LlamaPolicy(model, self.tokenizer, self.device, self.dtype, name)
 
@@ -69,22 +70,22 @@ class LlamaPolicy(HasWeights, TextPolicy):
         self.save_tokenizer(Path(folder))
 
     def activation_bytes(self, tokens: int) -> int:
-        """About what a forward and backward pass over so many tokens keeps in memory."""
+        """Roughly the bytes that a forward and backward pass over so many tokens keeps in memory."""
         s, size = self.model.shape, torch.empty(0, dtype=self.dtype).element_size()
         per_layer = 8 * s.hidden + 3 * (s.heads + 2 * s.kv_heads) * s.head_dim + 5 * s.mlp
         return tokens * s.layers * per_layer * size
 
     def weights(self) -> SimpleNamespace:
-        """The weights in the format of computation, cast at each call, so that they are never stale."""
+        """The weights in the format of computation; cast at each call, since the optimiser changes them in place."""
         return self.model.cast(self.dtype)
 
     def extend(self, trajectories: Sequence[Trajectory], sampling: Sampling, rng: torch.Generator) -> list[Trajectory]:
-        """Sample one reply for each trajectory; equal prompts are computed once."""
+        """Sample one reply for each trajectory. Equal prompts are computed once."""
         if self.model.value_head is not None:
             raise RewardlabError(f"the model {self.name!r} has a value head and cannot generate")
-        done = generate(self, trajectories, sampling, rng)
-        self.token_count.generated += sum(map(len, done)) - sum(map(len, trajectories))
-        return done
+        extended = generate(self, trajectories, sampling, rng)
+        self.token_count.generated += sum(map(len, extended)) - sum(map(len, trajectories))
+        return extended
 
     def evaluate(self, batch: Batch, wants: Sequence[str] = ("logprobs",), per_token: Sequence[Any] = ()) -> Outputs:
         """Log-probs and entropies where `batch.mask`, values and hidden states everywhere; (B, T), with gradient."""
@@ -114,6 +115,7 @@ class LlamaPolicy(HasWeights, TextPolicy):
         decided[:, 0] = False
         place = decided.view(-1).nonzero().squeeze(1)
         n = len(place)
+        # rounded up, so that the head's products have few sizes; the padding is cut off below
         at, chosen = (F.pad(x, (0, rounded(n) - n)) for x in (tokens.flat_of(place - 1), ids.reshape(-1)[place]))
         h = hidden.index_select(0, at)
         logprobs, entropy = token_logprobs(h, w.head, chosen)
