@@ -35,8 +35,8 @@ def token_f1(response: str, answer: Any, *, at: float = 1.0, of: str = "reply") 
     """F1 over words as SQuAD computes it: in any order, ignoring case, punctuation and articles (arXiv:1606.05250)."""
 
     def measure(said: str, golds: list[str]) -> float:
-        mine = words.normalised(said).split()
-        return max(words.overlap(mine, words.normalised(gold).split()) for gold in golds)
+        said_words = words.normalised(said).split()
+        return max(words.overlap(said_words, words.normalised(gold).split()) for gold in golds)
 
     return _measured(response, answer, at, of, measure, lambda gold: words.normalised(gold).split())
 
@@ -75,11 +75,12 @@ def repetition_penalty(trajectory: Trajectory, *, n: int = 3, most: float = 1.0)
     return -most * (1 - len(counts) / counts.total()) if counts else 0.0
 
 
-def _measured(response: str, answer: Any, at: float, of: str, measure: Measure, units: Callable[[str], list[str]]) -> Verdict:
+def _measured(response: str, answer: Any, at: float, of: str, measure: Measure, units_of: Callable[[str], list[str]]) -> Verdict:
     """The verdict on a reply. units: the words or characters of a gold text that are compared; one without any is unusable."""
-    golds = [gold for gold in accepted(answer) if units(gold)]
+    golds = [gold for gold in accepted(answer) if units_of(gold)]
     if not golds:
         return no_verdict("the gold answer has no words or characters to compare")
+    # the measures take quadratic time, so the length of both texts is bounded
     if max(map(_size, golds)) > 1:
         return no_verdict(f"the gold answer is over {words.LONGEST} characters or {MOST_LINES} lines long")
     said = {"reply": after_thinking, "answer": stated}[of](response)
@@ -94,4 +95,4 @@ def _size(text: str) -> float:
 
 
 def _lines(text: str) -> list[list[str]]:
-    return [in_line for line in text.split("\n") if (in_line := words.words(line))]
+    return [line_words for line in text.split("\n") if (line_words := words.words(line))]

@@ -55,7 +55,7 @@ def function_calls(
         verdicts = _validated(compared, seconds)
     except RewardlabError as problem:
         return [no_verdict(str(problem)) for _ in pairs]
-    return [_paid(verdict, partial) for verdict in verdicts]
+    return [_with_partial(verdict, partial) for verdict in verdicts]
 
 
 def _gold(pair: Pair) -> Gold | Malformed:
@@ -73,8 +73,8 @@ def _gold(pair: Pair) -> Gold | Malformed:
         return Malformed(str(problem))
 
 
-def _data(given: Any) -> Any:
-    return strict_json.parse(given) if isinstance(given, str) else given
+def _data(value: Any) -> Any:
+    return strict_json.parse(value) if isinstance(value, str) else value
 
 
 def _compared(gold: Gold | Malformed, said: list[Call] | Malformed, text: str, ordered: bool) -> Verdict | tuple[list[Call], Gold]:
@@ -97,8 +97,8 @@ def _compared(gold: Gold | Malformed, said: list[Call] | Malformed, text: str, o
         if unknown_names:
             return wrong(f"there is no function {unknown_names[0]}", stated, parts={"share": 0.0})
         return calls, gold
-    mine, want = [_key(call) for call in calls], [_key(call) for call in gold.calls]
-    if mine == want or (not ordered and Counter(mine) == Counter(want)):
+    said_keys, gold_keys = [_key(call) for call in calls], [_key(call) for call in gold.calls]
+    if said_keys == gold_keys or (not ordered and Counter(said_keys) == Counter(gold_keys)):
         return right(stated, parts={"share": 1.0})
     return wrong(_differences(calls, gold.calls), stated, parts={"share": _share(calls, gold.calls, ordered)})
 
@@ -116,10 +116,10 @@ def _key(call: Call) -> Any:
 
 def _differences(said: list[Call], gold: list[Call]) -> str:
     """The first missing and the first superfluous call; if there are none, the order differs."""
-    mine, want = Counter(map(_key, said)), Counter(map(_key, gold))
-    missing = [str(call) for call in gold if _key(call) in want - mine]
-    extra = [str(call) for call in said if _key(call) in mine - want]
-    reasons = [f"{what} {calls[0]}" for what, calls in (("does not call", missing), ("calls", extra)) if calls]
+    said_counts, gold_counts = Counter(map(_key, said)), Counter(map(_key, gold))
+    missing = [str(call) for call in gold if _key(call) in gold_counts - said_counts]
+    extra = [str(call) for call in said if _key(call) in said_counts - gold_counts]
+    reasons = [f"{verb} {calls[0]}" for verb, calls in (("does not call", missing), ("calls", extra)) if calls]
     return ", but ".join(reasons) or "makes the calls in another order"
 
 
@@ -133,6 +133,7 @@ def _share(said: list[Call], gold: list[Call], ordered: bool) -> float:
         if i in free_said and j in free_gold:
             free_said.remove(i)
             free_gold.remove(j)
+            # similarities are negated to sort the greatest first
             total -= negated
     return total / max(len(said), len(gold))
 
@@ -148,13 +149,15 @@ def _alike(a: Call, b: Call) -> float:
 
 def _validated(compared: list[Verdict | tuple[list[Call], Gold]], seconds: float) -> list[Verdict]:
     """Verdicts for all: validates the calls that have none against the schemas of their functions."""
-    to_validate = [one for one in compared if not isinstance(one, Verdict)]
+    to_validate = [item for item in compared if not isinstance(item, Verdict)]
     if not to_validate:
-        return [one for one in compared if isinstance(one, Verdict)]
+        return [item for item in compared if isinstance(item, Verdict)]
     require("verify", "jsonschema")
     checks = [[(f"{c.name}: ", gold.tools[c.name], dict(c.arguments)) for c in calls] for calls, gold in to_validate]
-    results = iter(workers("rewardlab.verifiers.structure.schema:violation", seconds=seconds).map([(one, False) for one in checks]))
-    return [one if isinstance(one, Verdict) else _fit(one[0], next(results)) for one in compared]
+    results = iter(
+        workers("rewardlab.verifiers.structure.schema:violation", seconds=seconds).map([(item, False) for item in checks])
+    )
+    return [item if isinstance(item, Verdict) else _fit(item[0], next(results)) for item in compared]
 
 
 def _fit(calls: list[Call], result: Done | Failed) -> Verdict:
@@ -170,7 +173,7 @@ def _written(calls: list[Call]) -> str:
     return "; ".join(map(str, calls))
 
 
-def _paid(verdict: Verdict, partial: bool) -> Verdict:
+def _with_partial(verdict: Verdict, partial: bool) -> Verdict:
     if verdict.correct is not False or not partial:
         return verdict
     return replace(verdict, value=verdict.parts["share"])

@@ -39,12 +39,14 @@ class Unreadable(ValueError):
 
 def names(nodes: Iterable[str]) -> Names:
     """Accepted spellings: each node's name, and its name without markup and in lower case unless two nodes would share it."""
-    every = list(nodes)
+    all_names = list(nodes)
     loose: dict[str, set[str]] = {}
-    for node in every:
-        for written in (_tidy(node), _tidy(node).casefold()):
-            loose.setdefault(written, set()).add(node)
-    return {written: next(iter(same)) for written, same in loose.items() if len(same) == 1} | {node: node for node in every}
+    for node in all_names:
+        for spelling in (_tidy(node), _tidy(node).casefold()):
+            loose.setdefault(spelling, set()).add(node)
+    return {spelling: next(iter(sharing)) for spelling, sharing in loose.items() if len(sharing) == 1} | {
+        node: node for node in all_names
+    }
 
 
 def answer(reply: str) -> str:
@@ -153,15 +155,15 @@ def _list(data: Any) -> list[Any]:
 
 
 def _node(item: Any, known: Names) -> str:
-    written = str(item) if isinstance(item, str | int | float) else ""
-    node = known.get(written) or _look_up(written, known)
+    text = str(item) if isinstance(item, str | int | float) else ""
+    node = known.get(text) or _look_up(text, known)
     if node is None:
         raise Unreadable(f"{str(item)[:40]!r} is not a node")
     return node
 
 
-def _look_up(written: str, known: Names) -> str | None:
-    plain = _tidy(written)
+def _look_up(text: str, known: Names) -> str | None:
+    plain = _tidy(text)
     return known.get(plain) or known.get(plain.casefold())
 
 

@@ -35,6 +35,7 @@ Known = bool | None
 def all_of(results: Iterable[Known]) -> Known:
     total: Known = True
     for result in results:
+        # one False decides, even where other results are still unknown
         if result is False:
             return False
         total = None if result is None else total
@@ -60,6 +61,7 @@ class Comparison:
     in_percent: bool = False
 
     def same(self, said: Answer, gold: Answer) -> Known:
+        # answers are plain tuples: identical ones need no algebra
         if said == gold:
             return True
         if isinstance(said, Named) or isinstance(gold, Named):
@@ -96,6 +98,7 @@ class Comparison:
         if not same and self.tolerance:
             x, y = rational(a), rational(b)
             if x is not None and y is not None:
+                # relative to the gold value: relative to the reply's, large wrong answers would be allowed more
                 return abs(x - y) <= Fraction(self.tolerance) * abs(y)
         return same
 
@@ -112,20 +115,20 @@ class Comparison:
                 # y = x + 1 for f(x) = x + 1
                 return self.same(said.answer, gold.answer) if "function" in (said.kind, gold.kind) else False
             return self.as_equations(said, gold) if said.kind == "symbol" else False
-        for one, other in ((said, gold), (gold, said)):
-            if isinstance(one, Named) and not isinstance(other, Named):
+        for labelled, other in ((said, gold), (gold, said)):
+            if isinstance(labelled, Named) and not isinstance(other, Named):
                 if isinstance(other, Relation):
                     return self.as_equations(said, gold)
                 if isinstance(other, Several):
                     # one answer with several values
                     return self.several(said, gold)
-                if isinstance(other, Span) and other.variable not in ("", one.name):
+                if isinstance(other, Span) and other.variable not in ("", labelled.name):
                     return False
-                return self.same(one.answer, other) if one is said else self.same(other, one.answer)
+                return self.same(labelled.answer, other) if labelled is said else self.same(other, labelled.answer)
         return False
 
     def as_equations(self, said: Answer, gold: Answer) -> Known:
-        a, b = (_equation(found) for found in (said, gold))
+        a, b = (_equation(answer) for answer in (said, gold))
         return self.relations(a, b) if a and b else False
 
     def relations(self, said: Answer, gold: Answer) -> Known:
@@ -134,42 +137,47 @@ class Comparison:
         if said.sign in ("=", "!="):
             direct = all_of([self.equal(said.left, gold.left), self.equal(said.right, gold.right)])
             turned = all_of([self.equal(said.left, gold.right), self.equal(said.right, gold.left)])
-            return any_of([proportional(_rest(said), _rest(gold), positive=False), direct, turned])
+            # `proportional` cannot see through functions such as sin, so the sides are also compared one by one
+            return any_of([proportional(_difference(said), _difference(gold), positive=False), direct, turned])
+        # the sides of an inequality have an order, so they are not exchanged
         both = all_of([self.equal(said.left, gold.left), self.equal(said.right, gold.right)])
-        return any_of([proportional(_rest(said), _rest(gold), positive=True), both])
+        return any_of([proportional(_difference(said), _difference(gold), positive=True), both])
 
     # ---- several -----------------------------------------------------------------------------------------------------
 
     def several(self, said: Answer, gold: Answer) -> Known:
-        one, other = _items(said, gold), _items(gold, said)
-        if one is None or other is None:
+        said_items, gold_items = _items(said, gold), _items(gold, said)
+        if said_items is None or gold_items is None:
             return self.spans(said, gold) if Span in (type(said), type(gold)) else self.loosely_ordered(said, gold)
+        # {1, 1} is {1}, while repetitions in a list count
         if isinstance(said, Finite) and isinstance(gold, Finite):
-            one, other = self.once(one), self.once(other)
-        if (_variables(one) > 1 and not _all_named(other)) or (_variables(other) > 1 and not _all_named(one)):
+            said_items, gold_items = self.once(said_items), self.once(gold_items)
+        if (_variables(said_items) > 1 and not _all_named(gold_items)) or (
+            _variables(gold_items) > 1 and not _all_named(said_items)
+        ):
             # gold "x = 1, y = 2": a reply "2, 1" does not say which is which
             return self.loosely_ordered(said, gold)
-        return self.loosely_ordered(said, gold) or self.matched(one, other)
+        return self.loosely_ordered(said, gold) or self.matched(said_items, gold_items)
 
     def once(self, items: Sequence[Answer]) -> list[Answer]:
         """The items of a set without duplicates."""
-        kept: list[Answer] = []
+        distinct: list[Answer] = []
         for item in items:
-            if not any(self.same(item, other) for other in kept):
-                kept.append(item)
-        return kept
+            if not any(self.same(item, other) for other in distinct):
+                distinct.append(item)
+        return distinct
 
     def matched(self, said: Sequence[Answer], gold: Sequence[Answer]) -> Known:
         """Whether the items match one to one. Equality is an equivalence relation, so each item may take the first match."""
         if len(said) != len(gold):
             return False
-        left = list(gold)
+        unmatched = list(gold)
         unsure = False
         for item in said:
-            found = [self.same(item, other) for other in left]
-            if True in found:
-                left.pop(found.index(True))
-            elif None in found:
+            results = [self.same(item, other) for other in unmatched]
+            if True in results:
+                unmatched.pop(results.index(True))
+            elif None in results:
                 unsure = True
             else:
                 return False
@@ -179,10 +187,15 @@ class Comparison:
         """If not strict, a list or named values may stand for a tuple."""
         if self.strict:
             return False
-        one, other = (_in_order(found) for found in (said, gold))
-        if one is None or other is None or Ordered not in (type(said), type(gold)) or len(one) != len(other):
+        said_items, gold_items = (_in_order(answer) for answer in (said, gold))
+        if (
+            said_items is None
+            or gold_items is None
+            or Ordered not in (type(said), type(gold))
+            or len(said_items) != len(gold_items)
+        ):
             return False
-        return all_of(self.same(a, b) for a, b in zip(one, other, strict=True))
+        return all_of(self.same(a, b) for a, b in zip(said_items, gold_items, strict=True))
 
     def ordered(self, said: Answer, gold: Answer) -> Known:
         if isinstance(said, Ordered) and isinstance(gold, Ordered):
@@ -194,23 +207,27 @@ class Comparison:
     # ---- sets of numbers, and the rest -------------------------------------------------------------------------------
 
     def spans(self, said: Answer, gold: Answer) -> Known:
-        names = {found.variable for found in (said, gold) if isinstance(found, Span)} - {""}
+        names = {answer.variable for answer in (said, gold) if isinstance(answer, Span)} - {""}
         try:
-            one, other = pieces_of(said), pieces_of(gold)
+            said_pieces, gold_pieces = pieces_of(said), pieces_of(gold)
         except Unreadable:
             return False
-        if len(names) > 1 or len(one) != len(other):
+        if len(names) > 1 or len(said_pieces) != len(gold_pieces):
             return False
         return all_of(
             self.equal(a.low, b.low) if (a.low_in, a.high_in) == (b.low_in, b.high_in) else False
-            for a, b in zip(one, other, strict=True)
-        ) and all_of(self.equal(a.high, b.high) for a, b in zip(one, other, strict=True))
+            for a, b in zip(said_pieces, gold_pieces, strict=True)
+        ) and all_of(self.equal(a.high, b.high) for a, b in zip(said_pieces, gold_pieces, strict=True))
 
     def matrices(self, said: Answer, gold: Answer) -> Known:
         if isinstance(said, Matrix) and isinstance(gold, Matrix):
             if said.style != gold.style or [len(row) for row in said.rows] != [len(row) for row in gold.rows]:
                 return False
-            pairs = [(a, b) for one, other in zip(said.rows, gold.rows, strict=True) for a, b in zip(one, other, strict=True)]
+            pairs = [
+                (a, b)
+                for said_row, gold_row in zip(said.rows, gold.rows, strict=True)
+                for a, b in zip(said_row, gold_row, strict=True)
+            ]
             return all_of(self.equal(a, b) for a, b in pairs)
         return self.loosely_ordered(said, gold)
 
@@ -221,6 +238,7 @@ class Comparison:
             pairs = list(zip(said.parts, gold.parts, strict=True))
             if alike := all_of(self.equal(a, b) for a, b in pairs):
                 return alike
+            # a part that is zero or irrational is not cross-multiplied: 0:0 would equal every ratio
             if said.clock or gold.clock or any(not rational(tree) for pair in pairs for tree in pair):
                 return alike
             first = pairs[0]
@@ -245,33 +263,33 @@ def _all_named(items: Sequence[Answer]) -> bool:
     return all(isinstance(item, Named | Several) for item in items)
 
 
-def _equation(found: Answer) -> Relation | None:
-    if isinstance(found, Named) and isinstance(found.answer, Value):
-        return Relation("=", ("sym", found.name), found.answer.tree)
-    return found if isinstance(found, Relation) else None
+def _equation(answer: Answer) -> Relation | None:
+    if isinstance(answer, Named) and isinstance(answer.answer, Value):
+        return Relation("=", ("sym", answer.name), answer.answer.tree)
+    return answer if isinstance(answer, Relation) else None
 
 
-def _rest(found: Relation) -> Tree:
-    return ("add", found.left, negative(found.right))
+def _difference(relation: Relation) -> Tree:
+    return ("add", relation.left, negative(relation.right))
 
 
-def _items(found: Answer, beside: Answer) -> Sequence[Answer] | None:
+def _items(answer: Answer, beside: Answer) -> Sequence[Answer] | None:
     """The items of an answer for comparison without order; None for a set of reals."""
-    if isinstance(found, Several | Finite):
-        return found.items
-    if isinstance(found, Named) and isinstance(found.answer, Several | Finite):
-        return [Named(found.name, found.kind, item) for item in found.answer.items]
-    return None if isinstance(found, Span) else [found]
+    if isinstance(answer, Several | Finite):
+        return answer.items
+    if isinstance(answer, Named) and isinstance(answer.answer, Several | Finite):
+        return [Named(answer.name, answer.kind, item) for item in answer.answer.items]
+    return None if isinstance(answer, Span) else [answer]
 
 
-def _in_order(found: Answer) -> Sequence[Answer] | None:
-    if isinstance(found, Ordered):
-        return found.items
-    if isinstance(found, Matrix) and all(len(row) == 1 for row in found.rows):
-        return [Value(row[0]) for row in found.rows]
-    if isinstance(found, Several):
-        if not all(isinstance(item, Named) for item in found.items):
-            return found.items
-        named = sorted((item for item in found.items if isinstance(item, Named)), key=lambda item: item.name)
+def _in_order(answer: Answer) -> Sequence[Answer] | None:
+    if isinstance(answer, Ordered):
+        return answer.items
+    if isinstance(answer, Matrix) and all(len(row) == 1 for row in answer.rows):
+        return [Value(row[0]) for row in answer.rows]
+    if isinstance(answer, Several):
+        if not all(isinstance(item, Named) for item in answer.items):
+            return answer.items
+        named = sorted((item for item in answer.items if isinstance(item, Named)), key=lambda item: item.name)
         return [item.answer for item in named] if len({item.name for item in named}) == len(named) else None
     return None

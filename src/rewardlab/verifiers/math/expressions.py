@@ -19,22 +19,23 @@ _INVERSE = {name: f"arc{name}" for name in ("sin", "cos", "tan", "cot", "sec", "
 _MANY = ("gcd", "lcm", "max", "min")
 
 
-def scalar(found: Sequence[Token]) -> tuple[Tree, Sequence[Token]]:
+def scalar(tokens: Sequence[Token]) -> tuple[Tree, Sequence[Token]]:
     """The expression at the beginning of the tokens, and the tokens after it. Raises Unreadable."""
-    reader = _Reader(found)
+    reader = _Reader(tokens)
     tree = reader.sum()
+    # infinity is allowed only by itself, as a bound: inf - inf has no value
     infinite = tree in (INFINITE, negative(INFINITE))
     if not infinite and holds(tree, INFINITE):
         raise Unreadable("arithmetic with infinity")
-    return tree, found[reader.at :]
+    return tree, tokens[reader.at :]
 
 
 class _Reader:
-    def __init__(self, found: Sequence[Token]):
-        self.found, self.at, self.depth, self.bars = found, 0, 0, 0
+    def __init__(self, tokens: Sequence[Token]):
+        self.tokens, self.at, self.depth, self.bars = tokens, 0, 0, 0
 
     def peek(self, ahead: int = 0) -> Token:
-        return self.found[self.at + ahead] if self.at + ahead < len(self.found) else _END
+        return self.tokens[self.at + ahead] if self.at + ahead < len(self.tokens) else _END
 
     def take(self) -> Token:
         token = self.peek()
@@ -148,6 +149,7 @@ class _Reader:
         raise Unreadable(f"{token.text!r} is not understood here" if token is not _END else "it ends too early")
 
     def group(self, close: str) -> Tree:
+        # within brackets a | opens an absolute value again, even between two other bars
         bars, self.bars = self.bars, 0
         inside = self.sum()
         self.expect(close)
@@ -179,6 +181,7 @@ class _Reader:
             return 0
         if part is not None and 0 < part < 1 and self.peek().text not in ("^", "!", "/"):
             return part
+        # the fraction is a factor, not part of a mixed number
         self.at = start
         return 0
 
@@ -204,7 +207,7 @@ class _Reader:
             if not text:
                 raise Unreadable("'}' is missing")
             depth += (text == "{") - (text == "}")
-        return "".join(token.text for token in self.found[start : self.at - 1])
+        return "".join(token.text for token in self.tokens[start : self.at - 1])
 
     def command(self, name: str) -> Tree:
         if name in _CONSTANTS:
@@ -235,7 +238,7 @@ class _Reader:
         if token.kind == "number" and not whole and len(token.text) > 1:
             if not token.text.isdigit() or len(token.text) > 2:
                 raise Unreadable("a fraction without braces")
-            self.found = [*self.found[: self.at], *(Token("number", digit) for digit in token.text), *self.found[self.at + 1 :]]
+            self.tokens = [*self.tokens[: self.at], *(Token("number", digit) for digit in token.text), *self.tokens[self.at + 1 :]]
             token = self.peek()
         if token.kind == "number":
             self.at += 1
@@ -268,7 +271,7 @@ class _Reader:
     def arguments(self) -> list[Tree]:
         if not self.skip("(", "{", "\\{"):
             raise Unreadable("a function without brackets")
-        close = _CLOSES[self.found[self.at - 1].text]
+        close = _CLOSES[self.tokens[self.at - 1].text]
         arguments = [self.sum()]
         while self.skip(","):
             arguments.append(self.sum())
@@ -284,6 +287,7 @@ class _Reader:
         low = self.group("}")
         self.expect("^")
         high, body = self.primary(), self.product()
+        # a_k is another symbol for each k, which a single tree cannot express
         if variable[0] != "sym" or any(variable[1] in name.partition("_")[2] for name in names(body)):
             raise Unreadable("a series of terms with indices")
         return ("fn", name, variable, low, high, body)

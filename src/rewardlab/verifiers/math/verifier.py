@@ -71,6 +71,7 @@ class Judge:
     def verdicts(self, cases: Sequence[Case | Verdict]) -> list[Verdict]:
         verdicts: list[Verdict | None] = [case if isinstance(case, Verdict) else None for case in cases]
         for _ in range(ROUNDS):
+            # a dict as an ordered set: expressions that many replies share are computed once
             open_pairs: dict[tuple[Tree, Tree], None] = {}
             for i, case in enumerate(cases):
                 if verdicts[i] is None and isinstance(case, Case):
@@ -80,6 +81,7 @@ class Judge:
             try:
                 self.compute(list(open_pairs))
             except RewardlabError as problem:
+                # no worker could be started: our failure, not the replies'
                 return [verdict or no_verdict(str(problem)) for verdict in verdicts]
         return [verdict or wrong("the comparison did not finish") for verdict in verdicts]
 
@@ -126,14 +128,14 @@ def begin(pair: Pair, find: str, worked_out: bool) -> Case | Verdict:
     reply = after_thinking(pair.response)
     forms = _forms(reply, find)
     if chosen := choice(text):
-        said, forms = _chosen(forms, reply)
+        said, forms = _choice_and_forms(forms, reply)
         if said or not chosen.rest:
-            return _of_choices(said, chosen)
+            return _compare_choices(said, chosen)
         text = chosen.rest
-    return _against(forms, read(text), pair, worked_out)
+    return _compare_with(forms, read(text), pair, worked_out)
 
 
-def _against(forms: Iterable[str], gold: Reading, pair: Pair, worked_out: bool) -> Case | Verdict:
+def _compare_with(forms: Iterable[str], gold: Reading, pair: Pair, worked_out: bool) -> Case | Verdict:
     said = _readable(forms, gold)
     if said is None:
         return wrong("no answer found")
@@ -142,6 +144,7 @@ def _against(forms: Iterable[str], gold: Reading, pair: Pair, worked_out: bool) 
     if said.answer is None or gold.answer is None:
         why = differs(said.text, gold.text)
         return wrong(f"{why}: {said.why}" if said.why else why, said.text)
+    # the check is on the tree: "2^10 - 1" parses to a sum, not to a number
     if worked_out and _is_number(gold) and isinstance(said.answer, Value) and not _is_number(said):
         return wrong("the answer is not worked out", said.text)
     return Case(said, gold, bool(_PERCENT.search(pair.prompt)))
@@ -157,7 +160,7 @@ def _forms(reply: str, find: str) -> Iterable[str]:
     if find == "whole":
         return [reply.strip()] if reply.strip() else []
     if find == "boxed":
-        return [found] if (found := boxed(reply)) else []
+        return [content] if (content := boxed(reply)) else []
     return statements(reply)
 
 
@@ -178,16 +181,16 @@ def _is_number(reading: Reading) -> bool:
     return isinstance(reading.answer, Value) and reading.answer.tree[0] == "num"
 
 
-def _chosen(forms: Iterable[str], reply: str) -> tuple[Choice | None, list[str]]:
+def _choice_and_forms(forms: Iterable[str], reply: str) -> tuple[Choice | None, list[str]]:
     """The choice that a reply states, and the forms of its answer."""
     forms = list(forms)
-    found = next((c for form in forms if (c := choice(form))), None)
-    if not found and not boxed(reply) and (letter := in_brackets(reply)):
-        found = Choice(letter, "")
-    return found, forms
+    stated = next((c for form in forms if (c := choice(form))), None)
+    if not stated and not boxed(reply) and (letter := in_brackets(reply)):
+        stated = Choice(letter, "")
+    return stated, forms
 
 
-def _of_choices(said: Choice | None, gold: Choice) -> Verdict:
+def _compare_choices(said: Choice | None, gold: Choice) -> Verdict:
     if said is None:
         return wrong("no choice found")
     if hedged(said.rest):

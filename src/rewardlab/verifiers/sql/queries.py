@@ -125,6 +125,7 @@ def named(tree: exp.Query | None, known: set[str]) -> set[Any]:
     """Tables and columns that a query names, in lower case, without its own aliases. Unknown names are kept."""
     if tree is None:
         return set()
+    # an alias that equals a table or column of the schema still counts as naming it
     aliases = {alias.alias.lower() for alias in tree.find_all(exp.Alias, exp.TableAlias)} - known
     columns = {column.name.lower() for column in tree.find_all(exp.Column)}
     return {("table", name) for name in _tables(tree)} | {("column", name) for name in columns - aliases}
