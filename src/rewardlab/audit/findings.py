@@ -127,7 +127,6 @@ def visible(text: str) -> str:
 
 
 def identity(*parts: object) -> str:
-    # x
     return hashlib.blake2b("\x1f".join(map(str, parts)).encode(errors="replace"), digest_size=4).hexdigest()
 
 

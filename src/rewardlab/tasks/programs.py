@@ -43,7 +43,7 @@ _VALUE = re.compile(r"\s*(?:-?\d{1,7}|\[\s*(?:-?\d{1,7}\s*(?:,\s*-?\d{1,7}\s*)*)
 
 
 class ProgramError(RewardlabError):
-    """A text that is no program, or a program that has no value on this input."""
+    """The text is not a program, or the program has no value on this input."""
 
 
 class Stage(NamedTuple):
@@ -96,6 +96,7 @@ OPERATIONS: dict[str, Operation] = {
     "keep <": Operation("list", True, _only(lambda v, k: v < k)),
     "keep even": Operation("list", False, _only(lambda v, k: v % 2 == 0)),
     "keep odd": Operation("list", False, _only(lambda v, k: v % 2 == 1)),
+    # n log2 n comparisons
     "sort": Operation("list", False, lambda x, k: sorted(x), lambda n, k: n * n.bit_length()),
     "reverse": Operation("list", False, lambda x, k: x[::-1]),
     "unique": Operation("list", False, lambda x, k: list(dict.fromkeys(x))),
@@ -120,9 +121,9 @@ FOLDS = ("sum", "max", "min", "len", "head", "last")
 def parse(text: str, library: Sequence[str] | Mapping[str, Program] = ()) -> Program:
     """The program that a text spells; `library`: names it may call. Raises ProgramError."""
     words = _WORDS.findall(text)
-    program, rest = _pipeline(words, frozenset(library), 0)
-    if rest:
-        raise ProgramError(f"nothing can stand at {' '.join(rest[:4])!r}: stages are separated by ';'")
+    program, unread = _pipeline(words, frozenset(library), 0)
+    if unread:
+        raise ProgramError(f"unexpected {' '.join(unread[:4])!r}: stages are separated by ';'")
     if sum(1 for _ in _walk(program)) > STAGES:
         raise ProgramError(f"a program has at most {STAGES} stages")
     return program
@@ -130,7 +131,7 @@ def parse(text: str, library: Sequence[str] | Mapping[str, Program] = ()) -> Pro
 
 def _pipeline(words: list[str], names: frozenset[str], depth: int) -> tuple[Program, list[str]]:
     if depth > DEPTH:
-        raise ProgramError(f"brackets may stand {DEPTH} deep, not deeper")
+        raise ProgramError(f"brackets may be nested {DEPTH} deep, not deeper")
     stages = []
     while True:
         stage, words = _stage(words, names, depth)
@@ -157,7 +158,7 @@ def _stage(words: list[str], names: frozenset[str], depth: int) -> tuple[Stage, 
     if first in names and first not in OPERATIONS:
         return Stage(first), rest
     if first not in OPERATIONS:
-        raise ProgramError(f"{first!r} is no operation")
+        raise ProgramError(f"{first!r} is not an operation")
     if OPERATIONS[first].counted:
         number, rest = _number(first, rest)
         return Stage(first, number), rest
@@ -179,11 +180,11 @@ def _walk(program: Program) -> Iterator[Stage]:
 def show(program: Program) -> str:
     """The text of a program, in one spelling; `parse` reads it back."""
 
-    def one(stage: Stage) -> str:
+    def spell(stage: Stage) -> str:
         inner = f" ({show(stage.body)})" if stage.name == "repeat" else ""
         return stage.name + (f" {stage.number}" if stage.number is not None else "") + inner
 
-    return "; ".join(map(one, program))
+    return "; ".join(map(spell, program))
 
 
 def show_value(value: Value) -> str:
@@ -245,6 +246,7 @@ class _Machine:
         x, k = [value] if isinstance(value, int) else value, stage.number or 0
         result = operation.apply(x, k)
         size = len(result) if stage.name == "range" and isinstance(result, list) else len(x)
+        # paid after the operation, which is safe as every list has at most LONGEST numbers
         self.pay(1 + operation.touched(size, k))
         # number operations work on lists inside: a number goes in as a list of one and comes out as a number
         return _bounded(result[0] if isinstance(value, int) and isinstance(result, list) and operation.takes == "both" else result)

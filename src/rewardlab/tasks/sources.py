@@ -21,6 +21,7 @@ TRIES_PER_PROBLEM = 30
 
 def held_out(problem: Problem, share: float = TEST_SHARE) -> bool:
     """Whether a problem belongs to the test set. The text of its prompt alone decides, so no sample can be in both sets."""
+    # 13 hexadecimal digits are 52 bits, which a float compares exactly
     return int(problem.key[:13], 16) < share * 16**13
 
 
@@ -52,6 +53,7 @@ class Generated:
 
     def __getitem__(self, position: int) -> Problem:
         rng = random.Random(seed_of(*self.key, "train", _natural(position)))
+        # the same stream goes on, so a position always gives the same problem
         while held_out(problem := self.sample(rng)):
             pass
         return problem
@@ -102,15 +104,15 @@ class Shuffled:
 
 def data_file(*parts: str) -> Path:
     """A file of the shared data: in $REWARDLAB_DATA, else in shared/data beside the current folder or the project."""
-    chosen = os.environ.get("REWARDLAB_DATA")
-    beside = (Path.cwd(), Path(__file__).resolve().parents[3])
-    roots = [Path(chosen)] if chosen else [root.parent / "shared" / "data" for root in beside]
+    from_env = os.environ.get("REWARDLAB_DATA")
+    starts = (Path.cwd(), Path(__file__).resolve().parents[3])
+    roots = [Path(from_env)] if from_env else [root.parent / "shared" / "data" for root in starts]
     for root in roots:
         if (path := root.joinpath(*parts)).is_file():
             return path
-    looked = ", ".join(str(root) for root in dict.fromkeys(roots))
+    searched = ", ".join(str(root) for root in dict.fromkeys(roots))
     raise RewardlabError(
-        f"the data file {'/'.join(parts)} is missing (looked in {looked}); set REWARDLAB_DATA to the folder that holds {parts[0]}/"
+        f"the data file {'/'.join(parts)} is missing (looked in {searched}); set REWARDLAB_DATA to the folder that holds {parts[0]}/"
     )
 
 

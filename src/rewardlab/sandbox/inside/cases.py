@@ -51,8 +51,9 @@ def split(source: str, entry_point: str = "") -> Tests:
     if CHECK in functions:
         functions[CHECK].body = marker.block(functions[CHECK].body)
     names = sorted(_used(tree) - _defined(tree) - {CASE, CANDIDATE})
-    called_for = sum(_assertions(functions[name]) for name in helpers)
-    complete = _assertions(tree) == marker.assertions + called_for
+    assertions_in_helpers = sum(_assertions(functions[name]) for name in helpers)
+    # an assertion outside all cases ends the tests at once, without a case to record it
+    complete = _assertions(tree) == marker.assertions + assertions_in_helpers
     return Tests(ast.fix_missing_locations(tree), marker.cases, names, complete)
 
 

@@ -28,11 +28,11 @@ def countdown_equation(trajectory: Trajectory) -> Score:
     meta = trajectory.problem.meta
     if "numbers" not in meta or "target" not in meta:
         return Score(None, why="the problem does not say its numbers and target")
-    said = boxed(trajectory.reply) or after_answer(trajectory.reply)
-    if said is None:
+    stated = boxed(trajectory.reply) or after_answer(trajectory.reply)
+    if stated is None:
         return Score(0.0, why="no answer found")
     try:
-        value, used = evaluate(said)
+        value, used = evaluate(stated)
     except ValueError as e:
         return Score(0.0, why=str(e))
     if sorted(used) != sorted(meta["numbers"]):
@@ -53,8 +53,8 @@ def evaluate(text: str) -> tuple[Fraction, list[int]]:
         tree = ast.parse(text.strip(), mode="eval")
     except SyntaxError as e:
         raise ValueError(f"cannot read {text[:60]!r}") from e
-    used = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, int)]
-    return _value(tree.body), used
+    numbers = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, int)]
+    return _value(tree.body), numbers
 
 
 def _value(node: ast.expr) -> Fraction:
