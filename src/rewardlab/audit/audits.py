@@ -37,6 +37,7 @@ def audit_target(
     items = of_task(task) if task else ()
     description = {"target": target, **({"task": task.name} if task else {})}
     document = audit(spec, items=items, kind=kind, questions=questions, about=description, budget=budget, limit=limit)
+    # before the page is written, which names the examples by their ids
     document["remembered"] = _remember(target, document)
     if out is not None:
         path = out if out.suffix == ".html" else out / "audit.html"

@@ -51,6 +51,7 @@ def _gained(trials: Sequence[Trial], what: str) -> list[tuple[Trial, float]]:
 def of_form(trials: Sequence[Trial]) -> list[Finding]:
     """For a reward that does not judge answers: whether a reply without content earns the highest reward."""
     values = [t.result.value for t in trials if t.result and t.result.value is not None]
+    # a constant reward is reported by `health`
     if not values or max(values) == min(values):
         return []
     highest = [t for t in trials if t.probe == "trivial" and t.result and t.result.value == max(values)]

@@ -34,6 +34,7 @@ def conduct(process: TargetProcess, trials: Sequence[Trial], until: float) -> li
     findings = [
         _compared("repeat", "each", "The same reply does not get the same reward twice", process, scored, until, concurrent)
     ]
+    # a reward that differs between equal calls would differ in every comparison below
     if findings[0].failed or concurrent:
         return findings
     findings.append(
@@ -123,6 +124,7 @@ def health(trials: Sequence[Trial]) -> list[Finding]:
     values = [t.result.value for t in finished if t.result and t.result.value is not None]
     silent = 0 if values else len(finished)
     findings.append(Finding("health", "silent", "fault" if silent else "ok", "It never gives a number", silent, len(finished)))
+    # a few replies may well deserve the same reward
     constant = len(values) > FEW and max(values) == min(values)
     says = f"Every reply gets the same reward: {values[0]:g}" if constant else "Every reply gets the same reward"
     findings.append(Finding("health", "constant", "fault" if constant else "ok", says, len(values) * constant, len(values)))

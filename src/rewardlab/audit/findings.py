@@ -56,6 +56,7 @@ class Trial:
         """Where the reward lies between a wrong answer's (0) and the right one's (1)."""
         if self.result is None or self.result.value is None or self.level is None or self.level.gap <= 0:
             return None
+        # on this scale rewards of any range compare
         return (self.result.value - self.level.wrong) / self.level.gap
 
 

@@ -74,6 +74,7 @@ def _called(text: str) -> tuple[str, dict[str, Any] | None]:
 
 def _literal(node: ast.expr) -> Any:
     """A value, in Python's or JSON's notation."""
+    # settings may be copied from JSON
     named = {"true": True, "false": False, "null": None}
     return named[node.id] if isinstance(node, ast.Name) and node.id in named else ast.literal_eval(node)
 

@@ -100,7 +100,9 @@ def text_item(prompt: str, gold: str, far: str, near: Named = (), answer: Any = 
 def of_task(task: Task) -> list[Item]:
     """Items of a task's problems: of its test data, and of all else where it holds no more than that. In a random order."""
     finite = getattr(task.train, "problems", ())
+    # without repetitions, which would be probed twice
     problems = list({(p.question, str(p.answer)): p for p in (*finite, *task.test)}.values())
+    # the same order in every audit, so that the results of two rewards compare
     random.Random(0).shuffle(problems)
     golds = [_gold(p) for p in problems[:MOST]]
     return [_item(p, gold, golds) for p, gold in zip(problems, golds, strict=False)]
@@ -132,6 +134,7 @@ def _item(problem: Problem, gold: str, golds: Sequence[str]) -> Item:
     if extraction.number(gold) is not None and not re.search(r"[^-−+0-9.,/eE]", gold):
         return number_item(problem.question, gold, **fields)
     near = edits(gold)
+    # the answer to another problem of the task is wrong, and of the right form
     far = others[0] if others else near[0][1] if near else f"{gold} {gold}"
     if re.search(r"[\\^_{}=<>$]", gold):
         return Item("latex", problem.question, problem.answer, gold, far, near, meta=fields["meta"])

@@ -210,6 +210,7 @@ def _by_problem(runs: Sequence[Finished]) -> Iterator[list[str]]:
         shared = _steps(runs[0].folder).keys() & _steps(run.folder).keys()
         if not shared:
             continue
+        # the latest step says most about the trained policies
         step = max(shared)
         first_shares, second_shares = (_right(_steps(r.folder)[step]) for r in (runs[0], run))
         effects = [second_shares[question] - first_shares[question] for question in first_shares if question in second_shares]

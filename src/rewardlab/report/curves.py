@@ -49,6 +49,7 @@ def read_metrics(run_dir: Path) -> list[Row]:
             step = int(row["step"])
         except (ValueError, TypeError, KeyError, OverflowError):
             continue
+        # training and evaluation may log the same step in separate lines
         rows.setdefault(step, {}).update({OLD_NAMES.get(k, k): v for k, v in row.items()})
     return [rows[step] for step in sorted(rows)]
 

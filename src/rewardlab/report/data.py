@@ -99,6 +99,7 @@ class Cut:
 def _lists(table: pa.Table, name: str) -> pa.ListArray:
     """A column of lists without nulls among them, so that lengths and values belong together."""
     column = table[name].combine_chunks()
+    # a null list has no values but may have an offset: rebuild the offsets from the lengths
     lengths = pc.list_value_length(column).fill_null(0).to_numpy(zero_copy_only=False)
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
     return pa.ListArray.from_arrays(offsets, column.flatten())

@@ -231,6 +231,7 @@ def _file(content: bytes) -> int:
     descriptor = os.memfd_create("rewardlab", os.MFD_CLOEXEC)
     with open(descriptor, "wb", closefd=False) as file:
         file.write(content)
+    # the program reads from the start; parent and child share one file position
     os.lseek(descriptor, 0, os.SEEK_SET)
     return descriptor
 

@@ -101,8 +101,10 @@ def _matching(rng: random.Random, names: list[str]) -> tuple[str, Edges, dict[st
     import networkx as nx
 
     pairs = [[name, str(i)] for name in names for i in range(1, len(names) + 1) if rng.random() < 0.4]
+    # a graph without edges has nothing to match
     pairs = pairs or [[names[0], "1"]]
     matching = nx.max_weight_matching(nx.Graph(pairs), maxcardinality=True)
+    # networkx returns a set of unordered pairs: sorted, so that the gold answer repeats
     edges = sorted("-".join(sorted(pair, reverse=True)) for pair in matching)
     return "Match as many letters with numbers as you can, each at most once.", pairs, {}, edges
 
@@ -110,6 +112,7 @@ def _matching(rng: random.Random, names: list[str]) -> tuple[str, Edges, dict[st
 def _topological_order(rng: random.Random, names: list[str]) -> tuple[str, Edges, dict[str, Any], list[str]]:
     order = rng.sample(names, len(names))
     pairs = [[u, v] for u, v in combinations(order, 2) if rng.random() < 0.4]
+    # otherwise the edges would list the nodes in the order that is asked for
     rng.shuffle(pairs)
     return f"Order {', '.join(names)} so that every edge points forward.", pairs, {"directed": True}, order
 

@@ -72,6 +72,7 @@ class Paired:
 
 def _pair(problem: Problem, demonstrate: Demonstrate) -> Problem:
     chosen = problem.meta["solution"]
+    # by the problem alone, so that a problem has the same pair in every epoch
     rng = random.Random(seed_of("preferences", problem.key))
     return replace(problem, meta={**problem.meta, "chosen": chosen, "rejected": _wrong(problem, chosen, demonstrate, rng)})
 

@@ -89,6 +89,7 @@ OPERATIONS: dict[str, Operation] = {
     "+": Operation("both", True, _each(lambda v, k: v + k)),
     "-": Operation("both", True, _each(lambda v, k: v - k)),
     "*": Operation("both", True, _each(lambda v, k: v * k)),
+    # division by 0 gives 0, so that every program has a value
     "/": Operation("both", True, _each(lambda v, k: v // k if k else 0)),
     "%": Operation("both", True, _each(lambda v, k: v % k if k else 0)),
     "abs": Operation("both", False, _each(lambda v, k: abs(v))),
@@ -144,25 +145,25 @@ def _pipeline(words: list[str], names: frozenset[str], depth: int) -> tuple[Prog
 def _stage(words: list[str], names: frozenset[str], depth: int) -> tuple[Stage, list[str]]:
     if not words:
         raise ProgramError("a stage is missing at the end")
-    first, rest = words[0], words[1:]
+    first, following = words[0], words[1:]
     if first == "repeat":
-        times, rest = _number(first, rest)
-        if rest[:1] != ["("]:
+        times, following = _number(first, following)
+        if following[:1] != ["("]:
             raise ProgramError("repeat k is followed by ( ... )")
-        body, rest = _pipeline(rest[1:], names, depth + 1)
-        if rest[:1] != [")"]:
+        body, following = _pipeline(following[1:], names, depth + 1)
+        if following[:1] != [")"]:
             raise ProgramError("a bracket is not closed")
-        return Stage("repeat", times, body), rest[1:]
-    if first == "keep" and rest:
-        first, rest = f"keep {rest[0]}", rest[1:]
+        return Stage("repeat", times, body), following[1:]
+    if first == "keep" and following:
+        first, following = f"keep {following[0]}", following[1:]
     if first in names and first not in OPERATIONS:
-        return Stage(first), rest
+        return Stage(first), following
     if first not in OPERATIONS:
         raise ProgramError(f"{first!r} is not an operation")
     if OPERATIONS[first].counted:
-        number, rest = _number(first, rest)
-        return Stage(first, number), rest
-    return Stage(first), rest
+        number, following = _number(first, following)
+        return Stage(first, number), following
+    return Stage(first), following
 
 
 def _number(name: str, words: list[str]) -> tuple[int, list[str]]:
@@ -235,6 +236,7 @@ class _Machine:
     def call(self, name: str, value: Value) -> Value:
         if name not in self.library or self.calling:
             raise ProgramError(f"there is no program {name!r} to call here")
+        # library programs may not call each other, so that no recursion is possible
         self.calling = True
         value = self.through(self.library[name], value)
         self.calling = False
@@ -260,6 +262,7 @@ class _Machine:
 
 def _bounded(value: Value) -> Value:
     numbers = [value] if isinstance(value, int) else value
+    # bounds keep every program fast, and values short enough to be written by a policy
     if len(numbers) > LONGEST:
         raise ProgramError(f"a list of more than {LONGEST} numbers")
     if any(abs(v) > LARGEST for v in numbers):

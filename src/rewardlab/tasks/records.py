@@ -166,6 +166,7 @@ def _is_message(value: Any) -> bool:
 
 
 def _answer(value: Any, column: str, place: str) -> Any:
+    # value != value: NaN, which is how data frames write a missing value
     if value is None or value != value or (isinstance(value, str | list | dict) and not value) or not str(value).strip():
         raise RewardlabError(f"{place}: the problem has no answer (column {column!r} is {value!r})")
     return value

@@ -36,10 +36,12 @@ def training(sample: Sample, key: tuple[Any, ...], size: int | None = None) -> G
     if size < 1:
         raise RewardlabError(f"size must be at least 1, not {size}")
     distinct: dict[str, Problem] = {}
+    # bounded, since a small task may not have `size` different problems at all
     for position in range(TRIES_PER_PROBLEM * size):
         problem = endless[position]
         distinct.setdefault(problem.key, problem)
         if len(distinct) == size:
+            # in the order of the endless source, so that a larger `size` only adds problems
             return Shuffled(list(distinct.values()))
     raise RewardlabError(f"this task has about {len(distinct)} different training problems; size={size} is more than that")
 
@@ -110,9 +112,9 @@ def data_file(*parts: str) -> Path:
     for root in roots:
         if (path := root.joinpath(*parts)).is_file():
             return path
-    searched = ", ".join(str(root) for root in dict.fromkeys(roots))
+    tried = ", ".join(str(root) for root in dict.fromkeys(roots))
     raise RewardlabError(
-        f"the data file {'/'.join(parts)} is missing (looked in {searched}); set REWARDLAB_DATA to the folder that holds {parts[0]}/"
+        f"the data file {'/'.join(parts)} is missing (looked in {tried}); set REWARDLAB_DATA to the folder that holds {parts[0]}/"
     )
 
 

@@ -100,8 +100,8 @@ def _rows(table: Table, n: int, rng: random.Random) -> list[Row]:
 
 def _script(table: Table, rows: list[Row]) -> str:
     a, b = table.numbers
-    made = f"CREATE TABLE {table.name} ({table.label} TEXT, {table.kind} TEXT, {a} INTEGER, {b} INTEGER)"
-    return f"{made}; INSERT INTO {table.name} VALUES {', '.join(map(str, rows))};"
+    create = f"CREATE TABLE {table.name} ({table.label} TEXT, {table.kind} TEXT, {a} INTEGER, {b} INTEGER)"
+    return f"{create}; INSERT INTO {table.name} VALUES {', '.join(map(str, rows))};"
 
 
 def _tells_apart(query: str, misses: list[str], databases: list[str]) -> bool:

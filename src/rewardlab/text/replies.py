@@ -64,6 +64,7 @@ def marked(reply: str) -> str | None:
         return in_box
     last = None
     for mark in _MARK.finditer(text):
+        # an unclosed box is no statement, as its content was cut off
         last = last if mark["box"] else mark
     return text[last.end() :].strip() if last else text.strip() if tag else None
 

@@ -47,6 +47,7 @@ def sentences(text: str) -> list[str]:
         last = before[-1].lstrip("(\"'[") if before else ""
         abbreviated = last.lower() in _ABBREVIATED or (len(last) == 1 and last.isupper() and last != "I")
         continues = text[stop.end() : stop.end() + 50].strip()
+        # an abbreviation at the very end does end the sentence
         if stop.group() == "." and abbreviated and continues:
             continue
         parts.append(text[start : stop.end()].strip())

@@ -76,9 +76,9 @@ def no_verdict(why: str) -> Verdict:
     return Verdict(None, "", why)
 
 
-def differs(said: object, gold: object) -> str:
+def differs(stated: object, gold: object) -> str:
     """The reason of a verdict on an answer that is not the gold one."""
-    return f"said {shorten(said)}, the answer is {shorten(gold)}"
+    return f"said {shorten(stated)}, the answer is {shorten(gold)}"
 
 
 def shorten(text: object) -> str:

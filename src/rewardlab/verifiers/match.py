@@ -70,12 +70,13 @@ def _gold_number(gold: object) -> Fraction | None:
 
 def _equal(stated: str, gold: str) -> bool:
     gold_value, value = _gold_number(gold), number(stated)
+    # numbers by value (0.5 = 1/2), all else as text
     return value == gold_value if value is not None and gold_value is not None else tidy(stated) == tidy(gold)
 
 
-def _same_words(said: str, gold: str) -> bool:
-    return words.normalised(said) == words.normalised(gold) and number(said) == number(gold)
+def _same_words(reply: str, gold: str) -> bool:
+    return words.normalised(reply) == words.normalised(gold) and number(reply) == number(gold)
 
 
-def _compared(equal: bool, said: str, gold: str) -> Verdict:
-    return right(said) if equal else wrong(differs(said, gold), said)
+def _compared(equal: bool, stated: str, gold: str) -> Verdict:
+    return right(stated) if equal else wrong(differs(stated, gold), stated)

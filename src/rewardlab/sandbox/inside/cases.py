@@ -39,6 +39,7 @@ def split(source: str, entry_point: str = "") -> Tests:
     functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
     helpers = {name for name, node in functions.items() if name != CHECK and _asserts(node)}
     called = {node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
+    # as pytest does, test functions that nothing calls are called
     tree.body += [_call(name) for name in functions if name.startswith("test") and name in helpers - called]
     if CHECK in functions and CHECK not in called:
         if not entry_point:

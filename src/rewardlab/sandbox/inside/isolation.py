@@ -97,6 +97,7 @@ def _give_ids(process: int, ids: Mapping[str, str], several: bool) -> int:
 
 def _spare_ids() -> int | None:
     """The first of two unused ids, if this process may map them; programs that root starts must not run as root."""
+    # only root may map ids other than its own
     if os.geteuid() != 0:
         return None
     with open("/proc/self/uid_map") as users, open("/proc/self/gid_map") as groups:
@@ -142,6 +143,7 @@ def _host_folders() -> list[tuple[str, str, str]]:
     python = [os.path.join(prefix, sys.platlibdir) for prefix in (sys.base_prefix, sys.base_exec_prefix)]
     library = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib")]
     existing = sorted({path for path in (*LIBRARIES, *python, *library) if os.path.isdir(path)})
+    # a folder inside another comes with it
     outermost = [path for path in existing if not any(path.startswith(other + "/") for other in existing)]
     return [(path, os.readlink(path) if os.path.islink(path) else "", os.path.realpath(path)) for path in outermost]
 
@@ -209,6 +211,7 @@ def limit(limits: Mapping[str, float], others: int | None) -> None:
         which = getattr(resource, f"RLIMIT_{name}", None)
         if which is not None:
             hard_limit = resource.getrlimit(which)[1]
+            # a limit may be lowered but not raised above the hard limit
             value = int(amount) if hard_limit == resource.RLIM_INFINITY else min(int(amount), hard_limit)
             resource.setrlimit(which, (value, value))
 

@@ -47,6 +47,7 @@ class Link:
 
     def names(self, names: list[str]) -> dict[str, Any]:
         defined = self.ask({"do": "names", "names": names}, [])
+        # the program chooses what it sends: perhaps another type, or names that it was not asked for
         if type(defined) is not dict or not set(defined) <= set(names):
             self.end("broke the rules")
         return defined
@@ -147,6 +148,7 @@ class Link:
             problem = kind(*args)
         except Exception:
             problem = Exception(f"{kind.__name__}: {args}")
+        # marks errors of the program, so that an ImportError of the tests themselves is told apart
         problem.is_of_program = True  # type: ignore[attr-defined]
         return problem
 

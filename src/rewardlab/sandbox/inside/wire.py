@@ -98,6 +98,7 @@ class _Encoder:
         if kind in _MUTABLE:
             if id(value) in self.seen:
                 return {"r": self.seen[id(value)][0]}
+            # numbered before its items are encoded, so that a cycle finds it
             self.seen[id(value)] = len(self.seen), value
         return self.parts(kind, value)
 
@@ -176,6 +177,7 @@ class _Decoder:
         return self.made[-1]
 
     def earlier(self, number: int) -> Any:
+        # a negative index would reach values from the end
         if type(number) is not int or number < 0:
             raise ValueError(number)
         return self.made[number]

@@ -80,9 +80,9 @@ def _sample(rng: random.Random, *, count: int, signs: str) -> Problem:
 
 def _combine(numbers: list[int], rng: random.Random, signs: str) -> Chain | None:
     """The numbers in a random order, joined by random operations, every value within 0..99; None where none fits."""
-    first, *rest = rng.sample(numbers, len(numbers))
+    first, *others = rng.sample(numbers, len(numbers))
     value, expression, steps, ends_on_sum = first, str(first), [], False
-    for number in rest:
+    for number in others:
         possible = [sign for sign in signs if APPLY[sign](value, number) in VALUES]
         if not possible:
             return None

@@ -35,6 +35,7 @@ def countdown_equation(trajectory: Trajectory) -> Score:
         value, used = evaluate(stated)
     except ValueError as e:
         return Score(0.0, why=str(e))
+    # as multisets: a number that is given twice must be used twice
     if sorted(used) != sorted(meta["numbers"]):
         return Score(0.0, why=f"uses {sorted(used)}, not each of {sorted(meta['numbers'])} once")
     right = value == meta["target"]
@@ -47,6 +48,7 @@ def evaluate(text: str) -> tuple[Fraction, list[int]]:
     Raises ValueError, with the reason, for anything else, for more than 100 characters and for a division by zero.
     """
     text = text.partition("=")[0].replace("×", "*").replace("÷", "/").strip(" $.")
+    # before parsing: Python's parser can run out of stack on long nested text
     if not _EXPRESSION.fullmatch(text):
         raise ValueError(f"not an expression of + - * / over whole numbers, at most {LONGEST} characters: {text[:60]!r}")
     try:

@@ -48,4 +48,5 @@ def judge(text: str, meta: Mapping[str, Any]) -> Judged:
         if result.value != expected:
             return Judged(False, 0, meta["cost"], 0.0, why=f"gives {result.value}, not {expected}"[:60])
         operations, in_library = operations + result.operations, in_library + result.in_library
+    # max: a program of no operations at all must not divide by 0
     return Judged(True, operations, meta["cost"], 1 - in_library / max(1, operations))

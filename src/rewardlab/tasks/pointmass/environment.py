@@ -43,6 +43,7 @@ def start(problem: Problem, seed: int) -> tuple[Message, State]:
 def pointmass(state: State, turn: Turn) -> tuple[Message, State]:
     """One push. The episode has no end of its own."""
     x, v, goal = _arrays(state)
+    # the last row of ids is the action of this turn
     x, v = advance(x, v, np.asarray(turn.ids[-1, :2], np.float64))
     message = Message("environment", data=observe(x, v, goal), reward=float(pay(x, goal)))
     return message, {"x": x.tolist(), "v": v.tolist(), "goal": state["goal"]}

@@ -80,6 +80,7 @@ def _problems(recorded: list[Episode], n: int, segment: int, name: str) -> list[
 def _problem(rng: random.Random, recorded: list[Episode], segment: int, number: int) -> Problem:
     start, goal = ([round(rng.uniform(-1, 1), 3) for _ in range(2)] for _ in range(2))
     pair = [e.cut(rng.randint(0, len(e) - segment), segment) for e in rng.sample(recorded, 2)]
+    # the preference follows from the return, without noise
     chosen, rejected = sorted(pair, key=lambda e: -float(e.rewards.sum()))
     question = f"Pair {number}. Push the point from {start} to {goal}."
     return ask(question, start=start, goal=goal, chosen=_plain(chosen), rejected=_plain(rejected), shape=SHAPE)

@@ -101,6 +101,7 @@ def _picture(things: list[Thing]) -> np.ndarray:
 
 def _demonstrate(problem: Problem, rng: random.Random, *, slip: float, extra: float, forget: float) -> str:
     boxes = [_slipped(box, rng, slip) for box in problem.meta["boxes"]]
+    # a request for one shape always gets one box
     while problem.meta["kind"] == "detect" and len(boxes) < 4 and rng.random() < extra:
         boxes.append(_slipped(_things(rng, 1)[0][2], rng, 0.0))
     reply = written(boxes)
@@ -111,6 +112,7 @@ def _slipped(box: Box, rng: random.Random, slip: float) -> Box:
     """Each edge is moved by a cell with the chance `slip`, where the box stays a box within the picture."""
     edges = list(box)
     for i in range(4):
+        # sampled for every edge, moved or not, so that every box takes equally many random numbers
         moved = edges[i] + rng.choice((-1, 1))
         ends = [*edges[:i], moved, *edges[i + 1 :]]
         if rng.random() < slip and 0 <= moved <= CELLS and ends[0] < ends[2] and ends[1] < ends[3]:

@@ -90,6 +90,7 @@ def _demonstrate(problem: Problem, rng: random.Random, *, error: float) -> str:
     value, lines = problem.meta["inputs"][0], []
     for stage in parse(problem.meta["program"]):
         value = show_value(run((stage,), read_value(value)).value)
+        # an error is carried on: the next stage runs on the wrong value
         value = _slip(value, rng) if rng.random() < error else value
         lines.append(value)
     return "\n".join([*lines[:-1], f"Output: {lines[-1]}"])

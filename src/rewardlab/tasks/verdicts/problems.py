@@ -48,6 +48,7 @@ def verdicts(
 
 def _sample(rng: random.Random, *, difficulty: int, error: float) -> Problem:
     solver = arithmetic(difficulty=difficulty, error=error, test_size=1)
+    # a random position of an endless source is a random problem
     problem = solver.train[rng.getrandbits(40)]
     assert solver.demonstrate is not None
     lines = solver.demonstrate(problem, rng).splitlines()

@@ -29,13 +29,13 @@ def _judge(pair: Pair, share: bool) -> Verdict:
         gold, options = _gold(pair.answer, pair.meta)
     except (ValueError, TypeError, AttributeError) as problem:
         return no_verdict(f"the gold answer {str(pair.answer)[:80]!r} is not one of the options: {problem}")
-    said, why = choose(pair.response, options)
-    if not said:
+    letters, why = choose(pair.response, options)
+    if not letters:
         return wrong(why)
-    value = len({*said} & {*gold}) / len({*said} | {*gold}) if share and len(gold) > 1 else None
-    if said == gold or (len(gold) == 1 == len(said) and options[said] and key(options[said]) == key(options[gold])):
-        return right(said, value=value)
-    return wrong(differs(said, gold), said, value=value)
+    value = len({*letters} & {*gold}) / len({*letters} | {*gold}) if share and len(gold) > 1 else None
+    if letters == gold or (len(gold) == 1 == len(letters) and options[letters] and key(options[letters]) == key(options[gold])):
+        return right(letters, value=value)
+    return wrong(differs(letters, gold), letters, value=value)
 
 
 def _gold(answer: Any, meta: Mapping[str, Any]) -> tuple[str, Options]:

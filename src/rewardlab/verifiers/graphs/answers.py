@@ -62,8 +62,8 @@ def answer(reply: str) -> str:
         return text
     # "The path is:" only announces the paragraph, or the lines, that follow
     candidates = [paragraph for paragraph in paragraphs if not paragraph.endswith(":")] or paragraphs
-    first, line, rest = (candidates[-1] if stated is None else candidates[0]).partition("\n")
-    return rest if line and first.rstrip().endswith(":") else first + line + rest
+    first, line, following = (candidates[-1] if stated is None else candidates[0]).partition("\n")
+    return following if line and first.rstrip().endswith(":") else first + line + following
 
 
 def says_none(text: str) -> bool:
@@ -97,6 +97,7 @@ def read_colours(text: str, known: Names) -> dict[str, str]:
     """The colour of each node that is named. Raises Unreadable, also for a node that is named twice."""
     data = _json(text)
     if isinstance(data, dict) and len(data) == 1 and isinstance(next(iter(data.values())), dict | list):
+        # {"colors": {"A": 1}}: the answer under a heading
         data = next(iter(data.values()))
     pairs = data.items() if isinstance(data, dict) else data if isinstance(data, list) else _assignments(text)
     colours: dict[str, str] = {}

@@ -61,6 +61,7 @@ def judge(problem: str, reply: str) -> list[Any]:
     bound = _bound(kind, fields)
     if bound is None and not kind.extreme:
         return [True, shown, "right"]
+    # the search for the optimum may take exponential time, so it is the last check
     size, bound = kind.size(graph, solution), _best(problem) if bound is None else bound
     right = bound is not None and _meets(kind, size, bound)
     return [right, shown, f"right: {size:g}" if right else f"{kind.bound} {size:g}, where {bound:g} is required"]
@@ -98,6 +99,7 @@ def read_graph(data: Mapping[str, Any]) -> Graph:
     for u, v, *weights in data["edges"]:
         u, v, weight = str(u), str(v), _number(weights[0]) if weights else 1
         parallel = graph.get_edge_data(u, v, {"weight": weight, "count": 0})
+        # a path never takes the heavier of two parallel edges; their count matters to Euler paths
         graph.add_edge(u, v, weight=min(weight, parallel["weight"]), count=parallel["count"] + 1)
     if not graph:
         raise ValueError("the graph has no nodes")

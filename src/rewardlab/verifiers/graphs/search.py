@@ -48,22 +48,24 @@ def shortest_tour(graph: Graph, problem: Problem) -> float | None:
     # cheaper than the search below, which visits every subset of the nodes
     if hamiltonian_cycle(graph, problem) is None:
         return None
-    start, *rest = graph
+    start, *others = graph
     weight = {(u, v): w for u, v, w in graph.edges(data="weight")}
     if not graph.is_directed():
         # an undirected edge is traversed in both directions
         weight |= {(v, u): w for (u, v), w in weight.items()}
     # (set of visited nodes as bits, last node): the length of the shortest way there
-    reached = {(1 << i, i): weight[start, node] for i, node in enumerate(rest) if (start, node) in weight}
-    for _ in rest[1:]:
+    reached = {(1 << i, i): weight[start, node] for i, node in enumerate(others) if (start, node) in weight}
+    for _ in others[1:]:
         longer: dict[tuple[int, int], float] = {}
         for (visited, i), length in reached.items():
-            for j, node in enumerate(rest):
-                if not visited >> j & 1 and (rest[i], node) in weight:
-                    state, total = (visited | 1 << j, j), length + weight[rest[i], node]
+            for j, node in enumerate(others):
+                if not visited >> j & 1 and (others[i], node) in weight:
+                    state, total = (visited | 1 << j, j), length + weight[others[i], node]
                     longer[state] = min(total, longer.get(state, total))
         reached = longer
-    return min((length + weight[rest[i], start] for (_, i), length in reached.items() if (rest[i], start) in weight), default=None)
+    return min(
+        (length + weight[others[i], start] for (_, i), length in reached.items() if (others[i], start) in weight), default=None
+    )
 
 
 def topological_order(graph: Graph, problem: Problem) -> float | None:
@@ -99,6 +101,7 @@ def coloring(graph: Graph, problem: Problem) -> float | None:
         return None
     allowed_colours = problem.get("colors")
     allowed = len(allowed_colours) if isinstance(allowed_colours, list) else allowed_colours
+    # one colour more at a time: the first number that suffices is the smallest
     for count in range(1, len(plain) + 1) if allowed is None else [allowed]:
         if _colourable(plain, {}, count):
             return count

@@ -151,15 +151,15 @@ def value(tokens: Sequence[Token]) -> Value:
     if not tokens:
         raise Unreadable("there is no value")
     tokens, mark = _marked(list(tokens))
-    tree, rest = scalar(tokens)
+    tree, after = scalar(tokens)
     # "3 million" is a number, not 3 of a unit
-    if rest and rest[0].text.lower() in units.SCALES:
-        tree, rest = times(tree, number(units.SCALES[rest[0].text.lower()])), rest[1:]
-    if mark == "%" or (rest and rest[0].text.lower() in ("percent", "%") and len(rest) == 1):
+    if after and after[0].text.lower() in units.SCALES:
+        tree, after = times(tree, number(units.SCALES[after[0].text.lower()])), after[1:]
+    if mark == "%" or (after and after[0].text.lower() in ("percent", "%") and len(after) == 1):
         return Value(over(tree, number(100)), "", True)
-    name = units.unit(rest)
+    name = units.unit(after)
     if name is None:
-        raise Unreadable(f"{spelling(list(rest))[:40]!r} follows a value")
+        raise Unreadable(f"{spelling(list(after))[:40]!r} follows a value")
     return Value(tree, mark or name)
 
 

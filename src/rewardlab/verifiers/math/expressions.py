@@ -56,6 +56,7 @@ class _Reader:
 
     def sum(self) -> Tree:
         self.depth += 1
+        # Python's own recursion limit would end far deeper in the parse, and differs between versions
         if self.depth > DEEPEST:
             raise Unreadable("too many brackets within brackets")
         terms = [self.signed()]
@@ -104,6 +105,7 @@ class _Reader:
             if degrees or self.peek().text == "circ":
                 self.at += 3 if degrees else 1
                 return times(base, DEGREE)
+            # x^2! is (x^2)!
             return self.postfix(power(base, self.exponent()))
         return base
 
@@ -164,8 +166,8 @@ class _Reader:
             return number(repeating(text, again))
         if self.peek().text == "_":
             raise Unreadable("a number in another base")
-        whole = Fraction(text)
-        return number(whole + self.part_of_mixed() if text.isdigit() and whole else whole)
+        value = Fraction(text)
+        return number(value + self.part_of_mixed() if text.isdigit() and value else value)
 
     def part_of_mixed(self) -> Fraction | int:
         r"""The fraction of a mixed number, as in 2\frac{1}{2} or "2 1/2"; 0 if no proper fraction follows."""
@@ -264,6 +266,7 @@ class _Reader:
         if self.peek().text in ("(", "[", "|"):
             return self.primary()
         tree = self.factor() if self.peek().text == "-" else self.power()
+        # sin 2x y is sin(2xy), but sin x cos y is a product of two functions
         while self.begins() and self.peek().text not in FUNCTIONS and self.peek().text not in ("(", "["):
             tree = times(tree, self.power())
         return tree

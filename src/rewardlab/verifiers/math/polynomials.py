@@ -86,9 +86,9 @@ def reduced(exponents: dict[str, Number]) -> tuple[Number, Monomial]:
     for atom, exponent in exponents.items():
         if atom.isdigit():
             # 2^(3/2) = 2 * 2^(1/2): the integer part of the exponent becomes a number
-            whole = math.floor(exponent)
-            factor *= raised(int(atom), whole)
-            exponent -= whole
+            integer_part = math.floor(exponent)
+            factor *= raised(int(atom), integer_part)
+            exponent -= integer_part
         elif atom == "i":
             # i^2 = i^6 = -1
             factor *= -1 if exponent % 4 >= 2 else 1

@@ -115,11 +115,11 @@ def root_of_number(value: Fraction, degree: int) -> tuple[Number, dict[str, Numb
     factor, root_powers = reduced(powers)
     for part, sign in ((left.numerator, 1), (left.denominator, -1)):
         if part > 1:
-            whole = round_root(part, degree)
-            if whole**degree != part:
+            integer_root = round_root(part, degree)
+            if integer_root**degree != part:
                 # not factored, so it may share unknown factors with other numbers: an opaque atom
                 return factor, dict(root_powers) | {f"#root{degree}({left})": 1}
-            factor *= Fraction(whole) ** sign
+            factor *= Fraction(integer_root) ** sign
     return factor, dict(root_powers)
 
 
@@ -240,7 +240,7 @@ def value_of(name: str, arguments: list[Form]) -> Form | None:
 
 def _plain(name: str, values: list[Fraction]) -> Form | None:
     first = values[0]
-    whole = all(value.denominator == 1 for value in values)
+    all_integers = all(value.denominator == 1 for value in values)
     result: Number | None = None
     if name == "abs":
         result = abs(first)
@@ -248,13 +248,13 @@ def _plain(name: str, values: list[Fraction]) -> Form | None:
         result = math.floor(first) if name == "floor" else math.ceil(first)
     elif name in ("max", "min"):
         result = max(values) if name == "max" else min(values)
-    elif name in ("gcd", "lcm") and whole:
+    elif name in ("gcd", "lcm") and all_integers:
         result = (math.gcd if name == "gcd" else math.lcm)(*(int(value) for value in values))
-    elif name == "factorial" and whole and 0 <= first <= LARGEST_FACTORIAL:
+    elif name == "factorial" and all_integers and 0 <= first <= LARGEST_FACTORIAL:
         result = math.factorial(int(first))
-    elif name == "factorial2" and whole and 0 <= first <= LARGEST_FACTORIAL:
+    elif name == "factorial2" and all_integers and 0 <= first <= LARGEST_FACTORIAL:
         result = math.prod(range(int(first), 0, -2))
-    elif name == "binomial" and whole and 0 <= values[1] <= first <= LARGEST_FACTORIAL:
+    elif name == "binomial" and all_integers and 0 <= values[1] <= first <= LARGEST_FACTORIAL:
         result = math.comb(int(first), int(values[1]))
     elif name in ("sin", "tan", "arcsin", "arctan", "sinh") and not first:
         result = 0

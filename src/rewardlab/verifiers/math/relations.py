@@ -69,16 +69,16 @@ def label(tokens: Sequence[Token]) -> tuple[str, str] | None:
 
 def _symbol(tokens: Sequence[Token]) -> tuple[str, str] | None:
     try:
-        tree, rest = scalar(tokens)
+        tree, after = scalar(tokens)
     except Unreadable:
         return None
-    return (tree[1], "symbol") if tree[0] == "sym" and not rest else None
+    return (tree[1], "symbol") if tree[0] == "sym" and not after else None
 
 
 def _tree(tokens: Sequence[Token]) -> Tree:
-    tree, rest = scalar(tokens)
-    if rest:
-        raise Unreadable(f"{spelling(list(rest))[:40]!r} follows an expression")
+    tree, after = scalar(tokens)
+    if after:
+        raise Unreadable(f"{spelling(list(after))[:40]!r} follows an expression")
     return tree
 
 

@@ -59,15 +59,15 @@ def unit(tokens: Sequence[Token]) -> str | None:
     return "".join(sorted(measures, key=lambda name: name[0] == "/")) or " ".join(other_words)
 
 
-def conflict(said: str, gold: str) -> bool:
+def conflict(reply: str, gold: str) -> bool:
     """Whether two units contradict each other: different units of measurement, or other words with none in common."""
-    if not said or not gold or said == gold:
+    if not reply or not gold or reply == gold:
         return False
-    measures = [name.lstrip("/").partition("/")[0].partition("^")[0] in _NAMES for name in (said, gold)]
+    measures = [name.lstrip("/").partition("/")[0].partition("^")[0] in _NAMES for name in (reply, gold)]
     if all(measures):
         return True
     # plurals count as the same word: 3 apple, 3 apples
-    return not any(measures) and not {w.rstrip("s") for w in said.split()} & {w.rstrip("s") for w in gold.split()}
+    return not any(measures) and not {w.rstrip("s") for w in reply.split()} & {w.rstrip("s") for w in gold.split()}
 
 
 def _without_powers(tokens: Sequence[Token]) -> Sequence[Token]:

@@ -73,6 +73,7 @@ class Judge:
         for _ in range(ROUNDS):
             # a dict as an ordered set: expressions that many replies share are computed once
             open_pairs: dict[tuple[Tree, Tree], None] = {}
+            # all open comparisons of the batch go to the workers together
             for i, case in enumerate(cases):
                 if verdicts[i] is None and isinstance(case, Case):
                     verdicts[i] = self.judge(case, open_pairs)
@@ -128,26 +129,27 @@ def begin(pair: Pair, find: str, worked_out: bool) -> Case | Verdict:
     reply = after_thinking(pair.response)
     forms = _forms(reply, find)
     if chosen := choice(text):
-        said, forms = _choice_and_forms(forms, reply)
-        if said or not chosen.rest:
-            return _compare_choices(said, chosen)
+        stated, forms = _choice_and_forms(forms, reply)
+        if stated or not chosen.rest:
+            return _compare_choices(stated, chosen)
         text = chosen.rest
     return _compare_with(forms, read(text), pair, worked_out)
 
 
 def _compare_with(forms: Iterable[str], gold: Reading, pair: Pair, worked_out: bool) -> Case | Verdict:
-    said = _readable(forms, gold)
-    if said is None:
+    stated = _readable(forms, gold)
+    if stated is None:
         return wrong("no answer found")
-    if said.spelling == gold.spelling and said.spelling:
-        return right(said.text)
-    if said.answer is None or gold.answer is None:
-        why = differs(said.text, gold.text)
-        return wrong(f"{why}: {said.why}" if said.why else why, said.text)
+    # equal text is equal even where the parser understands neither side
+    if stated.spelling == gold.spelling and stated.spelling:
+        return right(stated.text)
+    if stated.answer is None or gold.answer is None:
+        why = differs(stated.text, gold.text)
+        return wrong(f"{why}: {stated.why}" if stated.why else why, stated.text)
     # the check is on the tree: "2^10 - 1" parses to a sum, not to a number
-    if worked_out and _is_number(gold) and isinstance(said.answer, Value) and not _is_number(said):
-        return wrong("the answer is not worked out", said.text)
-    return Case(said, gold, bool(_PERCENT.search(pair.prompt)))
+    if worked_out and _is_number(gold) and isinstance(stated.answer, Value) and not _is_number(stated):
+        return wrong("the answer is not worked out", stated.text)
+    return Case(stated, gold, bool(_PERCENT.search(pair.prompt)))
 
 
 def gold_text(answer: Any) -> str:
@@ -169,11 +171,11 @@ def _readable(forms: Iterable[str], gold: Reading) -> Reading | None:
     first = None
     for form in forms:
         offered = choice(form)
-        said = read(offered.rest if offered and offered.rest and not hedged(offered.rest) else form)
-        mathematics = said.answer is not None and not isinstance(said.answer, Words)
-        if mathematics or said.spelling == gold.spelling or (said.answer is not None and said.answer == gold.answer):
-            return said
-        first = first or said
+        reading = read(offered.rest if offered and offered.rest and not hedged(offered.rest) else form)
+        mathematics = reading.answer is not None and not isinstance(reading.answer, Words)
+        if mathematics or reading.spelling == gold.spelling or (reading.answer is not None and reading.answer == gold.answer):
+            return reading
+        first = first or reading
     return first
 
 
@@ -190,9 +192,9 @@ def _choice_and_forms(forms: Iterable[str], reply: str) -> tuple[Choice | None, 
     return stated, forms
 
 
-def _compare_choices(said: Choice | None, gold: Choice) -> Verdict:
-    if said is None:
+def _compare_choices(stated: Choice | None, gold: Choice) -> Verdict:
+    if stated is None:
         return wrong("no choice found")
-    if hedged(said.rest):
-        return wrong("more than one choice is offered", said.letter)
-    return right(said.letter) if said.letter == gold.letter else wrong(differs(said.letter, gold.letter), said.letter)
+    if hedged(stated.rest):
+        return wrong("more than one choice is offered", stated.letter)
+    return right(stated.letter) if stated.letter == gold.letter else wrong(differs(stated.letter, gold.letter), stated.letter)

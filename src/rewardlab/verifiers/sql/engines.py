@@ -63,6 +63,7 @@ class Sqlite:
         self.link.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
         names = [name for (name,) in self.link.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')")]
         self.schema = {name.lower(): self._columns(name) for name in names}
+        # trusted_schema off: views of a file that we do not trust can call no function with side effects
         for setting in ("query_only = ON", "temp_store = MEMORY", "trusted_schema = OFF", f"hard_heap_limit = {MEMORY}"):
             self.link.execute(f"PRAGMA {setting}")
         self.link.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, SIZE)
@@ -135,6 +136,7 @@ class Duckdb:
             read = frozenset(name.lower() for name in self.link.get_table_names(query)) & self.schema.keys()
             clock.start()
             self.link.execute("BEGIN TRANSACTION READ ONLY")
+            # the parsed statement, not the text: what was checked is what runs
             cursor = self.link.execute(statements[0])
             return Result(_fetch(cursor.fetchone, rows), len(cursor.description or ()), read)
         except QueryFailed:

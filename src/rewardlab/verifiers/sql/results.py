@@ -24,16 +24,16 @@ Cell = tuple[Any, ...]
 Rows = list[tuple[Cell, ...]]
 
 
-def difference(said: Result, gold: Result, *, ordered: bool, column_order: bool, tolerance: float) -> str | None:
+def difference(result: Result, gold: Result, *, ordered: bool, column_order: bool, tolerance: float) -> str | None:
     """How a result differs from the gold one; None if they are equal.
 
     ordered: compare rows in order; otherwise as bags, so duplicates still count.  column_order: columns must be in the same order.
     """
-    if said.width != gold.width:
-        return f"returns {said.width} columns instead of {gold.width}"
-    if len(said.rows) != len(gold.rows):
-        return f"returns {len(said.rows)} rows instead of {len(gold.rows)}"
-    rows, gold_rows = cells(said.rows), cells(gold.rows)
+    if result.width != gold.width:
+        return f"returns {result.width} columns instead of {gold.width}"
+    if len(result.rows) != len(gold.rows):
+        return f"returns {len(result.rows)} rows instead of {len(gold.rows)}"
+    rows, gold_rows = cells(result.rows), cells(gold.rows)
     if same(rows, gold_rows, ordered, tolerance):
         return None
     if not column_order and _in_some_order(rows, gold_rows, ordered, tolerance):
@@ -101,9 +101,9 @@ def _close_cells(a: Cell, b: Cell, tolerance: float) -> bool:
         return False
 
 
-def _in_some_order(said: Rows, gold: Rows, ordered: bool, tolerance: float) -> bool:
+def _in_some_order(rows: Rows, gold: Rows, ordered: bool, tolerance: float) -> bool:
     """Whether some order of the columns of `said` makes the results equal."""
-    columns, gold_columns = list(zip(*said, strict=True)), list(zip(*gold, strict=True))
+    columns, gold_columns = list(zip(*rows, strict=True)), list(zip(*gold, strict=True))
     fitting = [
         [i for i, column in enumerate(columns) if same([(c,) for c in column], [(c,) for c in gold_column], ordered, tolerance)]
         for gold_column in gold_columns
@@ -113,7 +113,7 @@ def _in_some_order(said: Rows, gold: Rows, ordered: bool, tolerance: float) -> b
         return False
     # the number of orders is factorial in the number of columns
     orders = itertools.islice(_assignments(fitting, columns, ()), ORDERS)
-    return any(same([tuple(row[i] for i in order) for row in said], gold, ordered, tolerance) for order in orders)
+    return any(same([tuple(row[i] for i in order) for row in rows], gold, ordered, tolerance) for order in orders)
 
 
 def _assignments(fitting: list[list[int]], columns: list[Any], taken: tuple[int, ...]) -> Iterator[tuple[int, ...]]:

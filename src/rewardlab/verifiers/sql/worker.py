@@ -50,10 +50,10 @@ class Suite:
         return result
 
 
-def judge(said: str | None, gold: str, sources: list[str], limits: dict[str, Any], comparison: dict[str, Any]) -> dict[str, Any]:
+def judge(text: str | None, gold: str, sources: list[str], limits: dict[str, Any], comparison: dict[str, Any]) -> dict[str, Any]:
     """{"correct", "why", "parts", "doubts"}; correct is None if the gold query or the databases cannot be used.
 
-    said: the reply's query; None to test only whether the gold query and databases are usable.  sources: the databases.
+    text: the reply's query; None to test only whether the gold query and databases are usable.  sources: the databases.
     limits: dialect, seconds, rows.  comparison: ordered (None: if the gold query is), column_order, tolerance.
     doubts: why equal results are weak evidence.
     """
@@ -65,11 +65,11 @@ def judge(said: str | None, gold: str, sources: list[str], limits: dict[str, Any
         return {"correct": None, "why": f"the gold query {problem}"}
     except Unusable as problem:
         return {"correct": None, "why": str(problem)}
-    if said is None:
+    if text is None:
         return {"correct": True, "why": "the gold query runs"}
     query, results = None, None
     try:
-        query = read(said, suite.dialect)
+        query = read(text, suite.dialect)
         # the gold query itself is not run a second time
         results = gold_results if query.text.strip() == gold_query.text.strip() else _run(suite, query)
         why = _difference(

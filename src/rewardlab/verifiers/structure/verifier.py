@@ -28,12 +28,12 @@ def json_value(response: str, answer: Any) -> Verdict:
         gold = _value(answer)
     except ValueError as problem:
         return no_verdict(f"the gold answer is not JSON: {problem}")
-    said = stated_json(response)
+    text = stated_json(response)
     try:
-        value = strict_json.parse(said)
+        value = strict_json.parse(text)
     except ValueError as problem:
-        return wrong(f"not JSON: {problem}", said)
-    return right(said) if strict_json.equal(value, gold) else wrong(differs(said, answer), said)
+        return wrong(f"not JSON: {problem}", text)
+    return right(text) if strict_json.equal(value, gold) else wrong(differs(text, answer), text)
 
 
 @verifier(over="pairs")
@@ -69,22 +69,22 @@ def _to_check(pair: Pair, schema: Any) -> Verdict | tuple[str, Any, Any]:
             raise ValueError("it is neither an object nor true or false")
     except ValueError as problem:
         return no_verdict(f"the gold answer has no JSON schema: {problem}")
-    said = stated_json(pair.response)
+    text = stated_json(pair.response)
     try:
-        value = strict_json.parse(said)
+        value = strict_json.parse(text)
     except ValueError as problem:
-        return wrong(f"not JSON: {problem}", said)
+        return wrong(f"not JSON: {problem}", text)
     if "value" in gold and not strict_json.equal(value, gold["value"]):
-        return wrong(differs(said, gold["value"]), said)
-    return said, gold["schema"], value
+        return wrong(differs(text, gold["value"]), text)
+    return text, gold["schema"], value
 
 
-def _fit(said: str, result: Done | Failed) -> Verdict:
+def _fit(text: str, result: Done | Failed) -> Verdict:
     if isinstance(result, Failed):
-        return wrong(f"validation {result.why}", said)
+        return wrong(f"validation {result.why}", text)
     if "unusable" in result.value:
         return no_verdict(result.value["unusable"])
-    return wrong(result.value["wrong"], said) if result.value else right(said, "fits the schema")
+    return wrong(result.value["wrong"], text) if result.value else right(text, "fits the schema")
 
 
 def _value(answer: Any) -> Any:
