@@ -61,13 +61,13 @@ class Audit:
         return self.levels.judges
 
     def run(self) -> None:
-        must = self.process.about["reads_gold"] is True
+        must_judge = self.process.about["reads_gold"] is True
         self._count("gold", self.levels.trials)
-        self.findings += gold_findings(self.levels, must, self.users)
+        self.findings += gold_findings(self.levels, must_judge, self.users)
         self.findings += conduct(self.process, self.base(), self.until("conduct"))
         pairs = list(self.pairs())
-        others = dict(zip(map(id, (item for item, _ in pairs)), self._others([item for item, _ in pairs]), strict=True))
-        self.probe("trivial", pairs, lambda item, fmt: replies.trivial(item, fmt, others[id(item)]))
+        other_items = dict(zip(map(id, (item for item, _ in pairs)), self._others([item for item, _ in pairs]), strict=True))
+        self.probe("trivial", pairs, lambda item, fmt: replies.trivial(item, fmt, other_items[id(item)]))
         if self.judges:
             self.probe("changes", pairs, replies.changed)
             self.probe("invariances", pairs, replies.unchanged)
@@ -85,8 +85,8 @@ class Audit:
     def confirm_slow(self) -> None:
         """Score slow replies again: the machine may have been busy with something else."""
         slow = [t for t in self.trials if t.result and t.result.kind == "number" and t.result.seconds > SLOW][:SLOWEST]
-        again = self.process.ask([trial.row for trial in slow])
-        for trial, result in zip(slow, again, strict=True):
+        results = self.process.ask([trial.row for trial in slow])
+        for trial, result in zip(slow, results, strict=True):
             if result and trial.result and result.seconds < trial.result.seconds:
                 trial.result = replace(trial.result, seconds=result.seconds)
 
@@ -95,6 +95,7 @@ class Audit:
         if not self.judges:
             yield from ((item, self.best()) for item in self.levels.closely)
             return
+        # in turn, since trying every format on every question would take too long
         turns = itertools.count()
         for item in by_turns(self.levels.closely):
             if formats := self.levels.formats_to_try(item):
@@ -111,21 +112,22 @@ class Audit:
 
     def base(self) -> list[Trial]:
         """Replies that were scored already, right and wrong ones of every kind, to be scored again in other ways."""
-        read = {(id(item), fmt.name) for item, fmt in self.pairs()}
-        known = [trial for trial in self.levels.trials if (id(trial.item), trial.fmt.name) in read]
-        return known[:32]
+        tried = {(id(item), fmt.name) for item, fmt in self.pairs()}
+        scored = [trial for trial in self.levels.trials if (id(trial.item), trial.fmt.name) in tried]
+        return scored[:32]
 
     def probe(self, name: str, pairs: Sequence[tuple[Item, AnswerFormat]], makes: Makes, judge: bool = True) -> list[Trial]:
         """Try the replies of a probe, question by question. A reply that the target has hung or crashed on is not tried again."""
         trials: list[Trial] = []
+        # names of replies: what hangs on one question would hang on all, and use up the time
         until, fatal = self.until(name), set()
         for item, fmt in pairs:
             level = self.levels.level(item, fmt)
-            some = [Trial(name, item, fmt, reply, level) for reply in makes(item, fmt) if reply.name not in fatal]
-            for trial, result in zip(some, self.process.ask([trial.row for trial in some], until=until), strict=True):
+            new_trials = [Trial(name, item, fmt, reply, level) for reply in makes(item, fmt) if reply.name not in fatal]
+            for trial, result in zip(new_trials, self.process.ask([trial.row for trial in new_trials], until=until), strict=True):
                 trial.result = result
-            fatal |= {trial.reply.name for trial in some if trial.result and trial.result.kind in ("hang", "crash")}
-            trials += some
+            fatal |= {trial.reply.name for trial in new_trials if trial.result and trial.result.kind in ("hang", "crash")}
+            trials += new_trials
         self._count(name, trials)
         self.trials += trials
         if judge:
@@ -133,29 +135,30 @@ class Audit:
         return trials
 
     def bias(self, pairs: Sequence[tuple[Item, AnswerFormat]]) -> None:
-        some = pairs[:SPREAD]
-        wrong = self.probe("bias", some, lambda item, fmt: replies.lengths(item, fmt, right=False), judge=False)
+        first_pairs = pairs[:SPREAD]
+        wrong = self.probe("bias", first_pairs, lambda item, fmt: replies.lengths(item, fmt, right=False), judge=False)
         if not self.judges:
             values = [t.result.value for t in self.trials if t.result and t.result.value is not None]
             self.findings += bias_of_form(wrong, max(values, default=0.0) - min(values, default=0.0))
             return
-        framed = [(item, fmt) for item, fmt in some if fmt.name not in ("plain", "as it is")]
+        framed = [(item, fmt) for item, fmt in first_pairs if fmt.name not in ("plain", "as it is")]
         right = self.probe("bias", framed, lambda item, fmt: replies.lengths(item, fmt, right=True), judge=False)
         self.findings += bias(wrong, right)
 
     def _others(self, items: Sequence[Item]) -> list[Item]:
         """For each question another one of its kind, with another answer where there is one."""
         others = []
+        # the next one of the list, so that not all questions get the same other answer
         for i, item in enumerate(items):
-            rest = [*items[i + 1 :], *items[:i]]
-            apart = [other for other in rest if other.kind == item.kind and other.gold != item.gold]
-            others.append(apart[0] if apart else item)
+            following = [*items[i + 1 :], *items[:i]]
+            different = [other for other in following if other.kind == item.kind and other.gold != item.gold]
+            others.append(different[0] if different else item)
         return others
 
     def _count(self, name: str, trials: Iterable[Trial]) -> None:
         trials = list(trials)
-        done, of = self.counts.get(name, (0, 0))
-        self.counts[name] = done + sum(trial.result is not None for trial in trials), of + len(trials)
+        done, total = self.counts.get(name, (0, 0))
+        self.counts[name] = done + sum(trial.result is not None for trial in trials), total + len(trials)
 
 
 def audit(
@@ -165,13 +168,13 @@ def audit(
     """Audit a target, and return the report as plain data.
 
     items: the user's own questions; without them, built-in ones, of one kind or of every kind that the target can judge.
-    most: questions that are looked at closely; of the others, the right answer is trial.
+    questions: how many are probed closely; of the others, only the right and a wrong answer are tried.
     budget, limit: seconds in all, and of one call.  Raises RewardlabError if the target cannot be loaded or reached.
     """
-    begun = time.monotonic()
-    with TargetProcess(spec, limit, begun + budget) as process:
-        made = examine(process, items, kind, questions)
-        return describe(made, dict(about or {}), time.monotonic() - begun)
+    started = time.monotonic()
+    with TargetProcess(spec, limit, started + budget) as process:
+        results = examine(process, items, kind, questions)
+        return describe(results, dict(about or {}), time.monotonic() - started)
 
 
 def examine(process: TargetProcess, items: Sequence[Item] = (), kind: str | None = None, questions: int = QUESTIONS) -> Audit:
@@ -187,10 +190,10 @@ def examine(process: TargetProcess, items: Sequence[Item] = (), kind: str | None
         process.seconds = max(process.seconds, PROGRAMS)
     if not items:
         _suited(process, levels)
-    made = Audit(process, levels, bool(items))
-    made.trials += [trial for trial in (*fatal, *levels.fatal) if not any(trial is other for other in levels.trials)]
-    made.run()
-    return made
+    results = Audit(process, levels, bool(items))
+    results.trials += [trial for trial in (*fatal, *levels.fatal) if not any(trial is other for other in levels.trials)]
+    results.run()
+    return results
 
 
 def _reached(process: TargetProcess, levels: Levels) -> None:
@@ -198,7 +201,11 @@ def _reached(process: TargetProcess, levels: Levels) -> None:
     spec, results = process.spec, [trial.result for trial in levels.trials if trial.result]
     if not results and not process.given_up:
         raise RewardlabError(f"the time did not suffice for a single call of {process.about['name']}; give more --seconds")
-    if spec["kind"] == "judge" and results and all(one.kind == "error" and "the endpoint failed" in one.why for one in results):
+    if (
+        spec["kind"] == "judge"
+        and results
+        and all(result.kind == "error" and "the endpoint failed" in result.why for result in results)
+    ):
         raise RewardlabError(f"the judge at {spec['url']} gives no answer: {results[0].why}")
 
 
@@ -213,27 +220,27 @@ def _suited(process: TargetProcess, levels: Levels) -> None:
         raise RewardlabError(f"{name} can judge none of the built-in questions; give some that it is made for, by --problems")
 
 
-def describe(made: Audit, about: dict[str, Any], seconds: float) -> dict[str, Any]:
+def describe(results: Audit, about: dict[str, Any], seconds: float) -> dict[str, Any]:
     """An audit as plain data."""
-    findings = in_order(made.findings)
+    findings = in_order(results.findings)
     counts = {severity: sum(f.severity == severity for f in findings) for severity in ("fault", "warning", "note")}
-    items = made.levels.items
-    unfinished = {name: [done, of] for name, (done, of) in made.counts.items() if done < of}
-    complete = not made.process.given_up and all(done for done, _ in unfinished.values())
+    items = results.levels.items
+    unfinished = {name: [done, of] for name, (done, of) in results.counts.items() if done < of}
+    complete = not results.process.given_up and all(done for done, _ in unfinished.values())
     return {
-        "target": about.pop("target", made.process.about["name"]),
-        "name": made.process.about["name"],
+        "target": about.pop("target", results.process.about["name"]),
+        "name": results.process.about["name"],
         **about,
-        "judges": "answers" if made.judges else "form",
+        "judges": "answers" if results.judges else "form",
         "verdict": "faults" if counts["fault"] else "clean" if complete else "unfinished",
         "counts": counts,
         "problems": {kind: sum(item.kind == kind for item in items) for kind in dict.fromkeys(item.kind for item in items)},
-        "reads": {kind: [fmt.name for fmt in own] for kind, own in made.levels.formats.items()},
-        "handed_over_as": "messages" if made.process.messages else "text",
-        "given_up": made.process.given_up,
+        "reads": {kind: [fmt.name for fmt in own] for kind, own in results.levels.formats.items()},
+        "handed_over_as": "messages" if results.process.messages else "text",
+        "given_up": results.process.given_up,
         "unfinished": unfinished,
-        "skipped": [] if made.judges else ["changes", "crowds"],
-        "speed": speed([trial for trial in made.trials if trial.probe != "hostile"]),
+        "skipped": [] if results.judges else ["changes", "crowds"],
+        "speed": speed([trial for trial in results.trials if trial.probe != "hostile"]),
         "seconds": round(seconds, 2),
         "probes": PROBES,
         "findings": [finding.document() for finding in findings],

@@ -35,8 +35,9 @@ def audit_target(
     if kind is not None and kind not in KINDS:
         raise unknown("kind of problems", kind, KINDS)
     items = of_task(task) if task else ()
-    about = {"target": target, **({"task": task.name} if task else {})}
-    document = audit(spec, items=items, kind=kind, questions=questions, about=about, budget=budget, limit=limit)
+    description = {"target": target, **({"task": task.name} if task else {})}
+    document = audit(spec, items=items, kind=kind, questions=questions, about=description, budget=budget, limit=limit)
+    # before the page is written, which names the examples by their ids
     document["remembered"] = _remember(target, document)
     if out is not None:
         path = out if out.suffix == ".html" else out / "audit.html"
@@ -51,19 +52,20 @@ def replay(spec: Spec, which: str, target: str, limit: float = LIMIT) -> dict[st
 
     The example holds the reply, and where it matters the thread it was scored in or the other replies of its batch.
     """
-    record = _record(target, which)
+    example = _record(target, which)
     with TargetProcess(spec, limit, time.monotonic() + LOADING + 4 * limit) as process:
-        process.messages = bool(record.get("messages"))
-        if among := record.get("among"):
-            rows = [row_of({"prompt": p, "answer": a, "response": r, "meta": m}) for p, a, r, m in among]
-            place = next(i for i, row in enumerate(rows) if row == row_of(record))
+        process.messages = bool(example.get("messages"))
+        if batch := example.get("among"):
+            # the fault showed only in a batch, so the whole batch is scored again
+            rows = [row_of({"prompt": p, "answer": a, "response": r, "meta": m}) for p, a, r, m in batch]
+            place = next(i for i, row in enumerate(rows) if row == row_of(example))
             now = process.ask(rows, "together")[place]
         else:
-            now = process.ask([row_of(record)], record.get("how", "each"))[0]
-    then = record.get("then") or {"came": record.get("came"), "reward": record.get("reward")}
-    came = {"came": now.kind, "reward": now.value, "why": now.why} if now else {"came": "nothing", "reward": None, "why": ""}
-    unchanged = came["came"] == then.get("came") and came["reward"] == then.get("reward")
-    return {"replayed": record, "then": then, "now": came, "unchanged": unchanged}
+            now = process.ask([row_of(example)], example.get("how", "each"))[0]
+    before = example.get("then") or {"came": example.get("came"), "reward": example.get("reward")}
+    result = {"came": now.kind, "reward": now.value, "why": now.why} if now else {"came": "nothing", "reward": None, "why": ""}
+    unchanged = result["came"] == before.get("came") and result["reward"] == before.get("reward")
+    return {"replayed": example, "then": before, "now": result, "unchanged": unchanged}
 
 
 def _record(target: str, which: str) -> Mapping[str, Any]:

@@ -9,11 +9,11 @@ from .structured import calls, cited, code, graphs, instructed, json_values, lis
 
 
 def built_in(kind: str) -> list[Item]:
-    return _MADE[kind]()
+    return _ITEMS_OF[kind]()
 
 
 def _numbers() -> list[Item]:
-    asked = {
+    golds = {
         "A baker fills 6 trays with 7 rolls each. How many rolls are there?": "42",
         "Of 18 apples and 12 more, 12 are eaten. How many are left for 5 children?": "18",
         "The temperature is 5 degrees and falls by 12. What is it now?": "-7",
@@ -23,16 +23,16 @@ def _numbers() -> list[Item]:
         "What is 1111 times 1111, plus 246?": "1234567",
         "How many seconds are there in 2 days?": "172800",
     }
-    return [number_item(prompt, gold) for prompt, gold in asked.items()]
+    return [number_item(prompt, gold) for prompt, gold in golds.items()]
 
 
 def _units() -> list[Item]:
-    asked: list[tuple[str, str, str, str]] = [
+    rows: list[tuple[str, str, str, str]] = [
         ("How long does a train take for 240 km at 80 km/h?", "3 hours", "3 minutes", "8 hours"),
         ("What does a parcel of 4 bags weigh, with 3 kg each?", "12 kg", "12 g", "31 kg"),
         ("How far does a runner get in 25 minutes at 12 km/h?", "5 km", "5 cm", "9 km"),
     ]
-    return [Item("units", p, gold, gold, far, near=(("unit", wrong),)) for p, gold, wrong, far in asked]
+    return [Item("units", p, gold, gold, far, near=(("unit", wrong),)) for p, gold, wrong, far in rows]
 
 
 _LATEX: list[tuple[str, str, Named, Named]] = [
@@ -62,31 +62,31 @@ def _latex() -> list[Item]:
 
 
 def _choice() -> list[Item]:
-    asked = [
+    rows = [
         ("Which planet is the largest?\nA) Mars\nB) Jupiter\nC) Venus\nD) Saturn", "B"),
         ("Which of these is a prime?\nA) 91\nB) 51\nC) 97\nD) 87", "C"),
         ("What melts at 0 degrees?\nA) ice\nB) iron\nC) salt\nD) glass", "A"),
         ("Who wrote Faust?\nA) Kant\nB) Schiller\nC) Heine\nD) Goethe", "D"),
     ]
-    return [choice_item(prompt, gold, "ABCD") for prompt, gold in asked]
+    return [choice_item(prompt, gold, "ABCD") for prompt, gold in rows]
 
 
 def _text() -> list[Item]:
-    asked = [
+    rows = [
         ("What is the capital of France?", "Paris", "Lagos", (("another name", "London"),)),
         ("Which animal is the largest?", "blue whale", "garden snail", (("another word", "blue shark"),)),
         ("How do plants make sugar of light?", "photosynthesis", "evaporation", (("another word", "photorespiration"),)),
         ("Who wrote the first program?", "Ada Lovelace", "Isaac Newton", (("another name", "Ada Byron King"),)),
     ]  # fmt: skip
-    return [text_item(*row) for row in asked]
+    return [text_item(*row) for row in rows]
 
 
-_MADE: dict[str, Callable[[], list[Item]]] = {
+_ITEMS_OF: dict[str, Callable[[], list[Item]]] = {
     "numbers": _numbers, "units": _units, "latex": _latex, "choice": _choice, "text": _text,
     "code": code, "sql": sql, "lists": lists, "json": json_values, "schemas": schemas, "graphs": graphs,
     "calls": calls, "citations": cited, "instructions": instructed, "rankings": ranked,
 }  # fmt: skip
-KINDS = tuple(_MADE)
+KINDS = tuple(_ITEMS_OF)
 OF = {
     "choice": "choice", "code": "code", "sql": "sql", "same_set": "lists", "json_value": "json", "json_schema": "schemas",
     "graph_solution": "graphs", "function_calls": "calls", "citations": "citations", "instructions": "instructions",

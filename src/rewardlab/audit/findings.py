@@ -56,6 +56,7 @@ class Trial:
         """Where the reward lies between a wrong answer's (0) and the right one's (1)."""
         if self.result is None or self.result.value is None or self.level is None or self.level.gap <= 0:
             return None
+        # on this scale rewards of any range compare
         return (self.result.value - self.level.wrong) / self.level.gap
 
 
@@ -99,6 +100,7 @@ def example(trial: Trial, how: str = "each", **more: Any) -> dict[str, Any]:
         "fmt": trial.fmt.name,
     }
     record |= {"pieces": trial.reply.pieces} if long else {}
+    # JSON with ASCII escapes keeps lone surrogates and control characters, which UTF-8 files do not
     if not printable(text):
         record |= {"response": visible(record["response"]), "ascii": json.dumps(text)}
         record.pop("pieces", None)
@@ -125,33 +127,33 @@ def visible(text: str) -> str:
     return HIDDEN.sub(lambda m: m[0].encode("ascii", "backslashreplace").decode() if ord(m[0]) > 127 else repr(m[0])[1:-1], text)
 
 
-def identity(*of: object) -> str:
-    return hashlib.blake2b("\x1f".join(map(str, of)).encode(errors="replace"), digest_size=4).hexdigest()
+def identity(*parts: object) -> str:
+    return hashlib.blake2b("\x1f".join(map(str, parts)).encode(errors="replace"), digest_size=4).hexdigest()
 
 
 def judged(trials: Iterable[Trial]) -> list[Finding]:
-    """A finding for each kind of reply, by the rules."""
+    """A finding for each kind of reply, by its rule."""
     groups: dict[tuple[str, str], list[Trial]] = {}
     for trial in trials:
         if trial.result is not None:
             # one name for all hostile texts, whose fault is the same
             name = "accepted" if trial.probe == "hostile" else trial.reply.name
             groups.setdefault((trial.probe, name), []).append(trial)
-    return [_judged(probe, name, group) for (probe, name), group in groups.items()]
+    return [_finding(probe, name, group) for (probe, name), group in groups.items()]
 
 
-def _judged(probe: str, name: str, group: Sequence[Trial]) -> Finding:
-    ask = rule(probe, name)
+def _finding(probe: str, name: str, group: Sequence[Trial]) -> Finding:
+    applied = rule(probe, name)
     broken: list[Trial] = []
-    halves = 0
+    half_broken = 0
     for trial in group:
-        good, half = _kept(ask.expects, trial)
-        if not good:
+        passed, by_half = _kept(applied.expects, trial)
+        if not passed:
             broken.append(trial)
-            halves += half
-    severity: Severity | str = ask.severity if broken else "ok"
-    says = ask.says
-    if broken and halves == len(broken):
+            half_broken += by_half
+    severity: Severity | str = applied.severity if broken else "ok"
+    says = applied.says
+    if broken and half_broken == len(broken):
         severity = "warning" if severity == "fault" else severity
         says = f"{says} (it earns a good part of the reward)"
     values = [trial.result.value for trial in group if trial.result and trial.result.value is not None]

@@ -38,8 +38,8 @@ _ANY = re.compile(_NUMBER)
 
 
 class Judge(Target):
-    """spec: url, and where given model, template, pattern (a regular expression with one group), concurrency, seconds, key
-    (the name of the environment variable that holds it).
+    """spec: url; optionally model, template, pattern (a regular expression with one group), concurrency, seconds, and key
+    (the name of the environment variable that holds the API key).
     """
 
     def __init__(self, spec: dict[str, Any]):
@@ -87,6 +87,7 @@ class Judge(Target):
             matches = self.pattern.findall(text)
             return _float(matches[-1]) if matches else None
         for mark in (*_MARKED, _ANY):
+            # the last match: a judge reasons first and states its score at the end
             if matches := mark.findall(text):
                 return _float(matches[-1])
         return None
@@ -113,10 +114,10 @@ class Judge(Target):
 
 def completions_of(url: str) -> str:
     """The address of chat completions, for http://host:port, .../v1, or the whole address."""
-    plain = url.rstrip("/")
-    if plain.endswith("/chat/completions"):
-        return plain
-    return plain + ("" if re.search(r"/v\d+$", plain) else "/v1") + "/chat/completions"
+    address = url.rstrip("/")
+    if address.endswith("/chat/completions"):
+        return address
+    return address + ("" if re.search(r"/v\d+$", address) else "/v1") + "/chat/completions"
 
 
 def _float(text: Any) -> float | None:

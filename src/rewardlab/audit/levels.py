@@ -19,14 +19,14 @@ FIRST = 3
 EQUIVALENT = ("latex",)
 """Kinds whose answers are judged by meaning. A reward that compares characters tells them apart too, but does not judge them."""
 MOST = 2 / 3
-"""Share of the questions whose right answer must get more in an answer format; by chance it would be half of them."""
+"""Share of the questions whose right answer must get more than the wrong one, for a format to count as read; chance gives half."""
 WORTH = 0.5
 """An answer format is read if the right answer gains at least this share of what it gains in the best one."""
 
 
 @dataclass
 class Levels:
-    """What is known of a reward's scale.
+    """The measured scale of a reward.
 
     trials: the replies that were scored for it.  closely: the questions on which all probes are tried.  levels: by question and
     answer format.  formats: the answer formats that the reward reads, by kind of answer.  robust: those in which it reads the
@@ -54,9 +54,9 @@ class Levels:
 
     def read(self, item: Item) -> list[AnswerFormat]:
         """The answer formats that the reward reads and in which this question's right answer gets more than a wrong one."""
-        own = self.formats.get(item.kind, [])
-        best = max((level.gap for fmt in own if (level := self.level(item, fmt))), default=0.0)
-        return [fmt for fmt in own if (level := self.level(item, fmt)) and level.gap >= WORTH * best]
+        readable = self.formats.get(item.kind, [])
+        best = max((level.gap for fmt in readable if (level := self.level(item, fmt))), default=0.0)
+        return [fmt for fmt in readable if (level := self.level(item, fmt)) and level.gap >= WORTH * best]
 
     def formats_to_try(self, item: Item) -> list[AnswerFormat]:
         """The answer formats in which tricks are tried on this question: those whose stated answer is unambiguous, if any."""
@@ -68,12 +68,12 @@ class Levels:
 
 def of_items(process: TargetProcess, items: Sequence[Item], questions: int, until: float) -> Levels:
     """The levels of the user's questions, or of a given kind; those beyond the first `questions` in one answer format only."""
-    turns = by_turns(items)
-    levels = Levels(turns, turns[:questions])
+    ordered = by_turns(items)
+    levels = Levels(ordered, ordered[:questions])
     _measure(process, levels, levels.closely, time.monotonic() + (until - time.monotonic()) / 2)
     _set_formats(levels)
     _set_robust(process, levels, until)
-    _measure(process, levels, [item for item in turns[questions:] if item.kind in levels.formats], until, best=True)
+    _measure(process, levels, [item for item in ordered[questions:] if item.kind in levels.formats], until, best=True)
     return levels
 
 
@@ -82,29 +82,33 @@ def of_built_in(process: TargetProcess, until: float, kinds: Sequence[str] = KIN
     measured, chosen = [], []
     for kind in kinds:
         items = built_in(kind)
-        one = Levels(items[:FIRST])
-        _measure(process, one, one.items, time.monotonic() + (until - time.monotonic()) / 3)
-        _set_formats(one)
-        measured.append(one)
-        if all(one.read(item) for item in one.items) and (kind not in EQUIVALENT or _equivalent(process, one, until)):
-            chosen.append((one, items))
-    fatal = [t for one in measured for t in one.trials if t.result and t.result.kind in ("hang", "crash")]
+        levels_of_kind = Levels(items[:FIRST])
+        _measure(process, levels_of_kind, levels_of_kind.items, time.monotonic() + (until - time.monotonic()) / 3)
+        _set_formats(levels_of_kind)
+        measured.append(levels_of_kind)
+        if all(levels_of_kind.read(item) for item in levels_of_kind.items) and (
+            kind not in EQUIVALENT or _equivalent(process, levels_of_kind, until)
+        ):
+            chosen.append((levels_of_kind, items))
+    fatal = [t for levels_of_kind in measured for t in levels_of_kind.trials if t.result and t.result.kind in ("hang", "crash")]
     if not chosen:
         measured[0].closely = measured[0].items
         measured[0].fatal = fatal
-        measured[0].complete = all(t.result is not None for one in measured for t in one.trials)
+        measured[0].complete = all(t.result is not None for levels_of_kind in measured for t in levels_of_kind.trials)
         return measured[0]
-    for one, items in chosen:
-        _measure(process, one, items[FIRST:], until)
-        one.items = one.closely = items
-        _set_formats(one)
-    levels = Levels(fatal=[t for t in fatal if not any(t is mine for one, _ in chosen for mine in one.trials)])
-    for one, _ in chosen:
-        levels.items += one.items
-        levels.closely += one.items
-        levels.trials += one.trials
-        levels.levels |= one.levels
-        levels.formats |= one.formats
+    for levels_of_kind, items in chosen:
+        _measure(process, levels_of_kind, items[FIRST:], until)
+        levels_of_kind.items = levels_of_kind.closely = items
+        _set_formats(levels_of_kind)
+    levels = Levels(
+        fatal=[t for t in fatal if not any(t is mine for levels_of_kind, _ in chosen for mine in levels_of_kind.trials)]
+    )
+    for levels_of_kind, _ in chosen:
+        levels.items += levels_of_kind.items
+        levels.closely += levels_of_kind.items
+        levels.trials += levels_of_kind.trials
+        levels.levels |= levels_of_kind.levels
+        levels.formats |= levels_of_kind.formats
     _set_robust(process, levels, until)
     return levels
 
@@ -138,11 +142,11 @@ def choose_shape(process: TargetProcess, items: Sequence[Item], until: float) ->
         return trials
     for messages in (False, True):
         process.messages = messages
-        one = Levels(list(items[:2]))
-        _measure(process, one, one.items, until)
-        trials += [trial for trial in one.trials if trial.result and trial.result.kind in ("hang", "crash")]
-        failed = sum(trial.result is not None and trial.result.kind == "error" for trial in one.trials)
-        gaps.append((max((level.gap for level in one.levels.values() if level.gap > 0), default=0.0), -failed))
+        levels = Levels(list(items[:2]))
+        _measure(process, levels, levels.items, until)
+        trials += [trial for trial in levels.trials if trial.result and trial.result.kind in ("hang", "crash")]
+        failed = sum(trial.result is not None and trial.result.kind == "error" for trial in levels.trials)
+        gaps.append((max((level.gap for level in levels.levels.values() if level.gap > 0), default=0.0), -failed))
         if gaps[-1][0] > 0:
             return trials
     process.messages = gaps[1] > gaps[0]
@@ -163,7 +167,9 @@ def _measure(process: TargetProcess, levels: Levels, items: Iterable[Item], unti
         trial.result = result
     for right, wrong in zip(trials[::2], trials[1::2], strict=True):
         if right.result and wrong.result and wrong.result.value is not None:
+            # no verdict on the right answer counts as no gain over the wrong one
             value = right.result.value if right.result.value is not None else wrong.result.value
+            # by id, since two questions may be equal
             right.level = levels.levels[id(right.item), right.fmt.name] = Level(wrong.result.value, value)
     levels.trials += trials
 
@@ -175,13 +181,13 @@ def _set_formats(levels: Levels) -> None:
         items = [item for item in levels.closely or levels.items if item.kind == kind]
         gains = {}
         for fmt in formats(kind):
-            known = [level.gap for item in items if (level := levels.levels.get((id(item), fmt.name)))]
-            apart = [gap for gap in known if gap > 0]
-            if apart and len(apart) >= MOST * len(known):
-                gains[fmt.name] = statistics.median(apart)
+            known_gaps = [level.gap for item in items if (level := levels.levels.get((id(item), fmt.name)))]
+            positive = [gap for gap in known_gaps if gap > 0]
+            if positive and len(positive) >= MOST * len(known_gaps):
+                gains[fmt.name] = statistics.median(positive)
         best = max(gains.values(), default=0.0)
-        if own := [fmt for fmt in formats(kind) if gains.get(fmt.name, 0.0) >= WORTH * best > 0]:
-            levels.formats[kind] = own
+        if readable := [fmt for fmt in formats(kind) if gains.get(fmt.name, 0.0) >= WORTH * best > 0]:
+            levels.formats[kind] = readable
 
 
 def _set_robust(process: TargetProcess, levels: Levels, until: float) -> None:
@@ -190,17 +196,17 @@ def _set_robust(process: TargetProcess, levels: Levels, until: float) -> None:
     A reward that knows answer tags reads their content; one that does not takes them for text, and may use the last number there.
     That is a convention, and no fault as long as there is an answer format that the reward does know.
     """
-    for kind, own in levels.formats.items():
+    for kind, readable in levels.formats.items():
         items = [item for item in levels.closely if item.kind == kind][:FIRST]
         trials = [
             Trial("robust", item, fmt, reply_of("robust", f"{fmt.write(item, item.gold)}\n{mention(item, item.far)}"),
                   levels.level(item, fmt))
-            for item in items for fmt in own if fmt in levels.read(item) and fmt.name != "plain"
+            for item in items for fmt in readable if fmt in levels.read(item) and fmt.name != "plain"
         ]  # fmt: skip
         for trial, result in zip(trials, process.ask([trial.row for trial in trials], until=until), strict=True):
             trial.result = result
-        holds = {d: [t.share is not None and t.share >= WORTH for t in trials if t.fmt == d] for d in own}
-        levels.robust[kind] = [fmt for fmt, held in holds.items() if held and all(held)]
+        accepted = {d: [t.share is not None and t.share >= WORTH for t in trials if t.fmt == d] for d in readable}
+        levels.robust[kind] = [fmt for fmt, results in accepted.items() if results and all(results)]
 
 
 def gold_findings(levels: Levels, must_judge: bool, users: bool) -> list[Finding]:
@@ -217,16 +223,18 @@ def gold_findings(levels: Levels, must_judge: bool, users: bool) -> list[Finding
         return [Finding("gold", "anywhere", "fault", says, len(answered), len(answered), None, _shown(answered))]
     tried = [item for item in levels.items if any(trial.item is item for trial in golds)]
     refused = [item for item in tried if not levels.read(item)]
-    shown = [next(t for t in golds if t.item is item and t.fmt in levels.formats.get(item.kind, (t.fmt,))) for item in refused]
+    examples = [next(t for t in golds if t.item is item and t.fmt in levels.formats.get(item.kind, (t.fmt,))) for item in refused]
     severity = "ok" if not refused else "fault" if users else "warning"
     says = "The right answer gets no more than a wrong one, in any answer format"
-    findings = [Finding("gold", "every question", severity, says, len(refused), len(tried), None, _shown(shown))]
-    for fmt in dict.fromkeys(fmt for own in levels.formats.values() for fmt in own):
-        here = [t for t in golds if t.fmt == fmt and fmt in levels.formats.get(t.item.kind, ()) and levels.read(t.item)]
-        lost = [t for t in here if fmt not in levels.read(t.item)]
+    findings = [Finding("gold", "every question", severity, says, len(refused), len(tried), None, _shown(examples))]
+    for fmt in dict.fromkeys(fmt for readable in levels.formats.values() for fmt in readable):
+        tried_here = [t for t in golds if t.fmt == fmt and fmt in levels.formats.get(t.item.kind, ()) and levels.read(t.item)]
+        refused_here = [t for t in tried_here if fmt not in levels.read(t.item)]
         says = f"The right answer gets no more than a wrong one in an answer format that is read elsewhere ({fmt.name})"
-        kind = "warning" if lost else "ok"
-        findings.append(Finding("gold", fmt.name, kind, says, len(lost), len(here), None, _shown(lost)))
+        severity_here = "warning" if refused_here else "ok"
+        findings.append(
+            Finding("gold", fmt.name, severity_here, says, len(refused_here), len(tried_here), None, _shown(refused_here))
+        )
     return findings
 
 

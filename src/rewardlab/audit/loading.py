@@ -34,7 +34,7 @@ VOCABULARY = 50_000
 
 
 def parse(text: str, judge: Mapping[str, Any] | None = None, verifier: str | None = None) -> Spec:
-    """The target of this name. verifier: of the task in question, for rewards that ask for it.
+    """The target of this name. verifier: the name of the task's verifier, for rewards that call `run.verify`.
 
     Raises RewardlabError for an unknown name.
     """
@@ -43,14 +43,14 @@ def parse(text: str, judge: Mapping[str, Any] | None = None, verifier: str | Non
     name, settings = _called(text)
     head, colon, function = name.rpartition(":")
     if colon:
-        where = str(Path(head).resolve()) if head.endswith(".py") else head
-        return {"kind": "function", "where": where, "function": function, "settings": settings}
+        module = str(Path(head).resolve()) if head.endswith(".py") else head
+        return {"kind": "function", "where": module, "function": function, "settings": settings}
     if (Path(text) / "config.json").is_file():
         return {"kind": "run", "folder": str(Path(text).resolve())}
     if "+" in name or registry.spell(name) in registry.methods():
         return {"kind": "recipe", "name": name, "settings": settings, "verifier": verifier or "final_number"}
     try:
-        registry.part("reward", name, **_bound(settings))
+        registry.part("reward", name, **_settings(settings))
     except RewardlabError as problem:
         raise RewardlabError(f"{problem} (a target is a built-in reward, FILE.py:FUNCTION, MODULE:FUNCTION, "
                              "a judge's http address, a method, or the folder of a run)") from None  # fmt: skip
@@ -74,11 +74,12 @@ def _called(text: str) -> tuple[str, dict[str, Any] | None]:
 
 def _literal(node: ast.expr) -> Any:
     """A value, in Python's or JSON's notation."""
+    # settings may be copied from JSON
     named = {"true": True, "false": False, "null": None}
     return named[node.id] if isinstance(node, ast.Name) and node.id in named else ast.literal_eval(node)
 
 
-def _bound(settings: Mapping[str, Any] | None) -> dict[str, Any]:
+def _settings(settings: Mapping[str, Any] | None) -> dict[str, Any]:
     return dict(settings or {})
 
 
@@ -120,37 +121,38 @@ def load(spec: Spec) -> Target:
     if spec["kind"] == "function":
         return _function(spec)
     if spec["kind"] == "run":
-        return _of_run(Path(spec["folder"]))
+        return _from_run(Path(spec["folder"]))
     verify = registry.part("reward", spec["verifier"]) if spec["verifier"] else None
     if spec["kind"] == "part":
-        return PartTarget(registry.part("reward", spec["name"], **_bound(spec["settings"])), verify)
-    return _of_recipe(registry.build(spec["name"], _bound(spec["settings"])), verify)
+        return PartTarget(registry.part("reward", spec["name"], **_settings(spec["settings"])), verify)
+    return _from_recipe(registry.build(spec["name"], _settings(spec["settings"])), verify)
 
 
 def _function(spec: Spec) -> Target:
+    # a module of the user's project is found from the folder that the command runs in
     sys.path.insert(0, str(Path.cwd()))
     where, name = spec["where"], spec["function"]
     call = external.find(Path(where), name) if where.endswith(".py") else external.find_in_module(where, name)
     if isinstance(call.function, PartFactory):
-        return PartTarget(call.function(**_bound(spec["settings"])))
+        return PartTarget(call.function(**_settings(spec["settings"])))
     if spec["settings"] is not None:
         call = external.Call(call.function(**spec["settings"]), call.path)
     return FunctionTarget(call)
 
 
-def _of_recipe(recipe: Recipe, verify: Any) -> Target:
+def _from_recipe(recipe: Recipe, verify: Any) -> Target:
     if recipe.reward is None:
         raise RewardlabError(f"the recipe {recipe.name} has no reward to audit")
     return PartTarget(recipe.reward, verify)
 
 
-def _of_run(folder: Path) -> Target:
+def _from_run(folder: Path) -> Target:
     config = json.loads((folder / "config.json").read_text())
     if "recipe" not in config:
         raise RewardlabError(f"{folder} is a model checkpoint, not a run folder")
     source = config.get("source")
     task = registry.task(source["name"], **source["options"]) if source else None
-    return _of_recipe(registry.load_recipe(config["recipe"]), registry.part("reward", task.verifier) if task else None)
+    return _from_recipe(registry.load_recipe(config["recipe"]), registry.part("reward", task.verifier) if task else None)
 
 
 def trajectory(row: Row) -> Trajectory:
@@ -158,6 +160,7 @@ def trajectory(row: Row) -> Trajectory:
     gold = dict.fromkeys(GOLD, row.answer)
     problem = Problem((Message("user", row.prompt),), row.answer, {**gold, **row.meta})
     text = row.reply.encode("utf-8", "replace")
+    # padded to whole four-byte words
     ids = np.frombuffer(text + b" " * (-len(text) % 4), np.uint32).astype(np.int64) % VOCABULARY
     prompt = Turn(None, np.zeros(1, np.int64), text=row.prompt)
     return Trajectory(problem, (prompt, Turn("policy", ids, text=row.reply)), stop="end")

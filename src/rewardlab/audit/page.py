@@ -18,8 +18,8 @@ MARKS = {"fault": "fault", "warning": "warning", "note": "note", "ok": "fine"}
 
 def page(document: Mapping[str, Any]) -> str:
     template = Path(__file__).with_name("page.html").read_text("utf-8")
-    shown = [finding for finding in document["findings"] if finding["severity"] != "ok"]
-    pieces = {
+    findings = [finding for finding in document["findings"] if finding["severity"] != "ok"]
+    fields = {
         "title": escape(visible(document["target"])),
         "state": document["verdict"],
         "verdict": escape(verdict(document)),
@@ -33,19 +33,19 @@ def page(document: Mapping[str, Any]) -> str:
         "rest": escape(", ".join(counted(document["counts"][k], k) for k in ("warning", "note") if document["counts"][k])),
         "facts": "".join(f"<li>{escape(fact)}</li>" for fact in facts(document)),
         "tiles": "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in _tiles(document)),
-        "findings": "".join(_finding(finding, document["target"]) for finding in shown) or '<p class="note">Nothing.</p>',
+        "findings": "".join(_finding(finding, document["target"]) for finding in findings) or '<p class="note">Nothing.</p>',
         "probes": "".join(_probe(name, title, document) for name, title in document["probes"].items()),
         "seconds": f"{document['seconds']:.0f}",
         "version": escape(document["rewardlab"]),
     }
     # one pass, so that placeholders within a reply are not filled in
-    return re.sub(r"\{\{(\w+)\}\}", lambda m: pieces[m[1]], template)
+    return re.sub(r"\{\{(\w+)\}\}", lambda m: fields[m[1]], template)
 
 
 def _tiles(document: Mapping[str, Any]) -> list[tuple[str, str]]:
     speed = document["speed"]
-    trial = sum(finding["of"] for finding in document["findings"] if finding["probe"] != "health")
-    tiles = [("checks", f"{trial:,}")]
+    checks = sum(finding["of"] for finding in document["findings"] if finding["probe"] != "health")
+    tiles = [("checks", f"{checks:,}")]
     if speed:
         tiles += [("calls a second", f"{speed['per_second']:,.0f}")]
         tiles += [(name, seconds(speed[name])) for name in ("p50", "p95", "p99", "max")]
@@ -53,12 +53,12 @@ def _tiles(document: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _finding(finding: Mapping[str, Any], target: str) -> str:
-    first, *rest = finding["examples"] or [None]
-    of = f'<span class="of">{finding["failed"]} of {finding["of"]}</span>' if finding["of"] else ""
-    head = f'<h3><b class="mark">{MARKS[finding["severity"]]}</b>{escape(visible(finding["says"]))}{of}</h3>'
-    more = "".join(_example(example, target) for example in rest)
-    more = f"<details><summary>{counted(len(rest), 'more example')}</summary>{more}</details>" if rest else ""
-    return f'<article class="card {finding["severity"]}">{head}{_example(first, target) if first else ""}{more}</article>'
+    first, *further = finding["examples"] or [None]
+    how_often = f'<span class="of">{finding["failed"]} of {finding["of"]}</span>' if finding["of"] else ""
+    heading = f'<h3><b class="mark">{MARKS[finding["severity"]]}</b>{escape(visible(finding["says"]))}{how_often}</h3>'
+    more = "".join(_example(example, target) for example in further)
+    more = f"<details><summary>{counted(len(further), 'more example')}</summary>{more}</details>" if further else ""
+    return f'<article class="card {finding["severity"]}">{heading}{_example(first, target) if first else ""}{more}</article>'
 
 
 def _example(example: Mapping[str, Any], target: str) -> str:
@@ -77,12 +77,12 @@ def _example(example: Mapping[str, Any], target: str) -> str:
 def _probe(name: str, title: str, document: Mapping[str, Any]) -> str:
     rows = [finding for finding in document["findings"] if finding["probe"] == name]
     unfinished = document["unfinished"].get(name)
-    late = f' <span class="late">{unfinished[0]} of {unfinished[1]} in time</span>' if unfinished else ""
-    if not rows and not late:
+    unfinished_note = f' <span class="late">{unfinished[0]} of {unfinished[1]} in time</span>' if unfinished else ""
+    if not rows and not unfinished_note:
         why = "not a reward of answers" if name in document["skipped"] else "not tried on this target"
         return f'<tr class="group"><th colspan="4">{escape(title)}</th></tr><tr class="off"><td colspan="4">{why}</td></tr>'
     body = "".join(_row(finding) for finding in rows)
-    return f'<tr class="group"><th colspan="4">{escape(title)}{late}</th></tr>{body}'
+    return f'<tr class="group"><th colspan="4">{escape(title)}{unfinished_note}</th></tr>{body}'
 
 
 def _row(finding: Mapping[str, Any]) -> str:

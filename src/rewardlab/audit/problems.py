@@ -14,7 +14,7 @@ from rewardlab.errors import RewardlabError
 from rewardlab.text import answers as extraction
 
 FAR = "8967912345"
-"""What each digit becomes in an answer that is reply_of wrong."""
+"""What each digit becomes in an answer that is plainly wrong: digit d becomes FAR[d], which is never d."""
 MOST = 500
 """The most of the user's problems that are used."""
 WRITTEN = ("canonical_solution", "reply", "response", "completion", "gold_reply")
@@ -35,7 +35,7 @@ class Item:
     """A question of an audit.
 
     kind: what its answers are (numbers, latex, ...).  answer: the gold answer, as the reward takes it.  gold: the right
-    answer as a reply states it.  far: an answer that is reply_of wrong.  near: wrong answers that come close.  same: other ways to
+    answer as a reply states it.  far: an answer that is plainly wrong.  near: wrong answers that come close.  same: other ways to
     write the right answer.  options: what may be chosen from.
     """
 
@@ -55,40 +55,41 @@ def number_item(prompt: str, gold: str, answer: Any = None, kind: str = "numbers
     assert value is not None
     # as long as the right one, so that length alone earns nothing
     far = re.sub(r"[0-9]", lambda m: FAR[int(m[0])], gold)
-    written = gold if answer is None else answer
-    return Item(kind, prompt, written, gold, far, near=near_numbers(gold, value), same=same_numbers(gold, value), **rest)
+    gold_answer = gold if answer is None else answer
+    return Item(kind, prompt, gold_answer, gold, far, near=near_numbers(gold, value), same=same_numbers(gold, value), **rest)
 
 
 def near_numbers(gold: str, value: Fraction) -> Named:
     """The number with another sign, another digit, ten times as large, one more, and rounded."""
-    found = {"sign": gold[1:] if gold[:1] in "-−" else f"-{gold}"}
+    variants = {"sign": gold[1:] if gold[:1] in "-−" else f"-{gold}"}
     places = [i for i, char in enumerate(gold) if char.isdigit()]
-    for what, i in (("first digit", places[0]), ("last digit", places[-1])):
-        found[what] = gold[:i] + str(int(gold[i]) % 9 + 1) + gold[i + 1 :]
+    for name, i in (("first digit", places[0]), ("last digit", places[-1])):
+        variants[name] = gold[:i] + str(int(gold[i]) % 9 + 1) + gold[i + 1 :]
     if re.fullmatch(r"[-−]?[0-9]+", gold):
-        found |= {"factor of ten": f"{gold}0", "off by one": str(int(value) + 1)}
+        variants |= {"factor of ten": f"{gold}0", "off by one": str(int(value) + 1)}
+    # a decimal that does not end: any rounding changes its value
     if value.denominator % 3 == 0:
-        found["rounded"] = f"{float(value):.2f}"
-    return tuple((what, text) for what, text in found.items() if extraction.number(text) != value)
+        variants["rounded"] = f"{float(value):.2f}"
+    return tuple((name, text) for name, text in variants.items() if extraction.number(text) != value)
 
 
 def same_numbers(gold: str, value: Fraction) -> Named:
-    found = {}
+    variants = {}
     if gold.startswith("-"):
-        found["unicode minus"] = f"−{gold[1:]}"
+        variants["unicode minus"] = f"−{gold[1:]}"
     if re.fullmatch(r"-?[0-9]{4,}", gold):
-        found["separators"] = f"{int(gold):,}"
+        variants["separators"] = f"{int(gold):,}"
     if re.fullmatch(r"-?[0-9]+", gold):
-        found["decimal zero"] = f"{gold}.0"
-    return tuple(found.items())
+        variants["decimal zero"] = f"{gold}.0"
+    return tuple(variants.items())
 
 
 def choice_item(prompt: str, gold: str, options: Sequence[str], answer: Any = None, **rest: Any) -> Item:
     others = [option for option in options if option != gold]
     near = (("another option", others[-1]),)
     same = (("brackets", f"({gold})"), ("small letter", gold.lower()))
-    written = gold if answer is None else answer
-    return Item("choice", prompt, written, gold, others[0], near, same, tuple(options), **rest)
+    gold_answer = gold if answer is None else answer
+    return Item("choice", prompt, gold_answer, gold, others[0], near, same, tuple(options), **rest)
 
 
 def text_item(prompt: str, gold: str, far: str, near: Named = (), answer: Any = None, **rest: Any) -> Item:
@@ -99,7 +100,9 @@ def text_item(prompt: str, gold: str, far: str, near: Named = (), answer: Any = 
 def of_task(task: Task) -> list[Item]:
     """Items of a task's problems: of its test data, and of all else where it holds no more than that. In a random order."""
     finite = getattr(task.train, "problems", ())
+    # without repetitions, which would be probed twice
     problems = list({(p.question, str(p.answer)): p for p in (*finite, *task.test)}.values())
+    # the same order in every audit, so that the results of two rewards compare
     random.Random(0).shuffle(problems)
     golds = [_gold(p) for p in problems[:MOST]]
     return [_item(p, gold, golds) for p, gold in zip(problems, golds, strict=False)]
@@ -107,47 +110,48 @@ def of_task(task: Task) -> list[Item]:
 
 def _gold(problem: Problem) -> str:
     """The right answer as a reply states it: without a worked solution before "####", without maths delimiters or a box."""
-    written = next((str(problem.meta[name]) for name in WRITTEN if isinstance(problem.meta.get(name), str)), None)
+    reply = next((str(problem.meta[name]) for name in WRITTEN if isinstance(problem.meta.get(name), str)), None)
     answer = problem.answer
-    if written or isinstance(answer, dict | list) or answer is None:
-        if not written:
+    if reply or isinstance(answer, dict | list) or answer is None:
+        if not reply:
             kind = type(answer).__name__
             raise RewardlabError(
                 f"the answer of {problem.question[:40]!r} is a {kind}, so no right reply can be made of it; "
                 f"give the right replies in a column named {' or '.join(WRITTEN)}"
             )
-        return written
+        return reply
     text = str(answer).rpartition("####")[2].strip()
     return (extraction.boxed(text) or re.sub(r"^\$+|\$+$", "", text)).strip()
 
 
 def _item(problem: Problem, gold: str, golds: Sequence[str]) -> Item:
-    rest = {"answer": problem.answer, "meta": dict(problem.meta)}
+    fields = {"answer": problem.answer, "meta": dict(problem.meta)}
     others = [other for other in golds if extraction.tidy(other) != extraction.tidy(gold)]
     if re.fullmatch(r"\(?[A-J]\)?", gold):
         letters = "ABCDEFGHIJ"[: max(4, "ABCDEFGHIJ".index(gold.strip("()")) + 1)]
-        return choice_item(problem.question, gold.strip("()"), tuple(letters), **rest)
+        return choice_item(problem.question, gold.strip("()"), tuple(letters), **fields)
     # whether units matter is for the user to decide: only plain numbers are changed as numbers
     if extraction.number(gold) is not None and not re.search(r"[^-−+0-9.,/eE]", gold):
-        return number_item(problem.question, gold, **rest)
+        return number_item(problem.question, gold, **fields)
     near = edits(gold)
+    # the answer to another problem of the task is wrong, and of the right form
     far = others[0] if others else near[0][1] if near else f"{gold} {gold}"
     if re.search(r"[\\^_{}=<>$]", gold):
-        return Item("latex", problem.question, problem.answer, gold, far, near, meta=rest["meta"])
+        return Item("latex", problem.question, problem.answer, gold, far, near, meta=fields["meta"])
     if isinstance(problem.answer, dict | list):
-        return Item("replies", problem.question, problem.answer, gold, far, meta=rest["meta"])
-    return text_item(problem.question, gold, far, near if len(gold) < 40 else (), **rest)
+        return Item("replies", problem.question, problem.answer, gold, far, meta=fields["meta"])
+    return text_item(problem.question, gold, far, near if len(gold) < 40 else (), **fields)
 
 
 def edits(gold: str) -> Named:
     """A text with another sign, and another last digit."""
-    found = {}
+    variants = {}
     if not gold.startswith(("\\text", "\\begin", "\\left", "\\pm")) and re.search(r"[0-9a-z]", gold):
-        found["sign"] = gold[1:] if gold.startswith("-") else f"-{gold}"
+        variants["sign"] = gold[1:] if gold.startswith("-") else f"-{gold}"
     places = [m.start() for m in re.finditer(r"[0-9]", gold)]
     if places:
         i = places[-1]
-        found["last digit"] = gold[:i] + str(int(gold[i]) % 9 + 1) + gold[i + 1 :]
+        variants["last digit"] = gold[:i] + str(int(gold[i]) % 9 + 1) + gold[i + 1 :]
     if re.search(r"[=<>(\[{,]", gold):
-        found.pop("sign", None)
-    return tuple(found.items())
+        variants.pop("sign", None)
+    return tuple(variants.items())

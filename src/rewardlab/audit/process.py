@@ -25,7 +25,7 @@ DEATHS = 5
 MOST_STRETCH = 4
 """Times the limit that a call may take on a machine whose cores are all busy."""
 SPARE = 2.0
-"""Seconds after the end in which a process may still be replaced."""
+"""Seconds after the end of the audit in which a process may still be replaced."""
 MEMORY = 8 << 30
 """Bytes of data that a target may hold, or half of the machine's memory if that is less."""
 
@@ -65,11 +65,11 @@ class TargetProcess:
         """
         results: list[RewardResult | None] = [None] * len(rows)
         end = min(self.until, until or self.until)
-        left = list(range(len(rows)))
-        while left and not self.given_up and time.monotonic() < end:
-            for place, result in self._once([rows[i] for i in left], how, end):
-                results[left[place]] = result
-            left = [i for i in left if results[i] is None]
+        remaining = list(range(len(rows)))
+        while remaining and not self.given_up and time.monotonic() < end:
+            for place, result in self._once([rows[i] for i in remaining], how, end):
+                results[remaining[place]] = result
+            remaining = [i for i in remaining if results[i] is None]
         return results
 
     def _once(self, rows: list[Row], how: str, end: float) -> Iterator[tuple[int, RewardResult]]:
@@ -78,17 +78,18 @@ class TargetProcess:
             return
         self._send({"rows": [astuple(row) for row in rows], "how": how, "messages": self.messages})
         missing = set(range(len(rows)))
+        # a batch takes longer than one row, but not in proportion
         limit = self.seconds * (min(len(rows), 4) if how == "together" else 1)
         while True:
             line = self._answer(limit, end)
             answer = json.loads(line) if line else {}
             if not line or "child" in answer:
-                dead, late = line is not None, time.monotonic() >= end
+                died, late = line is not None, time.monotonic() >= end
                 self._replace(answer)
-                if dead or not late:
+                if died or not late:
                     self.deaths += 1
-                    why = "the process died" if dead else f"no answer within {limit:g} s"
-                    result = RewardResult("crash" if dead else "hang", None, why)
+                    why = "the process died" if died else f"no answer within {limit:g} s"
+                    result = RewardResult("crash" if died else "hang", None, why)
                     # rows are scored in order, so the first one without a result was being scored
                     yield from ((i, result) for i in (missing if how == "together" else sorted(missing)[:1]))
                 return
@@ -102,14 +103,15 @@ class TargetProcess:
     def _answer(self, limit: float, end: float) -> bytes | None:
         """The next line, within the limit; a fork that is ready to run but gets no core has up to `MOST_STRETCH` times as long."""
         assert self.child
-        begun, cpu_begun = time.monotonic(), _cpu_seconds(self.fork)
-        last = min(begun + MOST_STRETCH * limit, max(end, begun + 0.05))
-        due = min(begun + limit, last)
-        while (line := self.child.receive(due)) is None and due < last:
-            left = limit - (_cpu_seconds(self.fork) - cpu_begun)
-            if not _is_runnable(self.fork) or left < 0.1 * limit:
+        started, cpu_at_start = time.monotonic(), _cpu_seconds(self.fork)
+        latest = min(started + MOST_STRETCH * limit, max(end, started + 0.05))
+        due = min(started + limit, latest)
+        while (line := self.child.receive(due)) is None and due < latest:
+            cpu_left = limit - (_cpu_seconds(self.fork) - cpu_at_start)
+            # sleeping, or out of processor time of its own: the machine is not to blame for the delay
+            if not _is_runnable(self.fork) or cpu_left < 0.1 * limit:
                 break
-            due = min(time.monotonic() + left, last)
+            due = min(time.monotonic() + cpu_left, latest)
         return line
 
     def _restart(self) -> bool:
@@ -122,13 +124,13 @@ class TargetProcess:
 
     def _start(self) -> None:
         self.child = Child("-m", "rewardlab.audit.serve")
-        pages = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-        self._send({"spec": self.spec, "memory": min(MEMORY, pages // 2)})
+        machine_memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        self._send({"spec": self.spec, "memory": min(MEMORY, machine_memory // 2)})
         line = self.child.receive(min(time.monotonic() + LOADING, self.until))
         if not line:
             self.stop()
-            slow = "took too long to import" if line is None else "brought its process down while it was imported"
-            raise RewardlabError(f"the target {slow}")
+            failure = "took too long to import" if line is None else "brought its process down while it was imported"
+            raise RewardlabError(f"the target {failure}")
         answer = json.loads(line)
         if "failed" in answer:
             self.stop()
@@ -172,17 +174,18 @@ class TargetProcess:
             child.end()
 
 
-def _stat(process: int | None) -> list[str]:
+def _stat(pid: int | None) -> list[str]:
     """Linux's data of a process, from its state on; empty where it is gone."""
-    with contextlib.suppress(OSError), open(f"/proc/{process}/stat") as file:
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/stat") as file:
         return file.read().rpartition(")")[2].split()
     return []
 
 
-def _is_runnable(process: int | None) -> bool:
-    return _stat(process)[:1] == ["R"]
+def _is_runnable(pid: int | None) -> bool:
+    return _stat(pid)[:1] == ["R"]
 
 
-def _cpu_seconds(process: int | None) -> float:
-    stat = _stat(process)
+def _cpu_seconds(pid: int | None) -> float:
+    stat = _stat(pid)
+    # utime and stime, in clock ticks
     return (int(stat[11]) + int(stat[12])) / os.sysconf("SC_CLK_TCK") if stat else 0.0

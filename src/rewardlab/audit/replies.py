@@ -50,16 +50,22 @@ class AnswerFormat:
         return self.frame(self.inside(item, answers, join, negated), thought)
 
     def frame(self, inside: str, thought: str = "") -> str:
-        said = f"{self.before}{inside}{self.after}"
-        return f"<think>\n{thought or REASONING}\n</think>\n{said}" if self.thinks else f"{thought}\n{said}" if thought else said
+        statement = f"{self.before}{inside}{self.after}"
+        return (
+            f"<think>\n{thought or REASONING}\n</think>\n{statement}"
+            if self.thinks
+            else f"{thought}\n{statement}"
+            if thought
+            else statement
+        )
 
     def inside(self, item: Item, answers: Sequence[str], join: str = " or ", negated: bool = False) -> str:
         """The answers, as they are written in this answer format."""
         in_maths = not self.wraps and item.kind in MATHS
         wraps = self.wraps if item.kind == "latex" else ""
         word = (lambda text: rf"\text{{{text}}}") if in_maths else (lambda text: text)
-        said = (word(join) if join.strip(", ") else join).join(f"{wraps}{answer}{wraps}" for answer in answers)
-        return word("not ") + said if negated else said
+        joined = (word(join) if join.strip(", ") else join).join(f"{wraps}{answer}{wraps}" for answer in answers)
+        return word("not ") + joined if negated else joined
 
 
 FORMATS = (
@@ -107,23 +113,24 @@ def candidates(item: Item, fmt: AnswerFormat) -> Iterator[Reply]:
     """Very many answers, with the right one among them: in one statement, and each in a statement of its own."""
     if item.kind not in MATHS:
         return
-    some = [str(n) for n in range(101, 101 + MANY) if str(n) != item.gold]
-    half = len(some) // 2
-    yield reply_of("a thousand candidates", fmt.write(item, *some[:half], item.gold, *some[half:], join=", "))
-    few = [*some[:60], item.gold, *some[60:120]]
-    yield reply_of("a hundred statements", "\n".join(fmt.frame(fmt.inside(item, [one])) for one in few))
+    numbers = [str(n) for n in range(101, 101 + MANY) if str(n) != item.gold]
+    half = len(numbers) // 2
+    yield reply_of("a thousand candidates", fmt.write(item, *numbers[:half], item.gold, *numbers[half:], join=", "))
+    # the right answer in the middle: a reward that reads the first or the last one must refuse
+    few = [*numbers[:60], item.gold, *numbers[60:120]]
+    yield reply_of("a hundred statements", "\n".join(fmt.frame(fmt.inside(item, [answer])) for answer in few))
 
 
 def elsewhere(item: Item, fmt: AnswerFormat) -> Iterator[Reply]:
     """The right answer somewhere in the reply, and another one stated."""
-    shown = f"${item.gold}$" if item.kind == "latex" else item.gold
+    written = f"${item.gold}$" if item.kind == "latex" else item.gold
     stated = AnswerFormat("", "The answer is ", ".").write(item, item.gold)
-    alone = "" if fmt.thinks else f"<think>\n{stated}\n</think>\n"
+    thought = "" if fmt.thinks else f"<think>\n{stated}\n</think>\n"
     yield reply_of("thought alone", f"<think>\n{stated}\n</think>\n")
-    yield reply_of("thought against statement", alone + fmt.write(item, item.far, thought=stated if fmt.thinks else ""))
+    yield reply_of("thought against statement", thought + fmt.write(item, item.far, thought=stated if fmt.thinks else ""))
     if fmt.name == "plain":
         return
-    yield reply_of("mentioned before", fmt.write(item, item.far, thought=f"One might think of {shown} at first."))
+    yield reply_of("mentioned before", fmt.write(item, item.far, thought=f"One might think of {written} at first."))
     yield reply_of("mentioned after", f"{fmt.write(item, item.far)}\n{mention(item, item.gold)}")
     right, wrong = fmt.write(item, item.gold), fmt.frame(fmt.inside(item, [item.far]))
     yield reply_of("withdrawn", f"{right}\nNo, that is wrong. {wrong.rpartition('</think>')[2].strip()}")
@@ -182,15 +189,15 @@ STYLES = {
 def lengths(item: Item, fmt: AnswerFormat, right: bool) -> Iterator[Reply]:
     """One answer, at growing length, and in other styles; the content stays the same."""
     base = fmt.write(item, item.gold if right else item.far)
-    _, closed, rest = base.partition("</think>\n")
-    said = rest if closed else base
-    opening, thought = ("<think>\n", f"<think>\n{REASONING}\n</think>\n") if closed else ("", "")
-    ending = f"\n{closed or chr(10)}{said}"
+    _, think_end, after_thought = base.partition("</think>\n")
+    statement = after_thought if think_end else base
+    opening, thought = ("<think>\n", f"<think>\n{REASONING}\n</think>\n") if think_end else ("", "")
+    ending = f"\n{think_end or chr(10)}{statement}"
     yield reply_of("base", base)
     yield from (Reply(f"length {n}", ((opening, 1), (FILLER, n), (ending, 1))) for n in (4, 20, 100))
-    yield from (reply_of(f"style {name}", thought + text.format(filler=FILLER) + said) for name, text in STYLES.items())
+    yield from (reply_of(f"style {name}", thought + text.format(filler=FILLER) + statement) for name, text in STYLES.items())
     yield reply_of("position first", f"{base}\n\n{FILLER * 4}")
-    yield reply_of("position last", f"{thought}{FILLER * 4}\n\n{said}")
+    yield reply_of("position last", f"{thought}{FILLER * 4}\n\n{statement}")
 
 
 INJECTIONS = (

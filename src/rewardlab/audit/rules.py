@@ -75,18 +75,18 @@ def rule(probe: str, name: str) -> Rule:
     """The rule for a reply; those that have no row of their own go by their probe."""
     if (probe, name) in RULES:
         return RULES[probe, name]
-    rest = {
+    by_probe = {
         "gold": Rule("accept", "fault", f"The right answer is refused in an answer format that is read elsewhere ({name})"),
         "changes": Rule("refuse", "fault", f"A wrong answer is accepted: {name}"),
         "invariances": Rule("accept", "warning", f"The right answer is refused when written differently: {name}"),
         "injection": Rule("refuse", "fault", "A reply with instructions to the judge is accepted"),
         "hostile": Rule("refuse", "fault", "Hostile text is accepted"),
     }
-    return rest.get(probe, Rule("answer", "note", name))
+    return by_probe.get(probe, Rule("answer", "note", name))
 
 
 def kept(expects: str, share: float) -> tuple[bool, bool]:
-    """Whether a rule is kept at this share of the way from wrong to right, and whether it is broken by half only."""
+    """Whether a reward at this share of the way from wrong to right keeps the rule; if not, whether it breaks it only by half."""
     if expects == "refuse":
         return share < HALF, HALF <= share < ACCEPTED
     return share >= HALF or expects == "answer", False

@@ -37,11 +37,12 @@ def main() -> None:
             answers.write(line)
 
     die_with_parent()
-    first = json.loads(requests.readline())
+    setup = json.loads(requests.readline())
     try:
+        # imported only now, so that what the target prints while it is imported goes to /dev/null
         from .loading import load
 
-        target = load(first["spec"])
+        target = load(setup["spec"])
     except BaseException as problem:
         send({"failed": _message(problem)})
         return
@@ -53,7 +54,8 @@ def main() -> None:
         _, status = os.waitpid(child, 0)
         if os.waitstatus_to_exitcode(status) == CLOSED:
             return
-    resource.setrlimit(resource.RLIMIT_DATA, (first["memory"], first["memory"]))
+    # in the child alone, so that a target that exceeds it can be replaced by another fork
+    resource.setrlimit(resource.RLIMIT_DATA, (setup["memory"], setup["memory"]))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     for line in requests:
         serve(target, json.loads(line), send)
@@ -104,9 +106,9 @@ def serve(target: Any, request: dict[str, Any], send: Send) -> None:
             for done in as_completed([pool.submit(one, i) for i in range(len(rows))]):
                 send(done.result())
     elif how == "thread":
-        other = threading.Thread(target=each)
-        other.start()
-        other.join()
+        thread = threading.Thread(target=each)
+        thread.start()
+        thread.join()
     else:
         each()
 
@@ -121,7 +123,7 @@ def scored(target: Any, rows: list[Any], messages: bool) -> list[Any]:
     except BaseException as problem:
         results = [RewardResult("error", None, _message(problem))] * len(rows)
     seconds = (time.perf_counter() - began) / max(len(rows), 1)
-    return [replace(one, seconds=seconds) for one in results]
+    return [replace(result, seconds=seconds) for result in results]
 
 
 def _message(problem: BaseException) -> str:

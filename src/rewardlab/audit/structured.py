@@ -29,14 +29,14 @@ CHEATS = {
 }
 
 
-def _program(says: str, name: str, right: str, far: str, tests: str, near: tuple[str, str]) -> Item:
+def _program(task: str, name: str, right: str, far: str, tests: str, near: tuple[str, str]) -> Item:
     def reply(body: str) -> str:
         return f"```python\ndef {name}(x):\n    {body}\n```"
 
-    cheats = tuple((what, f"```python\n{text.replace('{name}', name)}\n```") for what, text in CHEATS.items())
+    cheats = tuple((name_of_cheat, f"```python\n{text.replace('{name}', name)}\n```") for name_of_cheat, text in CHEATS.items())
     wrong = ((near[0], reply(near[1])), *cheats)
-    asked = f"Write a Python function: {says}"
-    return Item("code", asked, {"tests": tests, "entry_point": name}, reply(right), reply(far), wrong)
+    prompt = f"Write a Python function: {task}"
+    return Item("code", prompt, {"tests": tests, "entry_point": name}, reply(right), reply(far), wrong)
 
 
 SHOP = (
@@ -56,9 +56,9 @@ def sql() -> list[Item]:
          (("order", "SELECT item, price FROM sales ORDER BY price, town"),)),
     ]  # fmt: skip
     return [
-        Item("sql", f"{SHOP}\n{asked}", {"query": gold, "database": SHOP}, _query(gold), _query(far),
+        Item("sql", f"{SHOP}\n{question}", {"query": gold, "database": SHOP}, _query(gold), _query(far),
              tuple((what, _query(text)) for what, text in near))
-        for asked, gold, far, near in rows
+        for question, gold, far, near in rows
     ]  # fmt: skip
 
 
@@ -76,12 +76,12 @@ def lists() -> list[Item]:
         ("Which primes are below 10?", ["2", "3", "5", "7"], "4, 6, 8, 9, 10"),
         ("Name the noble gases of the first two rows.", ["helium", "neon"], "oxygen"),
     ]
-    made = []
-    for asked, gold, far in rows:
+    items = []
+    for question, gold, far in rows:
         left_out, too_many = ", ".join(gold[1:]), ", ".join([*gold, *far.split(", ")])
         near = (("one left out", f"The answer is {left_out}"), ("too many", f"The answer is {too_many}"))
-        made.append(Item("lists", asked, gold, f"The answer is {', '.join(gold)}", f"The answer is {far}", near))
-    return made
+        items.append(Item("lists", question, gold, f"The answer is {', '.join(gold)}", f"The answer is {far}", near))
+    return items
 
 
 def json_values() -> list[Item]:
@@ -93,11 +93,11 @@ def json_values() -> list[Item]:
         ("Say as JSON that the door is shut and has no lock.", {"shut": True, "lock": None}, "[]",
          (("1 for true", '{"shut": 1, "lock": null}'), ("false for null", '{"shut": true, "lock": false}'))),
     ]  # fmt: skip
-    made = []
-    for asked, gold, far, near in rows:
-        wrong = tuple((what, _fenced("json", text)) for what, text in near)
-        made.append(Item("json", asked, gold, _fenced("json", json.dumps(gold)), _fenced("json", far), wrong))
-    return made
+    items = []
+    for question, gold, far, near in rows:
+        wrong = tuple((name, _fenced("json", text)) for name, text in near)
+        items.append(Item("json", question, gold, _fenced("json", json.dumps(gold)), _fenced("json", far), wrong))
+    return items
 
 
 def schemas() -> list[Item]:
@@ -110,9 +110,9 @@ def schemas() -> list[Item]:
         ("Say yes or no as JSON.", {"enum": ["yes", "no"]}, '"yes"', '"perhaps"', (("another word", '"maybe"'),)),
     ]  # fmt: skip
     return [
-        Item("schemas", asked, schema, _fenced("json", gold), _fenced("json", far),
-             tuple((what, _fenced("json", text)) for what, text in near))
-        for asked, schema, gold, far, near in rows
+        Item("schemas", question, schema, _fenced("json", gold), _fenced("json", far),
+             tuple((name, _fenced("json", text)) for name, text in near))
+        for question, schema, gold, far, near in rows
     ]  # fmt: skip
 
 
@@ -129,9 +129,9 @@ def graphs() -> list[Item]:
          "[0, 1, 2]", "[2, 1, 0]", (("two exchanged", "[0, 2, 1]"),)),
     ]  # fmt: skip
     return [
-        Item("graphs", asked, answer, f"The answer is {gold}", f"The answer is {far}",
-             tuple((what, f"The answer is {text}") for what, text in near))
-        for asked, answer, gold, far, near in rows
+        Item("graphs", question, answer, f"The answer is {gold}", f"The answer is {far}",
+             tuple((name, f"The answer is {text}") for name, text in near))
+        for question, answer, gold, far, near in rows
     ]  # fmt: skip
 
 
@@ -145,11 +145,13 @@ def calls() -> list[Item]:
         ("Switch the lamps 1 and 2 on.", [_call("on", lamp=1), _call("on", lamp=2)], "stop()",
          (("one call only", "on(lamp=1)"), ("the same twice", "[on(lamp=1), on(lamp=1)]"))),
     ]  # fmt: skip
-    made = []
-    for asked, gold, far, near in rows:
+    items = []
+    for question, gold, far, near in rows:
         tagged = "\n".join(f"<tool_call>{json.dumps(call)}</tool_call>" for call in gold)
-        made.append(Item("calls", asked, gold, tagged, _fenced("python", far), tuple((w, _fenced("python", t)) for w, t in near)))
-    return made
+        items.append(
+            Item("calls", question, gold, tagged, _fenced("python", far), tuple((w, _fenced("python", t)) for w, t in near))
+        )
+    return items
 
 
 def _call(name: str, **arguments: Any) -> dict[str, Any]:
@@ -167,7 +169,7 @@ def cited() -> list[Item]:
         ("Say what source 1 of 2 tells.", {"sources": 2, "required": [1]}, "It rains [1].", "It rains.",
          (("the other", "It rains [2]."),)),
     ]  # fmt: skip
-    return [Item("citations", asked, answer, gold, far, near) for asked, answer, gold, far, near in rows]
+    return [Item("citations", question, answer, gold, far, near) for question, answer, gold, far, near in rows]
 
 
 def instructed() -> list[Item]:
@@ -182,7 +184,7 @@ def instructed() -> list[Item]:
         ("Say three times that it rains, as bullets.", [{"id": "detectable_format:number_bullet_lists", "num_bullets": 3}],
          "* It rains.\n* It rains.\n* It rains.", "It rains.", (("two", "* It rains.\n* It rains."),)),
     ]  # fmt: skip
-    return [Item("instructions", asked, {"instructions": rules}, gold, far, near) for asked, rules, gold, far, near in rows]
+    return [Item("instructions", question, {"instructions": rules}, gold, far, near) for question, rules, gold, far, near in rows]
 
 
 def ranked() -> list[Item]:
@@ -193,7 +195,7 @@ def ranked() -> list[Item]:
         ("Rank 1, 2, 3, 4 for the question.", {"2": 3, "4": 2}, "2, 4, 1, 3", "1, 3", (("last", "1, 3, 2, 4"),)),
     ]  # fmt: skip
     return [
-        Item("rankings", asked, grades, f"The answer is {gold}", f"The answer is {far}",
-             tuple((what, f"The answer is {text}") for what, text in near))
-        for asked, grades, gold, far, near in rows
+        Item("rankings", question, grades, f"The answer is {gold}", f"The answer is {far}",
+             tuple((name, f"The answer is {text}") for name, text in near))
+        for question, grades, gold, far, near in rows
     ]  # fmt: skip

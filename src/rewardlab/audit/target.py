@@ -1,4 +1,4 @@
-"""What is audited, and its results, as plain data. `loading.py` and `judge.py` hold the kinds of targets."""
+"""Targets of an audit and their results, as plain data. `loading.py` and `judge.py` define the kinds of targets."""
 
 from __future__ import annotations
 

@@ -16,8 +16,8 @@ CAME = {
 def verdict(document: Mapping[str, Any]) -> str:
     counts = document["counts"]
     problems = [counted(counts[kind], kind) for kind in ("fault", "warning", "note") if counts[kind]]
-    nothing = "no fault found" if document["verdict"] == "clean" else "no fault found so far, unfinished"
-    return ", ".join(problems) if counts["fault"] else nothing + (f"; {', '.join(problems)}" if problems else "")
+    no_fault = "no fault found" if document["verdict"] == "clean" else "no fault found so far, unfinished"
+    return ", ".join(problems) if counts["fault"] else no_fault + (f"; {', '.join(problems)}" if problems else "")
 
 
 def counted(n: int, thing: str) -> str:
@@ -30,10 +30,10 @@ def facts(document: Mapping[str, Any]) -> list[str]:
     lines = [f"problems: {counts}" + (f" ({document['task']})" if "task" in document else "")]
     if document["judges"] == "form":
         lines.append("it gives right answers no more than wrong ones, so it was audited as a reward of form, not of answers")
-    alike: dict[tuple[str, ...], list[str]] = {}
-    for kind, read in document["reads"].items():
-        alike.setdefault(tuple(read), []).append(kind)
-    lines += [f"reads {', '.join(kinds)} as: {', '.join(read)}" for read, kinds in alike.items()]
+    kinds_by_formats: dict[tuple[str, ...], list[str]] = {}
+    for kind, formats in document["reads"].items():
+        kinds_by_formats.setdefault(tuple(formats), []).append(kind)
+    lines += [f"reads {', '.join(kinds)} as: {', '.join(formats)}" for formats, kinds in kinds_by_formats.items()]
     if document["handed_over_as"] == "messages":
         lines.append("prompts and completions were passed as lists of messages")
     if document["given_up"]:
@@ -54,12 +54,12 @@ def seconds(value: float) -> str:
 
 
 def result_text(example: Mapping[str, Any]) -> str:
-    """The result of a reply: `reward 1`, or its kind if it is no number."""
-    came = example.get("came")
-    if came == "number":
+    """The result of a reply: `reward 1`, or its kind if it is not a number."""
+    kind = example.get("came")
+    if kind == "number":
         return f"reward {example['reward']:g}"
     why = example.get("why") or ""
-    return CAME.get(str(came), str(came)) + (f": {why[:300]}" if why else "")
+    return CAME.get(str(kind), str(kind)) + (f": {why[:300]}" if why else "")
 
 
 def comparison_text(example: Mapping[str, Any]) -> str:

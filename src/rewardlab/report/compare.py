@@ -58,27 +58,27 @@ def read_runs(folders: Sequence[Path | str]) -> list[Finished]:
 
 def _names(paths: list[Path]) -> list[str]:
     """Folder names, with as many parents as make them distinct; a folder that is listed twice is numbered."""
-    whole = [path.resolve() for path in paths]
-    for depth in range(1, max(len(path.parts) for path in whole) + 1):
-        names = ["/".join(path.parts[-depth:]) for path in whole]
+    resolved = [path.resolve() for path in paths]
+    for depth in range(1, max(len(path.parts) for path in resolved) + 1):
+        names = ["/".join(path.parts[-depth:]) for path in resolved]
         if len(set(names)) == len(names):
             return names
-    return [f"{path.name} ({i})" for i, path in enumerate(whole, 1)]
+    return [f"{path.name} ({i})" for i, path in enumerate(resolved, 1)]
 
 
 def settings_of(config: Row) -> dict[str, str]:
     """Settings by dotted name; a recipe is given by the slots of its formula."""
     slots = (line.split(None, 1) for line in str(config.get("formula") or "").splitlines())
-    rest = {k: v for k, v in config.items() if k not in ("formula", "recipe", "name")}
-    return {**dict(pair for pair in slots if len(pair) == 2), **dict(_flat(rest))}
+    other_settings = {k: v for k, v in config.items() if k not in ("formula", "recipe", "name")}
+    return {**dict(pair for pair in slots if len(pair) == 2), **dict(_flat(other_settings))}
 
 
-def _flat(data: Row, before: str = "") -> Iterator[tuple[str, str]]:
+def _flat(data: Row, prefix: str = "") -> Iterator[tuple[str, str]]:
     for name, value in data.items():
         if isinstance(value, dict):
-            yield from _flat(value, f"{before}{name}.")
+            yield from _flat(value, f"{prefix}{name}.")
         else:
-            yield before + str(name), str(value)
+            yield prefix + str(name), str(value)
 
 
 def overlaid(runs: Sequence[Finished]) -> list[Row]:
@@ -90,9 +90,10 @@ def overlaid(runs: Sequence[Finished]) -> list[Row]:
             for panel in section["panels"]:
                 if panel.get("stacked"):
                     continue
-                joined = panels.setdefault(panel["title"], panel | {"lines": [], "spans": [], "warn": ""})
-                joined["lines"] += [line | {"run": i} for line in panel["lines"]]
-                joined["percent"] = joined.get("percent", False) and panel.get("percent", False)
+                merged = panels.setdefault(panel["title"], panel | {"lines": [], "spans": [], "warn": ""})
+                # spans and warnings of single runs are dropped: they would overlap on one panel
+                merged["lines"] += [line | {"run": i} for line in panel["lines"]]
+                merged["percent"] = merged.get("percent", False) and panel.get("percent", False)
     return [{"title": title, "panels": list(panels.values())} for title, panels in sections.items() if panels]
 
 
@@ -133,7 +134,7 @@ def _numbers(summary: Row, first: Row | None) -> list[str]:
         _measured(summary["before"]),
         _measured(summary["after"]),
         f"{percent(best['value'])}<small> at step {best['step']}</small>" if best else "–",
-        _less(summary, first),
+        _minus_first(summary, first),
         f"{summary['reward']:.3g}" if summary["reward"] is not None else "–",
         f"{summary['length']:.0f}" if summary["length"] is not None else "–",
         short(summary["tokens"]) if summary["tokens"] else "–",
@@ -148,22 +149,29 @@ def _measured(measured: Row | None) -> str:
     return f"<b>{percent(measured['value'])}</b>{bounds}"
 
 
-def _less(summary: Row, first: Row | None) -> str:
-    mine, theirs = summary["after"], first and first["after"]
-    if not mine or not theirs or not first or summary["measure"] != first["measure"] or not mine["ci95"] or not theirs["ci95"]:
+def _minus_first(summary: Row, first: Row | None) -> str:
+    own_result, first_result = summary["after"], first and first["after"]
+    if (
+        not own_result
+        or not first_result
+        or not first
+        or summary["measure"] != first["measure"]
+        or not own_result["ci95"]
+        or not first_result["ci95"]
+    ):
         return "–"
-    return _difference(*curves.difference(theirs, mine))
+    return _difference(*curves.difference(first_result, own_result))
 
 
 def _difference(mean: float, low: float, high: float) -> str:
-    sure = "up" if low > 0 else "down" if high < 0 else ""
-    return f'<b class="{sure}">{points(mean)}</b><small> [{points(low)}, {points(high)}]</small>'
+    css_class = "up" if low > 0 else "down" if high < 0 else ""
+    return f'<b class="{css_class}">{points(mean)}</b><small> [{points(low)}, {points(high)}]</small>'
 
 
 def differing(runs: Sequence[Finished]) -> str:
-    every = [settings_of(run.config) for run in runs]
-    names = dict.fromkeys(name for settings in every for name in settings)
-    rows = [[escape(n), *(escape(s.get(n, "–")) for s in every)] for n in names if len({s.get(n) for s in every}) > 1]
+    all_settings = [settings_of(run.config) for run in runs]
+    names = dict.fromkeys(name for settings in all_settings for name in settings)
+    rows = [[escape(n), *(escape(s.get(n, "–")) for s in all_settings)] for n in names if len({s.get(n) for s in all_settings}) > 1]
     if not rows:
         return '<p class="note">None: these runs were set alike.</p>'
     return table(["setting", *(_key(i, run.name) for i, run in enumerate(runs))], rows, "code")
@@ -188,10 +196,11 @@ def _by_seed(runs: Sequence[Finished]) -> Iterator[list[str]]:
         arms.setdefault(run.arm, []).append(run)
     (base, *others) = arms.values()
     for other in others:
-        ends = [
+        results = [
             {str(r.config.get("seed")): r.summary["after"]["value"] for r in arm if r.summary["after"]} for arm in (base, other)
         ]
-        effects = [ends[1][seed] - value for seed, value in ends[0].items() if seed in ends[1]]
+        effects = [results[1][seed] - value for seed, value in results[0].items() if seed in results[1]]
+        # an interval needs two pairs
         if len(effects) > 1 and base[0].summary["measure"] == other[0].summary["measure"]:
             yield _paired(base[0].name, other[0].name, "seeds", effects)
 
@@ -201,9 +210,10 @@ def _by_problem(runs: Sequence[Finished]) -> Iterator[list[str]]:
         shared = _steps(runs[0].folder).keys() & _steps(run.folder).keys()
         if not shared:
             continue
+        # the latest step says most about the trained policies
         step = max(shared)
-        base, other = (_right(_steps(r.folder)[step]) for r in (runs[0], run))
-        effects = [other[question] - base[question] for question in base if question in other]
+        first_shares, second_shares = (_right(_steps(r.folder)[step]) for r in (runs[0], run))
+        effects = [second_shares[question] - first_shares[question] for question in first_shares if question in second_shares]
         if len(effects) >= LEAST_PAIRS:
             yield _paired(runs[0].name, run.name, f"problems of step {step}", effects)
 

@@ -49,14 +49,15 @@ def read_metrics(run_dir: Path) -> list[Row]:
             step = int(row["step"])
         except (ValueError, TypeError, KeyError, OverflowError):
             continue
+        # training and evaluation may log the same step in separate lines
         rows.setdefault(step, {}).update({OLD_NAMES.get(k, k): v for k, v in row.items()})
     return [rows[step] for step in sorted(rows)]
 
 
 def points(rows: list[Row], name: str) -> Points:
     """Steps and values at which `name` was logged; NaN if the logged value is not a finite number."""
-    have = [(float(row["step"]), finite(row[name])) for row in rows if name in row]
-    return [step for step, _ in have], [value for _, value in have]
+    logged = [(float(row["step"]), finite(row[name])) for row in rows if name in row]
+    return [step for step, _ in logged], [value for _, value in logged]
 
 
 def last(rows: list[Row], name: str) -> float | None:
@@ -83,12 +84,13 @@ def difference(before: Row, after: Row) -> tuple[float, float, float]:
 def divergence(rows: list[Row], sure: float = 4.0) -> list[Row]:
     """Ranges of steps in which the proxy reward rises while the held-out truth falls.
 
-    Both slopes must stand `sure` standard errors from zero within a window. Narrow windows are asked first, since they
-    say best where it happened; wide ones catch what noise hides from those. Each stretch: first and last step, reward
+    Both slopes must stand `sure` standard errors from zero within a window. Narrow windows are tried first, since they
+    locate the divergence best; wide ones find what noise hides from narrow ones. Each stretch: first and last step, reward
     and truth (from, to), text.
     """
-    both = [r for r in rows if math.isfinite(finite(r.get("reward")) + finite(r.get("truth")))]
-    table = np.array([[r["step"], r["reward"], r["truth"]] for r in both], float).reshape(-1, 3)
+    rows_with_both = [r for r in rows if math.isfinite(finite(r.get("reward")) + finite(r.get("truth")))]
+    table = np.array([[r["step"], r["reward"], r["truth"]] for r in rows_with_both], float).reshape(-1, 3)
+    # averages of neighbours: fewer points, less noise, and windows that stay cheap
     if len(table) > 400:
         table = np.array([part.mean(0) for part in np.array_split(table, 400)])
     step, reward, truth = table.T
@@ -106,17 +108,17 @@ def sections(rows: list[Row]) -> list[Row]:
     terms = [k.removeprefix("reward/") for k in _names(rows) if k.startswith("reward/")]
     phases = {f"seconds/{p}" for p in (*PHASES, "step")}
     others = [k for k in _names(rows) if k not in SHOWN | phases and not k.startswith("reward/")]
-    measured = [
+    eval_panels = [
         _single(rows, k, f"Held-out {k.removeprefix('eval/')}")
         for k in others
         if k.startswith("eval/") and k != f"eval/{measure(rows)}"
     ]
     others = [k for k in others if not k.startswith("eval/")]
     reward = _single(rows, "reward", "Reward", "mean over rollouts")
-    found: list[tuple[str, list[Row | None]]] = [
+    sections_of_panels: list[tuple[str, list[Row | None]]] = [
         (
             "Learning",
-            [_accuracy(rows), _proxy(rows), reward, *measured],
+            [_accuracy(rows), _proxy(rows), reward, *eval_panels],
         ),
         ("Reward terms", [_single(rows, f"reward/{t}", t) for t in terms]),
         ("Policy", [_single(rows, k, *NAMED[k]) for k in ("length", "entropy", "kl", "drift", "ratio_far", "mismatch_far")]),
@@ -124,16 +126,18 @@ def sections(rows: list[Row]) -> list[Row]:
         ("Cost", [_time(rows), _single(rows, "tokens", "Tokens", "so far"), _missing(rows)]),
         ("Other measures", [_single(rows, k, k) for k in others]),
     ]
-    kept = ({"title": title, "panels": [p for p in panels if p and p["lines"]]} for title, panels in found)
-    return [section for section in kept if section["panels"]]
+    sections_with_data = (
+        {"title": title, "panels": [p for p in panels if p and p["lines"]]} for title, panels in sections_of_panels
+    )
+    return [section for section in sections_with_data if section["panels"]]
 
 
 def clocks(rows: list[Row]) -> dict[str, list[float]]:
     """Possible x axes: the steps, and the cumulative tokens and seconds at each, if they were logged."""
     tokens = np.maximum.accumulate([_known(row.get("tokens")) for row in rows] or [0.0])
     seconds = np.cumsum([_known(row.get("seconds/step")) for row in rows])
-    spent = {"tokens": tokens, "seconds": seconds}
-    return {"step": [row["step"] for row in rows], **{k: [float(f"{v:.7g}") for v in x] for k, x in spent.items() if x.any()}}
+    totals = {"tokens": tokens, "seconds": seconds}
+    return {"step": [row["step"] for row in rows], **{k: [float(f"{v:.7g}") for v in x] for k, x in totals.items() if x.any()}}
 
 
 def measure(rows: list[Row]) -> str:
@@ -149,30 +153,31 @@ def _accuracy(rows: list[Row]) -> Row:
     if line and all(bounds):
         line["low"], line["high"] = ([plain(b.get(x, math.nan)) for x in line["x"]] for b in bounds)
     note = f"{name} on held-out problems, with its 95% interval"
-    share = line is not None and all(v is None or 0 <= v <= 1 for v in line["y"])
-    return _panel("Held-out accuracy" if share else f"Held-out {name}", note, [line], percent=share)
+    is_share = line is not None and all(v is None or 0 <= v <= 1 for v in line["y"])
+    return _panel("Held-out accuracy" if is_share else f"Held-out {name}", note, [line], percent=is_share)
 
 
 def _proxy(rows: list[Row]) -> Row | None:
     proxy, truth = _line(rows, "reward", "proxy reward"), _line(rows, "truth", "truth (held-out verifier)")
     if not proxy or not truth:
         return None
-    found = divergence(rows)
+    stretches = divergence(rows)
     values = [v for v in proxy["y"] if v is not None]
-    alike = all(-1 <= v <= 2 for v in values)
+    # rewards on another scale than the verdict's 0 to 1 get an axis of their own
+    one_axis = all(-1 <= v <= 2 for v in values)
     note = "the reward that training optimises, and the verdict of the task's own verifier on the same rollouts"
-    panel = _panel("Proxy against truth", note, [proxy, truth | {"right": not alike}])
-    return panel | {"spans": [[s["first"], s["last"]] for s in found], "warn": " ".join(s["text"] for s in found)}
+    panel = _panel("Proxy against truth", note, [proxy, truth | {"right": not one_axis}])
+    return panel | {"spans": [[s["first"], s["last"]] for s in stretches], "warn": " ".join(s["text"] for s in stretches)}
 
 
 def _time(rows: list[Row]) -> Row:
     """Seconds per phase, stacked; `other` is the rest of the step."""
     lines = [_line(rows, f"seconds/{phase}", phase) for phase in PHASES]
-    rest = [r | {"rest": max(0.0, finite(r["seconds/step"]) - _phases(r))} for r in rows if "seconds/step" in r]
-    lines.append(_line(rest, "rest", "other"))
+    others = [r | {"rest": max(0.0, finite(r["seconds/step"]) - _phases(r))} for r in rows if "seconds/step" in r]
+    lines.append(_line(others, "rest", "other"))
     totals = {x["name"]: sum(v for v in x["y"] if v is not None) for x in lines if x}
-    whole = sum(totals.values()) or 1.0
-    note = "seconds per step: " + ", ".join(f"{name} {100 * t / whole:.0f}%" for name, t in totals.items())
+    all_seconds = sum(totals.values()) or 1.0
+    note = "seconds per step: " + ", ".join(f"{name} {100 * t / all_seconds:.0f}%" for name, t in totals.items())
     return _panel("Time per phase", note, lines, stacked=True)
 
 
@@ -215,10 +220,13 @@ def thin(curve: Points, longest: int = LONGEST) -> Points:
 def _trend(y: np.ndarray, width: int) -> np.ndarray:
     """The t statistic of the least-squares slope within each window."""
     windows = sliding_window_view(y, width)
+    # centred, so that slope and mean are independent
     x = np.arange(width) - (width - 1) / 2
     slope = windows @ x / (x @ x)
     residual = windows - windows.mean(1, keepdims=True) - slope[:, None] * x
+    # standard error of a least-squares slope, with width - 2 degrees of freedom
     error = np.sqrt((residual**2).sum(1) / (width - 2) / (x @ x))
+    # a noiseless line has no error
     return slope / np.maximum(error, 1e-9)
 
 
@@ -229,11 +237,12 @@ def _spans(starts: np.ndarray, width: int) -> Iterator[tuple[int, int]]:
 
 
 def _stretch(step: np.ndarray, reward: np.ndarray, truth: np.ndarray, a: int, b: int) -> Row:
+    # the mean of the first and last fifth, since single steps are noisy
     edge = max(1, (b - a + 1) // 5)
     (r0, r1), (t0, t1) = ((y[a : a + edge].mean(), y[b + 1 - edge : b + 1].mean()) for y in (reward, truth))
-    first, final = int(step[a]), int(step[b])
-    text = f"Steps {first}–{final}: the reward rises ({r0:.3g} → {r1:.3g}) while the truth falls ({t0:.3g} → {t1:.3g})."
-    return {"first": first, "last": final, "reward": (r0, r1), "truth": (t0, t1), "text": text}
+    first, last_step = int(step[a]), int(step[b])
+    text = f"Steps {first}–{last_step}: the reward rises ({r0:.3g} → {r1:.3g}) while the truth falls ({t0:.3g} → {t1:.3g})."
+    return {"first": first, "last": last_step, "reward": (r0, r1), "truth": (t0, t1), "text": text}
 
 
 def _names(rows: list[Row]) -> list[str]:
@@ -241,8 +250,8 @@ def _names(rows: list[Row]) -> list[str]:
 
 
 def _mean(values: np.ndarray) -> float:
-    finite = values[np.isfinite(values)]
-    return float(finite.mean()) if len(finite) else math.nan
+    finite_values = values[np.isfinite(values)]
+    return float(finite_values.mean()) if len(finite_values) else math.nan
 
 
 def _known(value: Any) -> float:

@@ -1,4 +1,4 @@
-"""Pack rollouts for a page: compact enough for ten thousand of them, and unpacked by the browser itself.
+"""Pack rollouts for a page: compact enough for ten thousand of them, and unpacked by the browser.
 
 The format is base64(gzip(n, header, arrays)). n is the header's length, as four bytes, little-endian; the header is JSON; the
 arrays that it names follow, each with one entry per token of each rollout. Within an array the low bytes of all entries come
@@ -36,7 +36,7 @@ NATS = 1000.0
 def packed(tables: Sequence[pa.Table]) -> str:
     """The chosen rollouts of each run as one text."""
     table = pa.concat_tables(tables).combine_chunks()
-    of_run = np.repeat(np.arange(len(tables)), [len(t) for t in tables])
+    run_of_rollout = np.repeat(np.arange(len(tables)), [len(t) for t in tables])
     cut = Cut(table)
     words = _lists(table, "tokens").values.fill_null("").dictionary_encode()
     credit, largest = _credit(cut, table)
@@ -46,14 +46,15 @@ def packed(tables: Sequence[pa.Table]) -> str:
         "credit": credit,
         **_nats(cut, table),
     }
+    # tokens of the environment have no credit
     arrays["credit"][arrays["mask"] == 0] = MISSING
-    groups, of_group = _groups(table, of_run)
+    groups, group_of_rollout = _groups(table, run_of_rollout)
     header = {
         "head": HEAD,
         "nats": NATS,
         "vocabulary": words.dictionary.to_pylist(),
         "groups": groups,
-        "rollouts": _rollouts(table, of_group),
+        "rollouts": _rollouts(table, group_of_rollout),
         "length": cut.kept.tolist(),
         "gap": cut.gap.tolist(),
         "credit_of": [plain(x, 5) for x in largest.tolist()],
@@ -66,6 +67,7 @@ def packed(tables: Sequence[pa.Table]) -> str:
 
 def _by_byte(array: np.ndarray) -> bytes:
     little = array.astype(array.dtype.newbyteorder("<"))
+    # (entries, bytes) transposed: all low bytes first
     return little.view(np.uint8).reshape(-1, array.itemsize).T.tobytes()
 
 
@@ -77,6 +79,7 @@ class Cut:
         self.gap = np.maximum(0, self.length - HEAD - TAIL)
         self.kept = self.length - self.gap
         self.row = np.repeat(np.arange(len(table)), self.kept)
+        # position among the kept tokens of its own rollout
         within = np.arange(len(self.row)) - np.repeat(np.cumsum(self.kept) - self.kept, self.kept)
         self.position = within + np.where(within >= HEAD, self.gap[self.row], 0)
 
@@ -88,13 +91,15 @@ class Cut:
         if not len(flat):
             return np.full(len(self.row), np.nan)
         start = np.cumsum(length) - length
-        at = np.minimum(start[self.row] + self.position, len(flat) - 1)
-        return np.where(self.position < length[self.row], flat[at], np.nan)
+        # clipped to stay within the array; `where` discards positions beyond the list's own end
+        source = np.minimum(start[self.row] + self.position, len(flat) - 1)
+        return np.where(self.position < length[self.row], flat[source], np.nan)
 
 
 def _lists(table: pa.Table, name: str) -> pa.ListArray:
     """A column of lists without nulls among them, so that lengths and values belong together."""
     column = table[name].combine_chunks()
+    # a null list has no values but may have an offset: rebuild the offsets from the lengths
     lengths = pc.list_value_length(column).fill_null(0).to_numpy(zero_copy_only=False)
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
     return pa.ListArray.from_arrays(offsets, column.flatten())
@@ -112,45 +117,47 @@ def _nats(cut: Cut, table: pa.Table) -> dict[str, np.ndarray]:
     """The columns in nats; columns without recorded values are left out."""
     old, new = cut.of(table, "logprob"), cut.of(table, "new_logprob")
     columns = {"logprob": old, "ratio": new - old, "entropy": cut.of(table, "entropy")}
-    return {name: _whole(values * NATS) for name, values in columns.items() if np.isfinite(values).any() and len(values)}
+    return {name: _as_int16(values * NATS) for name, values in columns.items() if np.isfinite(values).any() and len(values)}
 
 
 def _credit(cut: Cut, table: pa.Table) -> tuple[np.ndarray, np.ndarray]:
     """Credit relative to each rollout's largest, and these largest values (B,)."""
     values = cut.of(table, "credit")
     largest = np.zeros(len(table))
+    # maximum.at, since plain indexing would keep only one of the tokens of each rollout
     np.maximum.at(largest, cut.row, np.nan_to_num(np.abs(values), nan=0.0, posinf=0.0))
+    # a rollout without credit is divided by 1, not by 0
     scale = np.where(largest > 0, largest, 1.0)[cut.row]
-    return _whole(values / scale * FULL), largest
+    return _as_int16(values / scale * FULL), largest
 
 
-def _whole(values: np.ndarray) -> np.ndarray:
-    known = np.isfinite(values)
-    return np.where(known, np.clip(np.rint(np.where(known, values, 0.0)), -FULL, FULL), MISSING).astype(np.int16)
+def _as_int16(values: np.ndarray) -> np.ndarray:
+    finite = np.isfinite(values)
+    return np.where(finite, np.clip(np.rint(np.where(finite, values, 0.0)), -FULL, FULL), MISSING).astype(np.int16)
 
 
-def _groups(table: pa.Table, of_run: np.ndarray) -> tuple[list[dict[str, Any]], list[int]]:
+def _groups(table: pa.Table, run_of_rollout: np.ndarray) -> tuple[list[dict[str, Any]], list[int]]:
     """The distinct groups, and the index of each rollout's group."""
     indices: dict[tuple[Any, ...], int] = {}
     groups: list[dict[str, Any]] = []
-    places = []
+    group_indices = []
     columns = ("step", "group", "question", "answer", "size")
-    for run, *values in zip(of_run.tolist(), *(table[c].to_pylist() for c in columns), strict=True):
+    for run, *values in zip(run_of_rollout.tolist(), *(table[c].to_pylist() for c in columns), strict=True):
         key = (run, *values[:2])
         if key not in indices:
             indices[key] = len(groups)
             groups.append({"run": run, **dict(zip(columns, values, strict=True))})
-        places.append(indices[key])
-    return groups, places
+        group_indices.append(indices[key])
+    return groups, group_indices
 
 
-def _rollouts(table: pa.Table, of_group: list[int]) -> list[dict[str, Any]]:
+def _rollouts(table: pa.Table, group_of_rollout: list[int]) -> list[dict[str, Any]]:
     """The data of each rollout besides its tokens, without empty entries."""
     plain_text = ("stop", "why", "extracted")
     nested = ("terms", "weights", "step_rewards")
     names = ("row", "reward", "truth", *plain_text, *nested, "path", "turns", "reply", "tokens")
     rollouts = []
-    for g, *values in zip(of_group, *(_column(table, name) for name in names), strict=True):
+    for g, *values in zip(group_of_rollout, *(_column(table, name) for name in names), strict=True):
         row = dict(zip(names, values, strict=True))
         row |= {name: _object(row[name]) for name in nested} | {name: plain(row[name]) for name in ("reward", "truth")}
         row["turns"] = [[t["author"], t["tokens"] or 0, t["reward"]] for t in row["turns"] or [] if t]

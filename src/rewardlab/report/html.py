@@ -13,13 +13,13 @@ Row = dict[str, Any]
 
 def facts(config: Row, summary: Row) -> str:
     size = plain(config.get("params"))
-    named = [f"{name} {config[name]}" for name in ("model", "seed") if config.get(name) is not None]
-    known = [*named, f"{short(size)} parameters" if size else ""]
+    recorded = [f"{name} {config[name]}" for name in ("model", "seed") if config.get(name) is not None]
+    texts = [*recorded, f"{short(size)} parameters" if size else ""]
     end = f" of {config['steps']}" if config.get("steps") else ""
     state = "finished" if summary["finished"] else f"step {summary['step']}{end}"
-    done = "done" if summary["finished"] else "open"
-    spans = "".join(f"<span>{escape(fact)}</span>" for fact in known if fact)
-    return f'<span class="state {done}">{escape(state)}</span>{spans}'
+    css_class = "done" if summary["finished"] else "open"
+    spans = "".join(f"<span>{escape(fact)}</span>" for fact in texts if fact)
+    return f'<span class="state {css_class}">{escape(state)}</span>{spans}'
 
 
 def warnings(texts: list[str]) -> str:
@@ -30,9 +30,9 @@ def settings(config: Row, name: str = "") -> str:
     """The formula of a run, and its whole config.json."""
     formula = escape(str(config.get("formula") or "no formula recorded"))
     text = escape(json.dumps(config, indent=2, ensure_ascii=False))
-    head = f"<h2>{escape(name) or 'Formula'}</h2>"
-    whole = f'<details class="config"><summary>everything in config.json</summary><pre class="card">{text}</pre></details>'
-    return f'{head}<pre class="card">{formula}</pre>{whole}'
+    heading = f"<h2>{escape(name) or 'Formula'}</h2>"
+    details = f'<details class="config"><summary>everything in config.json</summary><pre class="card">{text}</pre></details>'
+    return f'{heading}<pre class="card">{formula}</pre>{details}'
 
 
 def overview(summary: Row) -> str:
@@ -41,9 +41,9 @@ def overview(summary: Row) -> str:
 
 def table(columns: list[str], rows: list[list[str]], kind: str = "") -> str:
     """An HTML table; the first cell of each row is its header. Cells are inserted as they are: the caller must escape them."""
-    head = "".join(f'<th scope="col">{column}</th>' for column in columns)
+    header = "".join(f'<th scope="col">{column}</th>' for column in columns)
     body = "".join(f'<tr><th scope="row">{first}</th>{"".join(f"<td>{cell}</td>" for cell in rest)}</tr>' for first, *rest in rows)
-    return f'<div class="wide {kind}"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+    return f'<div class="wide {kind}"><table><thead><tr>{header}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
 def headline(summary: Row) -> str:
@@ -51,14 +51,14 @@ def headline(summary: Row) -> str:
     if before is None and after is None:
         return '<div class="gain"><b>—</b><span>nothing measured on held-out problems</span></div>'
     if before is None or after is None:
-        known = before or after
-        words = f'<div class="gain"><b>{percent(known["value"])}</b><span>held-out {name}, measured once</span></div>'
-        return words + _bars([("measured", known)])
+        measured = before or after
+        caption = f'<div class="gain"><b>{percent(measured["value"])}</b><span>held-out {name}, measured once</span></div>'
+        return caption + _bars([("measured", measured)])
     change = after["value"] - before["value"]
     kind = "up" if change > 0 else "down" if change < 0 else ""
-    words = f"points of held-out {name}" + (f"<br>{_interval(gain)}" if gain else "")
+    caption = f"points of held-out {name}" + (f"<br>{_interval(gain)}" if gain else "")
     bars = _bars([("before", before), ("after", after)])
-    return f'<div class="gain {kind}"><b>{points(change)}</b><span>{words}</span></div>{bars}'
+    return f'<div class="gain {kind}"><b>{points(change)}</b><span>{caption}</span></div>{bars}'
 
 
 def _interval(gain: tuple[float, float, float]) -> str:
@@ -72,15 +72,15 @@ def _bars(rows: list[tuple[str, Row]]) -> str:
 
 def _bar(name: str, measured: Row) -> str:
     low, high = measured["ci95"] or (measured["value"],) * 2
-    words = percent(measured["value"])
+    value_text = percent(measured["value"])
     spread = f"{percent(low)} – {percent(high)}" if measured["ci95"] else "no interval"
     count = f", n = {measured['n']}" if measured["n"] else ""
     if not 0 <= low <= high <= 1:
-        return f'<div class="bar {name}"><em>{name}</em><strong>{words}</strong><small>{escape(spread + count)}</small></div>'
+        return f'<div class="bar {name}"><em>{name}</em><strong>{value_text}</strong><small>{escape(spread + count)}</small></div>'
     band = f'<i class="band" style="left:{100 * low:.2f}%;width:{100 * (high - low):.2f}%"></i>'
     dot = f'<i class="dot" style="left:{100 * measured["value"]:.2f}%"></i>'
-    small = f"<small>{escape(spread + count)}</small>"
-    label = f"<em>{name}</em><strong>{words}</strong>{small}"
+    details = f"<small>{escape(spread + count)}</small>"
+    label = f"<em>{name}</em><strong>{value_text}</strong>{details}"
     return f'<div class="bar {name}">{label}<div class="track">{band}{dot}</div></div>'
 
 
@@ -110,6 +110,6 @@ def short(number: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    whole = round(seconds)
-    hours, minutes = whole // 3600, whole % 3600 // 60
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min {whole % 60} s" if minutes else f"{seconds:.3g} s"
+    rounded = round(seconds)
+    hours, minutes = rounded // 3600, rounded % 3600 // 60
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rounded % 60} s" if minutes else f"{seconds:.3g} s"

@@ -37,7 +37,7 @@ def write_report(run_dir: Path | str, out: Path | str | None = None) -> Path:
     """
     run_dir = Path(run_dir)
     config, summary, rows = read_config(run_dir), summarise(run_dir), curves.read_metrics(run_dir)
-    pieces = {
+    fields = {
         "kind": "rewardlab run",
         "title": escape(f"{config.get('method', 'run')} on {config.get('task', 'unknown task')}"),
         "facts": report_html.facts(config, summary),
@@ -46,7 +46,7 @@ def write_report(run_dir: Path | str, out: Path | str | None = None) -> Path:
         "settings": report_html.settings(config),
     }
     data = {"runs": [{"name": run_dir.name, "clock": curves.clocks(rows)}], "sections": curves.sections(rows)}
-    return _write(Path(out) if out else run_dir / "report.html", pieces, data, [run_dir])
+    return _write(Path(out) if out else run_dir / "report.html", fields, data, [run_dir])
 
 
 def write_comparison(run_dirs: Sequence[Path | str], out: Path | str) -> Path:
@@ -56,7 +56,7 @@ def write_comparison(run_dirs: Sequence[Path | str], out: Path | str) -> Path:
     """
     runs = report_compare.read_runs(run_dirs)
     tasks = dict.fromkeys(str(run.config.get("task", "unknown task")) for run in runs)
-    pieces = {
+    fields = {
         "kind": "rewardlab runs compared",
         "title": escape(f"{len(runs)} runs on {', '.join(tasks)}"),
         "facts": "",
@@ -68,12 +68,13 @@ def write_comparison(run_dirs: Sequence[Path | str], out: Path | str) -> Path:
         "runs": [{"name": run.name, "clock": curves.clocks(run.rows)} for run in runs],
         "sections": report_compare.overlaid(runs),
     }
-    return _write(Path(out), pieces, data, [run.folder for run in runs])
+    return _write(Path(out), fields, data, [run.folder for run in runs])
 
 
 def _write(out: Path, pieces: dict[str, str], data: Row, run_dirs: list[Path]) -> Path:
-    share = len(run_dirs)
-    rollouts = packed([samples(folder, ROLLOUTS // share, TOKENS // share) for folder in run_dirs])
+    runs = len(run_dirs)
+    # the budget of a page is shared, so that a comparison is no larger than a single report
+    rollouts = packed([samples(folder, ROLLOUTS // runs, TOKENS // runs) for folder in run_dirs])
     page = _page(pieces | {"data": _embed(data), "rollouts": rollouts})
     with new_file(out) as new:
         new.write_text(page, encoding="utf-8", errors="replace")
@@ -83,12 +84,12 @@ def _write(out: Path, pieces: dict[str, str], data: Row, run_dirs: list[Path]) -
 def _page(pieces: dict[str, str]) -> str:
     from plotly.offline import get_plotlyjs
 
-    plotly, own = get_plotlyjs(), "".join(_asset(f"{name}.js") for name in SCRIPTS)
+    plotly, own_script = get_plotlyjs(), "".join(_asset(f"{name}.js") for name in SCRIPTS)
     pieces |= {
-        "hashes": " ".join(f"'sha256-{_hash(script)}'" for script in (plotly, own)),
+        "hashes": " ".join(f"'sha256-{_hash(script)}'" for script in (plotly, own_script)),
         "style": _asset("style.css"),
         "plotly": plotly,
-        "script": own,
+        "script": own_script,
     }
     # a single pass: inserted text is never searched for further placeholders
     return re.sub(r"\{\{(\w+)\}\}", lambda m: pieces[m[1]], _asset("page.html"))
@@ -101,6 +102,7 @@ def _asset(name: str) -> str:
 def _embed(data: Any) -> str:
     """JSON that stays inert inside a script element."""
     text = json.dumps(clean(data), separators=(",", ":"), allow_nan=False)
+    # no "</script>" or "<!--" of a reply can end or change the element
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 

@@ -23,15 +23,16 @@ def summarise(run_dir: Path | str) -> Row:
     gain: (difference, low, high) or None; reward and length: the last; tokens and seconds: the total; warnings.
     """
     run_dir = Path(run_dir)
-    config, rows, done = read_config(run_dir), curves.read_metrics(run_dir), _json(run_dir / "summary.json")
+    config, rows, final = read_config(run_dir), curves.read_metrics(run_dir), _json(run_dir / "summary.json")
     evals, name = _evals(rows), curves.measure(rows)
-    before = _measured(done.get("before"), evals[:1], name)
-    after = _measured(done.get("after"), evals[1:][-1:], name)
+    before = _measured(final.get("before"), evals[:1], name)
+    # one evaluation alone is the one before training
+    after = _measured(final.get("after"), evals[1:][-1:], name)
     seconds = [v for v in curves.points(rows, "seconds/step")[1] if math.isfinite(v)]
     return {
         **{k: config.get(k) for k in ("method", "task", "model", "seed", "steps")},
         "step": rows[-1]["step"] if rows else 0,
-        "finished": bool(done),
+        "finished": bool(final),
         "measure": name,
         "before": before,
         "after": after,
@@ -39,7 +40,7 @@ def summarise(run_dir: Path | str) -> Row:
         "gain": _gain(before, after),
         **{k: curves.last(rows, k) for k in ("reward", "length", "tokens")},
         "seconds": math.fsum(seconds) if seconds else None,
-        "warnings": _warnings(rows, done),
+        "warnings": _warnings(rows, final),
     }
 
 
@@ -58,8 +59,8 @@ def _measured(summary: Any, evals: list[Row], name: str) -> Row | None:
 
 
 def _pair(bounds: Any) -> list[float] | None:
-    whole = isinstance(bounds, list) and len(bounds) == 2 and all(plain(b) is not None for b in bounds)
-    return bounds if whole else None
+    is_complete = isinstance(bounds, list) and len(bounds) == 2 and all(plain(b) is not None for b in bounds)
+    return bounds if is_complete else None
 
 
 def _gain(before: Row | None, after: Row | None) -> tuple[float, float, float] | None:
@@ -68,15 +69,15 @@ def _gain(before: Row | None, after: Row | None) -> tuple[float, float, float] |
     return None
 
 
-def _warnings(rows: list[Row], done: Row) -> list[str]:
+def _warnings(rows: list[Row], final: Row) -> list[str]:
     warnings = [f"{s['text']} The policy may be exploiting the reward." for s in curves.divergence(rows)]
     for name, steps in curves.not_finite(rows).items():
-        where = ", ".join(map(str, steps[:5])) + (", …" if len(steps) > 5 else "")
-        warnings.append(f"{name} was not a finite number at step{'s' * (len(steps) > 1)} {where}.")
+        steps_text = ", ".join(map(str, steps[:5])) + (", …" if len(steps) > 5 else "")
+        warnings.append(f"{name} was not a finite number at step{'s' * (len(steps) > 1)} {steps_text}.")
     missing = sum(v for v in curves.points(rows, "missing")[1] if math.isfinite(v))
     if missing:
         warnings.append(f"{missing:g} rollouts had no verdict: the reward failed on them, and they were left out of training.")
-    reported = done.get("problems")
+    reported = final.get("problems")
     return warnings + [
         str(p) for p in (reported if isinstance(reported, list) else [reported] if isinstance(reported, str) else [])
     ]

@@ -16,7 +16,7 @@ from rewardlab.processes.supervisor import Lost
 from .workers import SandboxWorkers, workers
 
 Report = dict[str, Any]
-"""What a worker says of a program that has ended."""
+"""A worker's report on a program that has ended."""
 MIB = 1 << 20
 RESULTS = 1 << 26
 """Bytes of test results that are read."""
@@ -44,13 +44,14 @@ class Limits:
     output: int = 4 * MIB
 
     def __post_init__(self) -> None:
-        least = {"seconds": 0.01, "memory": 64 * MIB, "processes": 1, "files": 16, "folder": 4096, "output": 0}
-        for name, amount in least.items():
+        lowest = {"seconds": 0.01, "memory": 64 * MIB, "processes": 1, "files": 16, "folder": 4096, "output": 0}
+        for name, amount in lowest.items():
             if getattr(self, name) < amount:
                 raise RewardlabError(f"a program's limit of {name} is {getattr(self, name)}; it must be at least {amount}")
 
     def plain(self) -> dict[str, float]:
         cpu = self.seconds if self.cpu_seconds is None else self.cpu_seconds
+        # rounded up, since the kernel counts whole seconds
         return asdict(self) | {"cpu_seconds": max(1, -int(-cpu // 1))}
 
 
@@ -130,24 +131,26 @@ class Sandbox:
     def run_programs(self, programs: Sequence[ProgramRun]) -> list[RunOutput]:
         return self._map("program", [_program_files(program) for program in programs], self._output)
 
-    def _map(self, kind: str, contents: list[list[bytes]], read: Callable[[Report | Lost, tuple[int, ...]], Any]) -> list[Any]:
+    def _map(
+        self, kind: str, contents: list[list[bytes]], read_result: Callable[[Report | Lost, tuple[int, ...]], Any]
+    ) -> list[Any]:
         limits = self.limits.plain()
         message = json.dumps({"kind": kind, "limits": limits}).encode()
         results: list[Any] = [None] * len(contents)
-        opened: dict[int, tuple[int, ...]] = {}
+        open_files: dict[int, tuple[int, ...]] = {}
 
         def calls() -> Iterator[Call]:
             for number, content in enumerate(contents):
-                opened[number] = tuple(_file(part) for part in content)
-                yield Call(message, limits["seconds"] + PATIENCE, opened[number])
+                open_files[number] = tuple(_file(part) for part in content)
+                yield Call(message, limits["seconds"] + PATIENCE, open_files[number])
 
         try:
             for number, answer in (self.workers or workers()).map(calls(), len(contents)) if contents else ():
-                results[number] = read(answer if isinstance(answer, Lost) else json.loads(answer), opened[number])
-                for file in opened.pop(number):
+                results[number] = read_result(answer if isinstance(answer, Lost) else json.loads(answer), open_files[number])
+                for file in open_files.pop(number):
                     os.close(file)
         finally:
-            for files in opened.values():
+            for files in open_files.values():
                 for file in files:
                     os.close(file)
         return results
@@ -157,11 +160,12 @@ class Sandbox:
             return Outcome(False, why=LOST)
         if report["problem"]:
             return Outcome(None, why=f"the sandbox failed: {report['problem']}")
+        # [:-1]: what follows the last line break is empty, or a line whose writer was killed
         records = [json.loads(line) for line in _text(files[2], RESULTS).split("\n")[:-1]]
         tests = {name: value for record in records if "case" not in record for name, value in record.items()}
-        used = {"seconds": report["cpu_seconds"], "memory": report["memory"]}
+        usage = {"seconds": report["cpu_seconds"], "memory": report["memory"]}
         if "unusable" in tests:
-            return Outcome(None, why=tests["unusable"], **used)
+            return Outcome(None, why=tests["unusable"], **usage)
         end = tests.get("end")
         if report["late"]:
             end = f"program and tests took over {self.limits.seconds:g} s"
@@ -170,8 +174,8 @@ class Sandbox:
         elif end.startswith("the program ended") and (death := self._death(report)):
             end = f"the program {death}"
         cases = _cases(tests.get("cases", []), records, end)
-        first = next((f"{case.source}: {case.why}" for case in cases if not case.passed), "")
-        return Outcome(not end and not first, cases, end or first, **used)
+        first_failure = next((f"{case.source}: {case.why}" for case in cases if not case.passed), "")
+        return Outcome(not end and not first_failure, cases, end or first_failure, **usage)
 
     def _output(self, report: Report | Lost, files: tuple[int, ...]) -> RunOutput:
         if isinstance(report, Lost):
@@ -190,12 +194,13 @@ class Sandbox:
 
     def _death(self, report: Report) -> str:
         """What ended a program from outside, if anything did."""
-        code, most = int(report["code"]), self.limits.plain()["cpu_seconds"]
+        code, cpu_limit = int(report["code"]), self.limits.plain()["cpu_seconds"]
         if report["late"]:
             return f"took over {self.limits.seconds:g} s"
         if code == -signal.SIGKILL:
             # sent by the worker at the end, or by the kernel at the limit
-            return f"took over {most:g} s of processor time" if report["cpu_seconds"] >= most - 0.5 else ""
+            # half a second of tolerance: the kernel's and the worker's counts differ slightly
+            return f"took over {cpu_limit:g} s of processor time" if report["cpu_seconds"] >= cpu_limit - 0.5 else ""
         return f"died of signal {-code}" if code < 0 else ""
 
 
@@ -226,6 +231,7 @@ def _file(content: bytes) -> int:
     descriptor = os.memfd_create("rewardlab", os.MFD_CLOEXEC)
     with open(descriptor, "wb", closefd=False) as file:
         file.write(content)
+    # the program reads from the start; parent and child share one file position
     os.lseek(descriptor, 0, os.SEEK_SET)
     return descriptor
 

@@ -60,13 +60,13 @@ class Isolated:
 
     def __init__(self, unsafe: bool):
         """Raises RewardlabError where this machine cannot isolate."""
-        self.socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs:
-            options = [str(Path(__file__).parent), str(theirs.fileno()), "unsafe" if unsafe else ""]
+        self.socket, child_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with child_end:
+            options = [str(Path(__file__).parent), str(child_end.fileno()), "unsafe" if unsafe else ""]
             # -S: no packages.  -P: nothing of the current folder.  One hash seed, so that verdicts repeat.
             self.process = subprocess.Popen(
                 [sys.executable, "-S", "-P", "-B", "-c", START, *options], env={"PYTHONHASHSEED": "0"}, cwd="/", close_fds=True,
-                pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                pass_fds=[child_end.fileno()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                 start_new_session=True,
             )  # fmt: skip
         message = self.receive(time.monotonic() + PATIENCE)

@@ -83,7 +83,7 @@ def _sample(rng: random.Random, *, low: int, high: int) -> Problem:
 
 
 def _choose(value: int, rng: random.Random) -> Step:
-    """An operation that keeps the value within 0..99: each kind that fits is equally likely."""
+    """A random operation that keeps the value within 0..99: each kind that fits is equally likely."""
     ranges = {
         "+": (1, min(9, VALUES[-1] - value)),
         "-": (1, min(9, value)),
@@ -120,10 +120,11 @@ def _parse(steps: list[str]) -> tuple[int, list[Step]]:
 
 def _near_miss(left: int, sign: str, operand: int, rest: list[Step], rng: random.Random) -> int:
     """A wrong result, off by 1, 2 or 10 or by a wrong operation, from which the rest of the chain still fits."""
-    true = APPLY[sign](left, operand)
-    near = {true + off for off in (-10, -2, -1, 1, 2, 10)} | {apply(left, operand) for apply in APPLY.values()}
-    fitting = [result for result in sorted(near - {true}) if _fits(result, rest)]
-    return rng.choice(fitting) if fitting else true
+    right = APPLY[sign](left, operand)
+    candidates = {right + off for off in (-10, -2, -1, 1, 2, 10)} | {apply(left, operand) for apply in APPLY.values()}
+    # sorted, so that the choice does not depend on the order of a set
+    fitting = [result for result in sorted(candidates - {right}) if _fits(result, rest)]
+    return rng.choice(fitting) if fitting else right
 
 
 def _fits(value: int, program: list[Step]) -> bool:
@@ -137,8 +138,8 @@ def _fits(value: int, program: list[Step]) -> bool:
 def _check(left: int, sign: str, operand: int, result: int) -> str:
     """A true line that adds nothing: the step undone, or, where a wrong result cannot be undone, a true difference."""
     quotient, remainder = divmod(result, operand)
-    back = {"+": result - operand, "-": result + operand, "*": -1 if remainder else quotient}[sign]
-    if back in VALUES:
-        return f"{result}{INVERSE[sign]}{operand}={back}"
-    more, less = max(left, result), min(left, result)
-    return f"{more}-{less}={more - less}"
+    undone = {"+": result - operand, "-": result + operand, "*": -1 if remainder else quotient}[sign]
+    if undone in VALUES:
+        return f"{result}{INVERSE[sign]}{operand}={undone}"
+    larger, smaller = max(left, result), min(left, result)
+    return f"{larger}-{smaller}={larger - smaller}"

@@ -80,8 +80,8 @@ def _checked(arrays: Any, where: str) -> Episode:
     if not all(hasattr(arrays[n], "shape") for n in names):
         raise RewardlabError(f"{where} has observations or actions made of several arrays; only plain arrays are read")
     episode = Episode(*(np.asarray(arrays[n]) for n in names))
-    steps = len(episode)
+    actions = len(episode)
     lengths = [len(episode.observations) - 1, len(episode.rewards), len(episode.terminations), len(episode.truncations)]
-    if any(n != steps for n in lengths):
-        raise RewardlabError(f"{where} has {steps} actions, and not fitting {lengths[0] + 1} observations, {lengths[1]} rewards")
+    if any(n != actions for n in lengths):
+        raise RewardlabError(f"{where} has {actions} actions, and not fitting {lengths[0] + 1} observations, {lengths[1]} rewards")
     return episode

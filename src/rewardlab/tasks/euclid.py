@@ -60,11 +60,12 @@ def _subtract(a: int, b: int, longest: int, slip: random.Random | None = None, e
     steps: list[str] = []
     while a != b and len(steps) < longest:
         high, low = max(a, b), min(a, b)
-        rest = high - low
+        result = high - low
         if slip is not None and slip.random() < error:
-            rest = max(1, rest + slip.choice((-1, 1)))
-        steps.append(f"{high}-{low}={rest}")
-        a, b = rest, low
+            # above 0, or the subtraction would never end
+            result = max(1, result + slip.choice((-1, 1)))
+        steps.append(f"{high}-{low}={result}")
+        a, b = result, low
     return steps, a if a == b else 0
 
 

@@ -68,11 +68,13 @@ def _bounds(nodes: Any) -> tuple[int, int]:
 def _sample(rng: random.Random, *, kinds: Sequence[str], low: int, high: int) -> Problem:
     kind = rng.choice(kinds)
     names = list(ascii_uppercase[: rng.randint(low, high)])
-    question, edges, more, parts = KINDS[kind](rng, names)
-    shown = ", ".join(f"{u}{'>' if more.get('directed') else '-'}{v}{''.join(f' {w}' for w in weight)}" for u, v, *weight in edges)
+    question, edges, fields, parts = KINDS[kind](rng, names)
+    shown = ", ".join(
+        f"{u}{'>' if fields.get('directed') else '-'}{v}{''.join(f' {w}' for w in weight)}" for u, v, *weight in edges
+    )
     nodes = sorted({*names, *(v for _, v, *_ in edges)})
-    graph = {"nodes": nodes, "edges": edges, "directed": more.pop("directed", False)}
-    answer = {"kind": kind, "graph": graph, "solvable": True, **more}
+    graph = {"nodes": nodes, "edges": edges, "directed": fields.pop("directed", False)}
+    answer = {"kind": kind, "graph": graph, "solvable": True, **fields}
     return ask(f"{question} Edges: {shown}.", answer, kind=kind, parts=parts, solution=_written(kind, parts))
 
 
@@ -99,8 +101,10 @@ def _matching(rng: random.Random, names: list[str]) -> tuple[str, Edges, dict[st
     import networkx as nx
 
     pairs = [[name, str(i)] for name in names for i in range(1, len(names) + 1) if rng.random() < 0.4]
+    # a graph without edges has nothing to match
     pairs = pairs or [[names[0], "1"]]
     matching = nx.max_weight_matching(nx.Graph(pairs), maxcardinality=True)
+    # networkx returns a set of unordered pairs: sorted, so that the gold answer repeats
     edges = sorted("-".join(sorted(pair, reverse=True)) for pair in matching)
     return "Match as many letters with numbers as you can, each at most once.", pairs, {}, edges
 
@@ -108,6 +112,7 @@ def _matching(rng: random.Random, names: list[str]) -> tuple[str, Edges, dict[st
 def _topological_order(rng: random.Random, names: list[str]) -> tuple[str, Edges, dict[str, Any], list[str]]:
     order = rng.sample(names, len(names))
     pairs = [[u, v] for u, v in combinations(order, 2) if rng.random() < 0.4]
+    # otherwise the edges would list the nodes in the order that is asked for
     rng.shuffle(pairs)
     return f"Order {', '.join(names)} so that every edge points forward.", pairs, {"directed": True}, order
 
@@ -144,12 +149,12 @@ def _demonstrate(problem: Problem, rng: random.Random, *, error: float) -> str:
     """A right answer, or a near miss: two neighbours of an order swapped, a node in another colour, an edge left out."""
     kind, parts = problem.meta["kind"], list(problem.meta["parts"])
     if rng.random() < error:
-        at = rng.randrange(len(parts))
+        position = rng.randrange(len(parts))
         if kind == "coloring":
-            node, _, colour = parts[at].partition(": ")
-            parts[at] = f"{node}: {rng.choice([other for other in COLOURS if other != colour])}"
+            node, _, colour = parts[position].partition(": ")
+            parts[position] = f"{node}: {rng.choice([other for other in COLOURS if other != colour])}"
         elif kind == "maximum_matching":
-            del parts[at]
+            del parts[position]
         else:
-            parts[at - 1], parts[at] = parts[at], parts[at - 1]
+            parts[position - 1], parts[position] = parts[position], parts[position - 1]
     return _written(kind, parts)

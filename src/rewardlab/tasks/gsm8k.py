@@ -45,5 +45,6 @@ def _problem(line: str, place: str) -> Problem:
         raise RewardlabError(f"{place}: not a GSM8K row with question and answer ({e!r})") from e
     if not mark:
         raise RewardlabError(f"{place}: the answer has no '####' before its number")
+    # <<3*4=12>> are calculator annotations
     text = re.sub(r"<<[^<>\n]*>>", "", worked).strip()
     return ask(question, answer.strip(), solution=f"{text}\nAnswer: {answer.strip()}")

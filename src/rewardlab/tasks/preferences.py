@@ -72,6 +72,7 @@ class Paired:
 
 def _pair(problem: Problem, demonstrate: Demonstrate) -> Problem:
     chosen = problem.meta["solution"]
+    # by the problem alone, so that a problem has the same pair in every epoch
     rng = random.Random(seed_of("preferences", problem.key))
     return replace(problem, meta={**problem.meta, "chosen": chosen, "rejected": _wrong(problem, chosen, demonstrate, rng)})
 
@@ -80,6 +81,7 @@ def _wrong(problem: Problem, chosen: str, demonstrate: Demonstrate, rng: random.
     """A solution that comes to another result: the first of the same length, else the nearest in length of those sampled."""
     nearest: str | None = None
     tries = 0
+    # a teacher who errs rarely may need more than TRIES attempts for one wrong solution
     while nearest is None or tries < TRIES:
         tries += 1
         text = demonstrate(problem, rng)
@@ -93,5 +95,5 @@ def _wrong(problem: Problem, chosen: str, demonstrate: Demonstrate, rng: random.
 
 
 def _result(solution: str) -> str:
-    """What the last step came to."""
+    """The result of the last step: the line before "Answer: ..."."""
     return solution.splitlines()[-2].rpartition("=")[2]

@@ -43,7 +43,7 @@ _VALUE = re.compile(r"\s*(?:-?\d{1,7}|\[\s*(?:-?\d{1,7}\s*(?:,\s*-?\d{1,7}\s*)*)
 
 
 class ProgramError(RewardlabError):
-    """A text that is no program, or a program that has no value on this input."""
+    """The text is not a program, or the program has no value on this input."""
 
 
 class Stage(NamedTuple):
@@ -89,6 +89,7 @@ OPERATIONS: dict[str, Operation] = {
     "+": Operation("both", True, _each(lambda v, k: v + k)),
     "-": Operation("both", True, _each(lambda v, k: v - k)),
     "*": Operation("both", True, _each(lambda v, k: v * k)),
+    # division by 0 gives 0, so that every program has a value
     "/": Operation("both", True, _each(lambda v, k: v // k if k else 0)),
     "%": Operation("both", True, _each(lambda v, k: v % k if k else 0)),
     "abs": Operation("both", False, _each(lambda v, k: abs(v))),
@@ -96,6 +97,7 @@ OPERATIONS: dict[str, Operation] = {
     "keep <": Operation("list", True, _only(lambda v, k: v < k)),
     "keep even": Operation("list", False, _only(lambda v, k: v % 2 == 0)),
     "keep odd": Operation("list", False, _only(lambda v, k: v % 2 == 1)),
+    # n log2 n comparisons
     "sort": Operation("list", False, lambda x, k: sorted(x), lambda n, k: n * n.bit_length()),
     "reverse": Operation("list", False, lambda x, k: x[::-1]),
     "unique": Operation("list", False, lambda x, k: list(dict.fromkeys(x))),
@@ -120,9 +122,9 @@ FOLDS = ("sum", "max", "min", "len", "head", "last")
 def parse(text: str, library: Sequence[str] | Mapping[str, Program] = ()) -> Program:
     """The program that a text spells; `library`: names it may call. Raises ProgramError."""
     words = _WORDS.findall(text)
-    program, rest = _pipeline(words, frozenset(library), 0)
-    if rest:
-        raise ProgramError(f"nothing can stand at {' '.join(rest[:4])!r}: stages are separated by ';'")
+    program, unread = _pipeline(words, frozenset(library), 0)
+    if unread:
+        raise ProgramError(f"unexpected {' '.join(unread[:4])!r}: stages are separated by ';'")
     if sum(1 for _ in _walk(program)) > STAGES:
         raise ProgramError(f"a program has at most {STAGES} stages")
     return program
@@ -130,7 +132,7 @@ def parse(text: str, library: Sequence[str] | Mapping[str, Program] = ()) -> Pro
 
 def _pipeline(words: list[str], names: frozenset[str], depth: int) -> tuple[Program, list[str]]:
     if depth > DEPTH:
-        raise ProgramError(f"brackets may stand {DEPTH} deep, not deeper")
+        raise ProgramError(f"brackets may be nested {DEPTH} deep, not deeper")
     stages = []
     while True:
         stage, words = _stage(words, names, depth)
@@ -143,25 +145,25 @@ def _pipeline(words: list[str], names: frozenset[str], depth: int) -> tuple[Prog
 def _stage(words: list[str], names: frozenset[str], depth: int) -> tuple[Stage, list[str]]:
     if not words:
         raise ProgramError("a stage is missing at the end")
-    first, rest = words[0], words[1:]
+    first, following = words[0], words[1:]
     if first == "repeat":
-        times, rest = _number(first, rest)
-        if rest[:1] != ["("]:
+        times, following = _number(first, following)
+        if following[:1] != ["("]:
             raise ProgramError("repeat k is followed by ( ... )")
-        body, rest = _pipeline(rest[1:], names, depth + 1)
-        if rest[:1] != [")"]:
+        body, following = _pipeline(following[1:], names, depth + 1)
+        if following[:1] != [")"]:
             raise ProgramError("a bracket is not closed")
-        return Stage("repeat", times, body), rest[1:]
-    if first == "keep" and rest:
-        first, rest = f"keep {rest[0]}", rest[1:]
+        return Stage("repeat", times, body), following[1:]
+    if first == "keep" and following:
+        first, following = f"keep {following[0]}", following[1:]
     if first in names and first not in OPERATIONS:
-        return Stage(first), rest
+        return Stage(first), following
     if first not in OPERATIONS:
-        raise ProgramError(f"{first!r} is no operation")
+        raise ProgramError(f"{first!r} is not an operation")
     if OPERATIONS[first].counted:
-        number, rest = _number(first, rest)
-        return Stage(first, number), rest
-    return Stage(first), rest
+        number, following = _number(first, following)
+        return Stage(first, number), following
+    return Stage(first), following
 
 
 def _number(name: str, words: list[str]) -> tuple[int, list[str]]:
@@ -179,11 +181,11 @@ def _walk(program: Program) -> Iterator[Stage]:
 def show(program: Program) -> str:
     """The text of a program, in one spelling; `parse` reads it back."""
 
-    def one(stage: Stage) -> str:
+    def spell(stage: Stage) -> str:
         inner = f" ({show(stage.body)})" if stage.name == "repeat" else ""
         return stage.name + (f" {stage.number}" if stage.number is not None else "") + inner
 
-    return "; ".join(map(one, program))
+    return "; ".join(map(spell, program))
 
 
 def show_value(value: Value) -> str:
@@ -234,6 +236,7 @@ class _Machine:
     def call(self, name: str, value: Value) -> Value:
         if name not in self.library or self.calling:
             raise ProgramError(f"there is no program {name!r} to call here")
+        # library programs may not call each other, so that no recursion is possible
         self.calling = True
         value = self.through(self.library[name], value)
         self.calling = False
@@ -245,6 +248,7 @@ class _Machine:
         x, k = [value] if isinstance(value, int) else value, stage.number or 0
         result = operation.apply(x, k)
         size = len(result) if stage.name == "range" and isinstance(result, list) else len(x)
+        # paid after the operation, which is safe as every list has at most LONGEST numbers
         self.pay(1 + operation.touched(size, k))
         # number operations work on lists inside: a number goes in as a list of one and comes out as a number
         return _bounded(result[0] if isinstance(value, int) and isinstance(result, list) and operation.takes == "both" else result)
@@ -258,6 +262,7 @@ class _Machine:
 
 def _bounded(value: Value) -> Value:
     numbers = [value] if isinstance(value, int) else value
+    # bounds keep every program fast, and values short enough to be written by a policy
     if len(numbers) > LONGEST:
         raise ProgramError(f"a list of more than {LONGEST} numbers")
     if any(abs(v) > LARGEST for v in numbers):

@@ -117,22 +117,22 @@ def _saved(path: Path) -> dict[str, Iterator[Row]]:
         data = datasets.load_from_disk(str(path))
     except Exception as e:
         raise RewardlabError(f"cannot load the dataset in {path}: {e}") from e
-    parts = {"train": data} if isinstance(data, datasets.Dataset) else dict(data)
-    if "train" not in parts:
-        raise RewardlabError(f"the dataset in {path} has no split 'train'; it has: {', '.join(parts)}")
-    test = next((parts[name] for name in ("test", "validation") if name in parts), None)
-    chosen = {"train": parts["train"]} | ({} if test is None else {"test": test})
-    return {k: ((f"{path}, {k} row {i}", row) for i, row in enumerate(rows, 1)) for k, rows in chosen.items()}
+    splits = {"train": data} if isinstance(data, datasets.Dataset) else dict(data)
+    if "train" not in splits:
+        raise RewardlabError(f"the dataset in {path} has no split 'train'; it has: {', '.join(splits)}")
+    test = next((splits[name] for name in ("test", "validation") if name in splits), None)
+    used = {"train": splits["train"]} | ({} if test is None else {"test": test})
+    return {k: ((f"{path}, {k} row {i}", row) for i, row in enumerate(rows, 1)) for k, rows in used.items()}
 
 
 def _problems(rows: Iterator[Row], prompt_column: str, answer_column: str, system: str | None) -> list[Problem]:
     problems: list[Problem] = []
-    answered = True
+    has_answers = True
     for place, row in rows:
         if not problems:
-            answered = answer_column in row or not any(columns <= row.keys() for columns in TEACHES)
+            has_answers = answer_column in row or not any(columns <= row.keys() for columns in TEACHES)
         prompt = _prompt(_column(row, prompt_column, place), place, system)
-        answer = _answer(_column(row, answer_column, place), answer_column, place) if answered else None
+        answer = _answer(_column(row, answer_column, place), answer_column, place) if has_answers else None
         meta = {k: _last_text(v) if k in ("chosen", "rejected", "solution") else v for k, v in row.items()}
         problems.append(Problem(prompt, answer, {k: v for k, v in meta.items() if k not in (prompt_column, answer_column)}))
     return problems
@@ -166,6 +166,7 @@ def _is_message(value: Any) -> bool:
 
 
 def _answer(value: Any, column: str, place: str) -> Any:
+    # value != value: NaN, which is how data frames write a missing value
     if value is None or value != value or (isinstance(value, str | list | dict) and not value) or not str(value).strip():
         raise RewardlabError(f"{place}: the problem has no answer (column {column!r} is {value!r})")
     return value
@@ -184,6 +185,7 @@ def _divide(problems: list[Problem], share: float, path: str) -> tuple[list[Prob
     if len(keys) < 2:
         raise RewardlabError(f"{path}: at least two different prompts are needed, one of them to test on")
     if not any(keys.values()):
+        # the share may be too small for any hash to fall below it: move one problem, always the same
         keys[min(keys)] = True
     if all(keys.values()):
         keys[max(keys)] = False
@@ -192,8 +194,8 @@ def _divide(problems: list[Problem], share: float, path: str) -> tuple[list[Prob
 
 def _apart(train: list[Problem], test: list[Problem], path: str) -> tuple[list[Problem], list[Problem]]:
     held_out_keys = {p.key for p in test}
-    kept = [p for p in train if p.key not in held_out_keys]
-    if not test or not kept:
+    unseen = [p for p in train if p.key not in held_out_keys]
+    if not test or not unseen:
         what = "no test problems" if not test else "no training problem" + (" that is not a test problem too" if train else "s")
         raise RewardlabError(f"{path} holds {what}")
-    return kept, test
+    return unseen, test

@@ -21,6 +21,7 @@ TRIES_PER_PROBLEM = 30
 
 def held_out(problem: Problem, share: float = TEST_SHARE) -> bool:
     """Whether a problem belongs to the test set. The text of its prompt alone decides, so no sample can be in both sets."""
+    # 13 hexadecimal digits are 52 bits, which a float compares exactly
     return int(problem.key[:13], 16) < share * 16**13
 
 
@@ -35,10 +36,12 @@ def training(sample: Sample, key: tuple[Any, ...], size: int | None = None) -> G
     if size < 1:
         raise RewardlabError(f"size must be at least 1, not {size}")
     distinct: dict[str, Problem] = {}
+    # bounded, since a small task may not have `size` different problems at all
     for position in range(TRIES_PER_PROBLEM * size):
         problem = endless[position]
         distinct.setdefault(problem.key, problem)
         if len(distinct) == size:
+            # in the order of the endless source, so that a larger `size` only adds problems
             return Shuffled(list(distinct.values()))
     raise RewardlabError(f"this task has about {len(distinct)} different training problems; size={size} is more than that")
 
@@ -52,6 +55,7 @@ class Generated:
 
     def __getitem__(self, position: int) -> Problem:
         rng = random.Random(seed_of(*self.key, "train", _natural(position)))
+        # the same stream goes on, so a position always gives the same problem
         while held_out(problem := self.sample(rng)):
             pass
         return problem
@@ -102,15 +106,15 @@ class Shuffled:
 
 def data_file(*parts: str) -> Path:
     """A file of the shared data: in $REWARDLAB_DATA, else in shared/data beside the current folder or the project."""
-    chosen = os.environ.get("REWARDLAB_DATA")
-    beside = (Path.cwd(), Path(__file__).resolve().parents[3])
-    roots = [Path(chosen)] if chosen else [root.parent / "shared" / "data" for root in beside]
+    from_env = os.environ.get("REWARDLAB_DATA")
+    starts = (Path.cwd(), Path(__file__).resolve().parents[3])
+    roots = [Path(from_env)] if from_env else [root.parent / "shared" / "data" for root in starts]
     for root in roots:
         if (path := root.joinpath(*parts)).is_file():
             return path
-    looked = ", ".join(str(root) for root in dict.fromkeys(roots))
+    tried = ", ".join(str(root) for root in dict.fromkeys(roots))
     raise RewardlabError(
-        f"the data file {'/'.join(parts)} is missing (looked in {looked}); set REWARDLAB_DATA to the folder that holds {parts[0]}/"
+        f"the data file {'/'.join(parts)} is missing (looked in {tried}); set REWARDLAB_DATA to the folder that holds {parts[0]}/"
     )
 
 

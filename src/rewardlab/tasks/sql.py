@@ -81,10 +81,12 @@ def sql(*, rows: int = 8, instances: int = 2, test_size: int = 100, size: int | 
 def _sample(rng: random.Random, *, rows: int, instances: int) -> Problem:
     while True:
         table = rng.choice(TABLES)
-        filled = _rows(table, rows, rng)
-        question, query, misses = rng.choice(FORMS)(table, filled, rng)
+        table_rows = _rows(table, rows, rng)
+        question, query, misses = rng.choice(FORMS)(table, table_rows, rng)
         for _ in range(TRIES):
-            databases = [_script(table, some) for some in (filled, *(_rows(table, rows, rng) for _ in range(1, instances)))]
+            databases = [
+                _script(table, instance) for instance in (table_rows, *(_rows(table, rows, rng) for _ in range(1, instances)))
+            ]
             if _tells_apart(query, misses, databases):
                 answer = {"query": query, "database": databases}
                 return ask(f"{table}\n{question}", answer, misses=misses, solution=query)
@@ -98,22 +100,23 @@ def _rows(table: Table, n: int, rng: random.Random) -> list[Row]:
 
 def _script(table: Table, rows: list[Row]) -> str:
     a, b = table.numbers
-    made = f"CREATE TABLE {table.name} ({table.label} TEXT, {table.kind} TEXT, {a} INTEGER, {b} INTEGER)"
-    return f"{made}; INSERT INTO {table.name} VALUES {', '.join(map(str, rows))};"
+    create = f"CREATE TABLE {table.name} ({table.label} TEXT, {table.kind} TEXT, {a} INTEGER, {b} INTEGER)"
+    return f"{create}; INSERT INTO {table.name} VALUES {', '.join(map(str, rows))};"
 
 
 def _tells_apart(query: str, misses: list[str], databases: list[str]) -> bool:
     """Whether the query returns something on every database, and each near miss something else on one of them."""
-    left = misses
+    undecided = misses
     for script in databases:
-        with contextlib.closing(sqlite3.connect(":memory:")) as link:
-            link.executescript(script)
-            gold, *others = [link.execute(text).fetchall() for text in (query, *left)]
+        with contextlib.closing(sqlite3.connect(":memory:")) as connection:
+            connection.executescript(script)
+            gold, *others = [connection.execute(text).fetchall() for text in (query, *undecided)]
+        # an empty result, or an aggregate of no rows, would be equal for many wrong queries
         if gold in ([], [(None,)]):
             return False
-        alike = Counter if "ORDER BY" not in query else list
-        left = [miss for miss, other in zip(left, others, strict=True) if alike(other) == alike(gold)]
-    return not left
+        as_compared = Counter if "ORDER BY" not in query else list
+        undecided = [miss for miss, returned in zip(undecided, others, strict=True) if as_compared(returned) == as_compared(gold)]
+    return not undecided
 
 
 def _demonstrate(problem: Problem, rng: random.Random, *, error: float) -> str:
@@ -124,14 +127,14 @@ def _demonstrate(problem: Problem, rng: random.Random, *, error: float) -> str:
 
 
 def _which(table: Table, rows: list[Row], rng: random.Random) -> Question:
-    number, other = rng.sample(table.numbers, 2)
+    number, other_number = rng.sample(table.numbers, 2)
     _, kind, *values = rng.choice(rows)
-    another = rng.choice([k for k in table.kinds if k != kind])
+    other_kind = rng.choice([k for k in table.kinds if k != kind])
     sign, word = rng.choice(((">", "over"), ("<", "under")))
     bound = values[table.numbers.index(number)]
     query = f"SELECT {table.label} FROM {table.name} WHERE {table.kind} = '{kind}' AND {number} {sign} {bound};"
     misses = [
-        query.replace(f" {sign} ", f" {sign}= "), query.replace(kind, another), query.replace(number, other),
+        query.replace(f" {sign} ", f" {sign}= "), query.replace(kind, other_kind), query.replace(number, other_number),
         query.replace(" AND ", " OR "), query.replace(f" {sign} ", f" {'<' if sign == '>' else '>'} "),
     ]  # fmt: skip
     return f"Which {table.label} has {table.kind} {kind} and {number} {word} {bound}?", query, misses
@@ -146,12 +149,12 @@ def _how_many(table: Table, rows: list[Row], rng: random.Random) -> Question:
 
 
 def _aggregate(table: Table, rows: list[Row], rng: random.Random) -> Question:
-    number, other = rng.sample(table.numbers, 2)
-    kind, another = rng.sample(table.kinds, 2)
+    number, other_number = rng.sample(table.numbers, 2)
+    kind, other_kind = rng.sample(table.kinds, 2)
     words = {"MAX": "largest", "MIN": "smallest", "SUM": "total"}
-    name, wrong = rng.sample(sorted(words), 2)
+    name, other_function = rng.sample(sorted(words), 2)
     query = f"SELECT {name}({number}) FROM {table.name} WHERE {table.kind} = '{kind}';"
-    misses = [query.replace(name, wrong), query.replace(kind, another), query.replace(number, other)]
+    misses = [query.replace(name, other_function), query.replace(kind, other_kind), query.replace(number, other_number)]
     return f"What is the {words[name]} {number} where {table.kind} is {kind}?", query, misses
 
 
@@ -164,10 +167,10 @@ def _by_kind(table: Table, rows: list[Row], rng: random.Random) -> Question:
 
 def _first(table: Table, rows: list[Row], rng: random.Random) -> Question:
     number, other = rng.sample(table.numbers, 2)
-    (order, word), (back, _) = rng.sample((("DESC", "most"), ("ASC", "least")), 2)
+    (order, word), (other_order, _) = rng.sample((("DESC", "most"), ("ASC", "least")), 2)
     n = rng.randint(2, 3)
     query = f"SELECT {table.label} FROM {table.name} ORDER BY {number} {order} LIMIT {n};"
-    misses = [query.replace(number, other), query.replace(order, back), query.replace(f"LIMIT {n}", f"LIMIT {n + 1}")]
+    misses = [query.replace(number, other), query.replace(order, other_order), query.replace(f"LIMIT {n}", f"LIMIT {n + 1}")]
     return f"Which {n} have the {word} {number}, in order? Give {table.label}.", query, misses
 
 

@@ -67,11 +67,11 @@ def after_answer(text: str) -> str | None:
     marks = list(_MARK.finditer(text))
     if not marks:
         return None
-    rest = text[marks[-1].end() :].strip(" \t\r\n*_:")
+    after_mark = text[marks[-1].end() :].strip(" \t\r\n*_:")
     for opened, closed in _DISPLAYS:
-        if rest.startswith(opened) and (end := rest.find(closed, len(opened))) > 0:
-            return rest[len(opened) : end].strip() or None
-    lines = rest.splitlines()
+        if after_mark.startswith(opened) and (end := after_mark.find(closed, len(opened))) > 0:
+            return after_mark[len(opened) : end].strip() or None
+    lines = after_mark.splitlines()
     return lines[0].strip(" \t*_") or None if lines else None
 
 
@@ -98,8 +98,8 @@ def final_answer(text: str) -> str | None:
 
 def after_thinking(reply: str) -> str:
     """A reply without its thinking: the text after the last </think>; empty if a <think> is not closed."""
-    rest = reply.rpartition("</think>")[2]
-    return "" if "<think>" in rest else rest
+    visible = reply.rpartition("</think>")[2]
+    return "" if "<think>" in visible else visible
 
 
 def statements(text: str) -> Iterator[str]:
@@ -143,9 +143,15 @@ def _shorter(sentence: str) -> Iterator[str]:
         return
     claim = _REASONS.split(sentence, maxsplit=1)[0].strip()
     yield claim
-    digits = list(_IN_TEXT.finditer(claim))
-    if len(digits) == 1 and not set("\\{^=(") & set(claim) and not _CHANGED.search(claim) and alone(claim, *digits[0].span()):
-        yield _with_percent(claim, *digits[0].span())
+    number_matches = list(_IN_TEXT.finditer(claim))
+    # in "twice 5" or "at least 5" the number alone is not the answer
+    if (
+        len(number_matches) == 1
+        and not set("\\{^=(") & set(claim)
+        and not _CHANGED.search(claim)
+        and alone(claim, *number_matches[0].span())
+    ):
+        yield _with_percent(claim, *number_matches[0].span())
 
 
 def _denied(text: str, start: int, end: int) -> bool:
@@ -168,30 +174,30 @@ def _formulas(text: str) -> list[str]:
 def _last_expression(text: str) -> str:
     """The last formula between delimiters, or the last number if it comes later; for LaTeX without delimiters, its line's end."""
     formula, end = _last_formula(text)
-    last = next(iter(deque(_IN_TEXT.finditer(text.replace("−", "-")), maxlen=1)), None)
-    if formula and (last is None or last.end() <= end):
+    last_match = next(iter(deque(_IN_TEXT.finditer(text.replace("−", "-")), maxlen=1)), None)
+    if formula and (last_match is None or last_match.end() <= end):
         return "" if _denied(text, text.rfind(formula, 0, end), end) else formula
-    if last is None:
+    if last_match is None:
         return ""
-    if alone(text, *last.span()):
-        return _with_percent(text, *last.span())
-    if _denied(text, *last.span()):
+    if alone(text, *last_match.span()):
+        return _with_percent(text, *last_match.span())
+    if _denied(text, *last_match.span()):
         return ""
-    start = text.rfind("\n", 0, last.start()) + 1
+    start = text.rfind("\n", 0, last_match.start()) + 1
     line = text[start:].partition("\n")[0][:LONGEST]
     return line.rpartition(" is ")[2].rpartition(": ")[2]
 
 
 def _last_formula(text: str) -> tuple[str, int]:
-    best = ("", -1)
+    latest = ("", -1)
     for opened, closed in _INLINE:
         end = text.rfind(closed)
         start = text.rfind(opened, 0, end) if end > 0 else -1
-        if start >= 0 and end > best[1]:
-            inside = text[start + len(opened) : end].strip()
-            if inside and len(inside) <= 1000 and not _PROSE.search(inside):
-                best = (inside, end + len(closed))
-    return best
+        if start >= 0 and end > latest[1]:
+            formula = text[start + len(opened) : end].strip()
+            if formula and len(formula) <= 1000 and not _PROSE.search(formula):
+                latest = (formula, end + len(closed))
+    return latest
 
 
 def alone(text: str, start: int, end: int) -> bool:
@@ -215,15 +221,15 @@ def number(text: str) -> Fraction | None:
     if len(text) > LONGEST:
         return None
     text = _FRAC.sub(r"\1/\2", _TEXT.sub(r" \1", text))
-    for written, plain in _PLAIN.items():
-        text = text.replace(written, plain)
+    for latex, plain in _PLAIN.items():
+        text = text.replace(latex, plain)
     name = _NAME.match(text)
     match = _NUMBER.fullmatch(text[name.end() if name else 0 :].strip(" \t\r\n*_`"))
     if not match or not (match["whole"] or match["part"]) or _NO_UNIT.match(match["unit"]):
         return None
     value = Fraction(f"{match['sign']}{(match['whole'] or '0').replace(',', '')}.{match['part'] or '0'}e{match['power'] or 0}")
-    below = Fraction((match["below"] or "1").replace(",", ""))
-    return value / below if below else None
+    denominator = Fraction((match["below"] or "1").replace(",", ""))
+    return value / denominator if denominator else None
 
 
 def one_number(text: str) -> Fraction | None:

@@ -39,6 +39,7 @@ class BM25:
         scores: dict[int, float] = defaultdict(float)
         for word in words(query):
             postings = self.postings.get(word, ())
+            # 1 + keeps it positive for words that most documents contain
             idf = math.log(1 + (len(self.documents) - len(postings) + 0.5) / (len(postings) + 0.5))
             for i, tf in postings:
                 relative = self.length[i] / self.mean

@@ -58,12 +58,13 @@ def claims(text: str) -> list[Claim]:
 def marked(reply: str) -> str | None:
     r"""The content of the last <answer> of a reply, else of its last \boxed, else all text after its last "answer:"; else None."""
     text = end_of(reply)
-    before, tag, rest = text.rpartition("<answer>")
-    text = rest.partition("</answer>")[0] if tag else before + rest
+    before, tag, after_tag = text.rpartition("<answer>")
+    text = after_tag.partition("</answer>")[0] if tag else before + after_tag
     if (in_box := boxed(text)) is not None:
         return in_box
     last = None
     for mark in _MARK.finditer(text):
+        # an unclosed box is no statement, as its content was cut off
         last = last if mark["box"] else mark
     return text[last.end() :].strip() if last else text.strip() if tag else None
 
@@ -76,8 +77,8 @@ def stated(reply: str) -> str:
 
 def accepted(answer: Any) -> list[str]:
     """The texts that a gold answer accepts: itself, or each of a list. Blank texts are left out, so the result may be empty."""
-    several = answer if isinstance(answer, list | tuple) else [answer]
-    return [str(one).strip() for one in several if one is not None and str(one).strip()]
+    texts = answer if isinstance(answer, list | tuple) else [answer]
+    return [str(text).strip() for text in texts if text is not None and str(text).strip()]
 
 
 def data(answer: Any) -> Any:
@@ -93,14 +94,14 @@ def first_json(text: str) -> tuple[Any, str, str] | None:
 
     An object with a repeated key is not accepted.
     """
-    at = min((i for i in (text.find("["), text.find("{")) if i >= 0), default=-1)
-    if at < 0 or len(text) > LONGEST:
+    start = min((i for i in (text.find("["), text.find("{")) if i >= 0), default=-1)
+    if start < 0 or len(text) > LONGEST:
         return None
     try:
-        value, end = json.JSONDecoder(object_pairs_hook=_once).raw_decode(text, at)
+        value, end = json.JSONDecoder(object_pairs_hook=_once).raw_decode(text, start)
     except (ValueError, RecursionError):
         return None
-    return value, text[:at], text[end:]
+    return value, text[:start], text[end:]
 
 
 def listed(names: Iterable[object]) -> str:

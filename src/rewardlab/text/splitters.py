@@ -66,11 +66,11 @@ def mark(trajectory: Trajectory, name: str, pieces_of: Callable[[np.ndarray], li
 
     pieces_of(ids) gives the text of each token. A reply written over several turns is split as one.
     """
-    split, steps, position = splitter(name), [], 0
+    split_pieces, steps, position = splitter(name), [], 0
     for author, turns in groupby(trajectory.turns, key=lambda turn: turn.author):
         ids = np.concatenate([turn.ids for turn in turns])
         if author == of and len(ids):
-            steps += [position + i for i in split(pieces_of(ids))]
+            steps += [position + i for i in split_pieces(pieces_of(ids))]
         position += len(ids)
     return replace(trajectory, steps=tuple(steps))
 
@@ -87,8 +87,8 @@ def _ends(pieces: list[str], cuts: Iterable[int]) -> list[int]:
     starts = [at for at in starts if at > (_visible(text, 0) or 0)]
     step: list[int] = []
     for at, piece in zip(accumulate(map(len, pieces), initial=0), pieces, strict=False):
-        head = at + len(piece) - len(piece.lstrip())
-        step.append(bisect_right(starts, head) if piece.strip() else step[-1] if step else 0)
+        first_visible = at + len(piece) - len(piece.lstrip())
+        step.append(bisect_right(starts, first_visible) if piece.strip() else step[-1] if step else 0)
     return [i for i in range(len(step) - 1) if step[i] != step[i + 1]] + [len(step) - 1]
 
 

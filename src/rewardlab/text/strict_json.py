@@ -32,8 +32,9 @@ def parse(text: str) -> Any:
 def deeper(value: Any, levels: int) -> bool:
     """Whether lists and objects are nested more than `levels` deep."""
     layer = [value]
+    # level by level: recursion itself would fail on the nesting that is to be detected
     for _ in range(levels + 1):
-        layer = [x for one in layer if isinstance(one, dict | list) for x in (one.values() if isinstance(one, dict) else one)]
+        layer = [x for item in layer if isinstance(item, dict | list) for x in (item.values() if isinstance(item, dict) else item)]
         if not layer:
             return False
     return True
@@ -69,8 +70,8 @@ def _no_constant(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
 
 
-def _finite(written: str) -> float:
-    value = float(written)
+def _finite(digits: str) -> float:
+    value = float(digits)
     if not math.isfinite(value):
-        raise ValueError(f"the number {written[:60]} is out of range")
+        raise ValueError(f"the number {digits[:60]} is out of range")
     return value

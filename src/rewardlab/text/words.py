@@ -45,9 +45,10 @@ def sentences(text: str) -> list[str]:
     for stop in _STOP.finditer(text):
         before = text[max(start, stop.start() - 20) : stop.start()].split()
         last = before[-1].lstrip("(\"'[") if before else ""
-        short = last.lower() in _ABBREVIATED or (len(last) == 1 and last.isupper() and last != "I")
+        abbreviated = last.lower() in _ABBREVIATED or (len(last) == 1 and last.isupper() and last != "I")
         continues = text[stop.end() : stop.end() + 50].strip()
-        if stop.group() == "." and short and continues:
+        # an abbreviation at the very end does end the sentence
+        if stop.group() == "." and abbreviated and continues:
             continue
         parts.append(text[start : stop.end()].strip())
         start = stop.end()
@@ -84,13 +85,13 @@ def rouge_lsum(said: Sequence[Sequence[str]], wanted: Sequence[Sequence[str]]) -
 
     A word counts at most as often as it occurs in either text (Lin 2004, section 3.2; counted as in the package rouge-score).
     """
-    left = Counter(word for sentence in said for word in sentence)
+    available = Counter(word for sentence in said for word in sentence)
     shared = 0
     for sentence in wanted:
         union = sorted({i for other in said for i in common(sentence, other)})
         for i in union:
-            shared += left[sentence[i]] > 0
-            left[sentence[i]] -= 1
+            shared += available[sentence[i]] > 0
+            available[sentence[i]] -= 1
     return f1(shared, sum(map(len, said)), sum(map(len, wanted)))
 
 
@@ -101,17 +102,19 @@ def bleu(said: Sequence[str], wanted: Sequence[Sequence[str]], order: int = 4) -
     """
     if not said:
         return 0.0
-    logs = 0.0
+    log_sum = 0.0
     for n in range(1, order + 1):
-        mine, most = ngrams(said, n), Counter[tuple[str, ...]]()
+        said_counts, reference_counts = ngrams(said, n), Counter[tuple[str, ...]]()
         for reference in wanted:
-            most |= ngrams(reference, n)
-        hits, total = (mine & most).total(), mine.total()
+            # the maximum over references, as in BLEU's clipped counts
+            reference_counts |= ngrams(reference, n)
+        hits, total = (said_counts & reference_counts).total(), said_counts.total()
         if not hits and n == 1:
             return 0.0
-        logs += math.log(hits / total if n == 1 else (hits + 1) / (total + 1))
+        log_sum += math.log(hits / total if n == 1 else (hits + 1) / (total + 1))
+    # of two references at the same distance the shorter one, as in the original BLEU
     closest = min((len(reference) for reference in wanted), key=lambda n: (abs(n - len(said)), n))
-    return math.exp(logs / order + min(0.0, 1 - closest / len(said)))
+    return math.exp(log_sum / order + min(0.0, 1 - closest / len(said)))
 
 
 def similarity(a: str, b: str) -> float:
@@ -124,27 +127,27 @@ def distance(a: Sequence[Hashable], b: Sequence[Hashable]) -> int:
     """Levenshtein distance: the fewest insertions, deletions and substitutions that turn one text into the other."""
     if not a or not b:
         return max(len(a), len(b))
-    where, full = _places(a), (1 << len(a)) - 1
+    positions, full = _places(a), (1 << len(a)) - 1
     # bits of `up` and `down` say where the distance grows or falls by 1 from one row of the table to the next
     up, down, total, last = full, 0, len(a), 1 << (len(a) - 1)
     for item in b:
-        equal = where.get(item, 0) | down
+        equal = positions.get(item, 0) | down
         same = (((equal & up) + up) ^ up) | equal
-        more, less = (down | ~(same | up)) & full, up & same
-        total += bool(more & last) - bool(less & last)
-        more, less = (more << 1 | 1) & full, (less << 1) & full
-        up, down = (less | ~(same | more)) & full, more & same
+        grows, falls = (down | ~(same | up)) & full, up & same
+        total += bool(grows & last) - bool(falls & last)
+        grows, falls = (grows << 1 | 1) & full, (falls << 1) & full
+        up, down = (falls | ~(same | grows)) & full, grows & same
     return total
 
 
 def common(a: Sequence[Hashable], b: Sequence[Hashable]) -> list[int]:
     """Positions in `a` of a longest common subsequence with `b`."""
-    where, full = _places(a), (1 << len(a)) - 1
+    positions, full = _places(a), (1 << len(a)) - 1
     rows = [full]
     for item in b:
         # bit i of a row is 0 if the subsequence gets longer when the i-th item of `a` becomes available
         row = rows[-1]
-        equal = row & where.get(item, 0)
+        equal = row & positions.get(item, 0)
         rows.append((row + equal | row - equal) & full)
     return _trace(a, b, rows)
 
@@ -169,7 +172,7 @@ def _trace(a: Sequence[Hashable], b: Sequence[Hashable], rows: list[int]) -> lis
 
 def _places(items: Sequence[Hashable]) -> dict[Hashable, int]:
     """For each item, an integer whose set bits are its positions."""
-    at: dict[Hashable, int] = {}
+    bits: dict[Hashable, int] = {}
     for i, item in enumerate(items):
-        at[item] = at.get(item, 0) | 1 << i
-    return at
+        bits[item] = bits.get(item, 0) | 1 << i
+    return bits

@@ -12,6 +12,7 @@ from rewardlab.text.answers import after_thinking
 
 from .contract import Verdict, no_verdict, right, verifier, wrong
 
+# the patterns below are bounded, so that they take linear time on any reply
 LONGEST = 100_000
 """Longest reply that is read, in characters."""
 _NUMBERS = r"\[[0-9]{1,4}(?:[ ]?[,;\-–][ ]?[0-9]{1,4}){0,30}\]"
@@ -56,6 +57,7 @@ def citations(
     shown = ", ".join(map(str, sorted(cited)))
     parts = _shares(cited, gold)
     if unknown := sorted(n for n in cited if not 1 <= n <= gold.number):
+        # an invented source voids the citation scores, so that it earns nothing by `partial` either
         return wrong(f"cites [{unknown[0]}] of {gold.number} sources", shown, parts=dict.fromkeys(parts, 0.0))
     if quotes and (fault := _misquoted(text, gold.sources or ())):
         return wrong(fault, shown, parts=parts)
@@ -70,17 +72,17 @@ def citations(
 def _gold(answer: Any) -> Gold | str:
     """The gold answer, or the reason why it is unusable."""
     try:
-        given = strict_json.parse(answer) if isinstance(answer, str) else answer
+        fields = strict_json.parse(answer) if isinstance(answer, str) else answer
     except ValueError as problem:
         return f"the gold answer is not JSON: {problem}"
-    sources = given.get("sources") if isinstance(given, Mapping) else None
+    sources = fields.get("sources") if isinstance(fields, Mapping) else None
     if isinstance(sources, list | tuple) and sources and all(isinstance(text, str) for text in sources):
         number, texts = len(sources), sources
     elif isinstance(sources, int) and sources > 0:
         number, texts = sources, None
     else:
         return "the gold answer names no sources"
-    required = given.get("required")
+    required = fields.get("required")
     if required is None:
         return Gold(number, texts, None)
     if not required or not all(isinstance(n, int) and 1 <= n <= number for n in required):
@@ -110,7 +112,9 @@ def _shares(cited: frozenset[int], gold: Gold) -> dict[str, float]:
 
 def _differences(cited: frozenset[int], wanted: frozenset[int]) -> str:
     reasons = [
-        f"{what} {sorted(some)}" for what, some in (("does not cite", wanted - cited), ("cites beside", cited - wanted)) if some
+        f"{verb} {sorted(sources)}"
+        for verb, sources in (("does not cite", wanted - cited), ("cites beside", cited - wanted))
+        if sources
     ]
     return "; ".join(reasons)
 
@@ -118,12 +122,13 @@ def _differences(cited: frozenset[int], wanted: frozenset[int]) -> str:
 def _misquoted(text: str, sources: Sequence[str]) -> str | None:
     """What is wrong with the first quotation that has no citation, or does not occur in the sources cited for it."""
     for quote, _, marks in _QUOTE.findall(text):
-        shown = quote if len(quote) <= 60 else quote[:59] + "…"
+        shortened = quote if len(quote) <= 60 else quote[:59] + "…"
         if not marks:
-            return f"the quotation {shown!r} is not cited"
-        places = _cited(marks)
-        if not any(_plain(quote) in _plain(sources[n - 1]) for n in places):
-            return f"{shown!r} does not occur in source {', '.join(map(str, places))}"
+            return f"the quotation {shortened!r} is not cited"
+        cited = _cited(marks)
+        # sources are numbered from 1
+        if not any(_plain(quote) in _plain(sources[n - 1]) for n in cited):
+            return f"{shortened!r} does not occur in source {', '.join(map(str, cited))}"
     return None
 
 

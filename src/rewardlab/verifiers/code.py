@@ -22,7 +22,7 @@ PYTHON = ("python", "python3", "py")
 
 
 class Wanted(NamedTuple):
-    """A program to run: its source, the gold answer, and its pairs of input and output if it has any."""
+    """A program to run: its source, the gold answer, and its pairs of input and expected output if it has any."""
 
     program: str
     answer: Mapping[str, Any]
@@ -41,20 +41,21 @@ def code(
     parts: `passed`, the share of tests; `seconds` of processor time; `memory`, the peak in MiB.
     """
     sandbox = Sandbox(Limits(seconds=seconds, memory=memory << 20, processes=processes))
-    read = [_read(pair) for pair in pairs]
-    tested = [one for one in read if isinstance(one, Wanted) and not one.io]
-    played = [one for one in read if isinstance(one, Wanted) and one.io]
-    outcomes = iter(sandbox.run_tests([_tested(one) for one in tested]))
-    printed = iter(sandbox.run_programs([ProgramRun(one.program, stdin) for one in played for stdin, _ in one.io]))
+    cases = [_read(pair) for pair in pairs]
+    with_tests = [case for case in cases if isinstance(case, Wanted) and not case.io]
+    with_io = [case for case in cases if isinstance(case, Wanted) and case.io]
+    # one call for all programs of the step, so that the sandbox runs them in parallel
+    outcomes = iter(sandbox.run_tests([_under_test(case) for case in with_tests]))
+    printed = iter(sandbox.run_programs([ProgramRun(case.program, stdin) for case in with_io for stdin, _ in case.io]))
 
-    def verdict(one: Wanted | Verdict) -> Verdict:
-        if isinstance(one, Verdict):
-            return one
-        if one.io:
-            return _of_outputs(one, [next(printed) for _ in one.io], partial)
-        return _of_tests(one, next(outcomes), partial)
+    def verdict(case: Wanted | Verdict) -> Verdict:
+        if isinstance(case, Verdict):
+            return case
+        if case.io:
+            return _verdict_of_outputs(case, [next(printed) for _ in case.io], partial)
+        return _verdict_of_tests(case, next(outcomes), partial)
 
-    return [verdict(one) for one in read]
+    return [verdict(case) for case in cases]
 
 
 def program_of(reply: str) -> str:
@@ -80,6 +81,7 @@ def _read(pair: Pair) -> Wanted | Verdict:
         try:
             answer = json.loads(answer)
         except ValueError:
+            # a text that is not JSON is the tests themselves
             answer = {"tests": answer}
     problem = _unusable(answer)
     if problem:
@@ -102,10 +104,10 @@ def _unusable(answer: Any) -> str:
     return ""
 
 
-def _tested(one: Wanted) -> ProgramUnderTest:
-    prompt, entry_point = one.answer.get("prompt") or "", one.answer.get("entry_point") or ""
+def _under_test(case: Wanted) -> ProgramUnderTest:
+    prompt, entry_point = case.answer.get("prompt") or "", case.answer.get("entry_point") or ""
     return ProgramUnderTest(
-        completed(prompt, one.program, entry_point), one.answer["tests"], entry_point, prompt, bool(one.answer.get("in_place"))
+        completed(prompt, case.program, entry_point), case.answer["tests"], entry_point, prompt, bool(case.answer.get("in_place"))
     )
 
 
@@ -113,6 +115,7 @@ def completed(prompt: str, program: str, entry_point: str) -> tuple[str, ...]:
     """The sources to run: the prompt continued by the program; or both apart, if the program defines the function itself."""
     if not prompt:
         return (program,)
+    # a program that defines the function must not be appended to the unfinished function of the prompt
     redefined = entry_point and re.search(rf"^(?:async )?def {re.escape(entry_point)}\b", program, re.MULTILINE)
     return (_stub(prompt), program) if redefined else (prompt + program,)
 
@@ -128,19 +131,19 @@ def _stub(prompt: str) -> str:
     return ""
 
 
-def _of_tests(one: Wanted, outcome: Outcome, partial: bool) -> Verdict:
+def _verdict_of_tests(case: Wanted, outcome: Outcome, partial: bool) -> Verdict:
     if outcome.passed is None:
         return no_verdict(outcome.why)
     parts = {"passed": outcome.share if outcome.cases else float(outcome.passed)}
-    return _verdict(one, outcome.passed, outcome.why, parts, [outcome], partial)
+    return _verdict(case, outcome.passed, outcome.why, parts, [outcome], partial)
 
 
-def _of_outputs(one: Wanted, printed: Sequence[RunOutput], partial: bool) -> Verdict:
+def _verdict_of_outputs(case: Wanted, printed: Sequence[RunOutput], partial: bool) -> Verdict:
     if failed := next((run.why for run in printed if run.ended is None), ""):
         return no_verdict(failed)
-    whys = [_differs(run, stdout) for run, (_, stdout) in zip(printed, one.io, strict=True)]
+    whys = [_differs(run, stdout) for run, (_, stdout) in zip(printed, case.io, strict=True)]
     first = next((f"input {number}: {why}" for number, why in enumerate(whys, 1) if why), "")
-    return _verdict(one, not first, first, {"passed": whys.count("") / len(whys)}, printed, partial)
+    return _verdict(case, not first, first, {"passed": whys.count("") / len(whys)}, printed, partial)
 
 
 def _differs(run: RunOutput, wanted: str) -> str:
@@ -155,10 +158,11 @@ def _lines(text: str) -> list[str]:
 
 
 def _verdict(
-    one: Wanted, passed: bool, why: str, parts: dict[str, float], runs: Sequence[Outcome | RunOutput], partial: bool
+    case: Wanted, passed: bool, why: str, parts: dict[str, float], runs: Sequence[Outcome | RunOutput], partial: bool
 ) -> Verdict:
     parts |= {"seconds": sum(run.seconds for run in runs), "memory": max(run.memory for run in runs) / (1 << 20)}
+    # None: the value is 1 or 0, by the verdict
     value = parts["passed"] if partial else None
     if passed:
-        return right(one.program, "passes all tests", value=value, parts=parts)
-    return wrong(why or "fails", one.program, value=value, parts=parts)
+        return right(case.program, "passes all tests", value=value, parts=parts)
+    return wrong(why or "fails", case.program, value=value, parts=parts)

@@ -63,12 +63,12 @@ class Verdict:
         return None if self.correct is None else float(self.correct) if self.value is None else self.value
 
 
-def right(extracted: str = "", why: str = "right", **rest: Any) -> Verdict:
-    return Verdict(True, extracted, why, **rest)
+def right(extracted: str = "", why: str = "right", **fields: Any) -> Verdict:
+    return Verdict(True, extracted, why, **fields)
 
 
-def wrong(why: str, extracted: str = "", **rest: Any) -> Verdict:
-    return Verdict(False, extracted, why, **rest)
+def wrong(why: str, extracted: str = "", **fields: Any) -> Verdict:
+    return Verdict(False, extracted, why, **fields)
 
 
 def no_verdict(why: str) -> Verdict:
@@ -76,9 +76,9 @@ def no_verdict(why: str) -> Verdict:
     return Verdict(None, "", why)
 
 
-def differs(said: object, gold: object) -> str:
+def differs(stated: object, gold: object) -> str:
     """The reason of a verdict on an answer that is not the gold one."""
-    return f"said {shorten(said)}, the answer is {shorten(gold)}"
+    return f"said {shorten(stated)}, the answer is {shorten(gold)}"
 
 
 def shorten(text: object) -> str:
@@ -98,13 +98,14 @@ class Verifier(Reward):
 
     def check_all(self, pairs: Sequence[Pair | tuple[str, Any]]) -> list[Verdict]:
         """One verdict for each pair, in their order. Never raises."""
-        complete = [pair if isinstance(pair, Pair) else Pair(*pair) for pair in pairs]
+        full_pairs = [pair if isinstance(pair, Pair) else Pair(*pair) for pair in pairs]
         if self.options.over == "pair":
-            return [self._one(pair) for pair in complete]
+            return [self._one(pair) for pair in full_pairs]
         try:
-            return self._together(complete) if complete else []
+            return self._together(full_pairs) if full_pairs else []
         except Exception as problem:
-            return [self._one(pair) for pair in complete] if len(complete) > 1 else [self._blame(complete[0], problem)]
+            # one reply broke the call for all: judge them one by one, so that only that reply pays for it
+            return [self._one(pair) for pair in full_pairs] if len(full_pairs) > 1 else [self._blame(full_pairs[0], problem)]
 
     def __call__(self, groups: list[Group], run: Any = None) -> Scores:
         pairs = [Pair(t.reply, t.problem.answer, t.problem.question, t.problem.meta) for group in groups for t in group]
@@ -118,11 +119,14 @@ class Verifier(Reward):
         """
 
         def scores(prompts: Any = None, completions: Any = None, **columns: Any) -> list[float | None]:
-            gold = next((columns[name] for name in GOLD if name in columns), [None] * len(completions))
+            golds = next((columns[name] for name in GOLD if name in columns), [None] * len(completions))
             texts = prompts if prompts is not None else [""] * len(completions)
-            others = {name: column for name, column in columns.items() if isinstance(column, list) and len(column) == len(gold)}
-            metas = [{name: column[i] for name, column in others.items()} for i in range(len(gold))]
-            pairs = [Pair(_text(c), g, _text(p), m) for c, g, p, m in zip(completions, gold, texts, metas, strict=True)]
+            # TRL also passes settings, which are not columns with one entry for each completion
+            data_columns = {
+                name: column for name, column in columns.items() if isinstance(column, list) and len(column) == len(golds)
+            }
+            metas = [{name: column[i] for name, column in data_columns.items()} for i in range(len(golds))]
+            pairs = [Pair(_text(c), g, _text(p), m) for c, g, p, m in zip(completions, golds, texts, metas, strict=True)]
             return [verdict.pays for verdict in self.check_all(pairs)]
 
         scores.__name__ = self.name
@@ -172,6 +176,7 @@ class Verifier(Reward):
 
     def _score(self, verdict: Verdict) -> Score:
         terms = {self.name: Term(verdict.pays)}
+        # weight None: logged, and not added to the reward
         terms |= {f"{self.name}.{name}": Term(value, weight=None) for name, value in verdict.parts.items()}
         return Score(terms=terms, missing=verdict.pays is None, why=verdict.why, extracted=verdict.extracted)
 

@@ -1,4 +1,4 @@
-"""Verifiers that compare the reply, or the number or answer it ends on, with the gold answer.
+"""Verifiers that compare the reply, or the number or answer that it states, with the gold answer.
 
 Any fault of the reply makes it wrong, with the reason; an answer given only in the thinking does not count. A gold answer that
 cannot be read is our failure and gives no verdict.
@@ -30,10 +30,11 @@ def final_number(response: str, answer: Any) -> Verdict:
     if gold is None:
         return no_verdict(f"the gold answer {answer!r} is not a number")
     text = after_thinking(response)
-    said = boxed(text) or after_answer(text) or last_number(text)
-    value = one_number(said) if said else None
+    stated = boxed(text) or after_answer(text) or last_number(text)
+    # "3 or 4" is not an answer, so a statement with two numbers is wrong
+    value = one_number(stated) if stated else None
     if value is None:
-        return wrong(f"no single number in {said[:60]!r}" if said else "no answer found", said or "")
+        return wrong(f"no single number in {stated[:60]!r}" if stated else "no answer found", stated or "")
     return _compared(value == gold, str(value), str(gold))
 
 
@@ -43,10 +44,10 @@ def final_answer(response: str, answer: Any) -> Verdict:
     golds = accepted(answer)
     if not golds:
         return no_verdict(NO_GOLD)
-    said = extraction.final_answer(after_thinking(response))
-    if said is None:
+    stated = extraction.final_answer(after_thinking(response))
+    if stated is None:
         return wrong("no answer found")
-    return _compared(any(_equal(said, gold) for gold in golds), said, listed(golds))
+    return _compared(any(_equal(stated, gold) for gold in golds), stated, listed(golds))
 
 
 @verifier
@@ -67,14 +68,15 @@ def _gold_number(gold: object) -> Fraction | None:
     return None if gold is None else number(str(gold).rpartition("####")[2])
 
 
-def _equal(said: str, gold: str) -> bool:
-    want, value = _gold_number(gold), number(said)
-    return value == want if value is not None and want is not None else tidy(said) == tidy(gold)
+def _equal(stated: str, gold: str) -> bool:
+    gold_value, value = _gold_number(gold), number(stated)
+    # numbers by value (0.5 = 1/2), all else as text
+    return value == gold_value if value is not None and gold_value is not None else tidy(stated) == tidy(gold)
 
 
-def _same_words(said: str, gold: str) -> bool:
-    return words.normalised(said) == words.normalised(gold) and number(said) == number(gold)
+def _same_words(reply: str, gold: str) -> bool:
+    return words.normalised(reply) == words.normalised(gold) and number(reply) == number(gold)
 
 
-def _compared(equal: bool, said: str, gold: str) -> Verdict:
-    return right(said) if equal else wrong(differs(said, gold), said)
+def _compared(equal: bool, stated: str, gold: str) -> Verdict:
+    return right(stated) if equal else wrong(differs(stated, gold), stated)

@@ -34,9 +34,9 @@ MOST_LINES = 200
 def token_f1(response: str, answer: Any, *, at: float = 1.0, of: str = "reply") -> Verdict:
     """F1 over words as SQuAD computes it: in any order, ignoring case, punctuation and articles (arXiv:1606.05250)."""
 
-    def measure(said: str, golds: list[str]) -> float:
-        mine = words.normalised(said).split()
-        return max(words.overlap(mine, words.normalised(gold).split()) for gold in golds)
+    def measure(text: str, golds: list[str]) -> float:
+        text_words = words.normalised(text).split()
+        return max(words.overlap(text_words, words.normalised(gold).split()) for gold in golds)
 
     return _measured(response, answer, at, of, measure, lambda gold: words.normalised(gold).split())
 
@@ -45,15 +45,15 @@ def token_f1(response: str, answer: Any, *, at: float = 1.0, of: str = "reply") 
 def rouge(response: str, answer: Any, *, variant: str = "L", at: float = 1.0, of: str = "reply") -> Verdict:
     """ROUGE F1 without stemming (Lin 2004), as in the package rouge-score. variant: "1", "2", "L", or "Lsum" (by lines)."""
     measure = ROUGE[variant]
-    return _measured(response, answer, at, of, lambda said, golds: max(measure(said, gold) for gold in golds), words.words)
+    return _measured(response, answer, at, of, lambda text, golds: max(measure(text, gold) for gold in golds), words.words)
 
 
 @verifier
 def bleu(response: str, answer: Any, *, order: int = 4, at: float = 1.0, of: str = "reply") -> Verdict:
     """Smoothed sentence BLEU over n-grams of up to `order` words, in lower case; several gold texts are its references."""
 
-    def measure(said: str, golds: list[str]) -> float:
-        return words.bleu(words.words(said), [words.words(gold) for gold in golds], order)
+    def measure(text: str, golds: list[str]) -> float:
+        return words.bleu(words.words(text), [words.words(gold) for gold in golds], order)
 
     return _measured(response, answer, at, of, measure, words.words)
 
@@ -62,8 +62,8 @@ def bleu(response: str, answer: Any, *, order: int = 4, at: float = 1.0, of: str
 def edit_similarity(response: str, answer: Any, *, at: float = 1.0, of: str = "reply") -> Verdict:
     """1 - Levenshtein distance / length of the longer text, both stripped of surrounding spaces."""
 
-    def measure(said: str, golds: list[str]) -> float:
-        return max(words.similarity(said.strip(), gold) for gold in golds)
+    def measure(text: str, golds: list[str]) -> float:
+        return max(words.similarity(text.strip(), gold) for gold in golds)
 
     return _measured(response, answer, at, of, measure, list)
 
@@ -75,18 +75,19 @@ def repetition_penalty(trajectory: Trajectory, *, n: int = 3, most: float = 1.0)
     return -most * (1 - len(counts) / counts.total()) if counts else 0.0
 
 
-def _measured(response: str, answer: Any, at: float, of: str, measure: Measure, units: Callable[[str], list[str]]) -> Verdict:
+def _measured(response: str, answer: Any, at: float, of: str, measure: Measure, units_of: Callable[[str], list[str]]) -> Verdict:
     """The verdict on a reply. units: the words or characters of a gold text that are compared; one without any is unusable."""
-    golds = [gold for gold in accepted(answer) if units(gold)]
+    golds = [gold for gold in accepted(answer) if units_of(gold)]
     if not golds:
         return no_verdict("the gold answer has no words or characters to compare")
+    # the measures take quadratic time, so the length of both texts is bounded
     if max(map(_size, golds)) > 1:
         return no_verdict(f"the gold answer is over {words.LONGEST} characters or {MOST_LINES} lines long")
-    said = {"reply": after_thinking, "answer": stated}[of](response)
-    if _size(said) > 1:
+    text = {"reply": after_thinking, "answer": stated}[of](response)
+    if _size(text) > 1:
         return wrong(f"over {words.LONGEST} characters or {MOST_LINES} lines long", value=0.0)
-    value = measure(said, golds)
-    return Verdict(value >= at, said.strip(), f"{value:.3f} of 1, where {at:g} is required", value)
+    value = measure(text, golds)
+    return Verdict(value >= at, text.strip(), f"{value:.3f} of 1, where {at:g} is required", value)
 
 
 def _size(text: str) -> float:
@@ -94,4 +95,4 @@ def _size(text: str) -> float:
 
 
 def _lines(text: str) -> list[list[str]]:
-    return [in_line for line in text.split("\n") if (in_line := words.words(line))]
+    return [line_words for line in text.split("\n") if (line_words := words.words(line))]

@@ -54,11 +54,11 @@ def program(machine: str) -> list[Row]:
     """The BPF program: rows of (code, rows to skip if true, if false, value)."""
     column, name = MACHINES[machine]
     numbers = {int(number) for entry in CALLS.split() if (number := entry.partition("=")[2].split("/")[column])}
-    start: list[Row] = [
+    prologue: list[Row] = [
         (_LOAD, 0, 0, _MACHINE), (_EQUAL, 1, 0, name), (_RETURN, 0, 0, _KILL),
         (_LOAD, 0, 0, _NUMBER), (_AT_LEAST, 0, 1, _OTHER_NUMBERS), _REFUSED,
     ]  # fmt: skip
-    return [*start, *_conditional(column), *_search(_edges(numbers))]
+    return [*prologue, *_conditional(column), *_search(_edges(numbers))]
 
 
 def _edges(numbers: set[int]) -> list[int]:
@@ -92,8 +92,8 @@ def _conditional(column: int) -> list[Row]:
     # on a connected pair only, never to an address
     no_address = [row for half in (0, 4) for row in ((_LOAD, 0, 0, _argument(4) + half), (_EQUAL, 1, 0, 0), _REFUSED)]
     rows += _if_called(sendto, [*no_address, _ALLOWED])
-    known: list[Row] = [row for command in _HARMLESS_IOCTLS for row in ((_EQUAL, 0, 1, command), _ALLOWED)]
-    return rows + _if_called(ioctl, [(_LOAD, 0, 0, _argument(1)), *known, _REFUSED])
+    allowed_commands: list[Row] = [row for command in _HARMLESS_IOCTLS for row in ((_EQUAL, 0, 1, command), _ALLOWED)]
+    return rows + _if_called(ioctl, [(_LOAD, 0, 0, _argument(1)), *allowed_commands, _REFUSED])
 
 
 def _if_called(number: int, rows: list[Row]) -> list[Row]:
@@ -101,5 +101,5 @@ def _if_called(number: int, rows: list[Row]) -> list[Row]:
 
 
 def _argument(index: int) -> int:
-    """The offset of an argument's lower half."""
+    """The offset of an argument's lower 32 bits; a filter reads 32 bits at a time."""
     return _ARGUMENTS + 8 * index

@@ -39,6 +39,7 @@ def split(source: str, entry_point: str = "") -> Tests:
     functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
     helpers = {name for name, node in functions.items() if name != CHECK and _asserts(node)}
     called = {node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
+    # as pytest does, test functions that nothing calls are called
     tree.body += [_call(name) for name in functions if name.startswith("test") and name in helpers - called]
     if CHECK in functions and CHECK not in called:
         if not entry_point:
@@ -51,8 +52,9 @@ def split(source: str, entry_point: str = "") -> Tests:
     if CHECK in functions:
         functions[CHECK].body = marker.block(functions[CHECK].body)
     names = sorted(_used(tree) - _defined(tree) - {CASE, CANDIDATE})
-    called_for = sum(_assertions(functions[name]) for name in helpers)
-    complete = _assertions(tree) == marker.assertions + called_for
+    assertions_in_helpers = sum(_assertions(functions[name]) for name in helpers)
+    # an assertion outside all cases ends the tests at once, without a case to record it
+    complete = _assertions(tree) == marker.assertions + assertions_in_helpers
     return Tests(ast.fix_missing_locations(tree), marker.cases, names, complete)
 
 

@@ -33,10 +33,11 @@ class Results:
         self.descriptor = descriptor
         self.written: set[tuple[int, bool]] = set()
 
-    def write(self, **what: Any) -> None:
-        os.write(self.descriptor, json.dumps(what).encode() + b"\n")
+    def write(self, **fields: Any) -> None:
+        os.write(self.descriptor, json.dumps(fields).encode() + b"\n")
 
     def case(self, number: int, passed: bool, why: str = "") -> None:
+        # a case in a loop would fill the file with equal lines
         if (number, passed) not in self.written:
             self.written.add((number, passed))
             self.write(case=number, passed=passed, why=why)
@@ -70,15 +71,15 @@ def serve(control: int) -> None:
     """Test one program after the other, until tests have changed something in this process that others could notice."""
     # family and kind are given, as the filter of system calls forbids to ask for them
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET, 0, fileno=control) as jobs:
-        again = True
-        while again:
+        reusable = True
+        while reusable:
             _, files, _, _ = socket.recv_fds(jobs, 1, 3)
             if not files:
                 return
-            again = run(*files) and resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10 < MOST_MEMORY
+            reusable = run(*files) and resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10 < MOST_MEMORY
             for file in files:
                 os.close(file)
-            jobs.send(b"." if again else b"!")
+            jobs.send(b"." if reusable else b"!")
 
 
 def run(source: int, wire: int, file: int) -> bool:
@@ -87,12 +88,12 @@ def run(source: int, wire: int, file: int) -> bool:
     with open(source, "rb", closefd=False) as opened:
         options = json.loads(opened.read())
     results = Results(file)
-    clean = False
+    unchanged = False
     link = Link(Wire(wire), options["in_place"])
     try:
         tests = prepared(options["tests"], options["prompt"], options["entry_point"])
         results.write(cases=tests.cases)
-        clean = tests.pure
+        unchanged = tests.pure
         why = _run(tests, options["entry_point"], link, results)
         # tests may have caught the exception for a program that is gone
         results.write(end=link.lost or why)
@@ -102,7 +103,7 @@ def run(source: int, wire: int, file: int) -> bool:
         results.write(end=link.lost)
     except BaseException as problem:
         results.write(**{"unusable" if _tests_to_blame(problem) else "end": f"the tests broke off: {reason(problem)}"})
-    return clean
+    return unchanged
 
 
 class Prepared(NamedTuple):
@@ -120,9 +121,9 @@ class Prepared(NamedTuple):
 def prepared(source: str, prompt: str, entry_point: str) -> Prepared:
     """Prepared once for the many programs that answer one question."""
     tests, trusted = cases.split(source, entry_point), cases.trusted(prompt, entry_point)
-    clean = pure(tests.tree) and pure(trusted)
-    code, before = compile(tests.tree, "<tests>", "exec"), compile(trusted, "<prompt>", "exec")
-    return Prepared(code, before, tests.cases, tests.names, tests.complete, clean)
+    is_pure = pure(tests.tree) and pure(trusted)
+    code, prompt_code = compile(tests.tree, "<tests>", "exec"), compile(trusted, "<prompt>", "exec")
+    return Prepared(code, prompt_code, tests.cases, tests.names, tests.complete, is_pure)
 
 
 def _run(tests: Prepared, entry_point: str, link: Link, results: Results) -> str:
@@ -133,9 +134,9 @@ def _run(tests: Prepared, entry_point: str, link: Link, results: Results) -> str
         link.load()
     except Exception as problem:
         return f"the program does not run: {reason(problem)}"
-    wanted = {*tests.names, *filter(None, [entry_point])}
+    needed = {*tests.names, *filter(None, [entry_point])}
     exec(tests.prompt, names)
-    names |= link.names(sorted(wanted - (set(names) - {entry_point})))
+    names |= link.names(sorted(needed - (set(names) - {entry_point})))
     if entry_point and entry_point not in names:
         return f"the program defines no {entry_point}"
     names |= {cases.CASE: lambda number: Case(number, results), cases.CANDIDATE: names.get(entry_point)}

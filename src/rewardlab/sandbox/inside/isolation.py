@@ -52,7 +52,8 @@ def enter() -> bool:
         kernel.unshare(kernel.NEW_MOUNTS | kernel.NEW_NET | kernel.NEW_IPC | kernel.NEW_HOST)
         kernel.set_host_name("sandbox")
     with step("build a root of read-only mounts", "mount_setattr needs Linux 5.12"):
-        _build_root(_shown())
+        _build_root(_host_folders())
+    # a filter of system calls needs this where the process has no capabilities
     kernel.gain_no_privileges()
     filter_of_calls()
     return several
@@ -60,17 +61,17 @@ def enter() -> bool:
 
 def _enter_user_namespace() -> bool:
     user, group = os.geteuid(), os.getegid()
-    first = _spare_ids()
+    first_id = _spare_ids()
     ids = {"uid_map": f"0 {user} 1\n", "gid_map": f"0 {group} 1\n"}
-    if first is not None:
-        ids = {name: line + f"{PROGRAM} {first} 2\n" for name, line in ids.items()}
+    if first_id is not None:
+        ids = {name: line + f"{PROGRAM} {first_id} 2\n" for name, line in ids.items()}
     wake_read, wake = os.pipe()
     # ids are mapped from outside: within the new namespace this process lacks the right to
     helper = os.fork()
     if helper == 0:
         os.close(wake)
         os.read(wake_read, 1)
-        os._exit(_give_ids(os.getppid(), ids, several=first is not None))
+        os._exit(_give_ids(os.getppid(), ids, several=first_id is not None))
     with step("make a user namespace", "see /proc/sys/user/max_user_namespaces, kernel.unprivileged_userns_clone"):
         try:
             kernel.unshare(kernel.NEW_USER)
@@ -80,7 +81,7 @@ def _enter_user_namespace() -> bool:
             refused = os.waitpid(helper, 0)[1]
     if refused:
         raise Missing("cannot set the user ids of a user namespace (see /proc/sys/kernel/apparmor_restrict_unprivileged_userns)")
-    return first is not None
+    return first_id is not None
 
 
 def _give_ids(process: int, ids: Mapping[str, str], several: bool) -> int:
@@ -96,12 +97,17 @@ def _give_ids(process: int, ids: Mapping[str, str], several: bool) -> int:
 
 def _spare_ids() -> int | None:
     """The first of two unused ids, if this process may map them; programs that root starts must not run as root."""
+    # only root may map ids other than its own
     if os.geteuid() != 0:
         return None
     with open("/proc/self/uid_map") as users, open("/proc/self/gid_map") as groups:
         ranges = [[(int(a), int(a) + int(n)) for a, _, n in map(str.split, file)] for file in (users, groups)]
-    fits = (first for first in _FIRST_IDS if all(any(a <= first and first + 2 <= b for a, b in given) for given in ranges))
-    return next(fits, None)
+    usable = (
+        first
+        for first in _FIRST_IDS
+        if all(any(a <= first and first + 2 <= b for a, b in ranges_of_file) for ranges_of_file in ranges)
+    )
+    return next(usable, None)
 
 
 def _build_root(shown: Sequence[tuple[str, str, str]]) -> None:
@@ -113,7 +119,7 @@ def _build_root(shown: Sequence[tuple[str, str, str]]) -> None:
     os.mkdir("/new_root")
     kernel.mount("tmpfs", "/new_root", "tmpfs", _SAFE, "mode=0755")
     for path, link, real in shown:
-        _show(path, link, real)
+        _mount_folder(path, link, real)
     for folder in _packages():
         if os.path.isdir("/new_root" + folder):
             kernel.mount("tmpfs", "/new_root" + folder, "tmpfs", _SAFE, "mode=0755,size=4k")
@@ -126,21 +132,23 @@ def _build_root(shown: Sequence[tuple[str, str, str]]) -> None:
         kernel.mount(f"/host/dev/{name}", f"/new_root/dev/{name}", "", kernel.BIND)
     kernel.read_only("/new_root/dev", kernel.READ_ONLY | kernel.NO_SUID)
     os.chdir("/new_root")
+    # old and new root are stacked at one place, so that the unmount takes away the host
     kernel.pivot_root(".", ".")
     kernel.unmount(".")
     os.chdir("/")
 
 
-def _shown() -> list[tuple[str, str, str]]:
+def _host_folders() -> list[tuple[str, str, str]]:
     """The host's folders that Python needs: path, link target or "", real path; none lies in another."""
     python = [os.path.join(prefix, sys.platlibdir) for prefix in (sys.base_prefix, sys.base_exec_prefix)]
     library = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib")]
-    there = sorted({path for path in (*LIBRARIES, *python, *library) if os.path.isdir(path)})
-    outermost = [path for path in there if not any(path.startswith(other + "/") for other in there)]
+    existing = sorted({path for path in (*LIBRARIES, *python, *library) if os.path.isdir(path)})
+    # a folder inside another comes with it
+    outermost = [path for path in existing if not any(path.startswith(other + "/") for other in existing)]
     return [(path, os.readlink(path) if os.path.islink(path) else "", os.path.realpath(path)) for path in outermost]
 
 
-def _show(path: str, link: str, real: str) -> None:
+def _mount_folder(path: str, link: str, real: str) -> None:
     os.makedirs("/new_root" + os.path.dirname(path), exist_ok=True)
     if link:
         os.symlink(link, "/new_root" + path)
@@ -179,6 +187,7 @@ def confine(user: int, limits: Mapping[str, float], own_ids: bool) -> None:
         os.setgroups([])
         os.setresgid(owner, owner, owner)
         os.setresuid(owner, owner, owner)
+    # not before the mounts and ids above, which need capabilities
     kernel.drop_capabilities()
     kernel.die_with_parent()
     kernel.filter_calls(filter_of_calls())
@@ -201,13 +210,14 @@ def limit(limits: Mapping[str, float], others: int | None) -> None:
     for name, amount in amounts.items():
         which = getattr(resource, f"RLIMIT_{name}", None)
         if which is not None:
-            most = resource.getrlimit(which)[1]
-            value = int(amount) if most == resource.RLIM_INFINITY else min(int(amount), most)
+            hard_limit = resource.getrlimit(which)[1]
+            # a limit may be lowered but not raised above the hard limit
+            value = int(amount) if hard_limit == resource.RLIM_INFINITY else min(int(amount), hard_limit)
             resource.setrlimit(which, (value, value))
 
 
 def probe() -> None:
-    """Run in isolation: try what must not work, and what must, and print what is not as it should be."""
+    """Run in isolation: try what must fail and what must work, and print every surprise."""
     forbidden: dict[str, Callable[[], object]] = {
         "start more processes than it may": os.fork,
         "open a socket": socket.socket,

@@ -52,15 +52,15 @@ def unshare(namespaces: int) -> None:
 def clone(namespaces: int) -> int:
     """fork() into new namespaces: 0 in the child, its process id in the parent. For processes with one thread."""
     _before_fork()
-    child = _syscall(_numbers["clone"], namespaces | int(signal.SIGCHLD), 0, 0, 0, 0)
+    process = _syscall(_numbers["clone"], namespaces | int(signal.SIGCHLD), 0, 0, 0, 0)
     error = ctypes.get_errno()
-    if child == 0:
+    if process == 0:
         _after_fork_child()
     else:
         _after_fork_parent()
-    if child < 0:
+    if process < 0:
         raise OSError(error, os.strerror(error))
-    return child
+    return process
 
 
 def mount(source: str, target: str, kind: str = "", flags: int = 0, options: str = "") -> None:
@@ -69,10 +69,10 @@ def mount(source: str, target: str, kind: str = "", flags: int = 0, options: str
 
 def read_only(target: str, flags: int) -> None:
     """Set flags on a mount and on all below it."""
-    wanted = _MountAttributes(set=flags)
+    attributes = _MountAttributes(set=flags)
     path = ctypes.c_char_p(target.encode())
     here, below = ctypes.c_int(_CURRENT_FOLDER), ctypes.c_uint(_RECURSIVE_PATH)
-    _done(_syscall(_MOUNT_SETATTR, here, path, below, ctypes.byref(wanted), ctypes.c_size_t(ctypes.sizeof(wanted))))
+    _done(_syscall(_MOUNT_SETATTR, here, path, below, ctypes.byref(attributes), ctypes.c_size_t(ctypes.sizeof(attributes))))
 
 
 def pivot_root(new: str, old: str) -> None:

@@ -36,7 +36,7 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
 
 
 class Program:
-    """The requests of a checker, answered."""
+    """Answers the requests of a checker."""
 
     def __init__(self, wire: Wire, sources: list[str]):
         self.wire, self.sources = wire, sources
@@ -69,15 +69,15 @@ class Program:
             self.load()
             return {"is": None}
         if request["do"] == "names":
-            there = vars(self.module)
-            return {"is": encode({name: there[name] for name in request["names"] if name in there}, self.name_object)}
-        made: list[Any] = []
-        args, named = decode(request["args"], self.find, made)
-        value = OPERATIONS[request["do"]](self.objects[request["on"]], *args, **named)
+            namespace = vars(self.module)
+            return {"is": encode({name: namespace[name] for name in request["names"] if name in namespace}, self.name_object)}
+        mutables: list[Any] = []
+        args, keywords = decode(request["args"], self.find, mutables)
+        value = OPERATIONS[request["do"]](self.objects[request["on"]], *args, **keywords)
         if value is None or request["in_place"]:
-            seen = numbered(made)
+            seen = numbered(mutables)
             answer = {"is": encode(value, self.name_object, seen)}
-            return answer | {"now": [contents(item, lambda x: encode(x, self.name_object, seen)) for item in made]}
+            return answer | {"now": [contents(item, lambda x: encode(x, self.name_object, seen)) for item in mutables]}
         return {"is": encode(value, self.name_object)}
 
     def load(self) -> None:
@@ -100,12 +100,12 @@ class Program:
 
     def name_class(self, kind: type[BaseException]) -> list[Any]:
         """The program's own classes of an exception, each with its number, and the built-in class that they extend."""
-        own: list[Any] = []
+        own_classes: list[Any] = []
         for base in kind.__mro__:
             if getattr(builtins, base.__name__, None) is base:
-                return [own, base.__name__]
-            own.append([self.number(base), base.__name__])
-        return [own, "Exception"]
+                return [own_classes, base.__name__]
+            own_classes.append([self.number(base), base.__name__])
+        return [own_classes, "Exception"]
 
     def name_exception(self, problem: Exception) -> list[Any]:
         try:
@@ -119,15 +119,16 @@ class Program:
             return self.objects[content]
         if tag == "k":
             return getattr(builtins, content)
-        lent = self.walk(content) if tag == "w" else self.borrow(content)
-        self.lent[id(lent)] = content, lent
-        return lent
+        function = self.walk(content) if tag == "w" else self.borrow(content)
+        # held, so that the function goes back under its number if the program returns it, and its id stays its own
+        self.lent[id(function)] = content, function
+        return function
 
     def borrow(self, number: int) -> Callable[..., Any]:
         """A function of the checker's; calling it here calls it there."""
 
-        def lent(*args: Any, **named: Any) -> Any:
-            self.send({"call": number, "args": encode([list(args), named], self.name_object)})
+        def lent(*args: Any, **keywords: Any) -> Any:
+            self.send({"call": number, "args": encode([list(args), keywords], self.name_object)})
             while True:
                 reply = self.wire.receive()
                 if "do" not in reply:
@@ -166,6 +167,7 @@ def run(source: int) -> None:
     try:
         for text in _read(source):
             exec(compile(text, f"<{MODULE}>", "exec"), vars(module))
+        # as at the end of Python: wait for the program's threads, then run its exit handlers
         threading._shutdown()  # type: ignore[attr-defined]
         atexit._run_exitfuncs()
     except SystemExit as end:

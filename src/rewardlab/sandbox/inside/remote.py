@@ -25,7 +25,7 @@ class Ended(BaseException):
 
 
 class Opaque(TypeError):
-    """A test compares a program's own object, which only plain values allow."""
+    """A test compares an object of the program's own, but only plain values can be compared."""
 
 
 class Unusable(Exception):
@@ -47,23 +47,24 @@ class Link:
 
     def names(self, names: list[str]) -> dict[str, Any]:
         defined = self.ask({"do": "names", "names": names}, [])
+        # the program chooses what it sends: perhaps another type, or names that it was not asked for
         if type(defined) is not dict or not set(defined) <= set(names):
             self.end("broke the rules")
         return defined
 
-    def do(self, operation: str, on: Remote, *args: Any, **named: Any) -> Any:
-        seen: dict[int, tuple[int, Any]] = {}
-        arguments = encode([list(args), named], self.name, seen)
+    def do(self, operation: str, on: Remote, *args: Any, **keywords: Any) -> Any:
+        sent: dict[int, tuple[int, Any]] = {}
+        arguments = encode([list(args), keywords], self.name, sent)
         request = {"do": operation, "on": _number(on), "args": arguments, "in_place": self.in_place}
-        return self.ask(request, [value for _, value in seen.values()])
+        return self.ask(request, [value for _, value in sent.values()])
 
-    def ask(self, request: dict[str, Any], made: list[Any]) -> Any:
-        """made: the mutable values among the arguments, by number."""
+    def ask(self, request: dict[str, Any], sent_values: list[Any]) -> Any:
+        """sent_values: the mutable values among the arguments, by number."""
         try:
             self.wire.send(request)
             while "call" in (answer := self.receive()):
                 self.wire.send(self.call(answer))
-            return self.result(answer, made)
+            return self.result(answer, sent_values)
         except Closed:
             self.end("ended before its tests did")
         except Broken as problem:
@@ -75,17 +76,17 @@ class Link:
             raise Broken("something that is no answer")
         return answer
 
-    def result(self, answer: dict[str, Any], made: list[Any]) -> Any:
+    def result(self, answer: dict[str, Any], sent_values: list[Any]) -> Any:
         if "ended" in answer:
             self.end(f"ended with {str(answer['ended'])[:80]}")
         if "raised" in answer:
             raise self.exception(answer["raised"])
         if "is" not in answer:
             raise Broken("something that is no answer")
-        if "now" not in answer or not made:
+        if "now" not in answer or not sent_values:
             return decode(answer["is"], self.find)
-        value = decode(answer["is"], self.find, known := list(made))
-        self.change(made, answer["now"], known)
+        value = decode(answer["is"], self.find, values := list(sent_values))
+        self.change(sent_values, answer["now"], values)
         return value
 
     def change(self, values: list[Any], contents: Any, made: list[Any]) -> None:
@@ -100,11 +101,11 @@ class Link:
         number = request["call"]
         if type(number) is not int or not 0 <= number < len(self.lent):
             raise Broken("a call of a function that it was not given")
-        both = decode(request.get("args"), self.find)
-        if type(both) is not list or [type(part) for part in both] != [list, dict]:
+        arguments = decode(request.get("args"), self.find)
+        if type(arguments) is not list or [type(part) for part in arguments] != [list, dict]:
             raise Broken("a call without arguments")
         try:
-            return {"is": encode(self.lent[number](*both[0], **both[1]), self.name)}
+            return {"is": encode(self.lent[number](*arguments[0], **arguments[1]), self.name)}
         except Exception as problem:
             kind = next(name for name in (base.__name__ for base in type(problem).__mro__) if name in SAFE_ERRORS)
             return {"raised": [kind, [str(arg) for arg in problem.args]]}
@@ -147,15 +148,17 @@ class Link:
             problem = kind(*args)
         except Exception:
             problem = Exception(f"{kind.__name__}: {args}")
+        # marks errors of the program, so that an ImportError of the tests themselves is told apart
         problem.is_of_program = True  # type: ignore[attr-defined]
         return problem
 
     def exception_class(self, data: Any) -> type[Exception]:
         """The class that stands for one of the program's here: its own ones by number, the built-in one by name."""
-        own, name = data
+        own_classes, name = data
         kind: type[Exception] = SAFE_ERRORS.get(name, Exception)
-        for number, title in reversed(own):
-            kind = self.classes.setdefault(int(number), type(str(title), (kind,), {}))
+        # from the base class to the class itself, as each one extends the one before
+        for number, class_name in reversed(own_classes):
+            kind = self.classes.setdefault(int(number), type(str(class_name), (kind,), {}))
         return kind
 
     def end(self, why: str) -> Any:
@@ -168,8 +171,8 @@ def _number(remote: Remote) -> int:
 
 
 def _requests(operation: str) -> Callable[..., Any]:
-    def ask(remote: Remote, *args: Any, **named: Any) -> Any:
-        return object.__getattribute__(remote, "_link").do(operation, remote, *args, **named)
+    def ask(remote: Remote, *args: Any, **keywords: Any) -> Any:
+        return object.__getattribute__(remote, "_link").do(operation, remote, *args, **keywords)
 
     return ask
 

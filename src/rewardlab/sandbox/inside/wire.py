@@ -21,7 +21,7 @@ LONGEST = 1 << 25
 _SMALL = 1 << 63
 _MUTABLE = (list, dict, set, bytearray)
 Seen = dict[int, tuple[int, Any]]
-"""Mutable values by id(), with their numbers; held here, or their ids would be given to others."""
+"""Mutable values by id(), with their numbers. The values are held too, since the id of a freed object is used again."""
 _BASES = (int, float, complex, str, bytes, bytearray, list, tuple, dict, set, frozenset)
 
 
@@ -43,10 +43,10 @@ class Wire:
         data = json.dumps(message).encode()
         if len(data) > LONGEST:
             raise ValueError(f"a value of over {LONGEST >> 20} MiB cannot be sent")
-        left = memoryview(struct.pack("<I", len(data)) + data)
-        while left:
+        unsent = memoryview(struct.pack("<I", len(data)) + data)
+        while unsent:
             try:
-                left = left[os.write(self.descriptor, left) :]
+                unsent = unsent[os.write(self.descriptor, unsent) :]
             except OSError:
                 raise Closed from None
 
@@ -91,12 +91,14 @@ class _Encoder:
         if value is None or kind is bool or kind is float:
             return value
         if kind is int:
+            # decimal numbers in JSON are limited in digits and slow to parse
             return value if -_SMALL < value < _SMALL else {"i": hex(value)}
         if kind is str:
             return value if value.isascii() or _is_text(value) else {"s": value.encode("utf-8", "surrogatepass").hex()}
         if kind in _MUTABLE:
             if id(value) in self.seen:
                 return {"r": self.seen[id(value)][0]}
+            # numbered before its items are encoded, so that a cycle finds it
             self.seen[id(value)] = len(self.seen), value
         return self.parts(kind, value)
 
@@ -135,10 +137,10 @@ def _is_text(value: str) -> bool:
     return True
 
 
-def decode(data: Any, known: Callable[[str, Any], Any], made: list[Any] | None = None) -> Any:
+def decode(data: Any, known: Callable[[str, Any], Any], values: list[Any] | None = None) -> Any:
     """The value of some JSON. made: mutable values by number, which grows. Raises Broken on anything else."""
     try:
-        return _Decoder(known, [] if made is None else made)(data)
+        return _Decoder(known, [] if values is None else values)(data)
     except (TypeError, ValueError, KeyError, IndexError, RecursionError, AttributeError, OverflowError):
         raise Broken("no value") from None
 
@@ -175,6 +177,7 @@ class _Decoder:
         return self.made[-1]
 
     def earlier(self, number: int) -> Any:
+        # a negative index would reach values from the end
         if type(number) is not int or number < 0:
             raise ValueError(number)
         return self.made[number]

@@ -71,6 +71,7 @@ class Worker:
         self.tests = socket.socket()
 
     def serve(self) -> None:
+        # objects that the collector never visits stay in pages that all programs share with the worker
         gc.collect()
         gc.freeze()
         while True:
@@ -92,12 +93,12 @@ class Worker:
         """Run a program that is joined to the checker by a socket."""
         if self.checker is None:
             self.start_checker()
-        ours, theirs = socket.socketpair()
-        with theirs:
-            with ours:
-                socket.send_fds(self.tests, [b"."], [tests, ours.fileno(), results])
-            files = [self.nothing, self.nothing, self.nothing, source, theirs.fileno()]
-            report = self.run(limits, lambda: program.serve(SOURCE, WIRE), files, self.tests.fileno(), theirs.close)
+        checker_end, program_end = socket.socketpair()
+        with program_end:
+            with checker_end:
+                socket.send_fds(self.tests, [b"."], [tests, checker_end.fileno(), results])
+            files = [self.nothing, self.nothing, self.nothing, source, program_end.fileno()]
+            report = self.run(limits, lambda: program.serve(SOURCE, WIRE), files, self.tests.fileno(), program_end.close)
         usable = not (report["late"] or report["problem"]) and self.tests.recv(1) == b"."
         if not usable:
             report["checker"] = self.end_checker()["code"]
@@ -111,10 +112,10 @@ class Worker:
         """Refuse to serve where a program could do what it must not."""
         if self.unsafe:
             return
-        reads, writes = os.pipe()
-        report = self.run(PROBED, isolation.probe, [self.nothing, writes, self.nothing, self.nothing])
-        os.close(writes)
-        with open(reads) as file:
+        read_end, write_end = os.pipe()
+        report = self.run(PROBED, isolation.probe, [self.nothing, write_end, self.nothing, self.nothing])
+        os.close(write_end)
+        with open(read_end) as file:
             problem = report["problem"] or file.read() or ("a first program did not end in time" if report["late"] else "")
         if problem:
             raise isolation.Missing(str(problem))
@@ -125,7 +126,7 @@ class Worker:
     ) -> dict[str, Any]:  # fmt: skip
         """Run a program until it ends, or `watched` can be read, or time is up; then kill it with all it started.
 
-        started: called once it runs, to close what it alone should hold.
+        started: called once it runs, to close descriptors that only the program should hold.
         """
         child = self.start(isolation.PROGRAM, limits, main, files)
         try:
@@ -133,14 +134,14 @@ class Worker:
             problem = self.problem(child)
             late = not problem and not self.wait(child.descriptor if watched < 0 else watched, limits["seconds"])
         finally:
-            used = self.end(child)
-        return {"problem": problem, "late": late, **used}
+            usage = self.end(child)
+        return {"problem": problem, "late": late, **usage}
 
     def start_checker(self) -> None:
         self.tests.close()
-        self.tests, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs:
-            files = [self.nothing, self.nothing, self.nothing, theirs.fileno()]
+        self.tests, checker_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with checker_end:
+            files = [self.nothing, self.nothing, self.nothing, checker_end.fileno()]
             self.checker = self.start(isolation.CHECKER, CHECKER, lambda: checks.serve(SOURCE), files)
 
     def end_checker(self) -> dict[str, float]:
@@ -149,13 +150,13 @@ class Worker:
         return self.end(checker)
 
     def start(self, user: int, limits: dict[str, float], main: Callable[[], None], files: list[int]) -> Child:
-        status, ready = os.pipe()
+        status_read, status_write = os.pipe()
         folder = _new_folder() if self.unsafe else ""
         process = os.fork() if self.unsafe else kernel.clone(kernel.NEW_PIDS | kernel.NEW_MOUNTS)
         if process == 0:
-            self.become(user, limits, main, [*files[:READY], ready, *files[READY:]], folder)
-        os.close(ready)
-        return Child(process, os.pidfd_open(process), status, folder)
+            self.become(user, limits, main, [*files[:READY], status_write, *files[READY:]], folder)
+        os.close(status_write)
+        return Child(process, os.pidfd_open(process), status_read, folder)
 
     def become(self, user: int, limits: dict[str, float], main: Callable[[], None], files: list[int], folder: str) -> NoReturn:
         try:
@@ -187,13 +188,13 @@ class Worker:
 
     def wait(self, descriptor: int, seconds: float) -> bool:
         """Whether a descriptor can be read, or its process has ended, in time."""
-        until = time.monotonic() + seconds
+        deadline = time.monotonic() + seconds
         poll = select.poll()
         poll.register(descriptor, select.POLLIN)
         poll.register(self.control, 0)
-        while (left := until - time.monotonic()) > 0:
-            for happened, _ in poll.poll(1000 * left + 1):
-                if happened == descriptor:
+        while (remaining := deadline - time.monotonic()) > 0:
+            for ready, _ in poll.poll(1000 * remaining + 1):
+                if ready == descriptor:
                     return True
                 # the caller is gone; children die with their parent
                 os._exit(0)
@@ -217,8 +218,9 @@ class Worker:
 
 def _arrange(files: Sequence[int]) -> None:
     """Make files the descriptors 0, 1, 2 ... of this process, and close all others."""
-    high = [fcntl.fcntl(file, fcntl.F_DUPFD, _HIGH) for file in files]
-    for descriptor, file in enumerate(high):
+    # first out of the way of 0, 1, 2 ..., which dup2 would otherwise overwrite before they are copied
+    moved = [fcntl.fcntl(file, fcntl.F_DUPFD, _HIGH) for file in files]
+    for descriptor, file in enumerate(moved):
         os.dup2(file, descriptor)
     os.closerange(len(files), 1 << 20)
 

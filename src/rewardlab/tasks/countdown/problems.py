@@ -80,17 +80,18 @@ def _sample(rng: random.Random, *, count: int, signs: str) -> Problem:
 
 def _combine(numbers: list[int], rng: random.Random, signs: str) -> Chain | None:
     """The numbers in a random order, joined by random operations, every value within 0..99; None where none fits."""
-    first, *rest = rng.sample(numbers, len(numbers))
-    value, expression, steps, loose = first, str(first), [], False
-    for number in rest:
-        fitting = [sign for sign in signs if APPLY[sign](value, number) in VALUES]
-        if not fitting:
+    first, *others = rng.sample(numbers, len(numbers))
+    value, expression, steps, ends_on_sum = first, str(first), [], False
+    for number in others:
+        possible = [sign for sign in signs if APPLY[sign](value, number) in VALUES]
+        if not possible:
             return None
-        sign = rng.choice(fitting)
+        sign = rng.choice(possible)
         result = APPLY[sign](value, number)
         steps.append(f"{value}{sign}{number}={result}")
-        expression = f"({expression}){sign}{number}" if loose and sign == "*" else f"{expression}{sign}{number}"
-        value, loose = result, sign != "*"
+        # brackets are needed only where a product follows a sum or difference
+        expression = f"({expression}){sign}{number}" if ends_on_sum and sign == "*" else f"{expression}{sign}{number}"
+        value, ends_on_sum = result, sign != "*"
     return Chain(steps, expression, value)
 
 

@@ -28,13 +28,14 @@ def countdown_equation(trajectory: Trajectory) -> Score:
     meta = trajectory.problem.meta
     if "numbers" not in meta or "target" not in meta:
         return Score(None, why="the problem does not say its numbers and target")
-    said = boxed(trajectory.reply) or after_answer(trajectory.reply)
-    if said is None:
+    stated = boxed(trajectory.reply) or after_answer(trajectory.reply)
+    if stated is None:
         return Score(0.0, why="no answer found")
     try:
-        value, used = evaluate(said)
+        value, used = evaluate(stated)
     except ValueError as e:
         return Score(0.0, why=str(e))
+    # as multisets: a number that is given twice must be used twice
     if sorted(used) != sorted(meta["numbers"]):
         return Score(0.0, why=f"uses {sorted(used)}, not each of {sorted(meta['numbers'])} once")
     right = value == meta["target"]
@@ -47,14 +48,15 @@ def evaluate(text: str) -> tuple[Fraction, list[int]]:
     Raises ValueError, with the reason, for anything else, for more than 100 characters and for a division by zero.
     """
     text = text.partition("=")[0].replace("×", "*").replace("÷", "/").strip(" $.")
+    # before parsing: Python's parser can run out of stack on long nested text
     if not _EXPRESSION.fullmatch(text):
         raise ValueError(f"not an expression of + - * / over whole numbers, at most {LONGEST} characters: {text[:60]!r}")
     try:
         tree = ast.parse(text.strip(), mode="eval")
     except SyntaxError as e:
         raise ValueError(f"cannot read {text[:60]!r}") from e
-    used = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, int)]
-    return _value(tree.body), used
+    numbers = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, int)]
+    return _value(tree.body), numbers
 
 
 def _value(node: ast.expr) -> Fraction:

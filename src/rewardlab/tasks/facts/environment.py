@@ -28,5 +28,6 @@ def search(state: State, turn: Turn, *, results: int = 1, field: str = "facts") 
     query = next((line.removeprefix(ASK) for line in turn.text.splitlines() if line.startswith(ASK)), None)
     if query is None:
         return None, state
+    # a tuple can be hashed: the index of a problem's documents is cached over its rollouts
     best = index_of(tuple(state["documents"])).best(query, results)
     return Message("user", " ".join(best) or NOTHING), state

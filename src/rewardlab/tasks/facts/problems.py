@@ -1,4 +1,4 @@
-"""Facts about people, a chain of which answers a question. Every problem has its own facts, so none can be learned by heart.
+"""Facts about people, a chain of which answers a question. Every problem has its own facts, so none can be memorised.
 
     Who is the boss of the friend of Ann?       Search: Ann friend   ->  Ann: the friend of Ann is Bob.
                                                 Search: Bob boss     ->  Bob: the boss of Bob is Cal.
@@ -37,7 +37,7 @@ def facts(
 ) -> Task:
     """Follow `hops` relations from a person, among `people` who have `relations` relations each.
 
-    error: how often the teacher of `demonstrate` goes wrong on one of the hops: asks for another relation or person, or answers
+    error: probability that the teacher of `demonstrate` goes wrong on one hop: it asks for another relation or person, or answers
     before the chain has ended.  redundant: how often, per hop, it makes the same search again.
     size: so many training problems, in epochs; None: endless.
     """
@@ -74,42 +74,43 @@ def look_up(facts: list[str], query: str) -> str:
 
 
 def _sample(rng: random.Random, *, hops: int, people: int, relations: int) -> Problem:
-    who, kinds = rng.sample(NAMES, people), rng.sample(RELATIONS, relations)
-    chain, relations_asked = rng.sample(who, hops + 1), [rng.choice(kinds) for _ in range(hops)]
-    table = {(p, r): rng.choice([x for x in who if x != p]) for p in who for r in kinds}
-    table |= {(p, r): to for p, r, to in zip(chain, relations_asked, chain[1:], strict=False)}
-    known = [fact(p, r, to) for (p, r), to in table.items()]
-    rng.shuffle(known)
+    persons, relations_known = rng.sample(NAMES, people), rng.sample(RELATIONS, relations)
+    chain, relations_asked = rng.sample(persons, hops + 1), [rng.choice(relations_known) for _ in range(hops)]
+    target_of = {(p, r): rng.choice([x for x in persons if x != p]) for p in persons for r in relations_known}
+    # last, so that the facts of the chain replace random ones about the same person and relation
+    target_of |= {(p, r): target for p, r, target in zip(chain, relations_asked, chain[1:], strict=False)}
+    documents = [fact(p, r, target) for (p, r), target in target_of.items()]
+    rng.shuffle(documents)
     searches = [f"{p} {r}" for p, r in zip(chain, relations_asked, strict=False)]
-    results = [fact(p, r, to) for p, r, to in zip(chain, relations_asked, chain[1:], strict=False)]
+    results = [fact(p, r, target) for p, r, target in zip(chain, relations_asked, chain[1:], strict=False)]
     question = f"Who is {''.join(f'the {r} of ' for r in reversed(relations_asked))}{chain[0]}?"
-    return ask(question, chain[-1], facts=known, searches=searches, solution=_talk(searches, results, chain[-1]))
+    return ask(question, chain[-1], facts=documents, searches=searches, solution=_talk(searches, results, chain[-1]))
 
 
 def _talk(searches: list[str], results: list[str], answer: str) -> list[str]:
     """The replies of a policy that makes these searches, with the search results between them."""
-    turns = [x for query, result in zip(searches, results, strict=True) for x in (f"Search: {query}", result)]
+    turns = [line for query, result in zip(searches, results, strict=True) for line in (f"Search: {query}", result)]
     return [*turns, f"Answer: {answer}"]
 
 
 def _demonstrate(problem: Problem, rng: random.Random, *, error: float, redundant: float) -> list[str]:
     """The gold searches; or one of them goes wrong, and what follows builds on its result."""
     relations = [query.split()[1] for query in problem.meta["searches"]]
-    known, at = problem.meta["facts"], rng.randrange(len(relations)) if rng.random() < error else -1
+    documents, wrong_hop = problem.meta["facts"], rng.randrange(len(relations)) if rng.random() < error else -1
     person = problem.meta["searches"][0].split()[0]
     searches: list[str] = []
     results: list[str] = []
-    kinds = sorted({f.split()[2] for f in known})
-    people = sorted({f.split(":")[0] for f in known})
+    kinds = sorted({f.split()[2] for f in documents})
+    people = sorted({f.split(":")[0] for f in documents})
     early = rng.random() < 0.5
     for i, relation in enumerate(relations):
-        if i == at and early:
+        if i == wrong_hop and early:
             return _talk(searches, results, person if searches else rng.choice(people))
-        if i == at:
+        if i == wrong_hop:
             person, relation = (person, rng.choice(kinds)) if rng.random() < 0.5 else (rng.choice(people), relation)
         # a share of 0 takes no random number, so that it leaves the other choices as they were
         times = 2 if redundant and rng.random() < redundant else 1
         searches += [f"{person} {relation}"] * times
-        results += [look_up(known, searches[-1])] * times
+        results += [look_up(documents, searches[-1])] * times
         person = results[-1].rstrip(".").split()[-1]
     return _talk(searches, results, person)

@@ -44,6 +44,7 @@ def flows(
 
 
 def _sample(rng: random.Random, *, modes: int, radius: float, spread: float) -> Problem:
+    # tenths of a degree, so that the prompt states the direction exactly
     degrees = rng.randrange(3600) / 10
     angles = [math.radians(degrees) + 2 * math.pi * i / modes for i in range(modes)]
     centres = [(radius * math.cos(a), radius * math.sin(a)) for a in angles]

@@ -1,6 +1,6 @@
-"""Rewards for points: how near the mode that was asked for, and imperfect stand-ins for it. All have gradients.
+"""Rewards for points: closeness to the requested mode, and imperfect proxies of it. All are differentiable.
 
-A problem's `answer` is the centre of the mode asked for, `meta["modes"]` the centres of all, the one asked for first.
+A problem's `answer` is the centre of the requested mode; `meta["modes"]` has the centres of all modes, the requested one first.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ Gradient = Callable[..., Tensor]
 
 
 def _near(x: Tensor, problem: Problem, *, width: float) -> Tensor:
-    return (-(x - _asked(problem, x)).square().sum(-1) / (2 * width**2)).exp()
+    return (-(x - _target(problem, x)).square().sum(-1) / (2 * width**2)).exp()
 
 
 @reward(differentiable=_near)
 def closeness(trajectory: Trajectory, *, width: float = 0.5) -> Score:
-    """exp(-d^2 / (2 width^2)), d the distance to the mode asked for: 1 at its centre."""
+    """exp(-d^2 / (2 width^2)), d the distance to the centre of the requested mode."""
     return _score(_near, trajectory, width=width)
 
 
 def _along(x: Tensor, problem: Problem) -> Tensor:
-    asked = _asked(problem, x)
-    return x @ asked / asked.square().sum()
+    target = _target(problem, x)
+    return x @ target / target.square().sum()
 
 
 @reward(differentiable=_along)
 def projection(trajectory: Trajectory) -> Score:
-    """How far the point lies in the direction asked for, 1 at the mode; it never ends: the further out, the better."""
+    """How far the point lies in the requested direction, 1 at the mode. A proxy without a maximum: it grows beyond the mode."""
     return _score(_along, trajectory)
 
 
@@ -47,18 +47,18 @@ def _posterior(x: Tensor, problem: Problem, *, width: float) -> Tensor:
 
 @reward(differentiable=_posterior)
 def mode_posterior(trajectory: Trajectory, *, width: float = 0.5) -> Score:
-    """The chance that the point came from the mode asked for rather than another; far out it is as sure as at the mode."""
+    """The probability that the point came from the requested mode. A proxy: far out it is as high as at the mode."""
     return _score(_posterior, trajectory, width=width)
 
 
 def _score(of: Gradient, trajectory: Trajectory, **settings: Any) -> Score:
     """The gradient's own value at the last point of the row, so that the two cannot differ."""
     if trajectory.ids.ndim != 2:
-        raise RewardlabError("a reward for points judges latents, and this row holds text; play a task of points, such as flows")
+        raise RewardlabError("a reward for points scores latents, but this row holds text; use a task of points, such as flows")
     point = torch.from_numpy(trajectory.ids[-1:])
     x, y = point[0].tolist()[:2]
     return Score(float(of(point, trajectory.problem, **settings)), why=f"at ({x:.2f}, {y:.2f})")
 
 
-def _asked(problem: Problem, like: Tensor) -> Tensor:
+def _target(problem: Problem, like: Tensor) -> Tensor:
     return torch.tensor(problem.answer, dtype=like.dtype, device=like.device)

@@ -34,8 +34,9 @@ def start(problem: Problem, seed: int) -> tuple[Message, State]:
 @environment(start=start)
 def gridworld(state: State, turn: Turn) -> tuple[Message, State]:
     """One move. The move that reaches the goal is rewarded by 1, every other by 0."""
-    down, right = MOVES[int(turn.ids[-1, 0])]
-    row, column = (min(max(x + step, 0), state["size"] - 1) for x, step in zip(state["at"], (down, right), strict=True))
+    row_step, column_step = MOVES[int(turn.ids[-1, 0])]
+    # a step off the grid is clipped to its edge
+    row, column = (min(max(x + step, 0), state["size"] - 1) for x, step in zip(state["at"], (row_step, column_step), strict=True))
     state = state | {"at": [row, column]}
     if state["at"] == list(state["goal"]):
         return Message("environment", text="goal", reward=1.0, last=True), state

@@ -13,14 +13,14 @@ State = dict[str, Any]
 
 
 def _start(problem: Problem, seed: int) -> tuple[Message | None, State]:
-    wanted = ("library", "inputs", "outputs", "cost")
-    if not all(name in problem.meta for name in wanted):
-        raise RewardlabError(f"kernels needs {', '.join(wanted)} in the meta of problem {problem.question[:60]!r}; use that task")
-    return None, {name: problem.meta[name] for name in wanted}
+    fields = ("library", "inputs", "outputs", "cost")
+    if not all(name in problem.meta for name in fields):
+        raise RewardlabError(f"kernels needs {', '.join(fields)} in the meta of problem {problem.question[:60]!r}; use that task")
+    return None, {name: problem.meta[name] for name in fields}
 
 
 @environment(start=_start)
 def kernels(state: State, turn: Turn) -> tuple[Message | None, State]:
-    """Answers every program with its verdict. A text that is no program ends the episode."""
-    judged = judge(turn.text, state)
-    return (Message("user", str(judged)) if judged.read else None), state
+    """Answers every program with its verdict. A text that is not a program ends the episode."""
+    verdict = judge(turn.text, state)
+    return (Message("user", str(verdict)) if verdict.read else None), state

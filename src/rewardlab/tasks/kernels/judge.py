@@ -1,4 +1,4 @@
-"""Judges a rewritten program: whether it is right, how fast it is, and how much of its work the library does."""
+"""Judges a rewritten program: whether it is right, how many operations it takes, and which share of them the library does."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rewardlab.tasks.programs import ProgramError, parse, run
 class Judged(NamedTuple):
     """right: it has the reference's output on every input.  operations, cost: of the program and of the reference, on all inputs.
 
-    own: share of the operations that run outside the library.  read: whether the text is a program at all.
+    own: share of the operations that run outside the library.  read: whether the text is a program.
     """
 
     right: bool
@@ -42,10 +42,11 @@ def judge(text: str, meta: Mapping[str, Any]) -> Judged:
     operations = in_library = 0
     for value, expected in zip(meta["inputs"], meta["outputs"], strict=True):
         try:
-            ran = run(program, value, library=library)
+            result = run(program, value, library=library)
         except ProgramError as e:
             return Judged(False, 0, meta["cost"], 0.0, why=str(e))
-        if ran.value != expected:
-            return Judged(False, 0, meta["cost"], 0.0, why=f"gives {ran.value}, not {expected}"[:60])
-        operations, in_library = operations + ran.operations, in_library + ran.in_library
+        if result.value != expected:
+            return Judged(False, 0, meta["cost"], 0.0, why=f"gives {result.value}, not {expected}"[:60])
+        operations, in_library = operations + result.operations, in_library + result.in_library
+    # max: a program of no operations at all must not divide by 0
     return Judged(True, operations, meta["cost"], 1 - in_library / max(1, operations))

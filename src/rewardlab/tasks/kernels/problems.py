@@ -58,22 +58,23 @@ def kernels(*, inputs: int = 4, length: int = 8, test_size: int = 200, size: int
 
 
 def _sample(rng: random.Random, *, inputs: int, length: int) -> Problem:
-    """A problem whose best rewriting is at least WORTH times as fast."""
-    while judge((problem := _any(rng, inputs, length)).answer, problem.meta).speedup < WORTH:
+    """A problem whose gold answer takes at most 1 / WORTH of the reference's operations."""
+    while judge((problem := _candidate(rng, inputs, length)).answer, problem.meta).speedup < WORTH:
         pass
     return problem
 
 
-def _any(rng: random.Random, inputs: int, length: int) -> Problem:
+def _candidate(rng: random.Random, inputs: int, length: int) -> Problem:
     first, second = _arithmetic(rng) if rng.random() < 0.8 else rng.choice(SAME), rng.choice(FOLDED)
     library = {"f": first[0], "g": second[0]}
-    values = [[rng.randint(-20, 50) for _ in range(length)] for _ in range(inputs)]
-    known = {name: parse(body) for name, body in library.items()}
-    ran = [run(parse("f; g", known), value, library=known) for value in values]
+    hidden_inputs = [[rng.randint(-20, 50) for _ in range(length)] for _ in range(inputs)]
+    programs = {name: parse(body) for name, body in library.items()}
+    runs = [run(parse("f; g", programs), value, library=programs) for value in hidden_inputs]
     answer = f"{first[1]}; {second[1]}"
     question = f"f: {library['f']}\ng: {library['g']}\nWrite f; g faster."
     return ask(
-        question, answer, library=library, inputs=values, outputs=[r.value for r in ran], cost=sum(r.operations for r in ran),
+        question, answer, library=library, inputs=hidden_inputs, outputs=[r.value for r in runs],
+        cost=sum(r.operations for r in runs),
         parts=[first[1], second[1]], solution=answer,
     )  # fmt: skip
 
@@ -95,10 +96,10 @@ def _demonstrate(problem: Problem, rng: random.Random, *, error: float) -> list[
                 parts[i] = better
             elif parts[i] not in (name, better):
                 parts[i] = name
-        wrong = rng.random() < error / 4
+        slips = rng.random() < error / 4
         i = rng.randrange(2)
-        shown = [_slip(x, rng) if wrong and j == i else x for j, x in enumerate(parts)]
-        turns.append("; ".join(shown))
+        written = [_slip(x, rng) if slips and j == i else x for j, x in enumerate(parts)]
+        turns.append("; ".join(written))
         if attempt < 2:
             turns.append(str(judge(turns[-1], problem.meta)))
     return turns

@@ -1,4 +1,4 @@
-"""Rewards for rewriting programs: right, faster, and by work of one's own."""
+"""Rewards for rewriting programs: for being right, for being faster, and for not leaving the work to the library."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def work_share(trajectory: Trajectory) -> list[tuple[int, float]]:
 @reward
 def fast_program(trajectory: Trajectory, *, times: float = 2.0, best: bool = False) -> Score:
     """1 where the last program (with `best`: any) is right and at least `times` as fast as the reference."""
-    found = [judged for _, judged in _turns(trajectory)] or [judge("", trajectory.problem.meta)]
-    chosen = max(found, key=lambda x: x.speedup) if best else found[-1]
+    judgements = [judged for _, judged in _turns(trajectory)] or [judge("", trajectory.problem.meta)]
+    chosen = max(judgements, key=lambda x: x.speedup) if best else judgements[-1]
     return Score(float(chosen.speedup >= times), why=str(chosen))
 
 

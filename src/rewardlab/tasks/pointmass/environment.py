@@ -19,7 +19,7 @@ State = dict[str, Any]
 
 
 def observe(x: np.ndarray, v: np.ndarray, goal: np.ndarray) -> np.ndarray:
-    """(..., 6)"""
+    """The observation (..., 6): place, velocity, and the offset to the goal."""
     return np.concatenate((x, v, goal - x), -1).astype(np.float32)
 
 
@@ -30,7 +30,7 @@ def advance(x: np.ndarray, v: np.ndarray, force: np.ndarray) -> tuple[np.ndarray
 
 
 def pay(x: np.ndarray, goal: np.ndarray) -> np.ndarray:
-    """(...,)"""
+    """The reward (...,) of a place: minus its distance to the goal."""
     return -np.linalg.norm(goal - x, axis=-1)
 
 
@@ -43,6 +43,7 @@ def start(problem: Problem, seed: int) -> tuple[Message, State]:
 def pointmass(state: State, turn: Turn) -> tuple[Message, State]:
     """One push. The episode has no end of its own."""
     x, v, goal = _arrays(state)
+    # the last row of ids is the action of this turn
     x, v = advance(x, v, np.asarray(turn.ids[-1, :2], np.float64))
     message = Message("environment", data=observe(x, v, goal), reward=float(pay(x, goal)))
     return message, {"x": x.tolist(), "v": v.tolist(), "goal": state["goal"]}

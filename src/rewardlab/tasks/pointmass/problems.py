@@ -47,13 +47,14 @@ def drive(n: int, seed: int, length: int = LENGTH) -> list[Episode]:
     skill, v = rng.uniform(0, 1, (n, 1)), np.zeros((n, 2))
     observed, forces, rewards = [_observe(x, v, goal)], [], []
     for _ in range(length):
-        wish = skill * _head_for(goal, x, v) + (1 - skill) * _head_for(elsewhere, x, v)
-        force = np.clip(wish + 0.3 * rng.standard_normal((n, 2)), -1, 1).astype(np.float32)
+        intended = skill * _head_for(goal, x, v) + (1 - skill) * _head_for(elsewhere, x, v)
+        force = np.clip(intended + 0.3 * rng.standard_normal((n, 2)), -1, 1).astype(np.float32)
         v = 0.8 * v + 0.2 * force
         x = np.clip(x + 0.25 * v, -1, 1)
         observed.append(_observe(x, v, goal))
         forces.append(force)
         rewards.append(-np.linalg.norm(goal - x, axis=-1).astype(np.float32))
+    # recordings end by truncation, since the dynamics have no terminal state
     ends = np.arange(length) == length - 1
     columns = (np.stack(c, 1) for c in (observed, forces, rewards))
     return [Episode(o, a, r, np.zeros(length, bool), ends) for o, a, r in zip(*columns, strict=True)]
@@ -79,6 +80,7 @@ def _problems(recorded: list[Episode], n: int, segment: int, name: str) -> list[
 def _problem(rng: random.Random, recorded: list[Episode], segment: int, number: int) -> Problem:
     start, goal = ([round(rng.uniform(-1, 1), 3) for _ in range(2)] for _ in range(2))
     pair = [e.cut(rng.randint(0, len(e) - segment), segment) for e in rng.sample(recorded, 2)]
+    # the preference follows from the return, without noise
     chosen, rejected = sorted(pair, key=lambda e: -float(e.rewards.sum()))
     question = f"Pair {number}. Push the point from {start} to {goal}."
     return ask(question, start=start, goal=goal, chosen=_plain(chosen), rejected=_plain(rejected), shape=SHAPE)

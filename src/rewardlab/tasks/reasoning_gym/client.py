@@ -17,7 +17,7 @@ class Ended(RewardlabError):
 
 
 def ask(do: str, within: float = PATIENCE, **options: Any) -> Any:
-    """What the server's function `do` returns, in so many seconds. Raises Ended, or RewardlabError for what it refuses."""
+    """Call the server's function `do`, with a limit of `within` seconds. Raises Ended, or RewardlabError if the call fails."""
     (result,) = pool().map([(do, options)], within)
     if not isinstance(result, Done):
         if result.kind == "error":

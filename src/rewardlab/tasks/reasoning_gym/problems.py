@@ -26,7 +26,7 @@ from . import client as gym
 
 TEST_SHARE = 0.25
 SAMPLES = 200
-"""Samples in a row without a new question of the wanted kind after which there are none left."""
+"""Samples in a row without a new question of the split after which we assume that there are none left."""
 SYSTEM = "Give the final answer between <answer> and </answer>."
 
 
@@ -79,6 +79,7 @@ class Generated:
         """The first held-out questions in an order that is always the same."""
         problems: dict[str, Problem] = {}
         attempt = last = 0
+        # SAMPLES attempts without a new question: there are probably none left
         while len(problems) < size and attempt - last < SAMPLES:
             problem, held = self.sample("test", attempt)
             attempt += 1
@@ -97,10 +98,10 @@ class Generated:
 
 def _written(generator: str, options: Mapping[str, Any]) -> str:
     """The options as JSON text, names checked."""
-    known = gym.ask("options", generator=generator)
+    known_options = gym.ask("options", generator=generator)
     for name in options:
-        if name not in known:
-            raise unknown(f"option of {generator}", name, known)
+        if name not in known_options:
+            raise unknown(f"option of {generator}", name, known_options)
     try:
         return json.dumps(dict(options), sort_keys=True)
     except TypeError as e:

@@ -1,4 +1,7 @@
-"""What the process of reasoning-gym calls. The package is imported with this module, so that no call's time is spent on it."""
+"""The functions that the process of reasoning-gym serves.
+
+The package is imported together with this module, so that no call's time limit includes the import.
+"""
 
 from __future__ import annotations
 

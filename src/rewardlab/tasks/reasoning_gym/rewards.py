@@ -16,7 +16,7 @@ OPEN, CLOSE = "<answer>", "</answer>"
 
 @reward
 def reasoning_gym_answer(trajectory: Trajectory, *, seconds: float = 5.0) -> Score:
-    """What the generator's `score_answer` gives, in [0, 1]; only 1 is right.
+    """The score of the generator's `score_answer`, in [0, 1]; only 1 is right.
 
     The problem's meta holds generator, options and entry, as the task `reasoning_gym` writes them. A scorer that raises, takes more
     than `seconds`, or dies on the answer gives 0. No verdict: an entry that cannot be read.

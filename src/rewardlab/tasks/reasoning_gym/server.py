@@ -76,6 +76,7 @@ def options(generator: str) -> list[str]:
 
 def sample(generator: str, settings: str, index: int) -> dict[str, Any]:
     """The entry at a position from 0 to 2^31, the same in every process; `entry` is JSON text that `score` reads."""
+    # some generators read the global random state instead of their own seed
     random.seed(index)
     importlib.import_module("numpy").random.seed(index)
     page, place = divmod(index, PAGE) if generator in PAGED else (0, index)
@@ -85,15 +86,15 @@ def sample(generator: str, settings: str, index: int) -> dict[str, Any]:
 
 def score(generator: str, settings: str, entry: str, answer: str) -> dict[str, Any]:
     """{"value": what the generator's own scorer says}, or {"raised": why} where it failed on this answer."""
-    dataset, known = _dataset(generator, settings), decode(json.loads(entry))
+    dataset, decoded_entry = _dataset(generator, settings), decode(json.loads(entry))
     with _refusing_code() as refused:
-        outcome = _outcome(dataset.score_answer, answer, known)
+        outcome = _outcome(dataset.score_answer, answer, decoded_entry)
     return {"raised": f"the scorer wanted to run code ({refused[0]})"} if refused else outcome
 
 
-def _outcome(scorer: Callable[..., Any], answer: str, known: Any) -> dict[str, Any]:
+def _outcome(scorer: Callable[..., Any], answer: str, entry: Any) -> dict[str, Any]:
     try:
-        return {"value": float(scorer(answer, known))}
+        return {"value": float(scorer(answer, entry))}
     except Exception as e:
         return {"raised": f"{type(e).__name__}: {str(e)[:200]}"}
 
@@ -116,21 +117,21 @@ def _datasets() -> dict[str, tuple[Any, Any]]:
 
 @functools.lru_cache(maxsize=8)
 def _dataset(generator: str, settings: str, seed: int = 0) -> Any:
-    made, config = _datasets()[generator]
-    return made(config=_configured(config, json.loads(settings), seed))
+    dataset, config = _datasets()[generator]
+    return dataset(config=_configured(config, json.loads(settings), seed))
 
 
 def _configured(config: Any, settings: dict[str, Any], seed: int) -> Any:
     """The configuration with these settings; a dictionary fills in a setting that is a configuration itself."""
-    usual, fitted = config(), {}
+    defaults, values = config(), {}
     for name, value in settings.items():
-        if dataclasses.is_dataclass(before := getattr(usual, name)) and isinstance(value, dict):
-            value = dataclasses.replace(before, **value)  # type: ignore[type-var]
-        fitted[name] = [_part_of_composite(x) for x in value] if name == "datasets" else value
-    made = config(seed=seed, **fitted)
-    if hasattr(made, "validate"):
-        made.validate()
-    return made
+        if dataclasses.is_dataclass(default := getattr(defaults, name)) and isinstance(value, dict):
+            value = dataclasses.replace(default, **value)  # type: ignore[type-var]
+        values[name] = [_part_of_composite(x) for x in value] if name == "datasets" else value
+    configured = config(seed=seed, **values)
+    if hasattr(configured, "validate"):
+        configured.validate()
+    return configured
 
 
 def _part_of_composite(part: dict[str, Any]) -> Any:
@@ -143,7 +144,10 @@ def _part_of_composite(part: dict[str, Any]) -> Any:
 
 
 def encode(x: Any) -> Any:
-    """JSON data for an entry, from which `decode` makes an equal one: tuples, fractions, and keys that are no text are tagged."""
+    """JSON data for an entry, from which `decode` makes an equal one.
+
+    Tuples, fractions, and dictionaries with other keys than text are tagged.
+    """
     if isinstance(x, tuple):
         return {"$": "tuple", "of": [encode(v) for v in x]}
     if isinstance(x, list):
@@ -158,7 +162,7 @@ def encode(x: Any) -> Any:
         return x
     if hasattr(x, "item"):
         return x.item()
-    raise TypeError(f"the entry holds a {type(x).__name__}, which is no plain data")
+    raise TypeError(f"the entry holds a {type(x).__name__}, which is not plain data")
 
 
 KINDS: dict[str, Callable[..., Any]] = {"tuple": tuple, "dict": dict, "fraction": lambda of: Fraction(*of)}
@@ -191,10 +195,10 @@ def expression(text: str, local_dict: dict[str, Any] | None = None, *_: Any, **_
 def whole_number(text: str) -> int:
     """Whole numbers with + - * << >> ( )."""
 
-    def no(name: str) -> Any:
+    def refuse(name: str) -> Any:
         raise ValueError(f"only whole numbers and operations, not {name}")
 
-    return _value(_parsed(text), lambda value: value if isinstance(value, int) else no(str(value)), no, no)
+    return _value(_parsed(text), lambda value: value if isinstance(value, int) else refuse(str(value)), refuse, refuse)
 
 
 def _parsed(text: str) -> ast.expr:
@@ -237,9 +241,10 @@ def refuse_code(event: str, arguments: tuple[Any, ...]) -> None:
     """The audit hook: raises PermissionError on what only running code would do."""
     if _refused is None:
         return
-    text = event == "exec" and getattr(arguments[0], "co_filename", "") == "<string>"
-    code = text and not sys._getframe(1).f_code.co_filename.endswith(OWN_CODE)
-    written = event == "open" and isinstance(arguments[2], int) and arguments[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)
-    if code or written or event.startswith(FORBIDDEN):
+    from_string = event == "exec" and getattr(arguments[0], "co_filename", "") == "<string>"
+    # frame 1 is the caller of exec: the package's own generators of code are allowed
+    runs_code = from_string and not sys._getframe(1).f_code.co_filename.endswith(OWN_CODE)
+    writes = event == "open" and isinstance(arguments[2], int) and arguments[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)
+    if runs_code or writes or event.startswith(FORBIDDEN):
         _refused.append(event)
         raise PermissionError(f"{event} while an answer is scored")

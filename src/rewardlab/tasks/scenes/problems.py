@@ -61,9 +61,10 @@ def written(boxes: list[Box]) -> str:
 def _sample(rng: random.Random, *, refer: float, most: int) -> Problem:
     things = _things(rng, rng.randint(2, most))
     colour, shape, _ = rng.choice(things)
-    alike = [box for c, s, box in things if (c, s) == (colour, shape)]
-    if rng.random() < refer and len(alike) == 1:
-        question, boxes = f"the {colour} {shape}", alike
+    matching = [box for c, s, box in things if (c, s) == (colour, shape)]
+    # a referring expression must name a single shape
+    if rng.random() < refer and len(matching) == 1:
+        question, boxes = f"the {colour} {shape}", matching
     else:
         question, boxes = f"all {colour}", sorted((box for c, _, box in things if c == colour), key=lambda b: (b[1], b[0]))
     kind = "refer" if question.startswith("the") else "detect"
@@ -75,6 +76,7 @@ def _things(rng: random.Random, n: int) -> list[Thing]:
     """Shapes of 2 x 2 cells up to 3 x 3 that share no cell; fewer than n where no free place turns up."""
     free, things = np.ones((CELLS, CELLS), bool), []
     for _ in range(n):
+        # the grid may have no free place left, so the attempts are limited
         for _ in range(20):
             wide, high = rng.randint(2, 3), rng.randint(2, 3)
             x, y = rng.randint(0, CELLS - wide), rng.randint(0, CELLS - high)
@@ -99,6 +101,7 @@ def _picture(things: list[Thing]) -> np.ndarray:
 
 def _demonstrate(problem: Problem, rng: random.Random, *, slip: float, extra: float, forget: float) -> str:
     boxes = [_slipped(box, rng, slip) for box in problem.meta["boxes"]]
+    # a request for one shape always gets one box
     while problem.meta["kind"] == "detect" and len(boxes) < 4 and rng.random() < extra:
         boxes.append(_slipped(_things(rng, 1)[0][2], rng, 0.0))
     reply = written(boxes)
@@ -109,6 +112,7 @@ def _slipped(box: Box, rng: random.Random, slip: float) -> Box:
     """Each edge is moved by a cell with the chance `slip`, where the box stays a box within the picture."""
     edges = list(box)
     for i in range(4):
+        # sampled for every edge, moved or not, so that every box takes equally many random numbers
         moved = edges[i] + rng.choice((-1, 1))
         ends = [*edges[:i], moved, *edges[i + 1 :]]
         if rng.random() < slip and 0 <= moved <= CELLS and ends[0] < ends[2] and ends[1] < ends[3]:

@@ -1,4 +1,4 @@
-"""Rewards for boxes in text, against those of the problem (`meta["boxes"]`, [left, top, right, bottom], ends not included).
+"""Rewards for boxes in text, compared with those of the problem (`meta["boxes"]`, [left, top, right, bottom], ends not included).
 
 A box in a reply is [1,2,3,4]. One whose end does not lie behind its beginning covers nothing.
 """
@@ -18,20 +18,21 @@ LEVELS = tuple(0.5 + 0.05 * i for i in range(10))
 
 def boxes_in(text: str) -> np.ndarray:
     """(n, 4) the boxes of a reply, in order."""
-    return np.array([[int(edge) for edge in found] for found in BOX.findall(text)], float).reshape(-1, 4)
+    return np.array([[int(edge) for edge in edges] for edges in BOX.findall(text)], float).reshape(-1, 4)
 
 
 def overlaps(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """(n, m) intersection over union of boxes (n, 4) and (m, 4)."""
-    low, high = np.maximum(a[:, None, :2], b[None, :, :2]), np.minimum(a[:, None, 2:], b[None, :, 2:])
-    shared = np.clip(high - low, 0, None).prod(-1)
-    whole = _area(a)[:, None] + _area(b)[None] - shared
-    return shared / np.where(whole > 0, whole, 1.0)
+    lower, upper = np.maximum(a[:, None, :2], b[None, :, :2]), np.minimum(a[:, None, 2:], b[None, :, 2:])  # (n, m, 2)
+    shared = np.clip(upper - lower, 0, None).prod(-1)
+    union = _area(a)[:, None] + _area(b)[None] - shared
+    # two empty boxes have no union: their overlap is 0, not NaN
+    return shared / np.where(union > 0, union, 1.0)
 
 
 @reward
 def first_box_iou(trajectory: Trajectory) -> Score:
-    """Intersection over union of the first box with the one asked for; 0 where the reply has none."""
+    """Intersection over union of the first box of the reply with the requested one; 0 where the reply has none."""
     said, gold = _both(trajectory)
     if not len(said):
         return Score(0.0, why="no box found")
@@ -42,11 +43,11 @@ def first_box_iou(trajectory: Trajectory) -> Score:
 def average_precision(trajectory: Trajectory) -> Score:
     """COCO's mean over ten levels of overlap, 0.50 to 0.95, of the area under precision over recall.
 
-    Boxes say no confidence, so the order in which they are written ranks them. What follows the last hit costs nothing.
+    Boxes have no confidence, so the order in which they are written ranks them. Boxes after the last hit cost nothing.
     """
     said, gold = _both(trajectory)
-    table = overlaps(said, gold)
-    return Score(float(np.mean([_area_under(_hits(table, level), len(gold)) for level in LEVELS])), why=_counts(said, gold))
+    iou = overlaps(said, gold)
+    return Score(float(np.mean([_area_under(_hits(iou, level), len(gold)) for level in LEVELS])), why=_counts(said, gold))
 
 
 @reward
@@ -63,11 +64,12 @@ def box_overlap(trajectory: Trajectory) -> Score:
     For one box against one this is their intersection over union; boxes too many or too few lower it.
     """
     said, gold = _both(trajectory)
-    table, total = overlaps(said, gold), 0.0
+    iou, total = overlaps(said, gold), 0.0
     for _ in range(min(len(said), len(gold))):
-        i, j = np.unravel_index(table.argmax(), table.shape)
-        total += table[i, j]
-        table[i], table[:, j] = 0.0, 0.0
+        i, j = np.unravel_index(iou.argmax(), iou.shape)
+        total += iou[i, j]
+        # both boxes are matched now
+        iou[i], iou[:, j] = 0.0, 0.0
     return Score(2 * total / (len(said) + len(gold)), why=_counts(said, gold))
 
 
@@ -85,14 +87,14 @@ def _area(boxes: np.ndarray) -> np.ndarray:
 
 def _hits(table: np.ndarray, level: float) -> np.ndarray:
     """(n,) whether each box, in order, finds a gold box that none before it found: the best of those left."""
-    left = table.copy()
+    unmatched = table.copy()
     hits = np.zeros(len(table), bool)
     for i in range(len(table)):
-        j = int(left[i].argmax())
+        j = int(unmatched[i].argmax())
         # edges are whole numbers: only rounding lies between 0.55 and the level 0.55
-        if left[i, j] >= level - 1e-9:
+        if unmatched[i, j] >= level - 1e-9:
             hits[i] = True
-            left[:, j] = -1.0
+            unmatched[:, j] = -1.0
     return hits
 
 
@@ -101,5 +103,6 @@ def _area_under(hits: np.ndarray, gold: int) -> float:
     if not hits.any():
         return 0.0
     precision = hits.cumsum() / np.arange(1, len(hits) + 1)
+    # COCO's interpolation: precision never rises with recall
     envelope = np.maximum.accumulate(precision[::-1])[::-1]
     return float(envelope[hits].sum() / gold)

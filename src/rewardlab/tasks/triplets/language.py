@@ -30,7 +30,7 @@ class Triplet(NamedTuple):
 
 
 def triplet(program: str, inputs: Sequence[str]) -> Triplet:
-    """Run a program. Raises ProgramError where it has no value. Once is enough, since the language is deterministic."""
+    """Run a program. Raises ProgramError where it has no value. One run is enough, since the language is deterministic."""
     parsed, values = parse(program), [read_value(text) for text in inputs]
     outputs = tuple(show_value(run(parsed, value).value) for value in values)
     return Triplet(show(parsed), tuple(show_value(value) for value in values), outputs)
@@ -52,8 +52,8 @@ def to_solve(kind: str, task: Triplet) -> Problem:
 def to_propose(kind: str, past: Sequence[Triplet]) -> Problem:
     """The problem of making up a task unlike past ones; of induction, of making up inputs for the program of the first."""
     program = past[0].program if kind == "induction" else None
-    known = [f"Program: {program}"] if program else [f"unlike: {t.program} of {t.inputs[0]}" for t in past]
-    return ask("\n".join([f"Propose {kind}", *known]), role="propose", kind=kind, program=program, inputs=[], outputs=[])
+    lines = [f"Program: {program}"] if program else [f"unlike: {t.program} of {t.inputs[0]}" for t in past]
+    return ask("\n".join([f"Propose {kind}", *lines]), role="propose", kind=kind, program=program, inputs=[], outputs=[])
 
 
 def proposal(kind: str, task: Triplet) -> str:
@@ -66,9 +66,9 @@ def proposal(kind: str, task: Triplet) -> str:
 def read_proposal(problem: Problem, reply: str) -> tuple[str, list[str]]:
     """(program, inputs) that a reply to `to_propose` states. Raises ProgramError where it cannot be read."""
     programs, inputs = stated(reply, "Program"), stated(reply, "Input")
-    wanted = INPUTS if problem.meta["kind"] == "induction" else 1
-    if len(inputs) != wanted or len(set(inputs)) != wanted:
-        raise ProgramError(f"{len(set(inputs))} different inputs where {wanted} are asked for")
+    count = INPUTS if problem.meta["kind"] == "induction" else 1
+    if len(inputs) != count or len(set(inputs)) != count:
+        raise ProgramError(f"{len(set(inputs))} different inputs where {count} are asked for")
     if problem.meta["program"] is None and len(programs) != 1:
         raise ProgramError(f"{len(programs)} programs where one is asked for")
     program = problem.meta["program"] or programs[0]
@@ -94,6 +94,7 @@ def solves(problem: Problem, reply: str) -> bool:
         return read_value(answers[-1]) == read_value(meta["outputs"][0])
     if meta["kind"] == "abduction":
         return _gives(meta["program"], read_value(answers[-1]), meta["outputs"][0])
+    # only the inputs that the question did not show decide
     program, half = show(parse(answers[-1])), INPUTS // 2
     return all(_gives(program, read_value(i), o) for i, o in zip(meta["inputs"][half:], meta["outputs"][half:], strict=True))
 

@@ -53,11 +53,11 @@ def _sample(rng: random.Random, *, stages: int, proposals: float) -> Problem:
     kind = rng.choice(KINDS)
     if rng.random() < proposals:
         problem = to_propose(kind, [_triplet(rng, stages, count=1) for _ in range(2)])
-        made = _triplet(rng, stages, problem.meta["program"], INPUTS if kind == "induction" else 1)
-        return _with_solution(problem, proposal(kind, made))
-    made = _triplet(rng, stages, count=INPUTS if kind == "induction" else 1)
-    problem = to_solve(kind, made)
-    trace = _trace(parse(made.program), made.inputs[0]) if kind == "deduction" else []
+        task = _triplet(rng, stages, problem.meta["program"], INPUTS if kind == "induction" else 1)
+        return _with_solution(problem, proposal(kind, task))
+    task = _triplet(rng, stages, count=INPUTS if kind == "induction" else 1)
+    problem = to_solve(kind, task)
+    trace = _trace(parse(task.program), task.inputs[0]) if kind == "deduction" else []
     return _with_solution(problem, "\n".join([*trace, f"{ASKED[kind]}: {problem.answer}"]))
 
 
@@ -90,6 +90,7 @@ def _demonstrate(problem: Problem, rng: random.Random, *, error: float) -> str:
     value, lines = problem.meta["inputs"][0], []
     for stage in parse(problem.meta["program"]):
         value = show_value(run((stage,), read_value(value)).value)
+        # an error is carried on: the next stage runs on the wrong value
         value = _slip(value, rng) if rng.random() < error else value
         lines.append(value)
     return "\n".join([*lines[:-1], f"Output: {lines[-1]}"])
@@ -100,6 +101,6 @@ def _slip(text: str, rng: random.Random) -> str:
     digits = [i for i, char in enumerate(text) if char.isdigit()]
     if not digits:
         return text
-    at = rng.choice(digits)
-    near = [d for d in (int(text[at]) - 1, int(text[at]) + 1) if 0 <= d <= 9]
-    return f"{text[:at]}{rng.choice(near)}{text[at + 1 :]}"
+    position = rng.choice(digits)
+    digits_near = [d for d in (int(text[position]) - 1, int(text[position]) + 1) if 0 <= d <= 9]
+    return f"{text[:position]}{rng.choice(digits_near)}{text[position + 1 :]}"

@@ -17,7 +17,7 @@ def triplet_answer(trajectory: Trajectory) -> Score:
     it is a task at all.
     """
     if "role" not in trajectory.problem.meta:
-        return Score(None, why="the problem is none of the task `triplets`")
+        return Score(None, why="the problem is not one of the task `triplets`")
     if _role(trajectory) == "solve":
         return _answered(trajectory, 0.0, 0.0)
     return _proposed(trajectory, 0.0, 0.0)
@@ -29,9 +29,10 @@ def solved_or_learnable(groups: list[Group], run: Run, *, wrong: float = -0.5, u
 
         r = 0 if all its solvers or none of them were right, else 1 - the share that was;
 
-    `wrong` where the program had no value, `unreadable` where there was none. A proposal and the solutions of its task are of
-    one `path[0]`; the rollout `self_play` makes them so. Zhao et al. 2025, arXiv:2505.03335
+    `wrong` where the program had no value, `unreadable` where the reply had no program. A proposal and the solutions of its task
+    share `path[0]`, as the rollout `self_play` sets it. Zhao et al. 2025, arXiv:2505.03335
     """
+    # a group of solvers shares path[0] with the proposal that made its task
     rates = {g[0].path[0]: fmean(_answered(t, 0.0, 0.0).total or 0.0 for t in g) for g in groups if _role(g[0]) == "solve"}
     return [
         [
@@ -55,7 +56,7 @@ def _answered(t: Trajectory, wrong: float, unreadable: float) -> Score:
 
 
 def _proposed(t: Trajectory, wrong: float, unreadable: float, solved: float | None = None) -> Score:
-    """`solved`: the share of right solutions; None where nobody has tried, and being a task is all that counts."""
+    """`solved`: the share of right solutions; None where the task was not tried, and any valid task earns 1."""
     try:
         program, inputs = read_proposal(t.problem, t.reply)
     except ProgramError as e:

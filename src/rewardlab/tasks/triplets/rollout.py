@@ -1,4 +1,4 @@
-"""One policy proposes tasks and solves them; the only data is a trivial first task."""
+"""Self-play: one policy proposes tasks and solves them. The only data is a trivial first task."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def self_play(
 ) -> list[Group]:
     """As many proposals as there are problems, of each kind in turn, and n solutions of each task. The problems are not used.
 
-    A proposer is shown `past` tasks of its kind, which its own should be unlike. Where a proposal is no task, a past one is
-    solved instead. Rows are tagged "propose.KIND" or "solve.KIND"; path[0] says which belong together. Every valid task is
+    A proposer is shown `past` tasks of its kind, which its own should differ from. Where a proposal is not a valid task, a past
+    one is solved instead. Rows are tagged "propose.KIND" or "solve.KIND"; path[0] says which belong together. Every valid task is
     kept in `run.memory`. Zhao et al. 2025, arXiv:2505.03335
     """
-    known = run.memory.setdefault(MEMORY, {kind: [_first()] for kind in KINDS})
+    tasks_by_kind = run.memory.setdefault(MEMORY, {kind: [_first()] for kind in KINDS})
     rng = random.Random(seed_of(run.seed, "self-play", run.step))
-    prompts = [to_propose(kind, _sampled(known[kind], past, rng)) for kind in _in_turn(kinds, len(problems))]
+    prompts = [to_propose(kind, _sampled(tasks_by_kind[kind], past, rng)) for kind in _in_turn(kinds, len(problems))]
     sampling = Sampling(run.max_new, temperature)
     rows = run.policy.read([Trajectory(p, path=(i,)) for i, p in enumerate(prompts)], [p.prompt for p in prompts])
     proposed = run.policy.extend([_tagged(t) for t in rows], sampling, run.rng("rollout"))
@@ -35,9 +35,10 @@ def self_play(
     for i, t in enumerate(proposed):
         kind, task = t.problem.meta["kind"], _task_of(t)
         valid += task is not None
-        tasks.append((i if task else len(proposed) + i, to_solve(kind, task or _sampled(known[kind], 1, rng)[0])))
-        if task and task not in known[kind]:
-            known[kind] = [*known[kind], task][-LARGEST:]
+        # a past task gets a path of its own, so that its solvers do not score the invalid proposal
+        tasks.append((i if task else len(proposed) + i, to_solve(kind, task or _sampled(tasks_by_kind[kind], 1, rng)[0])))
+        if task and task not in tasks_by_kind[kind]:
+            tasks_by_kind[kind] = [*tasks_by_kind[kind], task][-LARGEST:]
     run.log("proposals_valid", valid / max(1, len(proposed)))
     rows = run.policy.read([Trajectory(p, path=(i,)) for i, p in tasks], [p.prompt for _, p in tasks])
     rows = [replace(_tagged(t), path=(*t.path, k)) for t in rows for k in range(n)]

@@ -51,6 +51,7 @@ def read(reply: str) -> Judgement:
     for i, line in enumerate(lines[: len(lines) - (final is not None)], 1):
         match = _LINE.fullmatch(line)
         if not match or int(match[1]) != i:
+            # a gap in the numbers: which step a verdict is about is unknown
             return Judgement([], None)
         steps.append(match[2] == "right")
     return Judgement(steps, {"right": True, "wrong": False}.get(final or ""))
@@ -67,9 +68,9 @@ def step_f1(gold: Sequence[Sequence[bool]], judged: Sequence[Sequence[bool]]) ->
 
     Zheng et al. 2024, arXiv:2412.06559
     """
-    hits: dict[bool, list[bool]] = {True: [], False: []}
-    for want, verdicts in zip(gold, judged, strict=True):
-        where = first_error(want)
-        hits[where is None].append(len(verdicts) == len(want) and first_error(verdicts) == where)
-    clean, flawed = (sum(hits[k]) / max(1, len(hits[k])) for k in (True, False))
+    located: dict[bool, list[bool]] = {True: [], False: []}
+    for gold_steps, verdicts in zip(gold, judged, strict=True):
+        position = first_error(gold_steps)
+        located[position is None].append(len(verdicts) == len(gold_steps) and first_error(verdicts) == position)
+    clean, flawed = (sum(located[k]) / max(1, len(located[k])) for k in (True, False))
     return 2 * clean * flawed / (clean + flawed) if clean + flawed else 0.0

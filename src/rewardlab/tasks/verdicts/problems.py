@@ -48,6 +48,7 @@ def verdicts(
 
 def _sample(rng: random.Random, *, difficulty: int, error: float) -> Problem:
     solver = arithmetic(difficulty=difficulty, error=error, test_size=1)
+    # a random position of an endless source is a random problem
     problem = solver.train[rng.getrandbits(40)]
     assert solver.demonstrate is not None
     lines = solver.demonstrate(problem, rng).splitlines()
@@ -67,8 +68,9 @@ def worked(gold: list[str], lines: list[str]) -> list[str]:
     value, should = _EQUATION.fullmatch(gold[0])[1], []  # type: ignore[index]
     for want, line in zip(gold, lines, strict=False):
         _, sign, operand = _EQUATION.fullmatch(want).groups()  # type: ignore[union-attr]
-        known = value.isascii() and value.isdigit() and len(value) < 7
-        should.append(f"{value}{sign}{operand}={APPLY[sign](int(value), int(operand)) if known else '?'}")
+        # a line of the solver may end on anything; only small numbers are carried on
+        computable = value.isascii() and value.isdigit() and len(value) < 7
+        should.append(f"{value}{sign}{operand}={APPLY[sign](int(value), int(operand)) if computable else '?'}")
         value = line.rpartition("=")[2]
     return [*should, *(f"Answer: {value}" for _ in lines[len(gold) :])]
 
@@ -82,6 +84,6 @@ def _demonstrate(problem: Problem, rng: random.Random, *, doubt: float) -> str:
 
 def _slip(step: str, rng: random.Random) -> str:
     """The step with a result that is a little off."""
-    known, sign, result = step.rpartition(": " if step.startswith("Answer") else "=")
-    near = [value for off in NEAR if (value := int(result) + off) >= 0]
-    return f"{known}{sign}{rng.choice(near)}"
+    left, sign, result = step.rpartition(": " if step.startswith("Answer") else "=")
+    wrong_results = [value for off in NEAR if (value := int(result) + off) >= 0]
+    return f"{left}{sign}{rng.choice(wrong_results)}"

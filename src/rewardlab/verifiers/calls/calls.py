@@ -48,17 +48,17 @@ class Call(NamedTuple):
 
 def read_all(texts: Sequence[str], form: str, seconds: float) -> list[list[Call] | Malformed]:
     """The calls of each text. form: one of FORMS.  seconds: limit per text in Python syntax, which worker processes parse."""
-    read = [_read(text, form) for text in texts]
-    python = [i for i, one in enumerate(read) if isinstance(one, str)]
+    parsed = [_read(text, form) for text in texts]
+    in_python = [i for i, result_or_code in enumerate(parsed) if isinstance(result_or_code, str)]
     pool = workers("rewardlab.verifiers.calls.syntax:calls", seconds=seconds)
-    for i, result in zip(python, pool.map([(read[i],) for i in python]), strict=True):
+    for i, result in zip(in_python, pool.map([(parsed[i],) for i in in_python]), strict=True):
         if isinstance(result, Failed):
-            read[i] = Malformed(f"reading the calls {result.why}")
+            parsed[i] = Malformed(f"reading the calls {result.why}")
         elif "wrong" in result.value:
-            read[i] = Malformed(f"not calls in Python syntax: {result.value['wrong']}")
+            parsed[i] = Malformed(f"not calls in Python syntax: {result.value['wrong']}")
         else:
-            read[i] = [Call(**call) for call in result.value["calls"]]
-    return [Malformed(one) if isinstance(one, str) else one for one in read]
+            parsed[i] = [Call(**call) for call in result.value["calls"]]
+    return [Malformed(result_or_code) if isinstance(result_or_code, str) else result_or_code for result_or_code in parsed]
 
 
 def _read(text: str, form: str) -> list[Call] | Malformed | str:
@@ -95,7 +95,7 @@ def from_json(value: Any) -> list[Call]:
     """
     if isinstance(value, Mapping) and "tool_calls" in value:
         value = value["tool_calls"]
-    return [_call(one) for one in (value if isinstance(value, list | tuple) else [value])]
+    return [_call(call) for call in (value if isinstance(value, list | tuple) else [value])]
 
 
 def _call(value: Any) -> Call:
@@ -111,14 +111,14 @@ def _call(value: Any) -> Call:
     return Call(value["name"], arguments)
 
 
-def tools_from(given: Iterable[Any]) -> dict[str, Schema]:
+def tools_from(tools: Iterable[Any]) -> dict[str, Schema]:
     """Function name to the JSON schema of its arguments, from tools {"name", "parameters"}, bare or in OpenAI's format.
 
     Raises Malformed.
     """
     schemas = {}
-    for one in given:
-        tool = one["function"] if isinstance(one, Mapping) and isinstance(one.get("function"), Mapping) else one
+    for entry in tools:
+        tool = entry["function"] if isinstance(entry, Mapping) and isinstance(entry.get("function"), Mapping) else entry
         if not isinstance(tool, Mapping) or not isinstance(tool.get("name"), str):
             raise Malformed("a tool is not an object with a name")
         schemas[tool["name"]] = tool.get("parameters") or {"type": "object", "properties": {}}

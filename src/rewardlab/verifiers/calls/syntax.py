@@ -15,13 +15,13 @@ def calls(text: str) -> dict[str, Any]:
         body = ast.parse(text.strip()).body
         if not all(isinstance(statement, ast.Expr) for statement in body):
             raise ValueError("it contains something other than calls")
-        top = [statement.value for statement in body if isinstance(statement, ast.Expr)]
-        if len(top) == 1 and isinstance(top[0], ast.List | ast.Tuple):
-            top = top[0].elts
-        return {"calls": [_call(node) for node in top]}
+        nodes = [statement.value for statement in body if isinstance(statement, ast.Expr)]
+        if len(nodes) == 1 and isinstance(nodes[0], ast.List | ast.Tuple):
+            nodes = nodes[0].elts
+        return {"calls": [_call(node) for node in nodes]}
     except (SyntaxError, ValueError, RecursionError, MemoryError) as problem:
-        said = problem.msg if isinstance(problem, SyntaxError) else str(problem)
-        return {"wrong": said or type(problem).__name__}
+        message = problem.msg if isinstance(problem, SyntaxError) else str(problem)
+        return {"wrong": message or type(problem).__name__}
 
 
 def _call(node: ast.expr) -> dict[str, Any]:
@@ -46,7 +46,8 @@ def _plain(value: Any) -> Any:
     match value:
         case None | bool() | int() | str():
             return value
-        case float() if value - value == 0:  # finite
+        # inf - inf and nan - nan are nan: JSON has neither
+        case float() if value - value == 0:
             return value
         case list() | tuple():
             return [_plain(x) for x in value]

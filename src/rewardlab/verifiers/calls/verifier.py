@@ -50,12 +50,14 @@ def function_calls(
         raise unknown("form of calls", form, FORMS)
     texts = [after_thinking(pair.response) for pair in pairs]
     try:
-        said = read_all(texts, form, seconds)
-        compared = [_compared(_gold(pair), calls, text, ordered) for pair, calls, text in zip(pairs, said, texts, strict=True)]
+        calls_of_replies = read_all(texts, form, seconds)
+        compared = [
+            _compared(_gold(pair), calls, text, ordered) for pair, calls, text in zip(pairs, calls_of_replies, texts, strict=True)
+        ]
         verdicts = _validated(compared, seconds)
     except RewardlabError as problem:
         return [no_verdict(str(problem)) for _ in pairs]
-    return [_paid(verdict, partial) for verdict in verdicts]
+    return [_with_partial(verdict, partial) for verdict in verdicts]
 
 
 def _gold(pair: Pair) -> Gold | Malformed:
@@ -73,20 +75,22 @@ def _gold(pair: Pair) -> Gold | Malformed:
         return Malformed(str(problem))
 
 
-def _data(given: Any) -> Any:
-    return strict_json.parse(given) if isinstance(given, str) else given
+def _data(value: Any) -> Any:
+    return strict_json.parse(value) if isinstance(value, str) else value
 
 
-def _compared(gold: Gold | Malformed, said: list[Call] | Malformed, text: str, ordered: bool) -> Verdict | tuple[list[Call], Gold]:
+def _compared(
+    gold: Gold | Malformed, reply_calls: list[Call] | Malformed, text: str, ordered: bool
+) -> Verdict | tuple[list[Call], Gold]:
     """A verdict; or, if any calls that fit the tools are right, the calls that must still be validated."""
     if isinstance(gold, Malformed):
         return no_verdict(f"the gold answer has no usable calls: {gold}")
     if gold.calls == []:
-        return _without_calls(said, text)
+        return _without_calls(reply_calls, text)
     try:
-        if isinstance(said, Malformed):
-            raise said
-        calls = [call.bound(gold.tools) for call in said]
+        if isinstance(reply_calls, Malformed):
+            raise reply_calls
+        calls = [call.bound(gold.tools) for call in reply_calls]
     except Malformed as problem:
         return wrong(str(problem), text.strip()[:LONGEST], parts={"share": 0.0})
     stated = _written(calls)
@@ -97,15 +101,15 @@ def _compared(gold: Gold | Malformed, said: list[Call] | Malformed, text: str, o
         if unknown_names:
             return wrong(f"there is no function {unknown_names[0]}", stated, parts={"share": 0.0})
         return calls, gold
-    mine, want = [_key(call) for call in calls], [_key(call) for call in gold.calls]
-    if mine == want or (not ordered and Counter(mine) == Counter(want)):
+    reply_keys, gold_keys = [_key(call) for call in calls], [_key(call) for call in gold.calls]
+    if reply_keys == gold_keys or (not ordered and Counter(reply_keys) == Counter(gold_keys)):
         return right(stated, parts={"share": 1.0})
     return wrong(_differences(calls, gold.calls), stated, parts={"share": _share(calls, gold.calls, ordered)})
 
 
-def _without_calls(said: list[Call] | Malformed, text: str) -> Verdict:
+def _without_calls(reply_calls: list[Call] | Malformed, text: str) -> Verdict:
     """The verdict if no call is wanted: right for text that is not a call and does not try to be one."""
-    if isinstance(said, Malformed) and text.strip() and "<tool_call" not in text:
+    if isinstance(reply_calls, Malformed) and text.strip() and "<tool_call" not in text:
         return right(text.strip()[:LONGEST], "makes no call", parts={"share": 1.0})
     return wrong("makes a call where none is wanted" if text.strip() else "says nothing", text.strip(), parts={"share": 0.0})
 
@@ -114,27 +118,29 @@ def _key(call: Call) -> Any:
     return call.name, strict_json.canonical(dict(call.arguments))
 
 
-def _differences(said: list[Call], gold: list[Call]) -> str:
+def _differences(reply_calls: list[Call], gold: list[Call]) -> str:
     """The first missing and the first superfluous call; if there are none, the order differs."""
-    mine, want = Counter(map(_key, said)), Counter(map(_key, gold))
-    missing = [str(call) for call in gold if _key(call) in want - mine]
-    extra = [str(call) for call in said if _key(call) in mine - want]
-    reasons = [f"{what} {calls[0]}" for what, calls in (("does not call", missing), ("calls", extra)) if calls]
+    reply_counts, gold_counts = Counter(map(_key, reply_calls)), Counter(map(_key, gold))
+    missing = [str(call) for call in gold if _key(call) in gold_counts - reply_counts]
+    extra = [str(call) for call in reply_calls if _key(call) in reply_counts - gold_counts]
+    reasons = [f"{verb} {calls[0]}" for verb, calls in (("does not call", missing), ("calls", extra)) if calls]
     return ", but ".join(reasons) or "makes the calls in another order"
 
 
-def _share(said: list[Call], gold: list[Call], ordered: bool) -> float:
+def _share(reply_calls: list[Call], gold: list[Call], ordered: bool) -> float:
     """The mean similarity of matched calls: by position if ordered, else greedily, the most similar first."""
     if ordered:
-        total = sum(_alike(a, b) for a, b in zip(said, gold, strict=False))
-        return total / max(len(said), len(gold))
-    total, free_said, free_gold = 0.0, set(range(len(said))), set(range(len(gold)))
-    for negated, i, j in sorted((-_alike(a, b), i, j) for i, a in enumerate(said) for j, b in enumerate(gold)):
+        total = sum(_alike(a, b) for a, b in zip(reply_calls, gold, strict=False))
+        # the longer list: calls too many cost as much as missing ones
+        return total / max(len(reply_calls), len(gold))
+    total, free_said, free_gold = 0.0, set(range(len(reply_calls))), set(range(len(gold)))
+    for negated, i, j in sorted((-_alike(a, b), i, j) for i, a in enumerate(reply_calls) for j, b in enumerate(gold)):
         if i in free_said and j in free_gold:
             free_said.remove(i)
             free_gold.remove(j)
+            # similarities are negated to sort the greatest first
             total -= negated
-    return total / max(len(said), len(gold))
+    return total / max(len(reply_calls), len(gold))
 
 
 def _alike(a: Call, b: Call) -> float:
@@ -148,13 +154,15 @@ def _alike(a: Call, b: Call) -> float:
 
 def _validated(compared: list[Verdict | tuple[list[Call], Gold]], seconds: float) -> list[Verdict]:
     """Verdicts for all: validates the calls that have none against the schemas of their functions."""
-    to_validate = [one for one in compared if not isinstance(one, Verdict)]
+    to_validate = [item for item in compared if not isinstance(item, Verdict)]
     if not to_validate:
-        return [one for one in compared if isinstance(one, Verdict)]
+        return [item for item in compared if isinstance(item, Verdict)]
     require("verify", "jsonschema")
     checks = [[(f"{c.name}: ", gold.tools[c.name], dict(c.arguments)) for c in calls] for calls, gold in to_validate]
-    results = iter(workers("rewardlab.verifiers.structure.schema:violation", seconds=seconds).map([(one, False) for one in checks]))
-    return [one if isinstance(one, Verdict) else _fit(one[0], next(results)) for one in compared]
+    results = iter(
+        workers("rewardlab.verifiers.structure.schema:violation", seconds=seconds).map([(item, False) for item in checks])
+    )
+    return [item if isinstance(item, Verdict) else _fit(item[0], next(results)) for item in compared]
 
 
 def _fit(calls: list[Call], result: Done | Failed) -> Verdict:
@@ -170,7 +178,7 @@ def _written(calls: list[Call]) -> str:
     return "; ".join(map(str, calls))
 
 
-def _paid(verdict: Verdict, partial: bool) -> Verdict:
+def _with_partial(verdict: Verdict, partial: bool) -> Verdict:
     if verdict.correct is not False or not partial:
         return verdict
     return replace(verdict, value=verdict.parts["share"])

@@ -42,7 +42,7 @@ _END = re.compile(
     r"|(?<=[^\s(].)[.](?=\s)|[!?]",
     re.IGNORECASE,
 )
-_AS_WELL = re.compile(
+_HEDGE = re.compile(
     r"\b(?:or|also|alternatively|maybe|perhaps|possibly|could|might|may|actually|wait|hmm|no|but|however|correction|instead|change|both|either)\b"
     rf"[^.!?\n]{{0,40}}?{_ALONE}(?!\s[a-z]+\s[a-z])(?![^.!?\n]{{0,40}}(?:not\b|n't|wrong|incorrect|false|impossible|fail|contradict|violate))",
     re.IGNORECASE,
@@ -75,7 +75,7 @@ def choose(reply: str, options: Options) -> Choice:
     for line in claim.text.splitlines()[1:]:
         if (other := read(line, options)) not in ("", answer) and _stands_alone(line, options):
             return Choice("", f"states {_show(answer)}, and then {_show(other)}")
-    return _kept(answer, claim.text, options)
+    return _unless_hedged(answer, claim.text, options)
 
 
 def read(statement: str, options: Options) -> str:
@@ -104,21 +104,23 @@ def _by_letter(first: re.Match[str], clause: str, options: Options) -> str:
     "" if other words follow the letter without punctuation ("A dog"), or the text of another option follows it.
     """
     letter = first[1]
-    rest = _without(clause[first.end(1) :], options[letter])
-    joined = ({one for pair in _JOINED.findall(rest) for one in pair} & {*options}) - {letter, "I"}
-    if not first[2] and not _is_filling(_JOINED.sub(" ", rest)):
+    after = _without(clause[first.end(1) :], options[letter])
+    # "I" is rather the pronoun
+    joined = ({letter_found for pair in _JOINED.findall(after) for letter_found in pair} & {*options}) - {letter, "I"}
+    if not first[2] and not _is_filling(_JOINED.sub(" ", after)):
         return ""
-    quoted = {other for other, text in options.items() if _stands_in(text, rest) and text != options[letter]}
-    return "" if quoted - joined or (joined and _OPEN.search(rest)) else "".join(sorted({letter, *joined}))
+    quoted = {other for other, text in options.items() if _stands_in(text, after) and text != options[letter]}
+    return "" if quoted - joined or (joined and _OPEN.search(after)) else "".join(sorted({letter, *joined}))
 
 
 def _by_text(clause: str, options: Options) -> str:
     """The letters of the options whose texts a clause quotes; "" if it says anything else."""
-    rest, named = clause, ""
+    remaining, named = clause, ""
+    # the longest first: "New York" must not be read as the option "York"
     for letter in sorted(options, key=lambda letter: -len(options[letter])):
-        if _stands_in(options[letter], rest):
-            rest, named = _without(rest, options[letter]), named + letter
-    settled = not _OPEN.search(rest) and _is_filling(re.sub(r"\band\b", " ", rest))
+        if _stands_in(options[letter], remaining):
+            remaining, named = _without(remaining, options[letter]), named + letter
+    settled = not _OPEN.search(remaining) and _is_filling(re.sub(r"\band\b", " ", remaining))
     return "".join(sorted(named)) if settled else ""
 
 
@@ -134,15 +136,15 @@ def _from_lines(text: str, options: Options) -> Choice:
     different = sorted({letters for letters in named if letters})
     if len(different) > 1:
         return Choice("", f"names {_show(''.join(different))} without deciding")
-    return _kept(different[0], text, options)
+    return _unless_hedged(different[0], text, options)
 
 
-def _kept(answer: str, said: str, options: Options) -> Choice:
+def _unless_hedged(answer: str, statement: str, options: Options) -> Choice:
     """The choice, unless the text after it suggests another option as well."""
-    text = _MARKUP.sub("", said[: 10 * LONGEST])
+    text = _MARKUP.sub("", statement[: 10 * LONGEST])
     for option in options.values():
         text = _without(text, option) if len(option) > 1 else text
-    for match in _AS_WELL.finditer(text, _filling(text) + 1):
+    for match in _HEDGE.finditer(text, _filling(text) + 1):
         if match[1] in options and match[1] not in answer and match[1] != "I":
             return Choice("", f"says {_show(answer)}, and then {match[1]} as well")
     return Choice(answer)
@@ -178,18 +180,18 @@ def key(text: str) -> str:
     return " ".join(text.casefold().split()).strip(" *_`$\"'“”").rstrip(".!")
 
 
-def _found(option: str, text: str) -> re.Match[str] | None:
+def _find_option(option: str, text: str) -> re.Match[str] | None:
     """The first match of an option's text in another text, not as part of a longer word or number."""
-    whole = rf"(?<![\w.+−-]){re.escape(option.strip())}(?![\w%]|[.,][0-9])"
-    return re.search(whole, text, re.IGNORECASE) if option.strip() else None
+    pattern = rf"(?<![\w.+−-]){re.escape(option.strip())}(?![\w%]|[.,][0-9])"
+    return re.search(pattern, text, re.IGNORECASE) if option.strip() else None
 
 
 def _stands_in(option: str, text: str) -> bool:
-    return _found(option, text) is not None
+    return _find_option(option, text) is not None
 
 
 def _without(text: str, option: str) -> str:
-    match = _found(option, text)
+    match = _find_option(option, text)
     return text[: match.start()] + " " + text[match.end() :] if match else text
 
 

@@ -21,44 +21,44 @@ def choice(pairs: list[Pair], *, share: bool = False) -> list[Verdict]:
     exactly those options must be chosen; with `share`, the value is then the Jaccard index of the letters.
     Hedging ("A or B"), listing the options, and a change after the "final answer" are wrong.
     """
-    return [_judged(pair, share) for pair in pairs]
+    return [_judge(pair, share) for pair in pairs]
 
 
-def _judged(pair: Pair, share: bool) -> Verdict:
+def _judge(pair: Pair, share: bool) -> Verdict:
     try:
         gold, options = _gold(pair.answer, pair.meta)
     except (ValueError, TypeError, AttributeError) as problem:
         return no_verdict(f"the gold answer {str(pair.answer)[:80]!r} is not one of the options: {problem}")
-    said, why = choose(pair.response, options)
-    if not said:
+    letters, why = choose(pair.response, options)
+    if not letters:
         return wrong(why)
-    value = len({*said} & {*gold}) / len({*said} | {*gold}) if share and len(gold) > 1 else None
-    if said == gold or (len(gold) == 1 == len(said) and options[said] and key(options[said]) == key(options[gold])):
-        return right(said, value=value)
-    return wrong(differs(said, gold), said, value=value)
+    value = len({*letters} & {*gold}) / len({*letters} | {*gold}) if share and len(gold) > 1 else None
+    if letters == gold or (len(gold) == 1 == len(letters) and options[letters] and key(options[letters]) == key(options[gold])):
+        return right(letters, value=value)
+    return wrong(differs(letters, gold), letters, value=value)
 
 
 def _gold(answer: Any, meta: Mapping[str, Any]) -> tuple[str, Options]:
     """The gold letters, sorted, and the options."""
-    given: Any = meta.get("options", meta.get("choices"))
+    options_data: Any = meta.get("options", meta.get("choices"))
     answer = data(answer)
     if isinstance(answer, Mapping):
-        answer, given = answer.get("answer"), answer.get("options", given)
-    options = _options(given)
-    several = answer if isinstance(answer, list | tuple) else [answer]
-    letters = {letter for one in several for letter in _letters(one, options)}
+        answer, options_data = answer.get("answer"), answer.get("options", options_data)
+    options = _options(options_data)
+    golds = answer if isinstance(answer, list | tuple) else [answer]
+    letters = {letter for gold in golds for letter in _letters(gold, options)}
     if not letters:
         raise ValueError("it is empty")
     return "".join(sorted(letters)), options
 
 
-def _options(given: Any) -> dict[str, str]:
+def _options(data: Any) -> dict[str, str]:
     """Letter to text; all letters with empty texts if the options are not known."""
-    if given is None:
+    if data is None:
         return dict.fromkeys(ascii_uppercase, "")
-    if isinstance(given, Mapping) and not {"text", "label"} <= {*given}:
-        return {str(letter).strip().upper(): str(text) for letter, text in given.items()}
-    texts = given["text"] if isinstance(given, Mapping) else given
+    if isinstance(data, Mapping) and not {"text", "label"} <= {*data}:
+        return {str(letter).strip().upper(): str(text) for letter, text in data.items()}
+    texts = data["text"] if isinstance(data, Mapping) else data
     if not 2 <= len(texts) <= len(ascii_uppercase):
         raise ValueError(f"there are {len(texts)} options; there must be 2 to {len(ascii_uppercase)}")
     return {letter: str(text) for letter, text in zip(ascii_uppercase, texts, strict=False)}
@@ -69,17 +69,17 @@ def _letters(gold: Any, options: Options) -> str:
         return (
             list(options)[gold]
             if 0 <= gold < len(options) and any(options.values())
-            else _no("the index is out of range, or there are no options")
+            else _refuse("the index is out of range, or there are no options")
         )
     if not isinstance(gold, str) or not gold.strip():
-        return _no("it is not a text")
+        return _refuse("it is not a text")
     by_text = [letter for letter, text in options.items() if text and key(text) == key(gold)]
     by_letter = gold.strip(" ().:").upper()
     if by_letter in options and by_text and by_letter not in by_text:
-        return _no("it is the letter of one option and the text of another")
+        return _refuse("it is the letter of one option and the text of another")
     letters = by_letter if by_letter in options else by_text[0] if by_text else read(gold, options)
-    return letters or _no("no option matches it")
+    return letters or _refuse("no option matches it")
 
 
-def _no(why: str) -> str:
+def _refuse(why: str) -> str:
     raise ValueError(why)

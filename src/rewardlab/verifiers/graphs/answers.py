@@ -39,12 +39,14 @@ class Unreadable(ValueError):
 
 def names(nodes: Iterable[str]) -> Names:
     """Accepted spellings: each node's name, and its name without markup and in lower case unless two nodes would share it."""
-    every = list(nodes)
+    all_names = list(nodes)
     loose: dict[str, set[str]] = {}
-    for node in every:
-        for written in (_tidy(node), _tidy(node).casefold()):
-            loose.setdefault(written, set()).add(node)
-    return {written: next(iter(same)) for written, same in loose.items() if len(same) == 1} | {node: node for node in every}
+    for node in all_names:
+        for spelling in (_tidy(node), _tidy(node).casefold()):
+            loose.setdefault(spelling, set()).add(node)
+    return {spelling: next(iter(sharing)) for spelling, sharing in loose.items() if len(sharing) == 1} | {
+        node: node for node in all_names
+    }
 
 
 def answer(reply: str) -> str:
@@ -60,8 +62,8 @@ def answer(reply: str) -> str:
         return text
     # "The path is:" only announces the paragraph, or the lines, that follow
     candidates = [paragraph for paragraph in paragraphs if not paragraph.endswith(":")] or paragraphs
-    first, line, rest = (candidates[-1] if stated is None else candidates[0]).partition("\n")
-    return rest if line and first.rstrip().endswith(":") else first + line + rest
+    first, line, following = (candidates[-1] if stated is None else candidates[0]).partition("\n")
+    return following if line and first.rstrip().endswith(":") else first + line + following
 
 
 def says_none(text: str) -> bool:
@@ -95,6 +97,7 @@ def read_colours(text: str, known: Names) -> dict[str, str]:
     """The colour of each node that is named. Raises Unreadable, also for a node that is named twice."""
     data = _json(text)
     if isinstance(data, dict) and len(data) == 1 and isinstance(next(iter(data.values())), dict | list):
+        # {"colors": {"A": 1}}: the answer under a heading
         data = next(iter(data.values()))
     pairs = data.items() if isinstance(data, dict) else data if isinstance(data, list) else _assignments(text)
     colours: dict[str, str] = {}
@@ -153,15 +156,15 @@ def _list(data: Any) -> list[Any]:
 
 
 def _node(item: Any, known: Names) -> str:
-    written = str(item) if isinstance(item, str | int | float) else ""
-    node = known.get(written) or _look_up(written, known)
+    text = str(item) if isinstance(item, str | int | float) else ""
+    node = known.get(text) or _look_up(text, known)
     if node is None:
         raise Unreadable(f"{str(item)[:40]!r} is not a node")
     return node
 
 
-def _look_up(written: str, known: Names) -> str | None:
-    plain = _tidy(written)
+def _look_up(text: str, known: Names) -> str | None:
+    plain = _tidy(text)
     return known.get(plain) or known.get(plain.casefold())
 
 

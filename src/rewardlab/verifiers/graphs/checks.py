@@ -45,59 +45,62 @@ class Kind(NamedTuple):
 
 def judge(problem: str, reply: str) -> list[Any]:
     """[right, extracted answer, reason] for a reply to a problem, which is given as JSON."""
-    kind, given, graph = _known(problem)
+    kind, fields, graph = _known(problem)
     try:
         text = answer(reply)
+        # a node may itself be named "none"
         if says_none(text) and text not in graph:
-            exists = given.get("solvable") is True or solvable(problem)
+            exists = fields.get("solvable") is True or solvable(problem)
             return [not exists, "none", "there is a solution" if exists else "right: there is no solution"]
-        said = kind.read(text, names(graph))
+        solution = kind.read(text, names(graph))
     except Unreadable as fault:
         return [False, "", str(fault)]
-    shown = str(said)[:500]
-    if why := kind.fault(graph, said, given):
+    shown = str(solution)[:500]
+    if why := kind.fault(graph, solution, fields):
         return [False, shown, why]
-    bound = _bound(kind, given)
+    bound = _bound(kind, fields)
     if bound is None and not kind.extreme:
         return [True, shown, "right"]
-    size, bound = kind.size(graph, said), _best(problem) if bound is None else bound
+    # the search for the optimum may take exponential time, so it is the last check
+    size, bound = kind.size(graph, solution), _best(problem) if bound is None else bound
     right = bound is not None and _meets(kind, size, bound)
     return [right, shown, f"right: {size:g}" if right else f"{kind.bound} {size:g}, where {bound:g} is required"]
 
 
 def solvable(problem: str) -> bool:
     """Whether the problem has a solution. Raises ValueError for an invalid problem; may take exponential time."""
-    kind, given, _ = _known(problem)
-    best, bound = _best(problem), _bound(kind, given)
+    kind, fields, _ = _known(problem)
+    best, bound = _best(problem), _bound(kind, fields)
     return best is not None and (bound is None or _meets(kind, best, bound))
 
 
 @lru_cache(maxsize=256)
 def _known(problem: str) -> tuple[Kind, Problem, Graph]:
-    given = json.loads(problem)
-    if given.get("kind") not in KINDS:
-        raise ValueError(f"{given.get('kind')!r} is not a kind of problem; known: {', '.join(KINDS)}")
-    graph = read_graph(given["graph"])
+    fields = json.loads(problem)
+    if fields.get("kind") not in KINDS:
+        raise ValueError(f"{fields.get('kind')!r} is not a kind of problem; known: {', '.join(KINDS)}")
+    graph = read_graph(fields["graph"])
     for end in ("source", "target"):
-        if end in given and str(given[end]) not in graph:
-            raise ValueError(f"the {end} {given[end]!r} is not a node")
-    return KINDS[given["kind"]], given, graph
+        if end in fields and str(fields[end]) not in graph:
+            raise ValueError(f"the {end} {fields[end]!r} is not a node")
+    return KINDS[fields["kind"]], fields, graph
 
 
 @lru_cache(maxsize=256)
 def _best(problem: str) -> float | None:
-    kind, given, graph = _known(problem)
-    return kind.best(graph, given)
+    kind, fields, graph = _known(problem)
+    return kind.best(graph, fields)
 
 
-def read_graph(given: Mapping[str, Any]) -> Graph:
+def read_graph(data: Mapping[str, Any]) -> Graph:
     """The graph of a problem. Names become text. Of parallel edges the lightest is kept, with their number as `count`."""
-    graph = nx.DiGraph() if given.get("directed") else nx.Graph()
-    graph.add_nodes_from(str(node) for node in given.get("nodes", ()))
-    for u, v, *rest in given["edges"]:
-        u, v, weight = str(u), str(v), _number(rest[0]) if rest else 1
-        old = graph.get_edge_data(u, v, {"weight": weight, "count": 0})
-        graph.add_edge(u, v, weight=min(weight, old["weight"]), count=old["count"] + 1)
+    graph = nx.DiGraph() if data.get("directed") else nx.Graph()
+    graph.add_nodes_from(str(node) for node in data.get("nodes", ()))
+    for u, v, *weights in data["edges"]:
+        u, v, weight = str(u), str(v), _number(weights[0]) if weights else 1
+        parallel = graph.get_edge_data(u, v, {"weight": weight, "count": 0})
+        # a path never takes the heavier of two parallel edges; their count matters to Euler paths
+        graph.add_edge(u, v, weight=min(weight, parallel["weight"]), count=parallel["count"] + 1)
     if not graph:
         raise ValueError("the graph has no nodes")
     return graph
@@ -109,6 +112,7 @@ def _bound(kind: Kind, problem: Problem) -> float | None:
 
 
 def _meets(kind: Kind, size: float, bound: float) -> bool:
+    # sums of float weights may differ in the last digits
     return kind.sense * size >= kind.sense * bound - 1e-9 * max(1.0, abs(bound))
 
 
@@ -129,7 +133,7 @@ def _walk_fault(graph: Graph, said: Sequence[str], problem: Problem) -> str:
 
 
 def _path_fault(graph: Graph, said: Sequence[str], problem: Problem) -> str:
-    return _twice(said) or _walk_fault(graph, said, problem)
+    return _repeated(said) or _walk_fault(graph, said, problem)
 
 
 def _every_node_fault(graph: Graph, said: Sequence[str], problem: Problem) -> str:
@@ -137,9 +141,9 @@ def _every_node_fault(graph: Graph, said: Sequence[str], problem: Problem) -> st
     return f"leaves out {missing[0]}" if missing else _path_fault(graph, said, problem)
 
 
-def _round_fault(graph: Graph, said: Sequence[str], problem: Problem) -> str:
+def _tour_fault(graph: Graph, said: Sequence[str], problem: Problem) -> str:
     """Why a list of nodes is not a tour through all nodes. Repeating the first node at the end is optional."""
-    tour = _open(said)
+    tour = _without_return(said)
     if len(tour) < (2 if graph.is_directed() else 3):
         return "too few nodes for a cycle"
     ends = {key: problem[key] for key in ("source",) if key in problem}
@@ -148,10 +152,10 @@ def _round_fault(graph: Graph, said: Sequence[str], problem: Problem) -> str:
 
 
 def _order_fault(graph: Graph, said: Sequence[str], problem: Problem) -> str:
-    place = {node: i for i, node in enumerate(said)}
-    if fault := _twice(said) or next((f"leaves out {node}" for node in graph if node not in place), ""):
+    position = {node: i for i, node in enumerate(said)}
+    if fault := _repeated(said) or next((f"leaves out {node}" for node in graph if node not in position), ""):
         return fault
-    return next((f"{v} comes before {u}" for u, v in graph.edges if place[u] >= place[v]), "")
+    return next((f"{v} comes before {u}" for u, v in graph.edges if position[u] >= position[v]), "")
 
 
 def _euler_fault(graph: Graph, said: Sequence[str], problem: Problem) -> str:
@@ -178,7 +182,7 @@ def _colour_fault(graph: Graph, said: Mapping[str, str], problem: Problem) -> st
 
 
 def _matching_fault(graph: Graph, said: Sequence[tuple[str, str]], problem: Problem) -> str:
-    return _twice([node for edge in said for node in edge]) or _edges_fault(graph, said)
+    return _repeated([node for edge in said for node in edge]) or _edges_fault(graph, said)
 
 
 def _tree_fault(graph: Graph, said: Sequence[tuple[str, str]], problem: Problem) -> str:
@@ -210,12 +214,12 @@ def _cover_fault(graph: Graph, said: Sequence[str], problem: Problem) -> str:
     return next((f"does not cover {u}-{v}" for u, v in graph.edges if u not in chosen and v not in chosen), "")
 
 
-def _twice(said: Sequence[str]) -> str:
+def _repeated(said: Sequence[str]) -> str:
     node, times = Counter(said).most_common(1)[0] if said else ("", 0)
     return f"{node} occurs {times} times" if times > 1 else ""
 
 
-def _open(said: Sequence[str]) -> Sequence[str]:
+def _without_return(said: Sequence[str]) -> Sequence[str]:
     """A tour without the repetition of its first node at the end."""
     return said[:-1] if len(said) > 1 and said[0] == said[-1] else said
 
@@ -229,7 +233,7 @@ def _weight(graph: Graph, said: Sequence[tuple[str, str]]) -> float:
 
 
 def _tour_length(graph: Graph, said: Sequence[str]) -> float:
-    return _length(graph, [*_open(said), said[0]])
+    return _length(graph, [*_without_return(said), said[0]])
 
 
 def _distinct(graph: Graph, said: Any) -> int:
@@ -237,7 +241,7 @@ def _distinct(graph: Graph, said: Any) -> int:
 
 
 _path = Kind(read_nodes, _path_fault, _length, search.shortest_path)
-_round = Kind(read_nodes, _round_fault, _tour_length, search.hamiltonian_cycle)
+_tour = Kind(read_nodes, _tour_fault, _tour_length, search.hamiltonian_cycle)
 _edges = Kind(read_edges, _matching_fault, lambda _, said: len(said), search.matching, 1, "size")
 _tree = Kind(read_edges, _tree_fault, _weight, search.spanning_tree)
 _set = Kind(read_nodes, _independent_fault, _distinct, search.independent_set, 1, "size", True)
@@ -245,8 +249,8 @@ KINDS: dict[str, Kind] = {
     "path": _path,
     "shortest_path": _path._replace(extreme=True),
     "hamiltonian_path": Kind(read_nodes, _every_node_fault, _length, search.hamiltonian_path),
-    "hamiltonian_cycle": _round,
-    "tsp_tour": _round._replace(best=search.shortest_tour, extreme=True),
+    "hamiltonian_cycle": _tour,
+    "tsp_tour": _tour._replace(best=search.shortest_tour, extreme=True),
     "topological_order": Kind(read_nodes, _order_fault, _distinct, search.topological_order),
     "eulerian_path": Kind(read_nodes, _euler_fault, _length, search.eulerian_path),
     "eulerian_circuit": Kind(read_nodes, _euler_fault, _length, search.eulerian_circuit),

@@ -45,23 +45,27 @@ def shortest_tour(graph: Graph, problem: Problem) -> float | None:
     """The length of the shortest tour (Held and Karp 1962). Raises ValueError for more than MOST_CITIES nodes."""
     if len(graph) > MOST_CITIES:
         raise ValueError(f"problems with tours of over {MOST_CITIES} nodes must state the required length")
+    # cheaper than the search below, which visits every subset of the nodes
     if hamiltonian_cycle(graph, problem) is None:
         return None
-    start, *rest = graph
+    start, *others = graph
     weight = {(u, v): w for u, v, w in graph.edges(data="weight")}
     if not graph.is_directed():
+        # an undirected edge is traversed in both directions
         weight |= {(v, u): w for (u, v), w in weight.items()}
     # (set of visited nodes as bits, last node): the length of the shortest way there
-    reached = {(1 << i, i): weight[start, node] for i, node in enumerate(rest) if (start, node) in weight}
-    for _ in rest[1:]:
+    reached = {(1 << i, i): weight[start, node] for i, node in enumerate(others) if (start, node) in weight}
+    for _ in others[1:]:
         longer: dict[tuple[int, int], float] = {}
         for (visited, i), length in reached.items():
-            for j, node in enumerate(rest):
-                if not visited >> j & 1 and (rest[i], node) in weight:
-                    state, total = (visited | 1 << j, j), length + weight[rest[i], node]
+            for j, node in enumerate(others):
+                if not visited >> j & 1 and (others[i], node) in weight:
+                    state, total = (visited | 1 << j, j), length + weight[others[i], node]
                     longer[state] = min(total, longer.get(state, total))
         reached = longer
-    return min((length + weight[rest[i], start] for (_, i), length in reached.items() if (rest[i], start) in weight), default=None)
+    return min(
+        (length + weight[others[i], start] for (_, i), length in reached.items() if (others[i], start) in weight), default=None
+    )
 
 
 def topological_order(graph: Graph, problem: Problem) -> float | None:
@@ -69,23 +73,25 @@ def topological_order(graph: Graph, problem: Problem) -> float | None:
 
 
 def eulerian_path(graph: Graph, problem: Problem) -> float | None:
-    many, used = _multiple(graph)
+    multigraph, connected = _multigraph(graph)
     start, end = (str(problem[key]) if key in problem else None for key in ("source", "target"))
-    if not used or not nx.has_eulerian_path(used):
-        return None if many.number_of_edges() else 0.0
-    if nx.is_eulerian(used):
-        return 0.0 if (start is None or start in used) and end in (None, start or end) else None
+    if not connected or not nx.has_eulerian_path(connected):
+        return None if multigraph.number_of_edges() else 0.0
+    if nx.is_eulerian(connected):
+        return 0.0 if (start is None or start in connected) and end in (None, start or end) else None
     # not a circuit: an undirected path ends at the two odd nodes; a directed one starts where more edges leave than enter
     odd = {
-        node for node in used if (used.out_degree(node) - used.in_degree(node) if used.is_directed() else used.degree(node) % 2) > 0
+        node
+        for node in connected
+        if (connected.out_degree(node) - connected.in_degree(node) if connected.is_directed() else connected.degree(node) % 2) > 0
     }
-    ends = {node for node in used if used.is_directed() and used.in_degree(node) > used.out_degree(node)} or odd
+    ends = {node for node in connected if connected.is_directed() and connected.in_degree(node) > connected.out_degree(node)} or odd
     return 0.0 if start in (None, *odd) and end in (None, *ends) and (start is None or start != end) else None
 
 
 def eulerian_circuit(graph: Graph, problem: Problem) -> float | None:
-    many, used = _multiple(graph)
-    return 0.0 if not many.number_of_edges() or nx.is_eulerian(used) else None
+    multigraph, connected = _multigraph(graph)
+    return 0.0 if not multigraph.number_of_edges() or nx.is_eulerian(connected) else None
 
 
 def coloring(graph: Graph, problem: Problem) -> float | None:
@@ -93,8 +99,9 @@ def coloring(graph: Graph, problem: Problem) -> float | None:
     plain = graph.to_undirected()
     if nx.number_of_selfloops(plain):
         return None
-    most = problem.get("colors")
-    allowed = len(most) if isinstance(most, list) else most
+    allowed_colours = problem.get("colors")
+    allowed = len(allowed_colours) if isinstance(allowed_colours, list) else allowed_colours
+    # one colour more at a time: the first number that suffices is the smallest
     for count in range(1, len(plain) + 1) if allowed is None else [allowed]:
         if _colourable(plain, {}, count):
             return count
@@ -149,23 +156,23 @@ def _colourable(graph: Graph, colours: dict[str, int], count: int) -> bool:
 
     Colours that are not used yet are interchangeable, so only one of them is tried.
     """
-    left = [node for node in graph if node not in colours]
-    if not left:
+    uncoloured = [node for node in graph if node not in colours]
+    if not uncoloured:
         return True
-    near = {node: {colours[other] for other in graph[node] if other in colours} for node in left}
-    node = max(left, key=lambda node: (len(near[node]), graph.degree(node)))
+    neighbour_colours = {node: {colours[other] for other in graph[node] if other in colours} for node in uncoloured}
+    node = max(uncoloured, key=lambda node: (len(neighbour_colours[node]), graph.degree(node)))
     for colour in range(min(count, max(colours.values(), default=-1) + 2)):
-        if colour not in near[node] and _colourable(graph, colours | {node: colour}, count):
+        if colour not in neighbour_colours[node] and _colourable(graph, colours | {node: colour}, count):
             return True
     return False
 
 
-def _multiple(graph: Graph) -> tuple[Graph, Graph]:
+def _multigraph(graph: Graph) -> tuple[Graph, Graph]:
     """The graph with its parallel edges, and its part without isolated nodes."""
-    many = nx.MultiDiGraph() if graph.is_directed() else nx.MultiGraph()
-    many.add_nodes_from(graph)
-    many.add_edges_from((u, v) for u, v, count in graph.edges(data="count") for _ in range(count))
-    return many, many.subgraph([node for node in many if many.degree(node)])
+    multigraph = nx.MultiDiGraph() if graph.is_directed() else nx.MultiGraph()
+    multigraph.add_nodes_from(graph)
+    multigraph.add_edges_from((u, v) for u, v, count in graph.edges(data="count") for _ in range(count))
+    return multigraph, multigraph.subgraph([node for node in multigraph if multigraph.degree(node)])
 
 
 def _without_loops(graph: Graph) -> Graph:

@@ -40,23 +40,24 @@ def graph_solution(pairs: list[Pair], *, seconds: float = 5.0) -> list[Verdict]:
         return [no_verdict("graphs need the package networkx: pip install 'rewardlab[verify]'")] * len(pairs)
     problems = [_problem(pair.answer) for pair in pairs]
     calls = [(problem, pair.response[:MOST]) for problem, pair in zip(problems, pairs, strict=True) if problem is not None]
-    judged = iter(workers(JUDGE, seconds=seconds).map(calls))
-    found = [None if problem is None else next(judged) for problem in problems]
-    failed = {problem for problem, result in zip(problems, found, strict=True) if isinstance(result, Failed)}
-    faults = _faults(sorted(problem for problem in failed if problem), seconds)
-    return [_verdict(result, faults.get(problem or "")) for problem, result in zip(problems, found, strict=True)]
+    judged_results = iter(workers(JUDGE, seconds=seconds).map(calls))
+    results = [None if problem is None else next(judged_results) for problem in problems]
+    # a worker that failed: try the problem without the reply, to see whether the reply is to blame
+    failed = {problem for problem, result in zip(problems, results, strict=True) if isinstance(result, Failed)}
+    faults = _reasons_without_reply(sorted(problem for problem in failed if problem), seconds)
+    return [_verdict(result, faults.get(problem or "")) for problem, result in zip(problems, results, strict=True)]
 
 
 def _problem(answer: Any) -> str | None:
     """The problem as JSON text; None if the gold answer is not one."""
     try:
-        given = data(answer)
-        return json.dumps(given, sort_keys=True, allow_nan=False) if isinstance(given, Mapping) else None
+        problem = data(answer)
+        return json.dumps(problem, sort_keys=True, allow_nan=False) if isinstance(problem, Mapping) else None
     except (ValueError, TypeError):
         return None
 
 
-def _faults(problems: list[str], seconds: float) -> dict[str, str]:
+def _reasons_without_reply(problems: list[str], seconds: float) -> dict[str, str]:
     """Reasons for the problems that fail even without a reply: then the reply is not to blame."""
     results = workers(SOLVABLE, seconds=seconds).map([(problem,) for problem in problems])
     return {problem: result.why for problem, result in zip(problems, results, strict=True) if isinstance(result, Failed)}

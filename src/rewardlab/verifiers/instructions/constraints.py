@@ -66,12 +66,12 @@ def nth_paragraph_first_word(text: str, *, num_paragraphs: int, nth_paragraph: i
     """Paragraphs are separated by empty lines."""
     if not 1 <= _count(nth_paragraph) <= _count(num_paragraphs):
         raise ValueError(f"there is no paragraph {nth_paragraph} among {num_paragraphs}")
-    wanted, parts = _filled(first_word).lower(), text.split("\n\n")
-    filled = sum(bool(part.strip()) for part in parts)
-    if filled != num_paragraphs or not parts[nth_paragraph - 1].strip():
+    expected, paragraphs = _filled(first_word).lower(), text.split("\n\n")
+    filled = sum(bool(part.strip()) for part in paragraphs)
+    if filled != num_paragraphs or not paragraphs[nth_paragraph - 1].strip():
         return False
-    word = parts[nth_paragraph - 1].split()[0].lstrip("'").lstrip('"')
-    return re.split(r"[.,?!'\"]", word, maxsplit=1)[0].lower() == wanted
+    word = paragraphs[nth_paragraph - 1].split()[0].lstrip("'").lstrip('"')
+    return re.split(r"[.,?!'\"]", word, maxsplit=1)[0].lower() == expected
 
 
 def number_placeholders(text: str, *, num_placeholders: int) -> bool:
@@ -94,8 +94,8 @@ def constrained_response(text: str) -> bool:
 
 
 def number_highlighted_sections(text: str, *, num_highlights: int) -> bool:
-    single = sum(bool(found.strip("*").strip()) for found in _HIGHLIGHT.findall(text))
-    double = sum(bool(found[2:-2].strip()) for found in _DOUBLE.findall(text))
+    single = sum(bool(match.strip("*").strip()) for match in _HIGHLIGHT.findall(text))
+    double = sum(bool(match[2:-2].strip()) for match in _DOUBLE.findall(text))
     return single + double >= _count(num_highlights)
 
 
@@ -166,6 +166,7 @@ def language_of(text: str) -> str:
     except ImportError as e:
         raise RewardlabError("detecting languages needs the package py3langid: pip install 'rewardlab[verify]'") from e
     code, score = py3langid.classify(text.lower())
+    # py3langid gives its lowest float where no language has any evidence
     return str(code) if score > -1e38 and any(char.isalpha() for char in text) else ""
 
 

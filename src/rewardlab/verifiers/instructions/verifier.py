@@ -42,9 +42,9 @@ def instructions(response: str, answer: Any, *, loose: bool = False, share: bool
 
 
 def _tests(answer: Mapping[str, Any]) -> list[tuple[str, Test]]:
-    """The id and test of each instruction. Raises if one is unknown or has invalid arguments."""
+    """The id and test of each instruction. Raises an error if one is unknown or has invalid arguments."""
     if "instruction_id_list" in answer:
-        rows = [{"id": name, **given} for name, given in zip(answer["instruction_id_list"], answer["kwargs"], strict=True)]
+        rows = [{"id": name, **arguments} for name, arguments in zip(answer["instruction_id_list"], answer["kwargs"], strict=True)]
     else:
         rows = [{**row, **row.get("kwargs", {})} for row in answer["instructions"]]
     if not rows:
@@ -59,6 +59,7 @@ def _test(row: Mapping[str, Any]) -> tuple[str, Test]:
     # IFEval's tables have None for arguments that an instruction does not take
     arguments = {key: value for key, value in row.items() if key not in ("id", "kwargs") and value is not None}
     inspect.signature(check).bind(PLAIN, **arguments)
+    # invalid values raise here, where they are our failure, and not on the first reply
     check(PLAIN, **arguments)
     return row["id"], lambda text: check(text, **arguments)
 

@@ -22,66 +22,67 @@ _LISTED = ("=", "or", "and", "pm", *(f"begin{{{name}}}" for name in _MATRICES))
 _SETS = ("cup", "cap", "setminus")
 
 
-def answer(found: Sequence[Token]) -> Answer:
+def answer(tokens: Sequence[Token]) -> Answer:
     """The answer that the tokens state. Raises Unreadable."""
-    found = _bare(found)
-    if not found:
-        raise Unreadable("nothing is said")
-    if any(token.text in ("pm", "mp") and token.kind == "command" for token in found):
-        return several(flat([answer(_with_sign(found, sign)) for sign in "+-"]))
-    if rows := rows_of(found, ("cases", "aligned", "align", "gathered")):
+    tokens = _bare(tokens)
+    if not tokens:
+        raise Unreadable("there is no answer")
+    if any(token.text in ("pm", "mp") and token.kind == "command" for token in tokens):
+        # "1 \pm 2" is parsed twice, once with each sign; \mp takes the opposite one
+        return several(flat([answer(_with_sign(tokens, sign)) for sign in "+-"]))
+    if rows := rows_of(tokens, ("cases", "aligned", "align", "gathered")):
         return several([answer([t for t in row if t.text != "&"]) for row in rows])
-    parts, between = cut(found, (",", ";", "and", "or"))
+    parts, between = cut(tokens, (",", ";", "and", "or"))
     if len(parts) == 1:
         return single(parts[0])
     if len(parts) > MOST:
         raise Unreadable(f"{len(parts)} answers")
-    if "or" in between and "," in between and (groups := _groups(found)):
+    if "or" in between and "," in between and (groups := _groups(tokens)):
         return several([several([single(part) for part in group]) for group in groups])
     items = [single(part) for part in parts if part]
     if not items:
-        raise Unreadable("nothing is said")
+        raise Unreadable("there is no answer")
     return relations.together(items, between) or several(_same_name(items))
 
 
 def several(items: list[Answer]) -> Answer:
     if not items:
-        raise Unreadable("nothing is said")
+        raise Unreadable("there is no answer")
     if len({isinstance(item, Words) for item in items}) > 1:
-        raise Unreadable("words beside values")
+        raise Unreadable("the list mixes words with values")
     return items[0] if len(items) == 1 else Several(tuple(items))
 
 
 def flat(items: list[Answer]) -> list[Answer]:
-    return [one for item in items for one in (item.items if isinstance(item, Several) else (item,))]
+    return [part for item in items for part in (item.items if isinstance(item, Several) else (item,))]
 
 
-def _bare(found: Sequence[Token]) -> Sequence[Token]:
+def _bare(tokens: Sequence[Token]) -> Sequence[Token]:
     """The tokens without surrounding braces and trailing punctuation."""
-    while found and (found[-1].text in (".", ",", ";", "\\\\") and found[-1].kind == "sign"):
-        found = found[:-1]
-    while len(found) > 1 and found[0].text == "{" and closing(found, 0) == len(found) - 1:
-        found = found[1:-1]
-    return found
+    while tokens and (tokens[-1].text in (".", ",", ";", "\\\\") and tokens[-1].kind == "sign"):
+        tokens = tokens[:-1]
+    while len(tokens) > 1 and tokens[0].text == "{" and closing(tokens, 0) == len(tokens) - 1:
+        tokens = tokens[1:-1]
+    return tokens
 
 
-def _stated(found: Sequence[Token]) -> Sequence[Token]:
+def _stated(tokens: Sequence[Token]) -> Sequence[Token]:
     """The tokens without a leading "the answer is"."""
     i = 0
-    while i < len(found) - 1 and found[i].kind == "word" and found[i].text.lower() in _PREFACE:
+    while i < len(tokens) - 1 and tokens[i].kind == "word" and tokens[i].text.lower() in _PREFACE:
         i += 1
-    return found[i:] if i and found[i - 1].text.lower() == "is" else found
+    return tokens[i:] if i and tokens[i - 1].text.lower() == "is" else tokens
 
 
-def _with_sign(found: Sequence[Token], sign: str) -> list[Token]:
+def _with_sign(tokens: Sequence[Token], sign: str) -> list[Token]:
     other = {"+": "-", "-": "+"}[sign]
     signs = {"pm": sign, "mp": other}
-    return [Token("sign", signs[t.text]) if t.kind == "command" and t.text in signs else t for t in found]
+    return [Token("sign", signs[t.text]) if t.kind == "command" and t.text in signs else t for t in tokens]
 
 
-def _groups(found: Sequence[Token]) -> list[list[Sequence[Token]]] | None:
+def _groups(tokens: Sequence[Token]) -> list[list[Sequence[Token]]] | None:
     """Split "x=1, y=2 or x=3, y=4" into two answers of two parts each; None unless all have the same number of parts."""
-    groups = [cut(part, (",", ";", "and"))[0] for part in cut(found, ("or",))[0]]
+    groups = [cut(part, (",", ";", "and"))[0] for part in cut(tokens, ("or",))[0]]
     sizes = {len(group) for group in groups}
     return groups if len(groups) > 1 and len(sizes) == 1 and sizes.pop() > 1 and all(part for g in groups for part in g) else None
 
@@ -97,101 +98,108 @@ def _same_name(items: list[Answer]) -> list[Answer]:
 # ---- one answer ------------------------------------------------------------------------------------------------------
 
 
-def single(found: Sequence[Token]) -> Answer:
-    found = _stated(_bare(found))
-    if not found:
-        raise Unreadable("nothing is said")
-    if (read_as := relations.relation(found, answer)) is not None:
+def single(tokens: Sequence[Token]) -> Answer:
+    tokens = _stated(_bare(tokens))
+    if not tokens:
+        raise Unreadable("there is no answer")
+    # relations first: their sides may be sets, matrices or brackets themselves
+    if (read_as := relations.relation(tokens, answer)) is not None:
         return read_as
-    if any(token.text in _SETS and token.kind == "command" for token in found):
-        return region(found)
-    if (read_as := matrix(found)) is not None:
+    if any(token.text in _SETS and token.kind == "command" for token in tokens):
+        return region(tokens)
+    if (read_as := matrix(tokens)) is not None:
         return read_as
-    if (read_as := bracketed(found)) is not None:
+    if (read_as := bracketed(tokens)) is not None:
         return read_as
-    if (read_as := special(found)) is not None:
+    if (read_as := special(tokens)) is not None:
         return read_as
-    parts, _ = cut(found, (":",))
+    parts, _ = cut(tokens, (":",))
     if len(parts) > 1:
+        # two digits after the colon may be minutes, which do not cancel: 12:30 is not 6:15
         clock = len(parts) == 2 and len(parts[1]) > 0 and len(parts[1][0].text) == 2
         values = [value(part) for part in parts]
         return Ratio(tuple(part.tree for part in values), clock, values[-1].unit.replace(" ", ""))
-    return value(found)
+    return value(tokens)
 
 
-def special(found: Sequence[Token]) -> Answer | None:
-    first = found[0]
-    if len(found) == 1 and first.text == "emptyset":
+def special(tokens: Sequence[Token]) -> Answer | None:
+    first = tokens[0]
+    if len(tokens) == 1 and first.text == "emptyset":
         return Span(())
     if first.text.startswith("field "):
-        if len(found) > 1:
-            raise Unreadable("a set of numbers")
+        if len(tokens) > 1:
+            raise Unreadable("more tokens follow the name of a set of numbers")
         return Span((EVERYTHING,)) if first.text == "field R" else Words(first.text)
-    if first.kind == "number" and len(found) > 2 and found[1].text == "_" and first.text.isdigit():
-        base = [token.text for token in found[2:] if token.text not in "{}"]
-        if len(base) == 1 and base[0].isdigit() and all(token.text in "{}" or token.text == base[0] for token in found[2:]):
+    if first.kind == "number" and len(tokens) > 2 and tokens[1].text == "_" and first.text.isdigit():
+        base = [token.text for token in tokens[2:] if token.text not in "{}"]
+        if len(base) == 1 and base[0].isdigit() and all(token.text in "{}" or token.text == base[0] for token in tokens[2:]):
             return Based(first.text.lstrip("0"), base[0])
-    if all(token.kind in ("word", "sign") and token.text not in ("+", "=", "/", "%", "|") for token in found):
-        return words(found)
+    if all(token.kind in ("word", "sign") and token.text not in ("+", "=", "/", "%", "|") for token in tokens):
+        return words(tokens)
     return None
 
 
-def words(found: Sequence[Token]) -> Words:
-    said = " ".join(token.text.lower() for token in found if token.kind == "word")
-    if not said:
+def words(tokens: Sequence[Token]) -> Words:
+    text = " ".join(token.text.lower() for token in tokens if token.kind == "word")
+    if not text:
         raise Unreadable("no words")
-    return Words(said)
+    return Words(text)
 
 
-def value(found: Sequence[Token]) -> Value:
+def value(tokens: Sequence[Token]) -> Value:
     """An expression with its unit or percent sign. Raises Unreadable."""
-    if not found:
-        raise Unreadable("nothing is said")
-    found, mark = _marked(list(found))
-    tree, rest = scalar(found)
-    if rest and rest[0].text.lower() in units.SCALES:
-        tree, rest = times(tree, number(units.SCALES[rest[0].text.lower()])), rest[1:]
-    if mark == "%" or (rest and rest[0].text.lower() in ("percent", "%") and len(rest) == 1):
+    if not tokens:
+        raise Unreadable("there is no value")
+    tokens, mark = _marked(list(tokens))
+    tree, after = scalar(tokens)
+    # "3 million" is a number, not 3 of a unit
+    if after and after[0].text.lower() in units.SCALES:
+        tree, after = times(tree, number(units.SCALES[after[0].text.lower()])), after[1:]
+    if mark == "%" or (after and after[0].text.lower() in ("percent", "%") and len(after) == 1):
         return Value(over(tree, number(100)), "", True)
-    name = units.unit(rest)
+    name = units.unit(after)
     if name is None:
-        raise Unreadable(f"{spelling(list(rest))[:40]!r} follows a value")
+        raise Unreadable(f"{spelling(list(after))[:40]!r} follows a value")
     return Value(tree, mark or name)
 
 
-def _marked(found: list[Token]) -> tuple[list[Token], str]:
+def _marked(tokens: list[Token]) -> tuple[list[Token], str]:
     """The tokens without a final percent or degree sign, or a leading currency; and the mark that was removed."""
-    first = 1 if found[0].text == "-" else 0
-    if len(found) > first + 1 and found[first].kind == "word" and units.KNOWN.get(found[first].text.lower()) in ("$", "euro", "lb"):
-        return _of_money(found, first)
-    if found[-1].text == "%" and len(found) > 1:
-        return found[:-1], "%"
-    texts = [token.text for token in found[-4:]]
+    first = 1 if tokens[0].text == "-" else 0
+    if (
+        len(tokens) > first + 1
+        and tokens[first].kind == "word"
+        and units.KNOWN.get(tokens[first].text.lower()) in ("$", "euro", "lb")
+    ):
+        return _without_currency(tokens, first)
+    if tokens[-1].text == "%" and len(tokens) > 1:
+        return tokens[:-1], "%"
+    texts = [token.text for token in tokens[-4:]]
     for tail in (["^", "circ"], ["^", "{", "circ", "}"]):
         # sin 30^\circ: the degrees belong to the argument, not to the value
-        plain = not any(token.text in ("sin", "cos", "tan", "cot", "sec", "csc") for token in found)
-        if texts[-len(tail) :] == tail and len(found) > len(tail) and plain:
-            return found[: -len(tail)], "deg"
-    return found, ""
+        plain = not any(token.text in ("sin", "cos", "tan", "cot", "sec", "csc") for token in tokens)
+        if texts[-len(tail) :] == tail and len(tokens) > len(tail) and plain:
+            return tokens[: -len(tail)], "deg"
+    return tokens, ""
 
 
-def _of_money(found: list[Token], first: int) -> tuple[list[Token], str]:
-    rest = found[:first] + found[first + 1 :]
-    last = rest[-1]
-    if last.kind == "word" and units.KNOWN.get(last.text.lower()) == units.KNOWN[found[first].text.lower()]:
-        rest = rest[:-1]
-    return rest, units.KNOWN[found[first].text.lower()] if not any(token.kind == "word" for token in rest) else ""
+def _without_currency(tokens: list[Token], first: int) -> tuple[list[Token], str]:
+    amount = tokens[:first] + tokens[first + 1 :]
+    last = amount[-1]
+    if last.kind == "word" and units.KNOWN.get(last.text.lower()) == units.KNOWN[tokens[first].text.lower()]:
+        amount = amount[:-1]
+    return amount, units.KNOWN[tokens[first].text.lower()] if not any(token.kind == "word" for token in amount) else ""
 
 
 # ---- brackets --------------------------------------------------------------------------------------------------------
 
 
-def bracketed(found: Sequence[Token]) -> Answer | None:
+def bracketed(tokens: Sequence[Token]) -> Answer | None:
     """A tuple, an interval or a set, if one pair of brackets surrounds all tokens; else None."""
-    first, last = found[0].text, found[-1].text
-    if first not in _OPEN or closing(found, 0) != len(found) - 1 or last not in (")", "]", "\\}", "rangle"):
+    first, last = tokens[0].text, tokens[-1].text
+    if first not in _OPEN or closing(tokens, 0) != len(tokens) - 1 or last not in (")", "]", "\\}", "rangle"):
         return None
-    content = found[1:-1]
+    content = tokens[1:-1]
     if first == "\\{":
         return _set(content) if last == "\\}" else None
     parts, _ = cut(content, (",", ";"))
@@ -201,7 +209,7 @@ def bracketed(found: Sequence[Token]) -> Answer | None:
             return Ordered((answer(content),), brackets)
         return answer(content) if first == "(" and any(token.text in _LISTED for token in content) else None
     if not all(parts):
-        raise Unreadable("an empty place")
+        raise Unreadable("a tuple has an empty place")
     return Ordered(tuple(single(part) for part in parts), brackets)
 
 
@@ -218,11 +226,11 @@ def _set(content: Sequence[Token]) -> Answer:
     return Finite(tuple(items))
 
 
-def region(found: Sequence[Token]) -> Span:
+def region(tokens: Sequence[Token]) -> Span:
     """Unions, intersections and differences of sets, evaluated from left to right."""
-    parts, between = cut(found, _SETS)
+    parts, between = cut(tokens, _SETS)
     if not between:
-        raise Unreadable("a union within an expression")
+        raise Unreadable("a union of sets stands within an expression")
     pieces: tuple[Piece, ...] | None = pieces_of(answer(parts[0]))
     for sign, part in zip(between, parts[1:], strict=True):
         other = answer(part)
@@ -235,42 +243,42 @@ def region(found: Sequence[Token]) -> Span:
         else:
             ends = [(piece.low, piece.high) for piece in pieces_of(other)]
             if any(low != high for low, high in ends):
-                raise Unreadable("a difference of intervals")
+                raise Unreadable("only single points can be taken out of a set")
             pieces = without(pieces, [low for low, _ in ends])
     if pieces is None:
-        raise Unreadable("bounds that cannot be ordered")
+        raise Unreadable("the bounds of the intervals cannot be ordered")
     return Span(pieces)
 
 
-def pieces_of(found: Answer) -> tuple[Piece, ...]:
+def pieces_of(parsed: Answer) -> tuple[Piece, ...]:
     """An answer as a set of real numbers. Raises Unreadable."""
-    if isinstance(found, Span):
-        return found.pieces
-    if isinstance(found, Finite) and all(isinstance(item, Value) for item in found.items):
-        return tuple(point(item.tree) for item in found.items if isinstance(item, Value))
-    if isinstance(found, Ordered) and len(found.items) == 2 and found.brackets in ("()", "[]", "(]", "[)"):
-        low, high = found.items
+    if isinstance(parsed, Span):
+        return parsed.pieces
+    if isinstance(parsed, Finite) and all(isinstance(item, Value) for item in parsed.items):
+        return tuple(point(item.tree) for item in parsed.items if isinstance(item, Value))
+    if isinstance(parsed, Ordered) and len(parsed.items) == 2 and parsed.brackets in ("()", "[]", "(]", "[)"):
+        low, high = parsed.items
         if isinstance(low, Value) and isinstance(high, Value):
-            return (Piece(low.tree, high.tree, found.brackets[0] == "[", found.brackets[1] == "]"),)
+            return (Piece(low.tree, high.tree, parsed.brackets[0] == "[", parsed.brackets[1] == "]"),)
     raise Unreadable("not a set of numbers")
 
 
-def matrix(found: Sequence[Token]) -> Matrix | None:
+def matrix(tokens: Sequence[Token]) -> Matrix | None:
     """A matrix, with or without brackets around it, or a number times one; None if there is no matrix."""
-    within = found[0].text in ("(", "[") and closing(found, 0) == len(found) - 1
-    if within and found[1].text.startswith("begin{"):
-        found = found[1:-1]
-    begins = [i for i, token in enumerate(found) if token.text in [f"begin{{{name}}}" for name in _MATRICES]]
+    within = tokens[0].text in ("(", "[") and closing(tokens, 0) == len(tokens) - 1
+    if within and tokens[1].text.startswith("begin{"):
+        tokens = tokens[1:-1]
+    begins = [i for i, token in enumerate(tokens) if token.text in [f"begin{{{name}}}" for name in _MATRICES]]
     if not begins:
         return None
-    if len(begins) > 1 or not (rows := rows_of(found[begins[0] :], _MATRICES)):
-        raise Unreadable("more than a matrix")
-    before = found[: begins[0]]
+    if len(begins) > 1 or not (rows := rows_of(tokens[begins[0] :], _MATRICES)):
+        raise Unreadable("there is more than one matrix")
+    before = tokens[: begins[0]]
     entries = [[value(_bare(part)).tree for part in cut(row, ("&",))[0]] for row in rows]
     if len({len(row) for row in entries}) != 1:
-        raise Unreadable("rows of different lengths")
+        raise Unreadable("the rows of the matrix differ in length")
     if before:
         factor = value(before[:-1] if before[-1].text == "*" else before).tree if spelling(list(before)) != "-" else number(-1)
         entries = [[times(factor, entry) for entry in row] for row in entries]
-    style = inside(found[begins[0]].text)
+    style = inside(tokens[begins[0]].text)
     return Matrix(tuple(tuple(row) for row in entries), "|" if style == "vmatrix" else "")

@@ -11,7 +11,7 @@ _CHOICE = re.compile(
 )
 _MAY_BE = re.compile("[A-Ja-j]")
 _IN_BRACKETS = re.compile(r"\(([A-J])\)")
-_OTHERS = re.compile(r"\b(?:or|and)\b|[,/&;]")
+_CONJUNCTION = re.compile(r"\b(?:or|and)\b|[,/&;]")
 _LETTER = re.compile(r"(?<![A-Za-z])[A-J](?![A-Za-z'])")
 
 
@@ -25,18 +25,19 @@ def choice(text: str) -> Choice | None:
     if not _MAY_BE.search(text):
         return None
     plain = _TEXT.sub(r" \1 ", text).replace("$", "").replace("*", "").replace("\\ ", " ").replace("~", " ").strip(" .\t\r\n")
-    found = _CHOICE.fullmatch(plain)
-    if not found:
+    match = _CHOICE.fullmatch(plain)
+    if not match:
         return None
-    letter = found[1] or found[2] or found[3]
-    if not found[1] and not letter.isupper():
+    letter = match[1] or match[2] or match[3]
+    # without brackets a small letter may be a word ("a") or a symbol
+    if not match[1] and not letter.isupper():
         return None
-    return Choice(letter.upper(), found[4].strip())
+    return Choice(letter.upper(), match[4].strip())
 
 
 def hedged(rest: str) -> bool:
     """Whether the text after the letter offers a second letter."""
-    return bool(_OTHERS.search(rest) and _LETTER.search(rest))
+    return bool(_CONJUNCTION.search(rest) and _LETTER.search(rest))
 
 
 def in_brackets(text: str) -> str | None:

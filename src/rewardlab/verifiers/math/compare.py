@@ -35,6 +35,7 @@ Known = bool | None
 def all_of(results: Iterable[Known]) -> Known:
     total: Known = True
     for result in results:
+        # one False decides, even where other results are still unknown
         if result is False:
             return False
         total = None if result is None else total
@@ -59,36 +60,38 @@ class Comparison:
     tolerance: float = 0.0
     in_percent: bool = False
 
-    def same(self, said: Answer, gold: Answer) -> Known:
-        if said == gold:
+    def same(self, reply: Answer, gold: Answer) -> Known:
+        # answers are plain tuples: identical ones need no algebra
+        if reply == gold:
             return True
-        if isinstance(said, Named) or isinstance(gold, Named):
-            return self.named(said, gold)
+        # names first: what a name stands for may be of any of the kinds below
+        if isinstance(reply, Named) or isinstance(gold, Named):
+            return self.named(reply, gold)
         for kind, compare in (
             (Relation, self.relations), (Several, self.several), (Finite, self.several), (Span, self.spans),
             (Matrix, self.matrices), (Ordered, self.ordered), (Ratio, self.ratios), (Based, self.based),
         ):  # fmt: skip
-            if isinstance(said, kind) or isinstance(gold, kind):
-                return compare(said, gold)
-        if isinstance(said, Value) and isinstance(gold, Value):
-            return self.values(said, gold)
-        return isinstance(said, Words) and isinstance(gold, Words) and said.text == gold.text
+            if isinstance(reply, kind) or isinstance(gold, kind):
+                return compare(reply, gold)
+        if isinstance(reply, Value) and isinstance(gold, Value):
+            return self.values(reply, gold)
+        return isinstance(reply, Words) and isinstance(gold, Words) and reply.text == gold.text
 
     # ---- values ------------------------------------------------------------------------------------------------------
 
-    def values(self, said: Value, gold: Value) -> Known:
-        if units.conflict(said.unit, gold.unit):
+    def values(self, reply: Value, gold: Value) -> Known:
+        if units.conflict(reply.unit, gold.unit):
             return False
         # every admissible reading of percent and degrees; one match is enough
-        ways = [(said.tree, gold.tree)]
-        if gold.percent and not said.percent and not said.unit:
-            ways.append((said.tree, times(number(100), gold.tree)))
-        if said.percent and not gold.percent and self.in_percent:
-            ways.append((times(number(100), said.tree), gold.tree))
-        if said.unit == "deg" and not gold.unit:
-            ways.append((times(said.tree, DEGREE), gold.tree))
-        if gold.unit == "deg" and not said.unit:
-            ways.append((said.tree, times(gold.tree, DEGREE)))
+        ways = [(reply.tree, gold.tree)]
+        if gold.percent and not reply.percent and not reply.unit:
+            ways.append((reply.tree, times(number(100), gold.tree)))
+        if reply.percent and not gold.percent and self.in_percent:
+            ways.append((times(number(100), reply.tree), gold.tree))
+        if reply.unit == "deg" and not gold.unit:
+            ways.append((times(reply.tree, DEGREE), gold.tree))
+        if gold.unit == "deg" and not reply.unit:
+            ways.append((reply.tree, times(gold.tree, DEGREE)))
         return any_of(self.trees(a, b) for a, b in ways)
 
     def trees(self, a: Tree, b: Tree) -> Known:
@@ -96,142 +99,159 @@ class Comparison:
         if not same and self.tolerance:
             x, y = rational(a), rational(b)
             if x is not None and y is not None:
+                # relative to the gold value: relative to the reply's, large wrong answers would be allowed more
                 return abs(x - y) <= Fraction(self.tolerance) * abs(y)
         return same
 
     # ---- equations and names -----------------------------------------------------------------------------------------
 
-    def named(self, said: Answer, gold: Answer) -> Known:
-        if isinstance(said, Named) and isinstance(gold, Named):
-            if said.name == gold.name or "shape" in (said.kind, gold.kind):
-                return self.same(said.answer, gold.answer)
-            if "word" in (said.kind, gold.kind):
-                both = said.kind == gold.kind
-                return False if both and units.conflict(said.name, gold.name) else self.same(said.answer, gold.answer)
-            if said.kind != gold.kind:
+    def named(self, reply: Answer, gold: Answer) -> Known:
+        if isinstance(reply, Named) and isinstance(gold, Named):
+            if reply.name == gold.name or "shape" in (reply.kind, gold.kind):
+                return self.same(reply.answer, gold.answer)
+            # "Area = 5" and "x = 5": a word describes the answer and does not name a variable
+            if "word" in (reply.kind, gold.kind):
+                both = reply.kind == gold.kind
+                return False if both and units.conflict(reply.name, gold.name) else self.same(reply.answer, gold.answer)
+            if reply.kind != gold.kind:
                 # y = x + 1 for f(x) = x + 1
-                return self.same(said.answer, gold.answer) if "function" in (said.kind, gold.kind) else False
-            return self.as_equations(said, gold) if said.kind == "symbol" else False
-        for one, other in ((said, gold), (gold, said)):
-            if isinstance(one, Named) and not isinstance(other, Named):
+                return self.same(reply.answer, gold.answer) if "function" in (reply.kind, gold.kind) else False
+            return self.as_equations(reply, gold) if reply.kind == "symbol" else False
+        for labelled, other in ((reply, gold), (gold, reply)):
+            if isinstance(labelled, Named) and not isinstance(other, Named):
                 if isinstance(other, Relation):
-                    return self.as_equations(said, gold)
+                    return self.as_equations(reply, gold)
                 if isinstance(other, Several):
                     # one answer with several values
-                    return self.several(said, gold)
-                if isinstance(other, Span) and other.variable not in ("", one.name):
+                    return self.several(reply, gold)
+                if isinstance(other, Span) and other.variable not in ("", labelled.name):
                     return False
-                return self.same(one.answer, other) if one is said else self.same(other, one.answer)
+                return self.same(labelled.answer, other) if labelled is reply else self.same(other, labelled.answer)
         return False
 
-    def as_equations(self, said: Answer, gold: Answer) -> Known:
-        a, b = (_equation(found) for found in (said, gold))
+    def as_equations(self, reply: Answer, gold: Answer) -> Known:
+        a, b = (_equation(answer) for answer in (reply, gold))
         return self.relations(a, b) if a and b else False
 
-    def relations(self, said: Answer, gold: Answer) -> Known:
-        if not (isinstance(said, Relation) and isinstance(gold, Relation)) or said.sign != gold.sign:
+    def relations(self, reply: Answer, gold: Answer) -> Known:
+        if not (isinstance(reply, Relation) and isinstance(gold, Relation)) or reply.sign != gold.sign:
             return False
-        if said.sign in ("=", "!="):
-            direct = all_of([self.equal(said.left, gold.left), self.equal(said.right, gold.right)])
-            turned = all_of([self.equal(said.left, gold.right), self.equal(said.right, gold.left)])
-            return any_of([proportional(_rest(said), _rest(gold), positive=False), direct, turned])
-        both = all_of([self.equal(said.left, gold.left), self.equal(said.right, gold.right)])
-        return any_of([proportional(_rest(said), _rest(gold), positive=True), both])
+        if reply.sign in ("=", "!="):
+            direct = all_of([self.equal(reply.left, gold.left), self.equal(reply.right, gold.right)])
+            turned = all_of([self.equal(reply.left, gold.right), self.equal(reply.right, gold.left)])
+            # `proportional` cannot see through functions such as sin, so the sides are also compared one by one
+            return any_of([proportional(_difference(reply), _difference(gold), positive=False), direct, turned])
+        # the sides of an inequality have an order, so they are not exchanged
+        both = all_of([self.equal(reply.left, gold.left), self.equal(reply.right, gold.right)])
+        return any_of([proportional(_difference(reply), _difference(gold), positive=True), both])
 
     # ---- several -----------------------------------------------------------------------------------------------------
 
-    def several(self, said: Answer, gold: Answer) -> Known:
-        one, other = _items(said, gold), _items(gold, said)
-        if one is None or other is None:
-            return self.spans(said, gold) if Span in (type(said), type(gold)) else self.loosely_ordered(said, gold)
-        if isinstance(said, Finite) and isinstance(gold, Finite):
-            one, other = self.once(one), self.once(other)
-        if (_variables(one) > 1 and not _all_named(other)) or (_variables(other) > 1 and not _all_named(one)):
+    def several(self, reply: Answer, gold: Answer) -> Known:
+        said_items, gold_items = _items(reply, gold), _items(gold, reply)
+        if said_items is None or gold_items is None:
+            return self.spans(reply, gold) if Span in (type(reply), type(gold)) else self.loosely_ordered(reply, gold)
+        # {1, 1} is {1}, while repetitions in a list count
+        if isinstance(reply, Finite) and isinstance(gold, Finite):
+            said_items, gold_items = self.once(said_items), self.once(gold_items)
+        if (_variables(said_items) > 1 and not _all_named(gold_items)) or (
+            _variables(gold_items) > 1 and not _all_named(said_items)
+        ):
             # gold "x = 1, y = 2": a reply "2, 1" does not say which is which
-            return self.loosely_ordered(said, gold)
-        return self.loosely_ordered(said, gold) or self.matched(one, other)
+            return self.loosely_ordered(reply, gold)
+        return self.loosely_ordered(reply, gold) or self.matched(said_items, gold_items)
 
     def once(self, items: Sequence[Answer]) -> list[Answer]:
         """The items of a set without duplicates."""
-        kept: list[Answer] = []
+        distinct: list[Answer] = []
         for item in items:
-            if not any(self.same(item, other) for other in kept):
-                kept.append(item)
-        return kept
+            if not any(self.same(item, other) for other in distinct):
+                distinct.append(item)
+        return distinct
 
-    def matched(self, said: Sequence[Answer], gold: Sequence[Answer]) -> Known:
+    def matched(self, reply: Sequence[Answer], gold: Sequence[Answer]) -> Known:
         """Whether the items match one to one. Equality is an equivalence relation, so each item may take the first match."""
-        if len(said) != len(gold):
+        if len(reply) != len(gold):
             return False
-        left = list(gold)
+        unmatched = list(gold)
         unsure = False
-        for item in said:
-            found = [self.same(item, other) for other in left]
-            if True in found:
-                left.pop(found.index(True))
-            elif None in found:
+        for item in reply:
+            results = [self.same(item, other) for other in unmatched]
+            if True in results:
+                unmatched.pop(results.index(True))
+            elif None in results:
                 unsure = True
             else:
                 return False
         return None if unsure else True
 
-    def loosely_ordered(self, said: Answer, gold: Answer) -> Known:
+    def loosely_ordered(self, reply: Answer, gold: Answer) -> Known:
         """If not strict, a list or named values may stand for a tuple."""
         if self.strict:
             return False
-        one, other = (_in_order(found) for found in (said, gold))
-        if one is None or other is None or Ordered not in (type(said), type(gold)) or len(one) != len(other):
+        said_items, gold_items = (_in_order(answer) for answer in (reply, gold))
+        if (
+            said_items is None
+            or gold_items is None
+            or Ordered not in (type(reply), type(gold))
+            or len(said_items) != len(gold_items)
+        ):
             return False
-        return all_of(self.same(a, b) for a, b in zip(one, other, strict=True))
+        return all_of(self.same(a, b) for a, b in zip(said_items, gold_items, strict=True))
 
-    def ordered(self, said: Answer, gold: Answer) -> Known:
-        if isinstance(said, Ordered) and isinstance(gold, Ordered):
-            if len(said.items) != len(gold.items) or (self.strict and said.brackets != gold.brackets):
+    def ordered(self, reply: Answer, gold: Answer) -> Known:
+        if isinstance(reply, Ordered) and isinstance(gold, Ordered):
+            if len(reply.items) != len(gold.items) or (self.strict and reply.brackets != gold.brackets):
                 return False
-            return all_of(self.same(a, b) for a, b in zip(said.items, gold.items, strict=True))
-        return self.loosely_ordered(said, gold)
+            return all_of(self.same(a, b) for a, b in zip(reply.items, gold.items, strict=True))
+        return self.loosely_ordered(reply, gold)
 
     # ---- sets of numbers, and the rest -------------------------------------------------------------------------------
 
-    def spans(self, said: Answer, gold: Answer) -> Known:
-        names = {found.variable for found in (said, gold) if isinstance(found, Span)} - {""}
+    def spans(self, reply: Answer, gold: Answer) -> Known:
+        names = {answer.variable for answer in (reply, gold) if isinstance(answer, Span)} - {""}
         try:
-            one, other = pieces_of(said), pieces_of(gold)
+            said_pieces, gold_pieces = pieces_of(reply), pieces_of(gold)
         except Unreadable:
             return False
-        if len(names) > 1 or len(one) != len(other):
+        if len(names) > 1 or len(said_pieces) != len(gold_pieces):
             return False
         return all_of(
             self.equal(a.low, b.low) if (a.low_in, a.high_in) == (b.low_in, b.high_in) else False
-            for a, b in zip(one, other, strict=True)
-        ) and all_of(self.equal(a.high, b.high) for a, b in zip(one, other, strict=True))
+            for a, b in zip(said_pieces, gold_pieces, strict=True)
+        ) and all_of(self.equal(a.high, b.high) for a, b in zip(said_pieces, gold_pieces, strict=True))
 
-    def matrices(self, said: Answer, gold: Answer) -> Known:
-        if isinstance(said, Matrix) and isinstance(gold, Matrix):
-            if said.style != gold.style or [len(row) for row in said.rows] != [len(row) for row in gold.rows]:
+    def matrices(self, reply: Answer, gold: Answer) -> Known:
+        if isinstance(reply, Matrix) and isinstance(gold, Matrix):
+            if reply.style != gold.style or [len(row) for row in reply.rows] != [len(row) for row in gold.rows]:
                 return False
-            pairs = [(a, b) for one, other in zip(said.rows, gold.rows, strict=True) for a, b in zip(one, other, strict=True)]
+            pairs = [
+                (a, b)
+                for said_row, gold_row in zip(reply.rows, gold.rows, strict=True)
+                for a, b in zip(said_row, gold_row, strict=True)
+            ]
             return all_of(self.equal(a, b) for a, b in pairs)
-        return self.loosely_ordered(said, gold)
+        return self.loosely_ordered(reply, gold)
 
-    def ratios(self, said: Answer, gold: Answer) -> Known:
-        if isinstance(said, Ratio) and isinstance(gold, Ratio):
-            if len(said.parts) != len(gold.parts) or (said.unit and gold.unit and said.unit != gold.unit):
+    def ratios(self, reply: Answer, gold: Answer) -> Known:
+        if isinstance(reply, Ratio) and isinstance(gold, Ratio):
+            if len(reply.parts) != len(gold.parts) or (reply.unit and gold.unit and reply.unit != gold.unit):
                 return False
-            pairs = list(zip(said.parts, gold.parts, strict=True))
+            pairs = list(zip(reply.parts, gold.parts, strict=True))
             if alike := all_of(self.equal(a, b) for a, b in pairs):
                 return alike
-            if said.clock or gold.clock or any(not rational(tree) for pair in pairs for tree in pair):
+            # a part that is zero or irrational is not cross-multiplied: 0:0 would equal every ratio
+            if reply.clock or gold.clock or any(not rational(tree) for pair in pairs for tree in pair):
                 return alike
             first = pairs[0]
             return all_of(self.equal(times(a, first[1]), times(b, first[0])) for a, b in pairs)
-        ratio, other = (said, gold) if isinstance(said, Ratio) else (gold, said)
+        ratio, other = (reply, gold) if isinstance(reply, Ratio) else (gold, reply)
         if self.strict or not isinstance(ratio, Ratio) or not isinstance(other, Value) or len(ratio.parts) != 2 or ratio.clock:
             return False
         return self.equal(over(*ratio.parts), other.tree)
 
-    def based(self, said: Answer, gold: Answer) -> Known:
-        based, other = (said, gold) if isinstance(said, Based) else (gold, said)
+    def based(self, reply: Answer, gold: Answer) -> Known:
+        based, other = (reply, gold) if isinstance(reply, Based) else (gold, reply)
         if self.strict or not isinstance(based, Based) or not isinstance(other, Value):
             return False
         return other.tree == number(int(based.digits or "0"))
@@ -245,33 +265,33 @@ def _all_named(items: Sequence[Answer]) -> bool:
     return all(isinstance(item, Named | Several) for item in items)
 
 
-def _equation(found: Answer) -> Relation | None:
-    if isinstance(found, Named) and isinstance(found.answer, Value):
-        return Relation("=", ("sym", found.name), found.answer.tree)
-    return found if isinstance(found, Relation) else None
+def _equation(answer: Answer) -> Relation | None:
+    if isinstance(answer, Named) and isinstance(answer.answer, Value):
+        return Relation("=", ("sym", answer.name), answer.answer.tree)
+    return answer if isinstance(answer, Relation) else None
 
 
-def _rest(found: Relation) -> Tree:
-    return ("add", found.left, negative(found.right))
+def _difference(relation: Relation) -> Tree:
+    return ("add", relation.left, negative(relation.right))
 
 
-def _items(found: Answer, beside: Answer) -> Sequence[Answer] | None:
+def _items(answer: Answer, beside: Answer) -> Sequence[Answer] | None:
     """The items of an answer for comparison without order; None for a set of reals."""
-    if isinstance(found, Several | Finite):
-        return found.items
-    if isinstance(found, Named) and isinstance(found.answer, Several | Finite):
-        return [Named(found.name, found.kind, item) for item in found.answer.items]
-    return None if isinstance(found, Span) else [found]
+    if isinstance(answer, Several | Finite):
+        return answer.items
+    if isinstance(answer, Named) and isinstance(answer.answer, Several | Finite):
+        return [Named(answer.name, answer.kind, item) for item in answer.answer.items]
+    return None if isinstance(answer, Span) else [answer]
 
 
-def _in_order(found: Answer) -> Sequence[Answer] | None:
-    if isinstance(found, Ordered):
-        return found.items
-    if isinstance(found, Matrix) and all(len(row) == 1 for row in found.rows):
-        return [Value(row[0]) for row in found.rows]
-    if isinstance(found, Several):
-        if not all(isinstance(item, Named) for item in found.items):
-            return found.items
-        named = sorted((item for item in found.items if isinstance(item, Named)), key=lambda item: item.name)
+def _in_order(answer: Answer) -> Sequence[Answer] | None:
+    if isinstance(answer, Ordered):
+        return answer.items
+    if isinstance(answer, Matrix) and all(len(row) == 1 for row in answer.rows):
+        return [Value(row[0]) for row in answer.rows]
+    if isinstance(answer, Several):
+        if not all(isinstance(item, Named) for item in answer.items):
+            return answer.items
+        named = sorted((item for item in answer.items if isinstance(item, Named)), key=lambda item: item.name)
         return [item.answer for item in named] if len({item.name for item in named}) == len(named) else None
     return None

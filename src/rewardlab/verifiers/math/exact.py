@@ -24,14 +24,15 @@ def equal(a: Tree, b: Tree) -> bool | None:
     """Whether two expressions are equal; None if normal forms cannot decide."""
     if a == b:
         return True
+    # numbers are in lowest terms, so different tuples are different numbers
     if a[0] == b[0] == "num":
         return False
     try:
         start()
-        rest = difference(form(a), form(b))
+        numerator = difference(form(a), form(b))
     except (TooHard, RecursionError):
         return None
-    return not rest or (None if depends(rest) else False)
+    return not numerator or (None if depends(numerator) else False)
 
 
 def difference(a: Form, b: Form) -> Polynomial:
@@ -41,9 +42,9 @@ def difference(a: Form, b: Form) -> Polynomial:
     return add(multiply(a.above, b.below), multiply(b.above, a.below), -1)
 
 
-def depends(found: Polynomial) -> bool:
+def depends(polynomial: Polynomial) -> bool:
     """Whether the atoms may satisfy algebraic relations that are not known here, so that a nonzero polynomial may still vanish."""
-    atoms = {atom for monomial in found for atom, _ in monomial}
+    atoms = {atom for monomial in polynomial for atom, _ in monomial}
     return any(atom[0] == "#" for atom in atoms) or {"pi", "e"} <= atoms
 
 
@@ -69,6 +70,7 @@ def form(tree: Tree) -> Form:
     if head == "sym":
         return atom(tree[1])
     if head == "const":
+        # infinity is opaque: a nonzero difference that contains it proves nothing
         return atom(tree[1] if tree[1] != "inf" else "#inf")
     if head == "add":
         return sum_of(form(part) for part in tree[1:])
@@ -102,8 +104,8 @@ def product_of(parts: Iterable[Form]) -> Form:
     return total
 
 
-def function(name: str, of: list[Form]) -> Form:
-    return value_of(name, of) or atom(f"#{name}({','.join(written(part) for part in of)})")
+def function(name: str, arguments: list[Form]) -> Form:
+    return value_of(name, arguments) or atom(f"#{name}({','.join(written(part) for part in arguments)})")
 
 
 def linear(left: Tree, right: Tree) -> tuple[str, Fraction, bool] | None:
@@ -117,6 +119,7 @@ def linear(left: Tree, right: Tree) -> tuple[str, Fraction, bool] | None:
     if below != ONE or len(names) != 1 or len(names[0]) != 1:
         return None
     ((name, exponent),) = names[0]
+    # roots of primes, constants and opaque atoms are not variables
     if exponent != 1 or name.isdigit() or name[0] == "#" or name in ("pi", "e", "i"):
         return None
     slope = Fraction(above[names[0]])
@@ -131,11 +134,11 @@ def proportional(a: Tree, b: Tree, positive: bool) -> bool:
     """
     try:
         start()
-        one, other = form(a), form(b)
-        if one.below != other.below:
+        first, second = form(a), form(b)
+        if first.below != second.below:
             return False
-        return _multiples(one.above, other.above, positive) or (
-            not positive and _multiples(_without_monomial(one.above), _without_monomial(other.above), positive)
+        return _multiples(first.above, second.above, positive) or (
+            not positive and _multiples(_without_monomial(first.above), _without_monomial(second.above), positive)
         )
     except (TooHard, RecursionError):
         return False
@@ -149,11 +152,11 @@ def _multiples(a: Polynomial, b: Polynomial, positive: bool) -> bool:
     return (factor > 0 or not positive) and all(b[monomial] == factor * value for monomial, value in a.items())
 
 
-def _without_monomial(found: Polynomial) -> Polynomial:
+def _without_monomial(polynomial: Polynomial) -> Polynomial:
     """The polynomial multiplied by the symbols' powers in its denominators, so that no exponent is negative."""
     least: dict[str, Fraction | int] = {}
-    for monomial in found:
+    for monomial in polynomial:
         for name, exponent in monomial:
             least[name] = min(least.get(name, 0), exponent)
     inverse = tuple(sorted((name, -exponent) for name, exponent in least.items() if exponent < 0 and not name.isdigit()))
-    return multiply(found, {inverse: 1}) if inverse else found
+    return multiply(polynomial, {inverse: 1}) if inverse else polynomial

@@ -19,22 +19,23 @@ _INVERSE = {name: f"arc{name}" for name in ("sin", "cos", "tan", "cot", "sec", "
 _MANY = ("gcd", "lcm", "max", "min")
 
 
-def scalar(found: Sequence[Token]) -> tuple[Tree, Sequence[Token]]:
+def scalar(tokens: Sequence[Token]) -> tuple[Tree, Sequence[Token]]:
     """The expression at the beginning of the tokens, and the tokens after it. Raises Unreadable."""
-    reader = _Reader(found)
+    reader = _Reader(tokens)
     tree = reader.sum()
+    # infinity is allowed only by itself, as a bound: inf - inf has no value
     infinite = tree in (INFINITE, negative(INFINITE))
     if not infinite and holds(tree, INFINITE):
         raise Unreadable("arithmetic with infinity")
-    return tree, found[reader.at :]
+    return tree, tokens[reader.at :]
 
 
 class _Reader:
-    def __init__(self, found: Sequence[Token]):
-        self.found, self.at, self.depth, self.bars = found, 0, 0, 0
+    def __init__(self, tokens: Sequence[Token]):
+        self.tokens, self.at, self.depth, self.bars = tokens, 0, 0, 0
 
     def peek(self, ahead: int = 0) -> Token:
-        return self.found[self.at + ahead] if self.at + ahead < len(self.found) else _END
+        return self.tokens[self.at + ahead] if self.at + ahead < len(self.tokens) else _END
 
     def take(self) -> Token:
         token = self.peek()
@@ -55,6 +56,7 @@ class _Reader:
 
     def sum(self) -> Tree:
         self.depth += 1
+        # Python's own recursion limit would end far deeper in the parse, and differs between versions
         if self.depth > DEEPEST:
             raise Unreadable("too many brackets within brackets")
         terms = [self.signed()]
@@ -103,6 +105,7 @@ class _Reader:
             if degrees or self.peek().text == "circ":
                 self.at += 3 if degrees else 1
                 return times(base, DEGREE)
+            # x^2! is (x^2)!
             return self.postfix(power(base, self.exponent()))
         return base
 
@@ -148,6 +151,7 @@ class _Reader:
         raise Unreadable(f"{token.text!r} is not understood here" if token is not _END else "it ends too early")
 
     def group(self, close: str) -> Tree:
+        # within brackets a | opens an absolute value again, even between two other bars
         bars, self.bars = self.bars, 0
         inside = self.sum()
         self.expect(close)
@@ -162,8 +166,8 @@ class _Reader:
             return number(repeating(text, again))
         if self.peek().text == "_":
             raise Unreadable("a number in another base")
-        whole = Fraction(text)
-        return number(whole + self.part_of_mixed() if text.isdigit() and whole else whole)
+        value = Fraction(text)
+        return number(value + self.part_of_mixed() if text.isdigit() and value else value)
 
     def part_of_mixed(self) -> Fraction | int:
         r"""The fraction of a mixed number, as in 2\frac{1}{2} or "2 1/2"; 0 if no proper fraction follows."""
@@ -179,6 +183,7 @@ class _Reader:
             return 0
         if part is not None and 0 < part < 1 and self.peek().text not in ("^", "!", "/"):
             return part
+        # the fraction is a factor, not part of a mixed number
         self.at = start
         return 0
 
@@ -204,7 +209,7 @@ class _Reader:
             if not text:
                 raise Unreadable("'}' is missing")
             depth += (text == "{") - (text == "}")
-        return "".join(token.text for token in self.found[start : self.at - 1])
+        return "".join(token.text for token in self.tokens[start : self.at - 1])
 
     def command(self, name: str) -> Tree:
         if name in _CONSTANTS:
@@ -235,7 +240,7 @@ class _Reader:
         if token.kind == "number" and not whole and len(token.text) > 1:
             if not token.text.isdigit() or len(token.text) > 2:
                 raise Unreadable("a fraction without braces")
-            self.found = [*self.found[: self.at], *(Token("number", digit) for digit in token.text), *self.found[self.at + 1 :]]
+            self.tokens = [*self.tokens[: self.at], *(Token("number", digit) for digit in token.text), *self.tokens[self.at + 1 :]]
             token = self.peek()
         if token.kind == "number":
             self.at += 1
@@ -261,6 +266,7 @@ class _Reader:
         if self.peek().text in ("(", "[", "|"):
             return self.primary()
         tree = self.factor() if self.peek().text == "-" else self.power()
+        # sin 2x y is sin(2xy), but sin x cos y is a product of two functions
         while self.begins() and self.peek().text not in FUNCTIONS and self.peek().text not in ("(", "["):
             tree = times(tree, self.power())
         return tree
@@ -268,7 +274,7 @@ class _Reader:
     def arguments(self) -> list[Tree]:
         if not self.skip("(", "{", "\\{"):
             raise Unreadable("a function without brackets")
-        close = _CLOSES[self.found[self.at - 1].text]
+        close = _CLOSES[self.tokens[self.at - 1].text]
         arguments = [self.sum()]
         while self.skip(","):
             arguments.append(self.sum())
@@ -284,6 +290,7 @@ class _Reader:
         low = self.group("}")
         self.expect("^")
         high, body = self.primary(), self.product()
+        # a_k is another symbol for each k, which a single tree cannot express
         if variable[0] != "sym" or any(variable[1] in name.partition("_")[2] for name in names(body)):
             raise Unreadable("a series of terms with indices")
         return ("fn", name, variable, low, high, body)

@@ -16,12 +16,12 @@ def step(token: Token) -> int:
     return (text in _OPEN or text.startswith("begin{")) - (text in _CLOSE or text.startswith("end{"))
 
 
-def cut(found: Sequence[Token], at: Sequence[str]) -> tuple[list[Sequence[Token]], list[str]]:
+def cut(tokens: Sequence[Token], at: Sequence[str]) -> tuple[list[Sequence[Token]], list[str]]:
     """The parts between the signs `at` outside brackets, and these signs. ", and" counts as one sign. Raises Unreadable."""
     parts: list[Sequence[Token]] = []
     between: list[str] = []
     depth, start = 0, 0
-    for i, token in enumerate(found):
+    for i, token in enumerate(tokens):
         depth += step(token)
         if depth < 0:
             raise Unreadable("a bracket is closed that was not opened")
@@ -29,19 +29,19 @@ def cut(found: Sequence[Token], at: Sequence[str]) -> tuple[list[Sequence[Token]
             if i == start and between and token.text in ("and", "or"):
                 between[-1] = token.text
             else:
-                parts.append(found[start:i])
+                parts.append(tokens[start:i])
                 between.append(token.text)
             start = i + 1
     if depth:
         raise Unreadable("a bracket is not closed")
-    return [*parts, found[start:]], between
+    return [*parts, tokens[start:]], between
 
 
-def closing(found: Sequence[Token], start: int) -> int:
+def closing(tokens: Sequence[Token], start: int) -> int:
     """The position of the bracket that closes the one at `start`; -1 if none does."""
     depth = 0
-    for i in range(start, len(found)):
-        depth += step(found[i])
+    for i in range(start, len(tokens)):
+        depth += step(tokens[i])
         if depth == 0:
             return i
     return -1
@@ -51,11 +51,12 @@ def inside(begin: str) -> str:
     return begin.partition("{")[2].rstrip("}")
 
 
-def rows_of(found: Sequence[Token], names: Sequence[str]) -> list[Sequence[Token]] | None:
+def rows_of(tokens: Sequence[Token], names: Sequence[str]) -> list[Sequence[Token]] | None:
     """The rows of the LaTeX environment that contains all tokens; None if there is none."""
-    if len(found) < 3 or found[0].text not in [f"begin{{{name}}}" for name in names] or closing(found, 0) != len(found) - 1:
+    if len(tokens) < 3 or tokens[0].text not in [f"begin{{{name}}}" for name in names] or closing(tokens, 0) != len(tokens) - 1:
         return None
-    content = found[1:-1]
-    if inside(found[0].text) == "array" and content[0].text == "{":
+    content = tokens[1:-1]
+    if inside(tokens[0].text) == "array" and content[0].text == "{":
+        # \\begin{array}{cc}: the columns' alignment is not content
         content = content[closing(content, 0) + 1 :]
     return [row for row in cut(content, ("\\\\",))[0] if row]

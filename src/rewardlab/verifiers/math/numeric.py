@@ -16,6 +16,7 @@ DIGITS = 60
 AGREE = mpmath.mpf(10) ** -30
 """Relative difference above which two values differ. It is far above 10^-DIGITS, to allow for cancellation on the way."""
 NOISE = mpmath.mpf(10) ** -45
+"""Absolute difference below which two values never differ: rounding errors about zero have no relative size."""
 LARGEST = 10**9
 POINTS = 6
 
@@ -40,14 +41,14 @@ def differ(a: Tree, b: Tree) -> bool:
 
 def _differ_at(a: Tree, b: Tree, point: Mapping[str, Any]) -> bool:
     try:
-        one, other = value(a, point), value(b, point)
-        if not (mp.isfinite(one) and mp.isfinite(other)):
+        first, second = value(a, point), value(b, point)
+        if not (mp.isfinite(first) and mp.isfinite(second)):
             return False
-        if point and not (_real(one) and _real(other)):
+        if point and not (_real(first) and _real(second)):
             # outside of where both are defined as real functions
             return False
-        apart = abs(one - other)
-        return bool(apart > NOISE and apart > AGREE * max(abs(one), abs(other)))
+        distance = abs(first - second)
+        return bool(distance > NOISE and distance > AGREE * max(abs(first), abs(second)))
     except (ArithmeticError, ValueError, TypeError):
         return False
 
@@ -59,11 +60,15 @@ def _real(x: Any) -> bool:
 def _points(symbols: list[str]) -> list[dict[str, Any]]:
     """POINTS assignments of numbers to the symbols: integers, positive and negative rationals. The same on every call."""
     rng = random.Random(0)
-    found = []
+    # the prime denominator 1009 keeps the points away from special values such as 1/2
+    points = []
     for i in range(POINTS):
-        whole, sign = i % 3 == 0, -1 if i % 3 == 2 else 1
-        found.append({s: mp.mpf(rng.randint(2, 9)) if whole else sign * mp.mpf(rng.randint(200, 3000)) / 1009 for s in symbols})
-    return found
+        use_integers, sign = i % 3 == 0, -1 if i % 3 == 2 else 1
+        # the prime denominator 1009 keeps the points away from special values such as 1/2
+        points.append(
+            {s: mp.mpf(rng.randint(2, 9)) if use_integers else sign * mp.mpf(rng.randint(200, 3000)) / 1009 for s in symbols}
+        )
+    return points
 
 
 def value(tree: Tree, point: Mapping[str, Any]) -> Any:
@@ -73,6 +78,7 @@ def value(tree: Tree, point: Mapping[str, Any]) -> Any:
     if head == "sym":
         return point[tree[1]]
     if head == "const":
+        # times 1, since mp.pi is evaluated only in arithmetic, and at the precision set then
         return {"pi": mp.pi, "e": mp.e, "i": mp.j, "inf": mp.inf}[tree[1]] * 1
     if head == "add":
         return mp.fsum(value(part, point) for part in tree[1:])
@@ -117,10 +123,10 @@ def _series(tree: Tree, point: Mapping[str, Any]) -> Any:
     return mp.fsum(terms) if name == "sum" else mp.fprod(terms)
 
 
-def _function(name: str, of: list[Any]) -> Any:
+def _function(name: str, arguments: list[Any]) -> Any:
     if name == "log":
         # of an unknown base, the same everywhere
-        return mp.ln(of[0]) / mp.ln(mp.mpf(7))
-    if name not in _FUNCTIONS or (name.startswith("factorial") and abs(of[0]) > LARGEST):
+        return mp.ln(arguments[0]) / mp.ln(mp.mpf(7))
+    if name not in _FUNCTIONS or (name.startswith("factorial") and abs(arguments[0]) > LARGEST):
         raise NoValue
-    return _FUNCTIONS[name](*of)
+    return _FUNCTIONS[name](*arguments)

@@ -31,6 +31,7 @@ class Form(NamedTuple):
 
 
 ONE: Polynomial = {(): 1}
+# a verifier may work in several threads, each with a limit of its own
 _counter = threading.local()
 
 
@@ -59,21 +60,21 @@ def multiply(a: Polynomial, b: Polynomial) -> Polynomial:
         return a
     spend(a, b)
     total: Polynomial = {}
-    for one, p in a.items():
-        for other, q in b.items():
-            factor, monomial = join(one, other)
+    for first, p in a.items():
+        for second, q in b.items():
+            factor, monomial = join(first, second)
             total[monomial] = total.get(monomial, 0) + p * q * factor
     if len(total) > TERMS:
         raise TooHard
     return {monomial: coefficient for monomial, coefficient in total.items() if coefficient}
 
 
-def join(one: Monomial, other: Monomial) -> tuple[Number, Monomial]:
+def join(first: Monomial, second: Monomial) -> tuple[Number, Monomial]:
     """The product of two monomials, as a number times a monomial."""
-    if not one or not other:
-        return 1, one or other
-    exponents = dict(one)
-    for atom, exponent in other:
+    if not first or not second:
+        return 1, first or second
+    exponents = dict(first)
+    for atom, exponent in second:
         exponents[atom] = exponents.get(atom, 0) + exponent
     return reduced(exponents)
 
@@ -81,18 +82,20 @@ def join(one: Monomial, other: Monomial) -> tuple[Number, Monomial]:
 def reduced(exponents: dict[str, Number]) -> tuple[Number, Monomial]:
     """Powers as a number times a normalised monomial: exponents of primes are in [0, 1), and that of i is 0 or 1."""
     factor: Number = 1
-    kept = []
+    powers = []
     for atom, exponent in exponents.items():
         if atom.isdigit():
-            whole = math.floor(exponent)
-            factor *= raised(int(atom), whole)
-            exponent -= whole
+            # 2^(3/2) = 2 * 2^(1/2): the integer part of the exponent becomes a number
+            integer_part = math.floor(exponent)
+            factor *= raised(int(atom), integer_part)
+            exponent -= integer_part
         elif atom == "i":
+            # i^2 = i^6 = -1
             factor *= -1 if exponent % 4 >= 2 else 1
             exponent %= 2
         if exponent:
-            kept.append((atom, exponent))
-    return factor, tuple(sorted(kept))
+            powers.append((atom, exponent))
+    return factor, tuple(sorted(powers))
 
 
 def raised(base: Number, exponent: int) -> Number:
@@ -131,17 +134,18 @@ def integer(n: int) -> Form:
     return Form({(): n} if n else {}, ONE)
 
 
-def constant(found: Form) -> Fraction | None:
+def constant(form: Form) -> Fraction | None:
     """The value of a form without atoms; else None."""
-    if found.below != ONE or any(found.above):
+    if form.below != ONE or any(form.above):
         return None
-    return Fraction(found.above.get((), 0))
+    return Fraction(form.above.get((), 0))
 
 
-def written(found: Form) -> str:
+def written(form: Form) -> str:
     """A canonical spelling of a form: equal texts mean equal forms. It names the atoms of functions and roots."""
-    scale = 1 / Fraction(found.below[min(found.below)])
-    return "/".join("+".join(f"{_hexadecimal(scale * part[m])}{m}" for m in sorted(part, key=repr)) for part in found)
+    # a fraction is the same after both sides are multiplied, so one coefficient is scaled to 1
+    scale = 1 / Fraction(form.below[min(form.below)])
+    return "/".join("+".join(f"{_hexadecimal(scale * part[m])}{m}" for m in sorted(part, key=repr)) for part in form)
 
 
 def _hexadecimal(value: Fraction) -> str:

@@ -34,6 +34,7 @@ def power(base: Form, exponent: Form) -> Form:
     if value is None:
         return symbolic(base, exponent)
     if value.denominator != 1:
+        # the cost of a root grows with its degree, and that of a power with its exponent
         if value.denominator > 50 or abs(value.numerator) > 1000:
             raise TooHard
         return power(root(base, value.denominator), integer(value.numerator))
@@ -45,25 +46,26 @@ def power(base: Form, exponent: Form) -> Form:
     return quotient(times_itself(base.above, n), times_itself(base.below, n))
 
 
-def times_itself(found: Polynomial, n: int) -> Polynomial:
-    if not found:
+def times_itself(polynomial: Polynomial, n: int) -> Polynomial:
+    if not polynomial:
         if not n:
             raise TooHard
         return {}
-    if len(found) == 1:
-        ((monomial, coefficient),) = found.items()
+    if len(polynomial) == 1:
+        ((monomial, coefficient),) = polynomial.items()
         factor, powered = reduced({atom: exponent * n for atom, exponent in monomial})
         try:
             return {powered: raised(coefficient, n) * factor}
         except TooHard:
             if powered:
                 raise
+            # 2^(10^9) cannot be computed, but it can be compared with itself
             return {huge(coefficient, n): factor}
     if n > 60:
         raise TooHard
     total = ONE
     for _ in range(n):
-        total = multiply(total, found)
+        total = multiply(total, polynomial)
     return total
 
 
@@ -77,11 +79,11 @@ def huge(value: Number, n: int) -> Monomial:
     return tuple(sorted((f"#huge {prime}", times * n) for prime, times in exponents.items()))
 
 
-def root(found: Form, degree: int) -> Form:
+def root(form: Form, degree: int) -> Form:
     """The real root of a fraction."""
-    if found.below == ONE:
-        return root_of_polynomial(found.above, degree)
-    above, below = root_of_polynomial(found.above, degree), root_of_polynomial(found.below, degree)
+    if form.below == ONE:
+        return root_of_polynomial(form.above, degree)
+    above, below = root_of_polynomial(form.above, degree), root_of_polynomial(form.below, degree)
     return quotient(multiply(above.above, below.below), multiply(above.below, below.above))
 
 
@@ -98,6 +100,7 @@ def primes_of(value: Fraction) -> tuple[dict[str, Number], Fraction]:
                 exponents[str(p)] = exponents.get(str(p), 0) + sign
                 n //= p
             p += 1 if p == 2 else 2
+        # no divisor below FACTORS_TO is left, so a number below its square is prime
         if 1 < n < FACTORS_TO * FACTORS_TO:
             exponents[str(n)] = exponents.get(str(n), 0) + sign
             n = 1
@@ -109,37 +112,38 @@ def root_of_number(value: Fraction, degree: int) -> tuple[Number, dict[str, Numb
     """The root of a positive number, as a rational times powers of atoms."""
     exponents, left = primes_of(value)
     powers: dict[str, Number] = {prime: Fraction(n) / degree for prime, n in exponents.items()}
-    factor, kept = reduced(powers)
+    factor, root_powers = reduced(powers)
     for part, sign in ((left.numerator, 1), (left.denominator, -1)):
         if part > 1:
-            whole = round_root(part, degree)
-            if whole**degree != part:
+            integer_root = round_root(part, degree)
+            if integer_root**degree != part:
                 # not factored, so it may share unknown factors with other numbers: an opaque atom
-                return factor, dict(kept) | {f"#root{degree}({left})": 1}
-            factor *= Fraction(whole) ** sign
-    return factor, dict(kept)
+                return factor, dict(root_powers) | {f"#root{degree}({left})": 1}
+            factor *= Fraction(integer_root) ** sign
+    return factor, dict(root_powers)
 
 
 def round_root(n: int, degree: int) -> int:
     """The integer part of a root, by Newton's method from above."""
+    # a power of two that is not below the root, so that Newton's method descends to it
     x = 1 << -(-n.bit_length() // degree)
     while (y := ((degree - 1) * x + n // x ** (degree - 1)) // degree) < x:
         x = y
     return x
 
 
-def root_of_polynomial(found: Polynomial, degree: int) -> Form:
-    if not found:
+def root_of_polynomial(polynomial: Polynomial, degree: int) -> Form:
+    if not polynomial:
         return Form({}, ONE)
-    return root_of_term(*next(iter(found.items())), degree) if len(found) == 1 else root_of_sum(found, degree)
+    return root_of_term(*next(iter(polynomial.items())), degree) if len(polynomial) == 1 else root_of_sum(polynomial, degree)
 
 
-def root_of_sum(found: Polynomial, degree: int) -> Form:
+def root_of_sum(polynomial: Polynomial, degree: int) -> Form:
     """The root of a sum is an atom, after the rational content of all terms is taken out of the root."""
-    common = Fraction(content(found))
-    sign = -1 if common < 0 and degree % 2 and all(map(real, found)) else 1
+    common = Fraction(content(polynomial))
+    sign = -1 if common < 0 and degree % 2 and all(map(real, polynomial)) else 1
     factor, powers = root_of_number(abs(common), degree)
-    inner: Polynomial = {monomial: sign * coefficient / abs(common) for monomial, coefficient in found.items()}
+    inner: Polynomial = {monomial: sign * coefficient / abs(common) for monomial, coefficient in polynomial.items()}
     return _with(factor * sign, powers | {f"#root{degree}[{written(Form(inner, ONE))}]": 1})
 
 
@@ -150,22 +154,22 @@ def real(monomial: Monomial) -> bool:
 
 def root_of_term(monomial: Monomial, coefficient: Number, degree: int) -> Form:
     factor, powers = root_of_number(abs(Fraction(coefficient)), degree)
-    kept = coefficient < 0 and not (degree % 2 and real(monomial))
-    simple, left = split(dict(monomial), degree, negative=kept)
+    minus_inside = coefficient < 0 and not (degree % 2 and real(monomial))
+    simple, left = split(dict(monomial), degree, negative=minus_inside)
     for name, exponent in simple.items():
         powers[name] = powers.get(name, 0) + exponent
-    outside = -factor if coefficient < 0 and not kept else factor
+    outside = -factor if coefficient < 0 and not minus_inside else factor
     if left:
-        inside: Polynomial = {tuple(sorted(left.items())): -1 if kept else 1}
+        inside: Polynomial = {tuple(sorted(left.items())): -1 if minus_inside else 1}
         return _with(outside, powers | {f"#root{degree}[{written(Form(inside, ONE))}]": 1})
-    if not kept:
+    if not minus_inside:
         return _with(outside, powers)
     if degree != 2:
         raise TooHard
     return _with(outside, powers | {"i": 1})
 
 
-def split(rest: dict[str, Number], degree: int, negative: bool) -> tuple[dict[str, Number], dict[str, Number]]:
+def split(powers: dict[str, Number], degree: int, negative: bool) -> tuple[dict[str, Number], dict[str, Number]]:
     """Separate the powers whose root is a power again (exponents divided by the degree) from the rest.
 
     negative: the root is of minus their product. Roots of primes, pi and e are positive, so they always separate. A symbol x may be
@@ -173,8 +177,8 @@ def split(rest: dict[str, Number], degree: int, negative: bool) -> tuple[dict[st
     """
     simple: dict[str, Number] = {}
     left: dict[str, Number] = {}
-    signs = [name for name in rest if not (name.isdigit() or name in ("pi", "e"))]
-    for name, exponent in rest.items():
+    signs = [name for name in powers if not (name.isdigit() or name in ("pi", "e"))]
+    for name, exponent in powers.items():
         odd = degree % 2 == 1 or Fraction(exponent).numerator % 2 == 1
         alone = len(signs) == 1 and not negative and odd and name[0] != "#" and name != "i"
         sure = name not in signs or alone
@@ -187,12 +191,12 @@ def _with(factor: Number, powers: dict[str, Number]) -> Form:
     return Form({monomial: factor * more}, ONE)
 
 
-def content(found: Polynomial) -> Number:
+def content(polynomial: Polynomial) -> Number:
     """The content: dividing by it leaves integer coefficients without a common factor, the first one positive."""
-    values = [Fraction(c) for c in found.values()]
+    values = [Fraction(c) for c in polynomial.values()]
     below = math.lcm(*(v.denominator for v in values))
     value = Fraction(math.gcd(*(int(v * below) for v in values)), below)
-    return value if found[min(found, key=repr)] > 0 else -value
+    return value if polynomial[min(polynomial, key=repr)] > 0 else -value
 
 
 def symbolic(base: Form, exponent: Form) -> Form:
@@ -224,11 +228,11 @@ def symbolic(base: Form, exponent: Form) -> Form:
     return total
 
 
-def value_of(name: str, of: list[Form]) -> Form | None:
+def value_of(name: str, arguments: list[Form]) -> Form | None:
     """The exact value of a function at simple arguments (numbers; for ln also powers of e); else None."""
-    values = [constant(part) for part in of]
-    if name == "ln" and of[0].below == ONE and len(of[0].above) == 1:
-        return logarithm(of[0].above)
+    values = [constant(part) for part in arguments]
+    if name == "ln" and arguments[0].below == ONE and len(arguments[0].above) == 1:
+        return logarithm(arguments[0].above)
     if any(value is None for value in values):
         return None
     return _plain(name, [value for value in values if value is not None])
@@ -236,7 +240,7 @@ def value_of(name: str, of: list[Form]) -> Form | None:
 
 def _plain(name: str, values: list[Fraction]) -> Form | None:
     first = values[0]
-    whole = all(value.denominator == 1 for value in values)
+    all_integers = all(value.denominator == 1 for value in values)
     result: Number | None = None
     if name == "abs":
         result = abs(first)
@@ -244,13 +248,13 @@ def _plain(name: str, values: list[Fraction]) -> Form | None:
         result = math.floor(first) if name == "floor" else math.ceil(first)
     elif name in ("max", "min"):
         result = max(values) if name == "max" else min(values)
-    elif name in ("gcd", "lcm") and whole:
+    elif name in ("gcd", "lcm") and all_integers:
         result = (math.gcd if name == "gcd" else math.lcm)(*(int(value) for value in values))
-    elif name == "factorial" and whole and 0 <= first <= LARGEST_FACTORIAL:
+    elif name == "factorial" and all_integers and 0 <= first <= LARGEST_FACTORIAL:
         result = math.factorial(int(first))
-    elif name == "factorial2" and whole and 0 <= first <= LARGEST_FACTORIAL:
+    elif name == "factorial2" and all_integers and 0 <= first <= LARGEST_FACTORIAL:
         result = math.prod(range(int(first), 0, -2))
-    elif name == "binomial" and whole and 0 <= values[1] <= first <= LARGEST_FACTORIAL:
+    elif name == "binomial" and all_integers and 0 <= values[1] <= first <= LARGEST_FACTORIAL:
         result = math.comb(int(first), int(values[1]))
     elif name in ("sin", "tan", "arcsin", "arctan", "sinh") and not first:
         result = 0
@@ -259,8 +263,8 @@ def _plain(name: str, values: list[Fraction]) -> Form | None:
     return None if result is None else Form({(): result} if result else {}, ONE)
 
 
-def logarithm(found: Polynomial) -> Form | None:
-    ((monomial, coefficient),) = found.items()
+def logarithm(polynomial: Polynomial) -> Form | None:
+    ((monomial, coefficient),) = polynomial.items()
     if coefficient <= 0 or any(not (name.isdigit() or name == "e") for name, _ in monomial):
         return None
     exponents, left = primes_of(Fraction(coefficient))

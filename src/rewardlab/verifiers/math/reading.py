@@ -24,6 +24,7 @@ class Reading(NamedTuple):
     why: str = ""
 
 
+# a gold answer is read once for every reply of its group, and again in every epoch
 @functools.lru_cache(maxsize=16384)
 def read(text: str) -> Reading:
     """Parse a text. Never raises."""
@@ -32,8 +33,8 @@ def read(text: str) -> Reading:
         return Reading(plain, plain, Value(number(Fraction(plain.replace(",", "")))))
     spelled = plain
     try:
-        found = tokens(clean(plain))
-        spelled = spelling(found)
-        return Reading(plain, spelled, answer(found))
+        parsed_tokens = tokens(clean(plain))
+        spelled = spelling(parsed_tokens)
+        return Reading(plain, spelled, answer(parsed_tokens))
     except (Unreadable, RecursionError) as problem:
         return Reading(plain, spelled, None, str(problem) or "too deep")

@@ -21,16 +21,16 @@ _FUNCTIONS = frozenset("fghpqruvwFGHPQRTVEDL")
 _SHAPES = frozenset(("angle", "overline", "triangle", "measuredangle", "widehat"))
 
 
-def relation(found: Sequence[Token], read: Read) -> Answer | None:
+def relation(tokens: Sequence[Token], read: Read) -> Answer | None:
     """The relation that the tokens state; None if they have no relation sign outside brackets. Raises Unreadable."""
-    parts, signs = cut(found, _SIGNS)
+    parts, signs = cut(tokens, _SIGNS)
     if not signs:
         return None
     if "approx" in signs:
         # "x = 1/3 \approx 0.33": the exact value counts, not the approximation after it
         place = signs.index("approx")
-        exact = found[: sum(len(part) + 1 for part in parts[: place + 1]) - 1]
-        return read(exact) if label(parts[0]) is None or place else read([*parts[0], Token("sign", "="), *parts[1]])
+        exact_part = tokens[: sum(len(part) + 1 for part in parts[: place + 1]) - 1]
+        return read(exact_part) if label(parts[0]) is None or place else read([*parts[0], Token("sign", "="), *parts[1]])
     if set(signs) == {"="}:
         return _equation(parts, read)
     if signs == ["in"]:
@@ -41,44 +41,44 @@ def relation(found: Sequence[Token], read: Read) -> Answer | None:
         return _inequality([_tree(part) for part in parts], signs)
     if len(signs) <= 2 and all(sign in (">", "ge") for sign in signs):
         return _inequality([_tree(part) for part in reversed(parts)], [_FLIPPED[sign] for sign in reversed(signs)])
-    raise Unreadable("several relations in a row")
+    raise Unreadable("the relations do not form an equation or an interval")
 
 
-def label(found: Sequence[Token]) -> tuple[str, str] | None:
+def label(tokens: Sequence[Token]) -> tuple[str, str] | None:
     """The name that the tokens form, and its kind: symbol, function, word or shape; None if they are an expression."""
-    if not found or len(found) > 14:
+    if not tokens or len(tokens) > 14:
         return None
-    texts = [token.text for token in found]
-    if any(token.kind == "word" for token in found):
-        plain = all(token.kind in ("word", "name") or token.text in ("(", ")", "'", "*") for token in found)
+    texts = [token.text for token in tokens]
+    if any(token.kind == "word" for token in tokens):
+        plain = all(token.kind in ("word", "name") or token.text in ("(", ")", "'", "*") for token in tokens)
         return (" ".join(texts).lower(), "word") if plain else None
-    if (texts[0], texts[-1]) == ("(", ")") and len(texts) > 3 and all(t.kind == "name" or t.text == "," for t in found[1:-1]):
+    if (texts[0], texts[-1]) == ("(", ")") and len(texts) > 3 and all(t.kind == "name" or t.text == "," for t in tokens[1:-1]):
         return "".join(texts), "function"
-    if texts[0] in _SHAPES and all(token.kind == "name" or token.text in {*_SHAPES, "{", "}"} for token in found):
+    if texts[0] in _SHAPES and all(token.kind == "name" or token.text in {*_SHAPES, "{", "}"} for token in tokens):
         return "".join(texts), "shape"
     if (texts[0], texts[-1]) == ("|", "|") and len(texts) == 3 and texts[1].isupper():
         return texts[1], "shape"
     if texts[:3] in (["frac", "{", "d"], ["frac", "{", "\\partial"]) and texts[-1] == "}":
         return "".join(texts), "function"
-    if found[0].kind == "name" and texts[0][0] in _FUNCTIONS and texts[-1] == ")" and "(" in texts:
+    if tokens[0].kind == "name" and texts[0][0] in _FUNCTIONS and texts[-1] == ")" and "(" in texts:
         inner = texts[texts.index("(") + 1 : -1]
         if inner and not {"+", "-", "*", "/", "^", "(", "="} & set(inner):
             return "".join(texts), "function"
-    return _symbol(found)
+    return _symbol(tokens)
 
 
-def _symbol(found: Sequence[Token]) -> tuple[str, str] | None:
+def _symbol(tokens: Sequence[Token]) -> tuple[str, str] | None:
     try:
-        tree, rest = scalar(found)
+        tree, after = scalar(tokens)
     except Unreadable:
         return None
-    return (tree[1], "symbol") if tree[0] == "sym" and not rest else None
+    return (tree[1], "symbol") if tree[0] == "sym" and not after else None
 
 
-def _tree(found: Sequence[Token]) -> Tree:
-    tree, rest = scalar(found)
-    if rest:
-        raise Unreadable(f"{spelling(list(rest))[:40]!r} follows an expression")
+def _tree(tokens: Sequence[Token]) -> Tree:
+    tree, after = scalar(tokens)
+    if after:
+        raise Unreadable(f"{spelling(list(after))[:40]!r} follows an expression")
     return tree
 
 
@@ -93,9 +93,11 @@ def _equation(parts: Sequence[Sequence[Token]], read: Read) -> Answer:
         return _worked_out([left], right) or Relation("=", left, right)
     if all(labels[:-1]):
         last = read(parts[-1])
+        # x = y = 5 states both x = 5 and y = 5
         return Several(tuple(Named(*name, last) for name in labels[:-1] if name))
     last = read(parts[-1])
     sides = [_tree(part) for part in (parts[1:-1] if labels[0] else parts[:-1])]
+    # 2 + 3 = 5 = 6: a chain counts only if no step is disproved
     if not isinstance(last, Value) or any(equal(side, last.tree) is False for side in sides):
         raise Unreadable("the sides of an equation are not equal")
     return Named(*labels[0], last) if labels[0] else last
@@ -111,27 +113,27 @@ def _worked_out(sides: Sequence[Tree], last: Tree) -> Value | None:
 
 
 def _member(parts: Sequence[Sequence[Token]], read: Read) -> Answer:
-    name, found = label(parts[0]), read(parts[1])
+    name, members = label(parts[0]), read(parts[1])
     if name is None:
-        raise Unreadable("a member without a name")
-    if isinstance(found, Finite):
-        return Named(*name, found)
-    if isinstance(found, Ordered) and len(found.items) == 2:
-        low, high = found.items
+        raise Unreadable("the member of the set has no name")
+    if isinstance(members, Finite):
+        return Named(*name, members)
+    if isinstance(members, Ordered) and len(members.items) == 2:
+        low, high = members.items
         if isinstance(low, Value) and isinstance(high, Value):
-            closed = found.brackets[0] == "[", found.brackets[1] == "]"
+            closed = members.brackets[0] == "[", members.brackets[1] == "]"
             return Span((Piece(low.tree, high.tree, *closed),), name[0])
-    if isinstance(found, Span):
-        return Span(found.pieces, name[0])
-    raise Unreadable("no set")
+    if isinstance(members, Span):
+        return Span(members.pieces, name[0])
+    raise Unreadable("the right side of \\in is not a set")
 
 
 def _unequal(left: Tree, right: Tree) -> Answer:
-    for one, other in ((left, right), (right, left)):
-        if one[0] == "sym" and not names(other):
-            pieces = without((Piece(BELOW_ALL, INFINITE, False, False),), [other])
+    for variable, excluded in ((left, right), (right, left)):
+        if variable[0] == "sym" and not names(excluded):
+            pieces = without((Piece(BELOW_ALL, INFINITE, False, False),), [excluded])
             if pieces is not None:
-                return Span(pieces, one[1])
+                return Span(pieces, variable[1])
     return Relation("!=", left, right)
 
 
@@ -147,6 +149,7 @@ def _inequality(sides: list[Tree], signs: Sequence[str]) -> Answer:
         return Span((Piece(BELOW_ALL, right, False, closed),), left[1])
     if right[0] == "sym" and not names(left):
         return Span((Piece(left, INFINITE, closed, False),), right[1])
+    # 2x + 1 < 5 is the interval x < 2
     if solved := linear(left, right):
         name, bound, rising = solved
         at = number(Fraction(bound))

@@ -52,11 +52,11 @@ def intersection(a: Sequence[Piece], b: Sequence[Piece]) -> tuple[Piece, ...] | 
     if _placed(a) is None or _placed(b) is None:
         return None
     common = []
-    for one in a:
-        for other in b:
+    for first in a:
+        for second in b:
             # of two lower bounds the greater, and of equal ones the open end
-            low = max((one, other), key=lambda p: (_value(p.low), not p.low_in))
-            high = min((one, other), key=lambda p: (_value(p.high), p.high_in))
+            low = max((first, second), key=lambda p: (_value(p.low), not p.low_in))
+            high = min((first, second), key=lambda p: (_value(p.high), p.high_in))
             piece = Piece(low.low, high.high, low.low_in, high.high_in)
             width = _value(piece.high) - _value(piece.low)
             if width > 0 or (width == 0 and piece.low_in and piece.high_in):
@@ -66,11 +66,11 @@ def intersection(a: Sequence[Piece], b: Sequence[Piece]) -> tuple[Piece, ...] | 
 
 def without(pieces: Sequence[Piece], points: Sequence[Tree]) -> tuple[Piece, ...] | None:
     """The pieces minus some points; None if the bounds cannot be ordered."""
-    found: tuple[Piece, ...] | None = tuple(pieces)
+    remaining: tuple[Piece, ...] | None = tuple(pieces)
     for at in points:
-        rest = (Piece(BELOW_ALL, at, False, False), Piece(at, INFINITE, False, False))
-        found = intersection(found, rest) if found is not None else None
-    return found
+        complement = (Piece(BELOW_ALL, at, False, False), Piece(at, INFINITE, False, False))
+        remaining = intersection(remaining, complement) if remaining is not None else None
+    return remaining
 
 
 def _placed(pieces: Sequence[Piece]) -> list[Piece] | None:

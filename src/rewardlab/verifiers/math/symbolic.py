@@ -15,9 +15,11 @@ from .numeric import differ
 from .trees import Tree
 
 BITS = 200_000
+"""Longest power of a rational number that is computed."""
 NOT_PROVEN = "their values agree to 30 digits, but they are not proven equal"
 
 _X = sp.Symbol("x")
+# one symbol for every log without a base, so that their quotients cancel
 _LOG_BASE = sp.Symbol("base of log", positive=True)
 _CONSTANTS = {"pi": sp.pi, "e": sp.E, "i": sp.I, "inf": sp.oo}
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
@@ -34,31 +36,33 @@ class TooLarge(ValueError):
 
 def equal(a: list[Any], b: list[Any]) -> list[Any]:
     """[whether two trees are proven equal, the reason if not]. Trees arrive as lists, since workers exchange JSON."""
-    one, other = frozen(a), frozen(b)
-    if differ(one, other):
+    first, second = frozen(a), frozen(b)
+    # far cheaper than algebra, and it settles most wrong answers
+    if differ(first, second):
         return [False, "they have different values"]
-    rest = expression(one) - expression(other)
-    return [True, ""] if any(step == 0 for step in _steps(rest)) else [False, NOT_PROVEN]
+    difference = expression(first) - expression(second)
+    return [True, ""] if any(step == 0 for step in _steps(difference)) else [False, NOT_PROVEN]
 
 
 def frozen(tree: Any) -> Tree:
     return tuple(frozen(part) for part in tree) if isinstance(tree, list) else tree
 
 
-def _steps(rest: Any) -> Iterator[Any]:
+def _steps(difference: Any) -> Iterator[Any]:
     """Equivalent forms of an expression, by ever more expensive simplifications, until one is zero."""
-    yield rest
-    yield sp.expand(rest)
-    constant = not rest.free_symbols
-    if constant and rest.is_algebraic:
-        yield sp.minimal_polynomial(rest.rewrite(sp.cos).rewrite(sp.sqrt), _X) - _X
+    yield difference
+    yield sp.expand(difference)
+    constant = not difference.free_symbols
+    if constant and difference.is_algebraic:
+        # zero is the only number with the minimal polynomial x; this decides all algebraic numbers
+        yield sp.minimal_polynomial(difference.rewrite(sp.cos).rewrite(sp.sqrt), _X) - _X
         return
-    yield sp.together(sp.expand_log(sp.expand(rest, trig=True)))
-    yield sp.trigsimp(rest)
-    yield sp.combsimp(sp.gammasimp(rest))
-    yield sp.simplify(sp.logcombine(rest))
-    yield sp.simplify(rest.rewrite(sp.exp))
-    yield sp.simplify(sp.sqrtdenest(rest))
+    yield sp.together(sp.expand_log(sp.expand(difference, trig=True)))
+    yield sp.trigsimp(difference)
+    yield sp.combsimp(sp.gammasimp(difference))
+    yield sp.simplify(sp.logcombine(difference))
+    yield sp.simplify(difference.rewrite(sp.exp))
+    yield sp.simplify(sp.sqrtdenest(difference))
 
 
 def expression(tree: Tree) -> Any:
@@ -66,6 +70,7 @@ def expression(tree: Tree) -> Any:
     if head == "num":
         return sp.Rational(tree[1], tree[2])
     if head == "sym":
+        # the variables of school mathematics are real, so that sqrt(x^2) = |x|
         return sp.Symbol(tree[1], real=True)
     if head == "const":
         return _CONSTANTS[tree[1]]
@@ -94,17 +99,18 @@ def _power(base: Any, exponent: Any) -> Any:
         if abs(base) != 1 and bits * abs(exponent) > BITS:
             raise TooLarge(f"{base}^{exponent}")
     if exponent.is_Rational and exponent.q % 2 == 1 and exponent.q > 1 and base.is_negative:
+        # SymPy takes the principal, complex root
         return sp.Integer(-1) ** exponent.p * (-base) ** exponent
     return base**exponent
 
 
-def _function(name: str, of: list[Any]) -> Any:
+def _function(name: str, arguments: list[Any]) -> Any:
     if name == "log":
-        return sp.log(of[0]) / sp.log(_LOG_BASE)
+        return sp.log(arguments[0]) / sp.log(_LOG_BASE)
     if name.startswith("factorial") or name == "binomial":
-        if of[0].is_number and abs(of[0]) > 5000:
-            raise TooLarge(f"{name} of {of[0]}")
-        return sp.factorial(of[0]) if name == "factorial" else _FUNCTIONS[name](*of)
+        if arguments[0].is_number and abs(arguments[0]) > 5000:
+            raise TooLarge(f"{name} of {arguments[0]}")
+        return sp.factorial(arguments[0]) if name == "factorial" else _FUNCTIONS[name](*arguments)
     if name in _FUNCTIONS:
-        return _FUNCTIONS[name](*of)
-    return sp.Function(name)(*of)
+        return _FUNCTIONS[name](*arguments)
+    return sp.Function(name)(*arguments)

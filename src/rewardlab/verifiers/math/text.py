@@ -95,6 +95,7 @@ _COMPOUND = {"<=": ("command", "le"), ">=": ("command", "ge"), "!=": ("command",
 
 def clean(text: str) -> str:
     """The text without maths delimiters, spacing commands, sizes and fonts, and with Unicode signs as LaTeX commands."""
+    # most texts are ASCII, and skip the translation
     if not text.isascii():
         text = _POWERS.sub(lambda m: f"^{{{m.group().translate(_RAISED)}}}", text)
         text = _INDICES.sub(lambda m: f"_{{{m.group().translate(_SUNK)}}}", text).translate(_TRANSLATE)
@@ -102,6 +103,7 @@ def clean(text: str) -> str:
         text = (
             text.replace("\\$", "\\text{dollars}").replace("\\(", " ").replace("\\)", " ").replace("\\[", " ").replace("\\]", " ")
         )
+        # thousands first, since _SIZES removes "\\," as a space; \\x00 marks the separator until `_digits` drops it
         text = _SIZES.sub(" ", _THOUSANDS.sub("\x00", text))
         text = _FONTS.sub(r"\1", text)
     if "$" in text:
@@ -124,34 +126,35 @@ def _tokens(text: str, prose: bool) -> Iterator[Token]:
         match = _TOKEN.match(text, at)
         if not match:
             raise Unreadable(f"{text[at]!r} is not understood")
-        kind, found, at = match.lastgroup, match.group(), match.end()
+        kind, piece, at = match.lastgroup, match.group(), match.end()
         if kind == "space":
             apart = True
             continue
         if kind == "number":
-            if depth > 0 and "," in found:
+            if depth > 0 and "," in piece:
                 # within brackets a comma separates items: (1,234) is a pair, not a number
-                found = found.partition(",")[0]
-                at = match.start() + len(found)
+                piece = piece.partition(",")[0]
+                at = match.start() + len(piece)
             power = _SCIENTIFIC.match(text, at)
-            found, at = (found + power.group(), power.end()) if power else (found, at)
-            yield Token("number", _digits(found), apart)
+            piece, at = (piece + power.group(), power.end()) if power else (piece, at)
+            yield Token("number", _digits(piece), apart)
         elif match["text"] is not None:
             yield from _prose(match["inside"])
         elif kind == "letters":
+            # "3abcd" is a product, while "abcd" alone is a word
             attached = not apart and match.start() > 0 and text[match.start() - 1].isdigit()
-            yield from [Token("word", found, apart)] if prose else _letters(found, apart, attached)
+            yield from [Token("word", piece, apart)] if prose else _letters(piece, apart, attached)
         else:
-            token = _special(kind or "", found, apart)
+            token = _special(kind or "", piece, apart)
             depth += (token.text in "([" or token.text == "\\{") - (token.text in ")]" or token.text == "\\}") if token.text else 0
             yield token
         apart = False
 
 
-def _digits(found: str) -> str:
-    if len(found) > DIGITS:
-        raise Unreadable(f"a number of {len(found)} digits")
-    return found.replace(",", "").replace("\x00", "")
+def _digits(digits: str) -> str:
+    if len(digits) > DIGITS:
+        raise Unreadable(f"a number of {len(digits)} digits")
+    return digits.replace(",", "").replace("\x00", "")
 
 
 def _prose(inside: str) -> Iterator[Token]:
@@ -184,20 +187,20 @@ def _letters(run: str, apart: bool, attached: bool) -> Iterator[Token]:
         yield from (Token("name", letter, apart and i == 0) for i, letter in enumerate(run))
 
 
-def _special(kind: str, found: str, apart: bool) -> Token:
+def _special(kind: str, piece: str, apart: bool) -> Token:
     if kind == "begin":
-        return Token("command", found.replace("\\", "").replace(" ", "").replace("*", ""), apart)
+        return Token("command", piece.replace("\\", "").replace(" ", "").replace("*", ""), apart)
     if kind == "field":
-        return Token("name", "field " + found.rstrip("}")[-1], apart)
+        return Token("name", "field " + piece.rstrip("}")[-1], apart)
     if kind == "sign":
-        if found in _COMPOUND:
-            return Token(*_COMPOUND[found], apart)
-        if not found.isascii() or not found.isprintable():
-            raise Unreadable(f"{found!r} is not understood")
-        return Token("sign", found, apart)
-    name = found[1:]
+        if piece in _COMPOUND:
+            return Token(*_COMPOUND[piece], apart)
+        if not piece.isascii() or not piece.isprintable():
+            raise Unreadable(f"{piece!r} is not understood")
+        return Token("sign", piece, apart)
+    name = piece[1:]
     if name in ("{", "}", "\\"):
-        return Token("sign", found, apart)
+        return Token("sign", piece, apart)
     same = _SAME.get(name, name)
     if same in ("{", "}"):
         return Token("sign", "\\" + same, apart)
@@ -208,9 +211,10 @@ def _special(kind: str, found: str, apart: bool) -> Token:
     return Token("name", "\\" + same, apart) if same in GREEK else Token("command", _MORE_NAMES.get(same, same), apart)
 
 
-def spelling(found: list[Token]) -> str:
+def spelling(tokens: list[Token]) -> str:
     """A canonical spelling: the same for texts that differ only in spaces, braces of exponents, and synonymous commands."""
-    texts = [token.text for token in found]
+    texts = [token.text for token in tokens]
+    # x^{2} and x^2 are spelled alike
     for i in range(len(texts) - 3):
         if texts[i] in ("^", "_", "pmod") and texts[i + 1] == "{" and texts[i + 3] == "}":
             texts[i + 1] = texts[i + 3] = ""

@@ -35,8 +35,8 @@ def times(a: Tree, b: Tree) -> Tree:
 def power(base: Tree, exponent: Tree) -> Tree:
     """A power. A whole power of a root cancels with it: sqrt(x)^4 = x^2."""
     if base[0] == "root" and exponent[0] == base[1][0] == "num" and exponent[2] == base[1][2] == 1 and base[1][1] > 0:
-        times, rest = divmod(exponent[1], base[1][1])
-        if not rest and exponent[1] > 0:
+        times, remainder = divmod(exponent[1], base[1][1])
+        if not remainder and exponent[1] > 0:
             return base[2] if times == 1 else ("pow", base[2], ("num", times, 1))
     return ("pow", base, exponent)
 

@@ -20,6 +20,7 @@ KNOWN = {word: unit for unit, words in _NAMES.items() for word in (unit, *words.
 """Word to unit of measurement. Two different units of this table are never equal."""
 SCALES = {"dozen": 12, "hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
 """Words that multiply the number before them."""
+# words that change the value or make the answer uncertain: with them the text is more than a unit
 _FORBIDDEN = words(
     "not no nor never half halves third thirds quarter quarters except either squared cubed minus plus than is isn are was if mod "
     "wrong incorrect false maybe perhaps or and over one two three four five six seven eight nine ten eleven twelve twenty"
@@ -27,55 +28,57 @@ _FORBIDDEN = words(
 _WITHOUT_MEANING = ("unit", "units")
 
 
-def unit(found: Sequence[Token]) -> str | None:
+def unit(tokens: Sequence[Token]) -> str | None:
     """The unit that the tokens after a number name, in a canonical spelling; None if they say more than a unit.
 
     Units of measurement become "cm^2" or "mi/hr"; other words are kept as they are.
     """
-    if any(token.kind in ("number", "command") or token.text.lower() in _FORBIDDEN for token in _without_powers(found)):
+    if any(token.kind in ("number", "command") or token.text.lower() in _FORBIDDEN for token in _without_powers(tokens)):
         return None
-    measured: list[str] = []
-    others: list[str] = []
+    measures: list[str] = []
+    other_words: list[str] = []
     power, below, at = 1, False, 0
-    while at < len(found):
-        token, at = found[at], at + 1
+    while at < len(tokens):
+        token, at = tokens[at], at + 1
         word = token.text if token.text in KNOWN else token.text.lower()
         if word in ("square", "sq", "cubic", "cu"):
             power = 3 if word in ("cubic", "cu") else 2
         elif word in ("/", "per"):
             below = True
         elif word == "mph":
-            measured.append("mi/hr")
+            measures.append("mi/hr")
         elif word in KNOWN:
-            raised, at = _power(found, at)
-            measured.append(("/" if below else "") + KNOWN[word] + ("" if (n := raised * power) == 1 else f"^{n}"))
+            raised, at = _power(tokens, at)
+            measures.append(("/" if below else "") + KNOWN[word] + ("" if (n := raised * power) == 1 else f"^{n}"))
             power, below = 1, False
-        elif token.kind == "word" or (word == "a" and (measured or others)):
-            others += [] if word in _WITHOUT_MEANING else [word]
-        elif token.kind == "name" or word not in (".", ",", "*", "(", ")", "-", *("'" if measured or others else "")):
+        elif token.kind == "word" or (word == "a" and (measures or other_words)):
+            other_words += [] if word in _WITHOUT_MEANING else [word]
+        elif token.kind == "name" or word not in (".", ",", "*", "(", ")", "-", *("'" if measures or other_words else "")):
             return None
-    return "".join(sorted(measured, key=lambda name: name[0] == "/")) or " ".join(others)
+    # the units below the fraction bar last, whatever their order in the text
+    return "".join(sorted(measures, key=lambda name: name[0] == "/")) or " ".join(other_words)
 
 
-def conflict(said: str, gold: str) -> bool:
+def conflict(reply: str, gold: str) -> bool:
     """Whether two units contradict each other: different units of measurement, or other words with none in common."""
-    if not said or not gold or said == gold:
+    if not reply or not gold or reply == gold:
         return False
-    measures = [name.lstrip("/").partition("/")[0].partition("^")[0] in _NAMES for name in (said, gold)]
+    measures = [name.lstrip("/").partition("/")[0].partition("^")[0] in _NAMES for name in (reply, gold)]
     if all(measures):
         return True
-    return not any(measures) and not {w.rstrip("s") for w in said.split()} & {w.rstrip("s") for w in gold.split()}
+    # plurals count as the same word: 3 apple, 3 apples
+    return not any(measures) and not {w.rstrip("s") for w in reply.split()} & {w.rstrip("s") for w in gold.split()}
 
 
-def _without_powers(found: Sequence[Token]) -> Sequence[Token]:
-    return [token for i, token in enumerate(found) if not (i and found[i - 1].text in ("^", "{") and token.kind == "number")]
+def _without_powers(tokens: Sequence[Token]) -> Sequence[Token]:
+    return [token for i, token in enumerate(tokens) if not (i and tokens[i - 1].text in ("^", "{") and token.kind == "number")]
 
 
-def _power(found: Sequence[Token], at: int) -> tuple[int, int]:
+def _power(tokens: Sequence[Token], at: int) -> tuple[int, int]:
     """The exponent at a position (1 if there is none), and the position after it."""
-    if at < len(found) and found[at].text == "^":
-        rest = [token for token in found[at + 1 : at + 4] if token.text not in "{}"]
-        braces = 2 if at + 1 < len(found) and found[at + 1].text == "{" else 0
-        if rest and rest[0].text in ("2", "3"):
-            return int(rest[0].text), at + 2 + braces
+    if at < len(tokens) and tokens[at].text == "^":
+        exponent = [token for token in tokens[at + 1 : at + 4] if token.text not in "{}"]
+        braces = 2 if at + 1 < len(tokens) and tokens[at + 1].text == "{" else 0
+        if exponent and exponent[0].text in ("2", "3"):
+            return int(exponent[0].text), at + 2 + braces
     return 1, at

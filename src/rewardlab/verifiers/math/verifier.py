@@ -71,7 +71,9 @@ class Judge:
     def verdicts(self, cases: Sequence[Case | Verdict]) -> list[Verdict]:
         verdicts: list[Verdict | None] = [case if isinstance(case, Verdict) else None for case in cases]
         for _ in range(ROUNDS):
+            # a dict as an ordered set: expressions that many replies share are computed once
             open_pairs: dict[tuple[Tree, Tree], None] = {}
+            # all open comparisons of the batch go to the workers together
             for i, case in enumerate(cases):
                 if verdicts[i] is None and isinstance(case, Case):
                     verdicts[i] = self.judge(case, open_pairs)
@@ -80,6 +82,7 @@ class Judge:
             try:
                 self.compute(list(open_pairs))
             except RewardlabError as problem:
+                # no worker could be started: our failure, not the replies'
                 return [verdict or no_verdict(str(problem)) for verdict in verdicts]
         return [verdict or wrong("the comparison did not finish") for verdict in verdicts]
 
@@ -126,25 +129,27 @@ def begin(pair: Pair, find: str, worked_out: bool) -> Case | Verdict:
     reply = after_thinking(pair.response)
     forms = _forms(reply, find)
     if chosen := choice(text):
-        said, forms = _chosen(forms, reply)
-        if said or not chosen.rest:
-            return _of_choices(said, chosen)
+        stated, forms = _choice_and_forms(forms, reply)
+        if stated or not chosen.rest:
+            return _compare_choices(stated, chosen)
         text = chosen.rest
-    return _against(forms, read(text), pair, worked_out)
+    return _compare_with(forms, read(text), pair, worked_out)
 
 
-def _against(forms: Iterable[str], gold: Reading, pair: Pair, worked_out: bool) -> Case | Verdict:
-    said = _readable(forms, gold)
-    if said is None:
+def _compare_with(forms: Iterable[str], gold: Reading, pair: Pair, worked_out: bool) -> Case | Verdict:
+    stated = _readable(forms, gold)
+    if stated is None:
         return wrong("no answer found")
-    if said.spelling == gold.spelling and said.spelling:
-        return right(said.text)
-    if said.answer is None or gold.answer is None:
-        why = differs(said.text, gold.text)
-        return wrong(f"{why}: {said.why}" if said.why else why, said.text)
-    if worked_out and _is_number(gold) and isinstance(said.answer, Value) and not _is_number(said):
-        return wrong("the answer is not worked out", said.text)
-    return Case(said, gold, bool(_PERCENT.search(pair.prompt)))
+    # equal text is equal even where the parser understands neither side
+    if stated.spelling == gold.spelling and stated.spelling:
+        return right(stated.text)
+    if stated.answer is None or gold.answer is None:
+        why = differs(stated.text, gold.text)
+        return wrong(f"{why}: {stated.why}" if stated.why else why, stated.text)
+    # the check is on the tree: "2^10 - 1" parses to a sum, not to a number
+    if worked_out and _is_number(gold) and isinstance(stated.answer, Value) and not _is_number(stated):
+        return wrong("the answer is not worked out", stated.text)
+    return Case(stated, gold, bool(_PERCENT.search(pair.prompt)))
 
 
 def gold_text(answer: Any) -> str:
@@ -157,7 +162,7 @@ def _forms(reply: str, find: str) -> Iterable[str]:
     if find == "whole":
         return [reply.strip()] if reply.strip() else []
     if find == "boxed":
-        return [found] if (found := boxed(reply)) else []
+        return [content] if (content := boxed(reply)) else []
     return statements(reply)
 
 
@@ -166,11 +171,11 @@ def _readable(forms: Iterable[str], gold: Reading) -> Reading | None:
     first = None
     for form in forms:
         offered = choice(form)
-        said = read(offered.rest if offered and offered.rest and not hedged(offered.rest) else form)
-        mathematics = said.answer is not None and not isinstance(said.answer, Words)
-        if mathematics or said.spelling == gold.spelling or (said.answer is not None and said.answer == gold.answer):
-            return said
-        first = first or said
+        reading = read(offered.rest if offered and offered.rest and not hedged(offered.rest) else form)
+        mathematics = reading.answer is not None and not isinstance(reading.answer, Words)
+        if mathematics or reading.spelling == gold.spelling or (reading.answer is not None and reading.answer == gold.answer):
+            return reading
+        first = first or reading
     return first
 
 
@@ -178,18 +183,18 @@ def _is_number(reading: Reading) -> bool:
     return isinstance(reading.answer, Value) and reading.answer.tree[0] == "num"
 
 
-def _chosen(forms: Iterable[str], reply: str) -> tuple[Choice | None, list[str]]:
+def _choice_and_forms(forms: Iterable[str], reply: str) -> tuple[Choice | None, list[str]]:
     """The choice that a reply states, and the forms of its answer."""
     forms = list(forms)
-    found = next((c for form in forms if (c := choice(form))), None)
-    if not found and not boxed(reply) and (letter := in_brackets(reply)):
-        found = Choice(letter, "")
-    return found, forms
+    stated = next((c for form in forms if (c := choice(form))), None)
+    if not stated and not boxed(reply) and (letter := in_brackets(reply)):
+        stated = Choice(letter, "")
+    return stated, forms
 
 
-def _of_choices(said: Choice | None, gold: Choice) -> Verdict:
-    if said is None:
+def _compare_choices(stated: Choice | None, gold: Choice) -> Verdict:
+    if stated is None:
         return wrong("no choice found")
-    if hedged(said.rest):
-        return wrong("more than one choice is offered", said.letter)
-    return right(said.letter) if said.letter == gold.letter else wrong(differs(said.letter, gold.letter), said.letter)
+    if hedged(stated.rest):
+        return wrong("more than one choice is offered", stated.letter)
+    return right(stated.letter) if stated.letter == gold.letter else wrong(differs(stated.letter, gold.letter), stated.letter)

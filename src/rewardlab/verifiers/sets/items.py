@@ -42,7 +42,10 @@ def keys(values: Iterable[Any]) -> list[str]:
 
 
 def item_key(item: Any) -> str:
-    """A normal form of an item: equal keys mean equal items. A number's value, or else its text without case, spaces and marks."""
+    """A normal form of an item: equal keys mean equal items.
+
+    It is the value of a number, else the text in one case, without surrounding marks and repeated spaces.
+    """
     if not isinstance(item, str):
         item = json.dumps(item, sort_keys=True)
     text = " ".join(item.casefold().split()).strip(_MARKS).rstrip(".").strip(_MARKS)

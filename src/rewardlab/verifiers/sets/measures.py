@@ -13,6 +13,7 @@ Grades = Mapping[str, float]
 
 def gains(ranked: Sequence[str], grades: Grades, k: int) -> list[float]:
     """The grade of each of the first k items; 0 for irrelevant and repeated ones."""
+    # reversed, so that the earliest place of a repeated item is the one that stays
     first = {item: i for i, item in reversed(list(enumerate(ranked)))}
     return [grades.get(item, 0.0) if first[item] == i else 0.0 for i, item in enumerate(ranked[:k])]
 
@@ -58,5 +59,5 @@ def _hits(ranked: Sequence[str], grades: Grades, k: int) -> int:
     return sum(gain > 0 for gain in gains(ranked, grades, k))
 
 
-def _dcg(gained: Sequence[float]) -> float:
-    return math.fsum(gain / math.log2(1 + rank) for rank, gain in enumerate(gained, 1))
+def _dcg(gains_at_k: Sequence[float]) -> float:
+    return math.fsum(gain / math.log2(1 + rank) for rank, gain in enumerate(gains_at_k, 1))

@@ -30,20 +30,20 @@ def same_set(response: str, answer: Any, *, measure: str = "f1", at: float = 1.0
     gold = set(items(answer) if isinstance(answer, str) else keys(answer or ()))
     if not gold:
         return no_verdict("the gold answer lists nothing")
-    said, why = _said(response)
-    mine = set(said)
-    shared = len(mine & gold)
+    listed_items, why = _said(response)
+    distinct = set(listed_items)
+    shared = len(distinct & gold)
     parts = {
-        "f1": f1(shared, len(mine), len(gold)),
-        "jaccard": shared / len(mine | gold),
-        "precision": shared / max(1, len(mine)),
+        "f1": f1(shared, len(distinct), len(gold)),
+        "jaccard": shared / len(distinct | gold),
+        "precision": shared / max(1, len(distinct)),
         "recall": shared / len(gold),
     }
     if why:
         return wrong(why, value=0.0, parts=dict.fromkeys(parts, 0.0))
-    missing, more = sorted(gold - mine), sorted(mine - gold)
-    why = "right" if mine == gold else f"misses {listed(missing)[:80] or 'none'}; has too many: {listed(more)[:80] or 'none'}"
-    return Verdict(parts[measure] >= at, listed(said)[:500], why, parts[measure], parts)
+    missing, extra = sorted(gold - distinct), sorted(distinct - gold)
+    why = "right" if distinct == gold else f"misses {listed(missing)[:80] or 'none'}; has too many: {listed(extra)[:80] or 'none'}"
+    return Verdict(parts[measure] >= at, listed(listed_items)[:500], why, parts[measure], parts)
 
 
 @verifier
@@ -57,13 +57,14 @@ def ranking(response: str, answer: Any, *, measure: str = "ndcg", k: int = 10, a
     grades = _grades(answer)
     if not grades:
         return no_verdict("the gold answer has no relevant items")
-    said, why = _said(response)
-    parts = {name: of(said, grades, k) for name, of in ranks.MEASURES.items()}
+    ranked, why = _said(response)
+    parts = {name: measure_of(ranked, grades, k) for name, measure_of in ranks.MEASURES.items()}
     if why:
         return wrong(why, value=0.0, parts=dict.fromkeys(parts, 0.0))
     best = ranks.MEASURES[measure](sorted(grades, key=lambda item: -grades[item]), grades, k)
+    # rounding may put the ratio just above 1
     value = min(1.0, parts[measure] / best)
-    return Verdict(value >= at, listed(said)[:500], f"{measure}@{k} is {parts[measure]:.3f} of at most {best:.3f}", value, parts)
+    return Verdict(value >= at, listed(ranked)[:500], f"{measure}@{k} is {parts[measure]:.3f} of at most {best:.3f}", value, parts)
 
 
 def _said(response: str) -> tuple[list[str], str]:

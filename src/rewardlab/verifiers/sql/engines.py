@@ -63,15 +63,18 @@ class Sqlite:
         self.link.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
         names = [name for (name,) in self.link.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')")]
         self.schema = {name.lower(): self._columns(name) for name in names}
+        # trusted_schema off: views of a file that we do not trust can call no function with side effects
         for setting in ("query_only = ON", "temp_store = MEMORY", "trusted_schema = OFF", f"hard_heap_limit = {MEMORY}"):
             self.link.execute(f"PRAGMA {setting}")
         self.link.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, SIZE)
         self.link.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
         self._read: set[str] = set()
+        # last, since the authorizer also refuses the PRAGMAs above
         self.link.set_authorizer(self._allow)
 
     def run(self, query: str, seconds: float, rows: int) -> Result:
         end = time.monotonic() + seconds
+        # sqlite calls the handler every STEP operations; true aborts the query
         self.link.set_progress_handler(lambda: time.monotonic() > end, STEP)
         self._read.clear()
         try:
@@ -115,6 +118,7 @@ class Duckdb:
         self.link = duckdb.connect(path or ":memory:", read_only=path is not None, config=settings)
         if script:
             self.link.execute(script)
+        # after the script, which may change settings; a query may not
         self.link.execute("SET lock_configuration = true")
         listed = self.link.execute("SELECT table_name, column_name FROM information_schema.columns ORDER BY ordinal_position")
         self.schema: dict[str, list[str]] = {}
@@ -123,6 +127,7 @@ class Duckdb:
 
     def run(self, query: str, seconds: float, rows: int) -> Result:
         end = time.monotonic() + seconds
+        # duckdb has no progress handler: another thread interrupts the query
         clock = threading.Timer(seconds, self.link.interrupt)
         try:
             statements = self.link.extract_statements(query)
@@ -131,6 +136,7 @@ class Duckdb:
             read = frozenset(name.lower() for name in self.link.get_table_names(query)) & self.schema.keys()
             clock.start()
             self.link.execute("BEGIN TRANSACTION READ ONLY")
+            # the parsed statement, not the text: what was checked is what runs
             cursor = self.link.execute(statements[0])
             return Result(_fetch(cursor.fetchone, rows), len(cursor.description or ()), read)
         except QueryFailed:
@@ -139,8 +145,8 @@ class Duckdb:
             if type(problem).__name__ in ("FatalException", "InternalException"):
                 # after these errors a duckdb connection accepts no further query: reopen the databases
                 _opened.cache_clear()
-            said = str(problem).partition("\n")[0]
-            raise QueryFailed(f"takes over {seconds:g} s" if time.monotonic() > end else f"fails: {said}") from problem
+            message = str(problem).partition("\n")[0]
+            raise QueryFailed(f"takes over {seconds:g} s" if time.monotonic() > end else f"fails: {message}") from problem
         finally:
             clock.cancel()
             with contextlib.suppress(Exception):
@@ -150,30 +156,30 @@ class Duckdb:
 Database = Sqlite | Duckdb
 
 
-def database(given: str, dialect: str) -> Database:
-    """A database, which stays open for later queries. given: the path of a sqlite or duckdb file, or an SQL script that creates it.
+def database(source: str, dialect: str) -> Database:
+    """A database, which stays open for later queries.
 
-    Raises Unusable.
+    source: the path of a sqlite or duckdb file, or an SQL script that creates it.  Raises Unusable.
     """
-    if is_script(given):
-        return _opened(None, given, dialect, 0, 0)
+    if is_script(source):
+        return _opened(None, source, dialect, 0, 0)
     try:
-        with open(given, "rb") as file:
+        with open(source, "rb") as file:
             head = file.read(16)
-        about = os.stat(given)
+        status = os.stat(source)
     except OSError as problem:
         raise Unusable(f"the database cannot be read: {problem}") from problem
-    kinds = {"sqlite": head.startswith(b"SQLite format 3"), "duckdb": head[8:12] == b"DUCK"}
-    kind = next((name for name, fits in kinds.items() if fits), None)
+    signatures = {"sqlite": head.startswith(b"SQLite format 3"), "duckdb": head[8:12] == b"DUCK"}
+    kind = next((name for name, fits in signatures.items() if fits), None)
     if kind is None:
-        raise Unusable(f"{Path(given).name} is neither a sqlite nor a duckdb file")
+        raise Unusable(f"{Path(source).name} is neither a sqlite nor a duckdb file")
     # time and size are in the cache key, so that a changed file is opened anew
-    return _opened(given, "", kind, about.st_mtime_ns, about.st_size)
+    return _opened(source, "", kind, status.st_mtime_ns, status.st_size)
 
 
-def is_script(given: str) -> bool:
+def is_script(source: str) -> bool:
     """Whether a database is given as an SQL script rather than as a path."""
-    return _CREATES.search(given) is not None
+    return _CREATES.search(source) is not None
 
 
 @lru_cache(maxsize=OPEN)
@@ -191,6 +197,7 @@ def _opened(path: str | None, script: str, dialect: str, changed: int, size: int
 
 def _fetch(next_row: Callable[[], Row | None], most: int) -> list[Row]:
     rows: list[Row] = []
+    # the number of rows does not bound memory: one cell may be huge
     bytes_left = SIZE
     for row in _until_none(next_row):
         if len(rows) == most:

@@ -92,20 +92,21 @@ def read(text: str, dialect: str) -> Query:
     return Query(text, dialect)
 
 
-def likeness(said: Query, gold: Query, schema: Schema, runs: bool) -> dict[str, float]:
+def likeness(query: Query, gold: Query, schema: Schema, runs: bool) -> dict[str, float]:
     """Partial scores of a wrong query, each from 0 to 1 (after Pourreza et al. 2025, arXiv:2503.23157).
 
     runs: it runs without an error.  syntax: it can be parsed.  schema: every table and column that it names exists.  A query that
     runs has both, even if sqlglot disagrees.  linking: Jaccard similarity of the tables and columns that it and the gold
     query name.  ngrams: Jaccard similarity of their token bigrams, in lower case.
     """
+    # names are compared in lower case, as both engines do
     known = schema.keys() | {column for columns in schema.values() for column in columns}
     return {
         "runs": float(runs),
-        "syntax": float(runs or said.tree is not None),
-        "schema": float(runs or (said.tree is not None and fits(said.tree, schema, said.dialect))),
-        "linking": _jaccard(named(said.tree, known), named(gold.tree, known)),
-        "ngrams": _jaccard(_bigrams(said), _bigrams(gold)),
+        "syntax": float(runs or query.tree is not None),
+        "schema": float(runs or (query.tree is not None and fits(query.tree, schema, query.dialect))),
+        "linking": _jaccard(named(query.tree, known), named(gold.tree, known)),
+        "ngrams": _jaccard(_bigrams(query), _bigrams(gold)),
     }
 
 
@@ -125,6 +126,7 @@ def named(tree: exp.Query | None, known: set[str]) -> set[Any]:
     """Tables and columns that a query names, in lower case, without its own aliases. Unknown names are kept."""
     if tree is None:
         return set()
+    # an alias that equals a table or column of the schema still counts as naming it
     aliases = {alias.alias.lower() for alias in tree.find_all(exp.Alias, exp.TableAlias)} - known
     columns = {column.name.lower() for column in tree.find_all(exp.Column)}
     return {("table", name) for name in _tables(tree)} | {("column", name) for name in columns - aliases}

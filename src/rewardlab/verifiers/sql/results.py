@@ -24,21 +24,21 @@ Cell = tuple[Any, ...]
 Rows = list[tuple[Cell, ...]]
 
 
-def difference(said: Result, gold: Result, *, ordered: bool, column_order: bool, tolerance: float) -> str | None:
+def difference(result: Result, gold: Result, *, ordered: bool, column_order: bool, tolerance: float) -> str | None:
     """How a result differs from the gold one; None if they are equal.
 
     ordered: compare rows in order; otherwise as bags, so duplicates still count.  column_order: columns must be in the same order.
     """
-    if said.width != gold.width:
-        return f"returns {said.width} columns instead of {gold.width}"
-    if len(said.rows) != len(gold.rows):
-        return f"returns {len(said.rows)} rows instead of {len(gold.rows)}"
-    mine, want = cells(said.rows), cells(gold.rows)
-    if same(mine, want, ordered, tolerance):
+    if result.width != gold.width:
+        return f"returns {result.width} columns instead of {gold.width}"
+    if len(result.rows) != len(gold.rows):
+        return f"returns {len(result.rows)} rows instead of {len(gold.rows)}"
+    rows, gold_rows = cells(result.rows), cells(gold.rows)
+    if same(rows, gold_rows, ordered, tolerance):
         return None
-    if not column_order and _in_some_order(mine, want, ordered, tolerance):
+    if not column_order and _in_some_order(rows, gold_rows, ordered, tolerance):
         return None
-    if ordered and same(mine, want, False, tolerance):
+    if ordered and same(rows, gold_rows, False, tolerance):
         return "returns the rows in another order"
     return "returns other rows"
 
@@ -55,6 +55,7 @@ def cell(value: Any) -> Cell:
         case bool():
             return (TRUTH, value)
         case int() | float() | Decimal():
+            # NaN equals NaN here, though not by ==
             return (NUMBER, value) if value == value else (NAN, 0)
         case str():
             return (TEXT, value)
@@ -71,9 +72,10 @@ def same(a: Rows, b: Rows, ordered: bool, tolerance: float) -> bool:
     """Whether two lists of rows are equal. As bags: equal rows cancel out, and what is left is sorted and compared in pairs."""
     if ordered:
         return all(_close(x, y, tolerance) for x, y in zip(a, b, strict=True))
-    many_a, many_b = Counter(a), Counter(b)
-    left = [sorted((many - other).elements(), key=_key) for many, other in ((many_a, many_b), (many_b, many_a))]
-    return len(left[0]) == len(left[1]) and all(_close(x, y, tolerance) for x, y in zip(*left, strict=True))
+    # hashing pairs off the exactly equal rows, which leaves few to sort
+    counts_a, counts_b = Counter(a), Counter(b)
+    leftovers = [sorted((counts - other).elements(), key=_key) for counts, other in ((counts_a, counts_b), (counts_b, counts_a))]
+    return len(leftovers[0]) == len(leftovers[1]) and all(_close(x, y, tolerance) for x, y in zip(*leftovers, strict=True))
 
 
 def _key(row: tuple[Cell, ...]) -> tuple[Any, Any]:
@@ -99,27 +101,28 @@ def _close_cells(a: Cell, b: Cell, tolerance: float) -> bool:
         return False
 
 
-def _in_some_order(said: Rows, gold: Rows, ordered: bool, tolerance: float) -> bool:
+def _in_some_order(rows: Rows, gold: Rows, ordered: bool, tolerance: float) -> bool:
     """Whether some order of the columns of `said` makes the results equal."""
-    mine, want = list(zip(*said, strict=True)), list(zip(*gold, strict=True))
-    fits = [
-        [i for i, column in enumerate(mine) if same([(c,) for c in column], [(c,) for c in wanted], ordered, tolerance)]
-        for wanted in want
+    columns, gold_columns = list(zip(*rows, strict=True)), list(zip(*gold, strict=True))
+    fitting = [
+        [i for i, column in enumerate(columns) if same([(c,) for c in column], [(c,) for c in gold_column], ordered, tolerance)]
+        for gold_column in gold_columns
     ]
     # pigeonhole: three gold columns cannot share two candidates
-    if any(fits.count(places) > len(places) for places in fits):
+    if any(fitting.count(candidates) > len(candidates) for candidates in fitting):
         return False
-    orders = itertools.islice(_assignments(fits, mine, ()), ORDERS)
-    return any(same([tuple(row[i] for i in order) for row in said], gold, ordered, tolerance) for order in orders)
+    # the number of orders is factorial in the number of columns
+    orders = itertools.islice(_assignments(fitting, columns, ()), ORDERS)
+    return any(same([tuple(row[i] for i in order) for row in rows], gold, ordered, tolerance) for order in orders)
 
 
-def _assignments(fits: list[list[int]], columns: list[Any], taken: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+def _assignments(fitting: list[list[int]], columns: list[Any], taken: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
     """Every way to assign distinct columns to the places. Of identical columns only the first is tried."""
-    if len(taken) == len(fits):
+    if len(taken) == len(fitting):
         yield taken
         return
     tried: list[Any] = []
-    for i in fits[len(taken)]:
+    for i in fitting[len(taken)]:
         if i not in taken and columns[i] not in tried:
             tried.append(columns[i])
-            yield from _assignments(fits, columns, (*taken, i))
+            yield from _assignments(fitting, columns, (*taken, i))

@@ -57,15 +57,18 @@ def sql(
     partial: the weight of each part in the value of a wrong query, e.g. {"runs": 0.1, "linking": 0.2}; at most 1 together.
     """
     shares = _shares(partial)
-    limits, how = {"seconds": seconds, "rows": rows}, {"ordered": ordered, "column_order": column_order, "tolerance": tolerance}
+    limits, comparison = (
+        {"seconds": seconds, "rows": rows},
+        {"ordered": ordered, "column_order": column_order, "tolerance": tolerance},
+    )
     try:
         require("verify", "sqlglot")
         # both queries may take their full time
         pool = workers("rewardlab.verifiers.sql.worker:judge", seconds=2 * seconds + SPARE)
-        found = _judged(pairs, pool, limits, how, dialect)
+        verdicts = _judge_all(pairs, pool, limits, comparison, dialect)
     except RewardlabError as problem:
         return [no_verdict(str(problem)) for _ in pairs]
-    return [_paid(_strictly(verdict) if strict else verdict, shares) for verdict in found]
+    return [_with_partial(_strict(verdict) if strict else verdict, shares) for verdict in verdicts]
 
 
 def stated_query(response: str) -> str:
@@ -82,37 +85,39 @@ def _shares(partial: Mapping[str, float] | None) -> dict[str, float]:
     return shares
 
 
-def _judged(pairs: list[Pair], pool: Workers, limits: dict[str, Any], how: dict[str, Any], dialect: str) -> list[Verdict]:
-    found = [_prepared(pair, dialect) for pair in pairs]
-    asked = {i: one for i, one in enumerate(found) if not isinstance(one, Verdict)}
-    calls = [(query, gold.query, gold.databases, limits | {"dialect": gold.dialect}, how) for query, gold in asked.values()]
-    results = dict(zip(asked, pool.map(calls), strict=True))
+def _judge_all(pairs: list[Pair], pool: Workers, limits: dict[str, Any], comparison: dict[str, Any], dialect: str) -> list[Verdict]:
+    prepared = [_prepared(pair, dialect) for pair in pairs]
+    to_run = {i: item for i, item in enumerate(prepared) if not isinstance(item, Verdict)}
+    calls = [(query, gold.query, gold.databases, limits | {"dialect": gold.dialect}, comparison) for query, gold in to_run.values()]
+    results = dict(zip(to_run, pool.map(calls), strict=True))
     # a worker that died or timed out: run the gold query without the reply to see which of the two is to blame
-    ended = [i for i, result in results.items() if isinstance(result, Failed)]
-    again = dict(zip(asked, calls, strict=True))
-    alone = dict(zip(ended, pool.map([(None, *again[i][1:]) for i in ended]), strict=True))
-    return [one if isinstance(one, Verdict) else _verdict(one[0], results[i], alone.get(i)) for i, one in enumerate(found)]
+    failed = [i for i, result in results.items() if isinstance(result, Failed)]
+    calls_by_index = dict(zip(to_run, calls, strict=True))
+    gold_alone = dict(zip(failed, pool.map([(None, *calls_by_index[i][1:]) for i in failed]), strict=True))
+    return [
+        item if isinstance(item, Verdict) else _verdict(item[0], results[i], gold_alone.get(i)) for i, item in enumerate(prepared)
+    ]
 
 
-def _verdict(query: str, result: Done | Failed, alone: Done | Failed | None) -> Verdict:
+def _verdict(query: str, result: Done | Failed, gold_alone: Done | Failed | None) -> Verdict:
     """The worker's result as a verdict. alone: the result of the gold query by itself, if the first result is Failed."""
-    if isinstance(alone, Failed):
-        return no_verdict(f"the gold query {alone.why}")
+    if isinstance(gold_alone, Failed):
+        return no_verdict(f"the gold query {gold_alone.why}")
     if isinstance(result, Failed):
         return wrong(f"the query {result.why}", query, parts=NOTHING)
-    said = result.value
-    if said["correct"] is None:
-        return no_verdict(said["why"])
-    if not said["correct"]:
-        return wrong(said["why"], query, parts=said["parts"])
-    return right(query, DOUBT + "; ".join(said["doubts"]) if said["doubts"] else "right", parts=said["parts"])
+    judged = result.value
+    if judged["correct"] is None:
+        return no_verdict(judged["why"])
+    if not judged["correct"]:
+        return wrong(judged["why"], query, parts=judged["parts"])
+    return right(query, DOUBT + "; ".join(judged["doubts"]) if judged["doubts"] else "right", parts=judged["parts"])
 
 
-def _strictly(verdict: Verdict) -> Verdict:
+def _strict(verdict: Verdict) -> Verdict:
     return no_verdict(verdict.why) if verdict.why.startswith(DOUBT) else verdict
 
 
-def _paid(verdict: Verdict, shares: dict[str, float]) -> Verdict:
+def _with_partial(verdict: Verdict, shares: dict[str, float]) -> Verdict:
     if verdict.correct is not False or not shares:
         return verdict
     return replace(verdict, value=sum(share * verdict.parts[name] for name, share in shares.items()))
@@ -135,14 +140,15 @@ def _gold(pair: Pair, dialect: str) -> Gold | None:
         answer = _from_json(answer) or {"query": answer, "database": pair.meta.get("database")}
     if not isinstance(answer, Mapping):
         return None
-    query, given = answer.get("query"), answer.get("database")
-    databases = list(given) if isinstance(given, list | tuple) else [given]
+    query, database = answer.get("query"), answer.get("database")
+    databases = list(database) if isinstance(database, list | tuple) else [database]
     if not isinstance(query, str) or not query.strip() or not databases:
         return None
-    if not all(isinstance(one, str | os.PathLike) for one in databases):
+    if not all(isinstance(item, str | os.PathLike) for item in databases):
         return None
-    named = [str(one) if is_script(str(one)) else os.path.abspath(str(one)) for one in databases]
-    return Gold(query, named, str(answer.get("dialect", dialect)))
+    # absolute, since a worker process may run in another folder
+    sources = [str(item) if is_script(str(item)) else os.path.abspath(str(item)) for item in databases]
+    return Gold(query, sources, str(answer.get("dialect", dialect)))
 
 
 def _from_json(text: str) -> Mapping[str, Any] | None:

@@ -20,9 +20,9 @@ _results: OrderedDict[Any, Result] = OrderedDict()
 class Suite:
     """The databases that a query runs on, one after another. Raises Unusable if one cannot be opened."""
 
-    def __init__(self, given: list[str], *, dialect: str, seconds: float, rows: int):
+    def __init__(self, sources: list[str], *, dialect: str, seconds: float, rows: int):
         self.seconds, self.rows = seconds, rows
-        self.databases = [engines.database(one, dialect) for one in given]
+        self.databases = [engines.database(source, dialect) for source in sources]
         self.dialect, self.schema = self.databases[0].dialect, self.databases[0].schema
         if any(database.dialect != self.dialect for database in self.databases):
             raise Unusable("the databases are of different kinds")
@@ -36,6 +36,7 @@ class Suite:
 
     def _one(self, database: engines.Database, text: str, left: float) -> Result:
         key = (database, text, self.rows)
+        # looked up before the time limit: a cached result takes no time
         if (known := _results.get(key)) is not None:
             return known
         if left <= 0:
@@ -43,38 +44,44 @@ class Suite:
         result = database.run(text, left, self.rows)
         if len(result.rows) * result.width <= KEPT_CELLS:
             _results[key] = result
+        # insertion order: the oldest result goes first
         if len(_results) > KEPT:
             _results.popitem(last=False)
         return result
 
 
-def judge(said: str | None, gold: str, given: list[str], limits: dict[str, Any], how: dict[str, Any]) -> dict[str, Any]:
+def judge(text: str | None, gold: str, sources: list[str], limits: dict[str, Any], comparison: dict[str, Any]) -> dict[str, Any]:
     """{"correct", "why", "parts", "doubts"}; correct is None if the gold query or the databases cannot be used.
 
-    said: the reply's query; None to test only whether the gold query and databases are usable.  given: the databases.
-    limits: dialect, seconds, rows.  how: ordered (None: if the gold query is), column_order, tolerance.
+    text: the reply's query; None to test only whether the gold query and databases are usable.  sources: the databases.
+    limits: dialect, seconds, rows.  comparison: ordered (None: if the gold query is), column_order, tolerance.
     doubts: why equal results are weak evidence.
     """
     try:
-        suite = Suite(given, **limits)
-        wanted = read(gold, suite.dialect)
-        want = suite.run(wanted)
+        suite = Suite(sources, **limits)
+        gold_query = read(gold, suite.dialect)
+        gold_results = suite.run(gold_query)
     except (QueryFailed, Unreadable) as problem:
         return {"correct": None, "why": f"the gold query {problem}"}
     except Unusable as problem:
         return {"correct": None, "why": str(problem)}
-    if said is None:
+    if text is None:
         return {"correct": True, "why": "the gold query runs"}
-    mine, have = None, None
+    query, results = None, None
     try:
-        mine = read(said, suite.dialect)
-        have = want if mine.text.strip() == wanted.text.strip() else _run(suite, mine)
-        why = _difference(have, want, how | {"ordered": wanted.ordered if how["ordered"] is None else how["ordered"]})
+        query = read(text, suite.dialect)
+        # the gold query itself is not run a second time
+        results = gold_results if query.text.strip() == gold_query.text.strip() else _run(suite, query)
+        why = _difference(
+            results,
+            gold_results,
+            comparison | {"ordered": gold_query.ordered if comparison["ordered"] is None else comparison["ordered"]},
+        )
     except (QueryFailed, Unreadable) as problem:
         why = str(problem)
     if why is None:
-        return {"correct": True, "why": "right", "parts": dict.fromkeys(PARTS, 1.0), "doubts": _doubts(wanted, want)}
-    parts = likeness(mine, wanted, suite.schema, have is not None) if mine else dict.fromkeys(PARTS, 0.0)
+        return {"correct": True, "why": "right", "parts": dict.fromkeys(PARTS, 1.0), "doubts": _doubts(gold_query, gold_results)}
+    parts = likeness(query, gold_query, suite.schema, results is not None) if query else dict.fromkeys(PARTS, 0.0)
     return {"correct": False, "why": f"the query {why}", "parts": parts}
 
 
@@ -84,18 +91,18 @@ def _run(suite: Suite, query: Query) -> list[Result]:
     return suite.run(query)
 
 
-def _difference(have: list[Result], want: list[Result], how: dict[str, Any]) -> str | None:
+def _difference(results: list[Result], gold_results: list[Result], comparison: dict[str, Any]) -> str | None:
     """How the results differ on the first database where they do. A query that reads no table has guessed: it differs."""
-    for i, (h, w) in enumerate(zip(have, want, strict=True)):
-        reason = "reads no table" if w.read and not h.read else difference(h, w, **how)
+    for i, (result, gold) in enumerate(zip(results, gold_results, strict=True)):
+        reason = "reads no table" if gold.read and not result.read else difference(result, gold, **comparison)
         if reason is not None:
-            return reason + (f" on database {i + 1}" if len(want) > 1 else "")
+            return reason + (f" on database {i + 1}" if len(gold_results) > 1 else "")
     return None
 
 
-def _doubts(gold: Query, want: list[Result]) -> list[str]:
+def _doubts(gold: Query, gold_results: list[Result]) -> list[str]:
     doubts = []
-    if not any(result.rows for result in want):
+    if not any(result.rows for result in gold_results):
         doubts.append("both results are empty")
     if gold.cut:
         doubts.append("the gold query has LIMIT without ORDER BY, so its rows are arbitrary")

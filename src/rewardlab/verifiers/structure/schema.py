@@ -19,6 +19,7 @@ def violation(checks: list[tuple[str, Any, Any]], formats: bool) -> dict[str, st
 
     checks: (name for the reason, schema, value).  References are resolved within the schema only; nothing is fetched.
     """
+    # the default of 1000 frames would refuse values that are nested 100 deep
     sys.setrecursionlimit(max(FRAMES, sys.getrecursionlimit()))
     return next((violation for check in checks if (violation := _violation(*check, formats))), {})
 

@@ -28,12 +28,12 @@ def json_value(response: str, answer: Any) -> Verdict:
         gold = _value(answer)
     except ValueError as problem:
         return no_verdict(f"the gold answer is not JSON: {problem}")
-    said = stated_json(response)
+    text = stated_json(response)
     try:
-        value = strict_json.parse(said)
+        value = strict_json.parse(text)
     except ValueError as problem:
-        return wrong(f"not JSON: {problem}", said)
-    return right(said) if strict_json.equal(value, gold) else wrong(differs(said, answer), said)
+        return wrong(f"not JSON: {problem}", text)
+    return right(text) if strict_json.equal(value, gold) else wrong(differs(text, answer), text)
 
 
 @verifier(over="pairs")
@@ -46,15 +46,15 @@ def json_schema(
     schema: the schema for all problems; the answer is then ignored.  formats: whether "format" is checked.  seconds: a reply whose
     validation takes longer is wrong.
     """
-    read = [_to_check(pair, schema) for pair in pairs]
-    to_validate = [one for one in read if not isinstance(one, Verdict)]
+    checks = [_to_check(pair, schema) for pair in pairs]
+    to_validate = [check for check in checks if not isinstance(check, Verdict)]
     try:
         require("verify", "jsonschema")
         pool = workers("rewardlab.verifiers.structure.schema:violation", seconds=seconds)
         results = iter(pool.map([([("", rules, value)], formats) for _, rules, value in to_validate]))
     except RewardlabError as problem:
         return [no_verdict(str(problem)) for _ in pairs]
-    return [one if isinstance(one, Verdict) else _fit(one[0], next(results)) for one in read]
+    return [check if isinstance(check, Verdict) else _fit(check[0], next(results)) for check in checks]
 
 
 def _to_check(pair: Pair, schema: Any) -> Verdict | tuple[str, Any, Any]:
@@ -62,29 +62,29 @@ def _to_check(pair: Pair, schema: Any) -> Verdict | tuple[str, Any, Any]:
     gold: dict[str, Any] = {"schema": schema}
     try:
         if schema is None:
-            given = _value(pair.answer)
-            wrapped = isinstance(given, dict) and "schema" in given and given.keys() <= {"schema", "value"}
-            gold = {name: x if x is None else _value(x) for name, x in given.items()} if wrapped else {"schema": given}
+            data = _value(pair.answer)
+            wrapped = isinstance(data, dict) and "schema" in data and data.keys() <= {"schema", "value"}
+            gold = {name: x if x is None else _value(x) for name, x in data.items()} if wrapped else {"schema": data}
         if not isinstance(gold["schema"], Mapping | bool):
             raise ValueError("it is neither an object nor true or false")
     except ValueError as problem:
         return no_verdict(f"the gold answer has no JSON schema: {problem}")
-    said = stated_json(pair.response)
+    text = stated_json(pair.response)
     try:
-        value = strict_json.parse(said)
+        value = strict_json.parse(text)
     except ValueError as problem:
-        return wrong(f"not JSON: {problem}", said)
+        return wrong(f"not JSON: {problem}", text)
     if "value" in gold and not strict_json.equal(value, gold["value"]):
-        return wrong(differs(said, gold["value"]), said)
-    return said, gold["schema"], value
+        return wrong(differs(text, gold["value"]), text)
+    return text, gold["schema"], value
 
 
-def _fit(said: str, result: Done | Failed) -> Verdict:
+def _fit(text: str, result: Done | Failed) -> Verdict:
     if isinstance(result, Failed):
-        return wrong(f"validation {result.why}", said)
+        return wrong(f"validation {result.why}", text)
     if "unusable" in result.value:
         return no_verdict(result.value["unusable"])
-    return wrong(result.value["wrong"], said) if result.value else right(said, "fits the schema")
+    return wrong(result.value["wrong"], text) if result.value else right(text, "fits the schema")
 
 
 def _value(answer: Any) -> Any:
@@ -118,11 +118,12 @@ def tags(
     if not names or len(set(names)) < len(names) or not all(NAME.fullmatch(name) for name in names):
         raise RewardlabError(f"tags: names must be different words of letters, digits, _ and -, not {list(names)}")
     marks = list(re.finditer(rf"</?(?:{'|'.join(names)})>", response))
-    said = [mark.group() for mark in marks]
-    want = [mark for name in names for mark in (f"<{name}>", f"</{name}>")]
-    starts_inside = prefilled or (prefilled is None and said[:1] != want[:1])
-    if said != (want[1:] if starts_inside else want):
-        return wrong(_malformed(said, want[1:] if starts_inside else want, want[0] if prefilled else None))
+    found_tags = [mark.group() for mark in marks]
+    wanted = [mark for name in names for mark in (f"<{name}>", f"</{name}>")]
+    # with None, a reply that does not begin with the first opening tag is taken to begin inside it
+    starts_inside = prefilled or (prefilled is None and found_tags[:1] != wanted[:1])
+    if found_tags != (wanted[1:] if starts_inside else wanted):
+        return wrong(_malformed(found_tags, wanted[1:] if starts_inside else wanted, wanted[0] if prefilled else None))
     # spans of opening and closing tags in turn; a prefilled opening tag is an empty span at the start
     edges = [(0, 0)] * starts_inside + [mark.span() for mark in marks]
     contents = [response[a[1] : b[0]] for a, b in zip(edges[::2], edges[1::2], strict=True)]
