@@ -124,5 +124,5 @@ def stream(*key: Any) -> torch.Generator:
 
 def seed_of(*key: Any) -> int:
     """A 63-bit seed that depends on the key alone."""
-    # 63 bits fit a signed 64-bit integer, which is what seeds are stored as
+    # 63 bits, so that the seed is not negative as a signed 64-bit integer
     return int.from_bytes(hashlib.blake2b(repr(key).encode(), digest_size=8).digest(), "little") >> 1
