@@ -232,12 +232,12 @@ def _lift(function: Callable, settings: dict, over: str, groups: list[Group], ru
     """Apply a function written for one trajectory, one group, or all groups."""
     positional = [p for p in inspect.signature(function).parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
     # a function of one argument does not need the run
-    context = (run,) if len(positional) > 1 else ()
+    run_argument = (run,) if len(positional) > 1 else ()
     if over == "groups":
-        return function(groups, *context, **settings)
+        return function(groups, *run_argument, **settings)
     if over == "group":
-        return [list(function(group, *context, **settings)) for group in groups]
-    return [[function(t, *context, **settings) for t in group] for group in groups]
+        return [list(function(group, *run_argument, **settings)) for group in groups]
+    return [[function(t, *run_argument, **settings) for t in group] for group in groups]
 
 
 def _as_score(x: Any, name: str, stepwise: bool) -> Score:
