@@ -52,7 +52,7 @@ class Outputs:
 
 @dataclass
 class Batch:
-    """Rollouts of one step as tensors, (B, T) unless said, right-padded, rows of a group side by side.
+    """Rollouts of one step as tensors, (B, T) unless stated otherwise, right-padded, rows of a group side by side.
 
     ids (B, T, *shape); mask: True where the learning policy decided; length (B,); old: log-probs under the weights that sampled
     the ids (NaN for recorded text, unless a part needs them); reward: the sum of all rewards at their positions; rewarded: True

@@ -122,7 +122,7 @@ class _Combined(Expression, Reward):
 
     def _labelled(self, x: Reward) -> str:
         inner: Any = x
-        # a factor is not part of a term's name, only the bracket around what it scales depends on it
+        # names of terms leave factors out, so the brackets depend on what is scaled
         while isinstance(inner, Scaled):
             inner = inner._of[1]
         return f"({x.label})" if isinstance(inner, Expression) and inner.rank < self.rank else x.label

@@ -24,7 +24,7 @@ def branching(problems: list[Problem], run: Run, *, n: int = 8, points: int = 10
     paths = policy.extend(prompts, Sampling(run.max_new, temperature=0.0), rng)
     stems = []
     for path, start in zip(paths, prompts, strict=True):
-        # the position after the prompt holds the initial noise, which is no step
+        # the position after the prompt holds the initial noise, which is not a step
         first = len(start) + 1
         # sorted: the groups of a path come in the order of its steps
         chosen = torch.randperm(len(path) - first, generator=rng)[:points].sort().values
