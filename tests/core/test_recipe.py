@@ -103,9 +103,9 @@ def test_an_unknown_slot_is_refused_with_the_nearest_name(wrong, near):
     ("changes", "message"),
     [
         ({"reward": brief}, r"the reward is a part that was not called: write brief\(\.\.\.\)"),
-        ({"reward": 3}, "3 cannot be the reward: it is no part but int"),
+        ({"reward": 3}, "3 cannot be the reward: it is not a part but int"),
         ({"credit": imitate()}, r"imitate\(\) cannot be the credit: it is a part of the slot objective"),
-        ({"objective": lambda out, batch, run: 0}, "cannot be the objective: it is no part but function"),
+        ({"objective": lambda out, batch, run: 0}, "cannot be the objective: it is not a part but function"),
         ({"also": (Learner("a", "x", Recipe()), Learner("a", "y", Recipe()))}, "two learners are named a"),
     ],
 )

@@ -509,7 +509,7 @@ def test_a_reward_of_no_weight_is_an_event_and_without_a_verdict_still_missing()
 
 @pytest.mark.parametrize("make", [rank, share, distance_to_best, lambda r: minimum(r, 1), lambda r: lexicographic(r, a())])
 def test_operators_on_whole_rollouts_refuse_rewards_of_steps_and_say_what_to_do(make):
-    with pytest.raises(RewardlabError, match=r"wants one number for a rollout.*aggregate"):
+    with pytest.raises(RewardlabError, match=r"wants one number per rollout.*aggregate"):
         one(make(dense()), dense=([(0, 1.0)], None), a=1.0)
     assert one(make(aggregate(dense())), dense=([(0, 1.0)], None), a=1.0).value is not None
 

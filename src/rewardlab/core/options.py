@@ -1,7 +1,7 @@
-"""Options of the slots' decorators: what `@objective(unit="row", needs=("ref",))` may say, and how it is checked.
+"""Options of the slots' decorators, such as `@objective(unit="row", needs=("ref",))`, and how they are checked.
 
-Each slot lists its options as a dataclass. A misspelt option or value is refused where the function is defined: ignored, it would
-change what a run computes without a word.
+Each slot lists its options as a dataclass. A misspelt option or value raises an error where the function is defined; if it were
+ignored, it would silently change what a run computes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class PartOptions:
     """Options of every slot.
 
     needs: columns of the batch that the engine must compute before the part runs, such as "ref" or "value".
-    inner: the hyperparameter that holds the part which this one wraps.
+    inner: the name of the hyperparameter that holds the part which this one wraps.
     """
 
     needs: tuple[str, ...] = ()
@@ -31,9 +31,9 @@ class PartOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class RolloutOptions(PartOptions):
-    """across_problems: it keeps a memory, or compares problems, so the problems of a step are not shared out over processes.
+    """across_problems: it keeps a memory, or compares problems, so the problems of a step are not split over processes.
 
-    rows: f(**settings) -> rows per problem; without it, the setting `n`.
+    rows: f(**settings) -> rows per problem; without it, the setting `n` is taken, or 1.
     """
 
     across_problems: bool = False
@@ -49,14 +49,14 @@ class EnvironmentOptions(PartOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class WeightingOptions(PartOptions):
-    """unit: what a weight belongs to."""
+    """unit: what one weight is for: a token, a row, a group or the batch."""
 
     unit: Unit = "token"
 
 
 @dataclass(frozen=True, kw_only=True)
 class ObjectiveOptions(PartOptions):
-    """unit: what a loss belongs to.  wants: outputs of the model that it reads.
+    """unit: what one loss is for: a token, a row, a group or the batch.  wants: outputs of the model that it reads.
 
     per_token: f(logits (n, V), ids (n,)) -> {name: (n,)}, run inside the chunked head with gradient; its results are in
     `outputs.extra[name]`.
@@ -69,7 +69,7 @@ class ObjectiveOptions(PartOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class RewardOptions(PartOptions):
-    """over: what the function scores at a time.  steps: it rewards steps, not whole replies.
+    """over: what the function scores in one call.  steps: it rewards steps, not whole replies.
 
     differentiable: g(x, problem, **settings), the same reward of decisions x (n, *shape) as a tensor (n,), with gradient.
     """
@@ -81,7 +81,7 @@ class RewardOptions(PartOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class OperatorOptions(PartOptions):
-    """over: what the function reads at a time.  steps: every step reward of its one operand is a number for it."""
+    """over: what the function reads in one call.  steps: with one operand, it is applied to each of its step rewards."""
 
     over: Literal["number", "trajectory", "group", "groups", "weights"] = "number"
     steps: bool = False
@@ -89,7 +89,7 @@ class OperatorOptions(PartOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class VerifierOptions(PartOptions):
-    """over: whether the function judges one reply or all of them."""
+    """over: whether the function judges one (reply, answer) pair in a call, or all pairs."""
 
     over: Literal["pair", "pairs"] = "pair"
 
@@ -99,6 +99,7 @@ Kind = TypeVar("Kind", bound=PartOptions)
 
 def checked(kind: type[Kind], slot: str, function: Callable, options: dict[str, Any]) -> Kind:
     """The options of a decorated function. Raises RewardlabError for one that is unknown, missing or of the wrong kind."""
+    # get_type_hints, because annotations are strings under `from __future__ import annotations`
     known, hints = {f.name: f for f in fields(kind)}, get_type_hints(kind)
     for name, value in options.items():
         if name not in known:
@@ -112,18 +113,20 @@ def checked(kind: type[Kind], slot: str, function: Callable, options: dict[str, 
 
 
 def _fits(value: Any, hint: Any) -> bool:
-    origin, of = get_origin(hint), get_args(hint)
+    """Whether a value has the annotated type; only the kinds of annotation used above are known."""
+    origin, arguments = get_origin(hint), get_args(hint)
     if origin is Literal:
-        return value in of
+        return value in arguments
     if origin is UnionType:
-        return any(_fits(value, one) for one in of)
+        return any(_fits(value, member) for member in arguments)
     if origin is tuple:
-        # a plain string would be read letter by letter
-        return isinstance(value, tuple) and all(_fits(x, of[0]) for x in value)
+        # needs="ref" instead of ("ref",) would be read letter by letter
+        return isinstance(value, tuple) and all(_fits(x, arguments[0]) for x in value)
     return callable(value) if hint is Callable else isinstance(value, hint)
 
 
 def _misfit(what: str, value: Any, hint: Any) -> RewardlabError:
+    # the allowed words, for a suggestion: of tuple[Literal[...], ...] or of Literal[...] itself
     choices = get_args(get_args(hint)[0]) if get_origin(hint) is tuple else get_args(hint) if get_origin(hint) is Literal else ()
     if not choices:
         return RewardlabError(f"{what} must be {getattr(hint, '__name__', hint)}, not {value!r}")

@@ -7,8 +7,8 @@ Calling a part binds them, so every recipe prints as its formula, saves as JSON,
 
     scale(by=3.0)          a bound part: prints `scale(by=3.0)`, and runs as part(a, batch, run)
 
-A part may wrap another of its kind: `@rollout(inner="of")` says which of its hyperparameters that is. `inner` and `innermost` give
-the wrapped parts, and `with_innermost` changes what a stack of wrappers works on without losing a wrapper.
+A part may wrap another part of its slot: `@rollout(inner="of")` names the hyperparameter that holds the wrapped part. `inner` and
+`innermost` return the wrapped parts; `with_innermost` replaces the part below all wrappers and keeps every wrapper.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from .options import PartOptions, checked
 
 
 class Part:
-    """A function with its hyperparameters bound. Subclasses are the slots of a recipe, with their algebra.
+    """A function with its hyperparameters bound. Each slot of a recipe is a subclass, with its operators.
 
-    bound: hyperparameters by name; the others have their defaults.  options: what the decorator says of the function; each slot's
-    own are its `option_type`.
+    bound: hyperparameters that were set, by name; the others have their defaults.  options: those given to the decorator; each slot
+    declares which it accepts in `option_type`.
     """
 
     slot: ClassVar[str] = "part"
@@ -38,6 +38,7 @@ class Part:
 
     def __init__(self, function: Callable, bound: dict[str, Any] | None = None, options: Any = None):
         self.function = function
+        # tuples, so that a part loaded from JSON equals the part that was saved, and nobody can change its settings
         self.bound = {k: _tuples(v) for k, v in (bound or {}).items()}
         self.options = self.option_type() if options is None else options
 
@@ -58,6 +59,7 @@ class Part:
     @property
     def needs(self) -> tuple[str, ...]:
         """Columns that the engine must compute before this part runs."""
+        # dict.fromkeys drops repeated names and keeps their order, which a set would not
         return tuple(dict.fromkeys((*self.options.needs, *(n for part in self.of for n in part.needs))))
 
     @property
@@ -81,16 +83,18 @@ class Part:
     def but(self, **settings: Any) -> Self:
         """This part with some hyperparameters changed."""
         check_names(self.function, settings)
+        # copied, not constructed anew: subclasses hold more than function, bound and options (operands, for one)
         changed = copy.copy(self)
         changed.bound = self.bound | {k: _tuples(v) for k, v in settings.items()}
+        # the copy took along the cached `settings` of the original
         changed.__dict__.pop("settings", None)
         return changed
 
     def but_innermost(self, **settings: Any) -> Part:
         """The same wrappers around the innermost part, with some of its hyperparameters changed."""
         part = self.innermost
-        if lost := [name for name in settings if name not in part.settings]:
-            raise RewardlabError(f"the {self.slot} {part} has no setting {' or '.join(lost)}")
+        if unknown_names := [name for name in settings if name not in part.settings]:
+            raise RewardlabError(f"the {self.slot} {part} has no setting {' or '.join(unknown_names)}")
         return self.with_innermost(part.but(**settings))
 
     def with_innermost(self, part: Part) -> Part:
@@ -100,25 +104,27 @@ class Part:
         return self.but(**{self.options.inner: self.settings[self.options.inner].with_innermost(part)})
 
     def replace_innermost(self, old: PartFactory, new: PartFactory, **settings: Any) -> Part:
-        """The same wrappers around a `new` part, which takes over the settings of the `old` one that is there now.
+        """Replace the innermost part, which must be an `old` one, by a `new` one with the same settings; the wrappers stay.
 
-        Raises RewardlabError if another part than `old` is there, or one with a setting that `new` does not know.
+        Raises RewardlabError if the innermost part is not `old`, or has a changed setting that `new` does not have.
         """
         part = self.innermost
         if part.function is not old.function:
             raise RewardlabError(f"{new.__name__} replaces the {self.slot} {old.__name__}, and this one is {part}")
         known, defaults = hyperparameters(new.function), hyperparameters(part.function)
+        # a setting at its default can be dropped: nobody chose it
         lost = [k for k, v in part.settings.items() if k not in known and v != defaults[k]]
         if lost:
             raise RewardlabError(f"{new.__name__} has no setting {' or '.join(lost)}, so it cannot replace the {self.slot} {part}")
-        kept = {k: v for k, v in part.settings.items() if k in known}
-        return self.with_innermost(new(**kept | settings))
+        shared = {k: v for k, v in part.settings.items() if k in known}
+        return self.with_innermost(new(**shared | settings))
 
     def __call__(self, *inputs: Any) -> Any:
         return self.function(*inputs, **self.settings)
 
     def __str__(self) -> str:
         defaults = hyperparameters(self.function)
+        # only what differs from the default is shown, in the order of the signature
         shown = (f"{k}={_show(self.bound[k])}" for k, v in defaults.items() if k in self.bound and self.bound[k] != v)
         return f"{self.name}({', '.join(shown)})"
 
@@ -128,10 +134,11 @@ class Part:
         return isinstance(other, Part) and self._identity() == other._identity()
 
     def _identity(self) -> tuple[Any, Any]:
-        """Two parts are equal if they run the same: a default is the same whether it was bound or not."""
+        """What equality compares: the function and all its settings. Binding a hyperparameter to its default changes nothing."""
         return f"{self.function.__module__}:{self.function.__qualname__}", self.settings
 
     def __hash__(self) -> int:
+        # settings may hold dicts, which have no hash; the printed form always does
         return hash(str(self))
 
     def to_json(self) -> dict[str, Any]:
@@ -139,7 +146,10 @@ class Part:
 
 
 class Expression(Part):
-    """Parts joined by an operator. symbol: shown between them.  rank: how strongly it binds, which decides on brackets."""
+    """Parts joined by an operator.
+
+    symbol: printed between them.  rank: precedence of the operator; an operand of lower rank is printed in brackets.
+    """
 
     symbol: ClassVar[str] = ""
     rank: ClassVar[int] = 0
@@ -180,19 +190,22 @@ class Expression(Part):
         """Join, flattening operands that are already joined by this operator."""
         for x in of:
             if getattr(x, "slot", None) != cls.slot:
-                raise RewardlabError(f"cannot join {x!r} by {cls.symbol}: it is no {cls.slot} part (forgot to call it?)")
+                raise RewardlabError(f"cannot join {x!r} by {cls.symbol}: it is not a {cls.slot} part (forgot to call it?)")
+        # (a + b) + c becomes one sum of three, so it prints and saves without nested brackets
         return cls(*(y for x in of for y in (x._of if type(x) is cls else (x,))))
 
 
 class PartFactory:
-    """What a decorator leaves in place of a function: call it with hyperparameters to get a part."""
+    """The result of decorating a function: call it with hyperparameters to get a part."""
 
     def __init__(self, function: Callable, make: type[Part], options: Any):
+        # keeps the docstring and signature of the function, for help() and the catalogue
         functools.update_wrapper(self, function)
         self.__name__: str = function.__name__
         self.function, self.make, self.options = function, make, options
 
     def __call__(self, **bound: Any) -> Any:
+        # checked here, so that a wrong name fails where the recipe is written, not in the middle of a run
         self.check(bound)
         return self.make(self.function, bound, self.options)
 
@@ -211,6 +224,7 @@ class PartFactory:
 def hyperparameters(function: Callable) -> Mapping[str, Any]:
     """Keyword-only arguments and their defaults (`inspect.Parameter.empty` where there is none)."""
     parameters = inspect.signature(function).parameters.values()
+    # read-only, because the cache hands the same mapping to every caller
     return MappingProxyType({p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY})
 
 
@@ -227,6 +241,7 @@ def saved_name(slot: str, function: Callable) -> str:
     Shared parts are found by slot and name, whatever file they are in.
     """
     module, name = function.__module__, function.__qualname__
+    # two methods may have a part of the same name, so the name of their file goes before it
     if module.startswith("rewardlab.methods."):
         return f"{slot}:{module.rpartition('.')[2]}/{name}"
     return f"{slot}:{name}" if module.startswith("rewardlab.") else f"{slot}:{module}:{name}"
@@ -235,16 +250,17 @@ def saved_name(slot: str, function: Callable) -> str:
 def decorator(make: type[Part], factory: type[PartFactory] = PartFactory) -> Callable:
     """The decorator that makes parts of a slot from functions; used bare, or with the options that `make.option_type` lists.
 
-    An option that is unknown or of the wrong kind raises RewardlabError at once, that is where the function is defined.
+    An option that is unknown or of the wrong type raises RewardlabError when the module that defines the function is imported.
     """
 
     def decorate(function: Callable | None = None, **options: Any) -> Any:
         if function is None:
+            # used with options: Python calls the result with the function
             return lambda f: decorate(f, **options)
-        known = checked(make.option_type, make.__name__.lower(), function, options)
-        if known.inner:
-            check_names(function, [known.inner])
-        return factory(function, make, known)
+        typed = checked(make.option_type, make.__name__.lower(), function, options)
+        if typed.inner:
+            check_names(function, [typed.inner])
+        return factory(function, make, typed)
 
     return decorate
 
@@ -259,13 +275,14 @@ def _parts(values: Iterable[Any]) -> Iterator[Part]:
 
 
 def _tuples(value: Any) -> Any:
-    """Lists as tuples, so that a part loaded from JSON equals the part that was saved."""
+    """The value with every list in it made a tuple."""
     if isinstance(value, dict):
         return {k: _tuples(v) for k, v in value.items()}
     return tuple(_tuples(x) for x in value) if isinstance(value, list | tuple) else value
 
 
 def _plain(value: Any) -> Any:
+    """The value as data that JSON can hold; a part becomes its saved form."""
     if isinstance(value, Part):
         return value.to_json()
     if isinstance(value, list | tuple):

@@ -17,9 +17,9 @@ from .trajectory import Sampling, Trajectory
 
 @dataclass
 class TokenCount:
-    """Tokens (or other decisions) that a model has generated, and has scored: to judge them, or to train on them.
+    """Tokens (or other decisions) that a model has generated, and those it has scored, in evaluation or training.
 
-    Counts only grow; `uncounted` alone puts them back.
+    Counts only grow, except that `uncounted` restores them.
     """
 
     generated: int = 0
@@ -32,7 +32,8 @@ class TokenCount:
 
 @contextmanager
 def uncounted(*models: Any) -> Iterator[None]:
-    """Within it these models count nothing: afterwards their token counts are what they were before."""
+    """A context in which tokens of these models do not count: on leaving it, their token counts are restored."""
+    # a copy of each count, since models add to theirs in place
     before = [replace(model.token_count) for model in models]
     try:
         yield
@@ -44,7 +45,7 @@ def uncounted(*models: Any) -> Iterator[None]:
 class Policy(Protocol):
     """A model that makes decisions. Text, latents and motor commands go through the same five calls.
 
-    `extend`, `score` and `evaluate` add what they compute to `token_count`: methods are compared on one budget of tokens.
+    `extend`, `score` and `evaluate` add their tokens to `token_count`, so that methods can be compared at the same token budget.
     """
 
     name: str
@@ -56,20 +57,20 @@ class Policy(Protocol):
         """Append messages through the chat template. Earlier turns are never tokenised again."""
 
     def write(self, trajectories: Sequence[Trajectory], replies: Sequence[str]) -> list[Trajectory]:
-        """Append recorded replies, ended, as decisions of this policy: what supervised and preference learning train on."""
+        """Append recorded replies as finished decisions of this policy, for supervised and preference learning."""
 
     def extend(self, trajectories: Sequence[Trajectory], sampling: Sampling, rng: torch.Generator) -> list[Trajectory]:
-        """Sample one reply for each trajectory. The one sampling primitive; rows may come back unfinished."""
+        """Sample one reply for each trajectory; rows may come back unfinished. All sampling goes through this method."""
 
     def score(self, trajectories: Sequence[Trajectory]) -> list[np.ndarray]:
-        """Log-prob of every position of any text, (len,), without gradient."""
+        """Log-prob of every position of each trajectory, (len,), without gradient; the text need not be sampled by this policy."""
 
     def evaluate(self, batch: Batch, wants: Sequence[str] = ("logprobs",), per_token: Sequence[Any] = ()) -> Outputs:
         """Log-probs and the other outputs named in `wants`, (B, T), with gradient."""
 
 
 VALUE_ROWS = 256
-"""Rows of one forward pass."""
+"""Rows of one forward pass, which bounds its memory."""
 
 
 @torch.no_grad()
@@ -78,23 +79,24 @@ def values(model: Any, rows: Sequence[Trajectory]) -> list[np.ndarray]:
     per_row: list[np.ndarray] = []
     for start in range(0, len(rows), VALUE_ROWS):
         part = rows[start : start + VALUE_ROWS]
-        table = model.evaluate(_batch(part, model.device), ("value",)).value.cpu().numpy()
+        table = model.evaluate(_batch(part, model.device), ("value",)).value.cpu().numpy()  # (B, T)
         per_row += [row[: len(t)] for row, t in zip(table, part, strict=True)]
     return per_row
 
 
 def last_values(model: Any, rows: Sequence[Trajectory]) -> list[float]:
-    """The value of each whole row."""
+    """The value at the end of each row."""
     return [float(v[-1]) for v in values(model, rows)]
 
 
 def _batch(rows: Sequence[Trajectory], device: torch.device) -> Batch:
-    """A batch to be read only: no rewards, no old log-probs, every row its own group."""
+    """A batch for a forward pass alone: no rewards, no old log-probs, every row its own group."""
     length = torch.tensor([len(t) for t in rows])
     shape = (len(rows), int(length.max()))
     ids, mask = np.zeros(shape, np.int64), np.zeros(shape, bool)
     for i, t in enumerate(rows):
         ids[i, : len(t)], mask[i, : len(t)] = t.ids, t.mask
+    # one tensor for all unused columns: nobody writes to them
     blank = torch.zeros(shape, device=device)
     on_device, decided = torch.from_numpy(ids).to(device), torch.from_numpy(mask).to(device)
     group = torch.arange(len(rows), device=device)

@@ -16,8 +16,8 @@ import numpy as np
 class Message:
     """A message that a policy reads.
 
-    data: an observation as an array, for policies that read arrays instead of text.  reward: of the turn that the message
-    answers (set by environments).  to: the name of the policy that it is for.  last: the episode ends with it, so no policy
+    data: an observation as an array, for policies that read arrays instead of text.  reward: for the turn that this message
+    answers (set by environments).  to: the name of the policy that reads it.  last: the episode ends with it, so no policy
     reads it; it only carries a reward.
     """
 
@@ -40,7 +40,9 @@ class Problem:
 
     @cached_property
     def key(self) -> str:
-        """A stable name for the prompt, by which memories per problem are kept."""
+        """A hash of the prompt that is the same in every process and run: the key for anything remembered per problem."""
+        # control characters as separators, so that two prompts cannot run together into the same text
+        # not hash(): Python salts it anew in every process
         digest = hashlib.blake2b("\x1f".join(f"{m.role}\x1e{m.text}" for m in self.prompt).encode(), digest_size=12)
         for array in (x for m in self.prompt for x in (*m.images, m.data) if x is not None):
             digest.update(np.ascontiguousarray(array).tobytes())
@@ -53,13 +55,13 @@ class Problem:
 
 
 def ask(question: str, answer: Any = None, system: str | None = None, **meta: Any) -> Problem:
-    """A one-question problem."""
+    """A problem of one question, with an optional system message; `meta` holds further columns."""
     prompt = (Message("system", system),) if system else ()
     return Problem((*prompt, Message("user", question)), answer, meta)
 
 
 class ProblemSource(Protocol):
-    """Problems by position. Training position `i` always gives the same problem, so the position is all that resuming needs."""
+    """Problems by position. Position `i` always gives the same problem, so resuming a run needs the position alone."""
 
     def __getitem__(self, position: int) -> Problem: ...
 
@@ -68,10 +70,10 @@ class ProblemSource(Protocol):
 class Task:
     """Training problems, held-out problems, and the name of the verifier for both.
 
-    verifier: the name of a reward part.  max_new: the most tokens of a reply.  model: the policy that is used if no other is named.
-    demonstrate(problem, rng): for our own tasks, an imperfect worked solution: a reply, or replies and the messages that answer
-    them by turns. The small policy that comes with rewardlab is warmed up on `warmup_steps` batches of such text, after which it
-    scores `pass_rate`.  source: how to load the task again.
+    verifier: the name of a reward part.  max_new: the most tokens of a reply.  model: the default policy.
+    demonstrate: (problem, rng) -> an imperfect worked solution, for our own tasks: a reply, or a list in which replies and the
+    messages that answer them take turns. The small policy that comes with rewardlab is first trained on `warmup_steps` batches of
+    such text, after which its pass@1 is `pass_rate`.  source: how to load the task again.
     """
 
     name: str

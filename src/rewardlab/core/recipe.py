@@ -21,8 +21,9 @@ SLOTS = ("rollout", "reward", "credit", "objective", "weighting", "select", "mea
 class Update:
     """How optimiser steps are made from a batch. Every field is a command-line flag.
 
-    problems: per training step.  epochs, minibatches: passes over the batch, and optimiser steps per pass (groups are
-    never split).  lr falls linearly to `lr_end * lr` after `warmup` steps.  clip_norm: of the gradient over all parameters.
+    problems: problems per training step.  epochs, minibatches: passes over the batch, and optimiser steps per pass (groups are
+    never split).  lr falls linearly to `lr_end * lr` after `warmup` steps.  clip_norm: the largest norm of
+    the gradient over all parameters.
     """
 
     problems: int = 16
@@ -42,8 +43,9 @@ class Learner:
     """A second model that learns beside the policy: a critic, a reward model, an opponent.
 
     init: "copy:policy", "value-head" (the policy's trunk with a scalar head), the path of a checkpoint, or "embedded:TASK" (the
-    small policy of that task).  problems(groups, scores, run) makes its own problems; without it, the learner learns from the
-    policy's batch, with its own credit and objective.  every: steps between its updates; 0 freezes it.
+    small policy of that task).  problems: a part (groups, scores, run) -> the problems that this learner samples for itself;
+    without it, the learner trains on the policy's batch, with its own credit and objective.  every: steps between its updates; 0
+    freezes it.
     """
 
     name: str
@@ -65,7 +67,7 @@ class Learner:
 
 @dataclass(frozen=True)
 class Recipe:
-    """The parts of a method. A slot that is None is not used: without an objective the policy itself does not learn."""
+    """The parts of a method. A slot that is None is not used: without an objective, the policy is not trained."""
 
     rollout: Rollout | None = None
     reward: Part | None = None
@@ -81,11 +83,12 @@ class Recipe:
     name: str = ""
 
     made_from: ClassVar[Recipe | None] = None
-    """The recipe that `but` changed to make this one. It is not part of the recipe: it is neither compared nor saved."""
+    """The recipe that `but` changed to make this one. As a class variable it is not a field: it is neither compared nor saved."""
 
     def __post_init__(self) -> None:
         for slot in SLOTS:
             _check_slot(slot, getattr(self, slot))
+        # the name is the key of a learner's model and of its columns in a batch
         for name, count in Counter(learner.name for learner in self.also).items():
             if count > 1:
                 raise RewardlabError(f"two learners are named {name}; give one another name")
@@ -93,10 +96,11 @@ class Recipe:
     def but(self, **changes: Any) -> Recipe:
         """This recipe with some slots changed; fields of `update` may be named directly.
 
-        Raises RewardlabError for an unknown slot, and for a value that is no part of its slot.
+        Raises RewardlabError for an unknown slot, and for a value that is not a part of that slot.
         """
         slots = {f.name for f in fields(self)}
         update_fields = {f.name for f in fields(Update)}
+        # list(): the loop removes items from the dict that it goes through
         update = {k: changes.pop(k) for k in list(changes) if k in update_fields and k not in slots}
         for name in changes:
             if name not in slots:
@@ -104,12 +108,12 @@ class Recipe:
         if update:
             changes["update"] = replace(changes.get("update", self.update), **update)
         changed = replace(self, **changes)
-        # the dataclass is frozen; what a recipe was made from is known only now
+        # the dataclass is frozen, so a plain assignment would raise
         object.__setattr__(changed, "made_from", self)
         return changed
 
     def required(self, slot: str) -> Any:
-        """The part in a slot, for a method that extends it. Raises RewardlabError if there is none."""
+        """The part in a slot, for a method that extends it. Raises RewardlabError if the slot is empty."""
         part = getattr(self, slot)
         if part is None:
             raise RewardlabError(f"{self.name or 'the recipe'} has no {slot} to build on")
@@ -132,12 +136,12 @@ class Recipe:
 
     @property
     def sampling_settings(self) -> Mapping[str, Any]:
-        """Settings of the rollout that samples: below the wrappers that filter or cut what it samples."""
+        """Settings of the innermost rollout, which samples; wrappers only filter or cut its rows."""
         return self.rollout.innermost.settings if self.rollout else {}
 
     @property
     def rows_per_problem(self) -> int:
-        """Rows that the rollout samples for a problem, before filters leave some out."""
+        """Rows that the rollout samples per problem, before filters drop some."""
         return self.rollout.rows_per_problem if self.rollout else 1
 
     def __str__(self) -> str:
@@ -146,8 +150,8 @@ class Recipe:
         lines.append(f"{'update':<10} Update({', '.join(changed)})")
         for learner in self.also:
             inner = "\n".join(f"  {line}" for line in str(learner.recipe).splitlines())
-            own = f", on {learner.problems}" if learner.problems else ""
-            lines.append(f"{'also':<10} {learner.name} from {learner.init!r}, every {learner.every}{own}:\n{inner}")
+            source = f", on {learner.problems}" if learner.problems else ""
+            lines.append(f"{'also':<10} {learner.name} from {learner.init!r}, every {learner.every}{source}:\n{inner}")
         return "\n".join(lines)
 
     def to_json(self) -> dict[str, Any]:
@@ -164,5 +168,5 @@ def _check_slot(slot: str, value: Any) -> None:
         return
     if isinstance(value, PartFactory):
         raise RewardlabError(f"the {slot} is a part that was not called: write {value.__name__}(...)")
-    what = f"a part of the slot {value.slot}" if isinstance(value, Part) else f"no part but {type(value).__name__}"
+    what = f"a part of the slot {value.slot}" if isinstance(value, Part) else f"not a part but {type(value).__name__}"
     raise RewardlabError(f"{value!r} cannot be the {slot}: it is {what}")

@@ -18,7 +18,7 @@ from .trajectory import Group
 from .verdicts import Verdicts
 
 TOKENS = "engine.tokens"
-"""Where in the memory the run keeps its token total, so that it is saved and resumed with the rest."""
+"""The key of `run.memory` that holds the run's token total; in the memory it is saved and resumed with the rest."""
 
 
 @dataclass
@@ -26,8 +26,8 @@ class Run:
     """All that changes while training. Methods keep their own state in `memory`, as plain data; it is saved with the run.
 
     `rng(purpose)` gives the random stream of a purpose (data, rollout, environment, eval) at this step. Streams are keyed by
-    (seed, purpose, step): no generator state needs to be saved, and sampling from one never changes another. `verify` is the
-    task's own verifier, as a reward. `budget`: tokens generated and scored by all models at which the run ends.
+    (seed, purpose, step): no generator state needs to be saved, and sampling from one never changes another. `verify`: the
+    task's verifier, as a reward. `budget`: the run ends when all models together have generated and scored this many tokens.
     """
 
     policy: Any
@@ -48,6 +48,7 @@ class Run:
     @property
     def progress(self) -> float:
         """How much of the run is done, 0 to 1: of its steps, or of its budget, whichever is further."""
+        # a run of 0 steps divides by 1
         return min(1.0, max(self.step / max(1, self.steps), self.tokens / self.budget if self.budget else 0.0))
 
     @property
@@ -75,7 +76,7 @@ class Run:
 
     @contextmanager
     def unbilled(self) -> Iterator[None]:
-        """Within it nothing counts towards the budget: held-out evaluation, what is only logged or recorded."""
+        """A context in which no tokens count towards the budget, for held-out evaluation, logging and recording."""
         with uncounted(*self._all_models()):
             yield
 
@@ -85,10 +86,10 @@ class Run:
         return list({id(m): m for m in models if m is not None}.values())
 
     def verdicts(self, groups: list[Group]) -> Scores:
-        """What the task's verifier says of these rollouts. In a step it is asked once about each, and its answer remembered.
+        """The scores that the task's verifier gives these rollouts. Within a step each rollout is verified once and remembered.
 
-        A verifier that compares rollouts with one another (over="group" or "groups") is asked anew each time: what it says of one
-        depends on the others. `verify(groups, run)` asks without remembering, as held-out evaluations do.
+        A verifier that compares rollouts with one another (over="group" or "groups") is called every time, because its score of a
+        rollout depends on the others. `verify(groups, run)` verifies without remembering, as held-out evaluations do.
         """
         if self.verify is None:
             raise RewardlabError("the task's verifier is needed, and this run has none: name a task, or use a reward of your own")
@@ -97,6 +98,7 @@ class Run:
         return self._verdicts.of(groups, self.step, lambda new: self.verify(new, self))
 
     def rng(self, purpose: str) -> torch.Generator:
+        """The random stream of a purpose at this step; calls within a step continue the same stream."""
         if self._streams_step != self.step:
             self._streams, self._streams_step = {}, self.step
         if purpose not in self._streams:
@@ -104,7 +106,8 @@ class Run:
         return self._streams[purpose]
 
     def detached(self) -> Run:
-        """The same run with random streams and metrics of its own: evaluation with it cannot affect training or its log."""
+        """The same run with random streams and metrics of its own: evaluating with it cannot affect training or its log."""
+        # verdicts are copied too: new ones here must not push out those of the training step
         return replace(self, metrics={}, _verdicts=self._verdicts.copy(), _streams={}, _streams_step=-1)
 
     def log(self, name: str, value: float) -> None:
@@ -114,10 +117,12 @@ class Run:
 
 def stream(*key: Any) -> torch.Generator:
     """A generator whose seed depends on the key alone."""
+    # a digest, since Python's hash() of a string differs from process to process
     digest = hashlib.blake2b(repr(key).encode(), digest_size=8).digest()
     return torch.Generator().manual_seed(int.from_bytes(digest, "little") >> 1)
 
 
 def seed_of(*key: Any) -> int:
     """A 63-bit seed that depends on the key alone."""
+    # 63 bits, so that the seed is not negative as a signed 64-bit integer
     return int.from_bytes(hashlib.blake2b(repr(key).encode(), digest_size=8).digest(), "little") >> 1

@@ -3,8 +3,8 @@
     value = constant + sum over terms of weight * term.value      the reward on the last decision
     steps = sum over terms of weight * term.steps                 the rewards at single token positions
 
-A product, a gate or a clipped reward is no such sum. It becomes a term of its own, and the terms it was computed from stay beside
-it without a weight (None): they are logged, and not paid.
+A product, a gate or a clipped reward is not a weighted sum. It becomes a term of its own; the terms it was computed from are kept
+with weight None: they are logged, but add nothing to the score.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ Steps = tuple[tuple[int, float], ...]
 class Term:
     """One named reward, before its weight.
 
-    value: the outcome, which falls on the last decision; None: there is none.  steps: rewards at token positions.
-    weight: its share in the score; None: it is logged, and not paid.
+    value: the outcome reward, paid on the last decision; None if the term has no outcome.  steps: rewards at token positions.
+    weight: the factor with which it enters the score; None: it is logged, but adds nothing.
     """
 
     value: float | None
@@ -43,9 +43,9 @@ class Score:
         Score(steps=((7, 1.0), (12, 0.0)))             rewards at token positions alone
         Score(terms={"a": Term(1.0), "b": Term(3.0, weight=0.1)})
 
-    constant: what plain numbers pay, as in `1 - length()`; None: there are none.
-    missing: there is no verdict. That is our own failure, and never becomes a zero.
-    why: the reason, in words.  extracted: what a verifier took for the answer.
+    constant: the sum of plain numbers, as the 1 in `1 - length()`; None if there are none.
+    missing: there is no verdict, because judging failed (a timeout, a judge that is down); it is never counted as a zero.
+    why: the reason for the score, in words.  extracted: the answer that the verifier read from the reply.
     """
 
     terms: dict[str, Term]
@@ -60,12 +60,13 @@ class Score:
     ):  # fmt: skip
         steps = tuple(steps)
         if terms is None:
-            # "" until a reward gives its name
+            # the term is unnamed until the reward that called the function names it
             terms, missing = {"": Term(value, steps)}, missing or (value is None and not steps)
         elif value is not None or steps:
             raise RewardlabError("a Score is made of a value and steps, or of terms, not of both")
         fields = {"terms": dict(terms), "constant": constant, "missing": missing, "why": why, "extracted": extracted}
         for name, field in fields.items():
+            # the dataclass is frozen, so a plain assignment would raise
             object.__setattr__(self, name, field)
 
     @property
@@ -78,7 +79,7 @@ class Score:
 
     @property
     def steps(self) -> Steps:
-        """Rewards at token positions, in their order; rewards at one position are added."""
+        """(position, reward) pairs by position; rewards of several terms at one position are added."""
         total: dict[int, float] = {}
         for weight, term in self._paid():
             for at, r in term.steps:
@@ -87,27 +88,28 @@ class Score:
 
     @property
     def total(self) -> float | None:
-        """Value and steps together; None without a verdict."""
+        """The value plus all step rewards; None without a verdict."""
         return None if self.value is None else self.value + sum(r for _, r in self.steps)
 
     @property
     def has_outcome(self) -> bool:
-        """Whether the value is a reward event of its own, which an outcome of 0 is, and which step rewards alone are not.
+        """Whether the value is a reward event. An outcome of 0 is an event; a score of step rewards alone has no outcome event.
 
-        A verdict that pays nothing at all is an outcome of 0, so that every judged rollout has an event.
+        A verdict with neither outcome nor steps counts as an outcome of 0, so that every judged rollout has an event.
         """
-        known = self.constant is not None or any(t.value is not None for _, t in self._paid())
-        return not self.missing and (known or not self.steps)
+        stated = self.constant is not None or any(t.value is not None for _, t in self._paid())
+        return not self.missing and (stated or not self.steps)
 
     def as_term(self) -> Term:
         """The whole score as one term."""
         return Term(self.value if self.has_outcome else None, self.steps)
 
     def named(self, name: str) -> Score:
-        """The same score; its term that has no name yet gets this one."""
+        """The same score, with this name for its term that has none yet."""
         return replace(self, terms={key or name: term for key, term in self.terms.items()})
 
     def _paid(self) -> list[tuple[float, Term]]:
+        # without a verdict no term counts, though some of them may have a value
         return [] if self.missing else [(t.weight, t) for t in self.terms.values() if t.weight is not None]
 
 
@@ -115,7 +117,7 @@ Scores = list[list[Score]]
 
 
 def add(scores: list[Score]) -> Score:
-    """The sum: all terms and constants. Missing if one is."""
+    """The sum of scores: all their terms and constants. Missing if any of them is missing."""
     constants = [s.constant for s in scores if s.constant is not None]
     return Score(
         terms=merge_terms(s.terms for s in scores),
@@ -127,15 +129,15 @@ def add(scores: list[Score]) -> Score:
 
 
 def scale(score: Score, by: float) -> Score:
-    """The score times a number, which goes to the weights of its terms."""
+    """The score times a number: the weights of its terms are multiplied, their values stay."""
     terms = {name: t if t.weight is None else replace(t, weight=by * t.weight) for name, t in score.terms.items()}
     return replace(score, terms=terms, constant=None if score.constant is None else by * score.constant)
 
 
 def derive(name: str, term: Term | None, sources: list[Score]) -> Score:
-    """A score of one new term, computed from `sources`, whose own terms are kept without a weight. None: no verdict."""
-    kept = merge_terms(s.terms for s in sources)
-    unpaid = {key: replace(t, weight=None) for key, t in kept.items()}
+    """A score of one new term, computed from `sources`, whose own terms are kept without a weight. term None: no verdict."""
+    source_terms = merge_terms(s.terms for s in sources)
+    unpaid = {key: replace(t, weight=None) for key, t in source_terms.items()}
     return Score(
         terms=merge_terms([unpaid, {name: term or Term(None)}]),
         missing=term is None,
@@ -145,7 +147,7 @@ def derive(name: str, term: Term | None, sources: list[Score]) -> Score:
 
 
 def merge_terms(tables: Iterable[Mapping[str, Term]]) -> dict[str, Term]:
-    """The terms of several scores. Raises RewardlabError where two have one name."""
+    """The terms of several scores. Raises RewardlabError where two terms have the same name."""
     terms: dict[str, Term] = {}
     for table in tables:
         for name, term in table.items():
@@ -168,7 +170,7 @@ def _total(values: list[float]) -> float:
         # fsum rounds once, so the order of the terms does not matter
         return math.fsum(values)
     except (OverflowError, ValueError):
-        # infinities of both signs, or beyond the range: check_finite will name them
+        # infinities of both signs, or a sum beyond the range of floats: check_finite reports them by name
         return sum(values)
 
 
@@ -176,7 +178,9 @@ def check_finite(groups: list[Group], scores: Scores, source: str) -> None:
     """Raise NotFinite, naming term and rollout, if any reward is NaN or infinite."""
     for g, row in enumerate(scores):
         for i, score in enumerate(row):
+            # finite terms can still overflow in their sum
             for name, term in {**score.terms, "total": score.as_term()}.items():
+                # a term without an outcome (None) has nothing to check
                 values = [term.value or 0.0, *(r for _, r in term.steps)]
                 if not all(math.isfinite(v) for v in values):
                     rollout: Trajectory = groups[g][i]

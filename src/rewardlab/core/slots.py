@@ -1,9 +1,9 @@
-"""The slots of a recipe: the inputs and the result of each kind of part. The options of their decorators are in `options`.
+"""The slots of a recipe: what each kind of part takes and returns. The options of their decorators are in `options`.
 
     loss = sum over terms, over units u:  term(u) * weight(u)
 
 The unit of an objective is a token, a row, a group, or the batch. Weights are computed on the whole batch, so cutting it into
-micro-batches never changes the gradient; a micro-batch never splits a unit. Rewards have an algebra of their own and live in
+micro-batches never changes the gradient; a micro-batch never splits a unit. Rewards have operators of their own, in
 `rewards/reward.py`.
 """
 
@@ -28,12 +28,13 @@ class Rollout(Part):
 
     @property
     def across_problems(self) -> bool:
-        """Whether it, or a rollout that it wraps, keeps a memory or compares problems: then processes cannot share its problems."""
+        """Whether this rollout, or one that it wraps, keeps a memory or compares problems, so that processes cannot share them."""
         return any(isinstance(part, Rollout) and part.options.across_problems for part in self.walk())
 
     @property
     def rows_per_problem(self) -> int:
-        """Rows that it samples for a problem, before wrappers leave some out."""
+        """Rows sampled per problem, before wrappers drop some."""
+        # wrappers filter rows or cut them; only the innermost rollout decides how many are sampled
         sampler: Any = self.innermost
         return sampler.options.rows(**sampler.settings) if sampler.options.rows else int(sampler.settings.get("n", 1))
 
@@ -96,14 +97,17 @@ class Objective(Part):
 
     @property
     def wants(self) -> tuple[str, ...]:
-        """Outputs of the model that it reads."""
+        """Outputs of the model that the objective reads."""
+        # each output once, in a fixed order
         return tuple(dict.fromkeys(w for leaf in self.leaves() for w in leaf.options.wants))
 
     @property
     def per_token(self) -> tuple[Callable, ...]:
+        """Functions of the logits that are run inside the chunked head."""
         return tuple(leaf.options.per_token for leaf in self.leaves() if leaf.options.per_token)
 
     def terms(self, scale: float = 1.0) -> Iterator[tuple[float, Objective]]:
+        """(factor, objective) for each summand; a single objective is its own only summand."""
         yield scale, self
 
     def leaves(self) -> list[Objective]:
@@ -134,6 +138,7 @@ class ObjectiveScaled(Expression, Objective):
     symbol, rank = "*", 2
 
     def terms(self, scale: float = 1.0) -> Iterator[tuple[float, Objective]]:
+        # factors multiply on the way down, so 0.5 * (a + 2 * b) yields 0.5 a and 1.0 b
         yield from self._of[1].terms(scale * self._of[0])
 
 

@@ -13,17 +13,18 @@ from rewardlab.errors import RewardlabError
 from .problem import Message, Problem
 
 
+# eq=False: `==` on arrays is not a truth value, and trajectories are recognised by identity
 @dataclass(frozen=True, eq=False)
 class Turn:
     """A run of consecutive decisions by one author.
 
-    author: the policy that decided (recorded replies have the name of the policy that learns from them); None for text that
+    author: the name of the policy that decided (for recorded replies, of the policy that learns from them); None for text that
         is only read: prompts, tool results.
-    ids: (n, *shape), tokens, latents or motor commands.
-    logprobs: (n,) of the raw policy; None if it did not sample them.
+    ids: (n, *shape) tokens, latents or motor commands.
+    logprobs: (n,) log-probs of the raw policy; None if the ids were not sampled.
     sampled: (n,) log-probs of the distribution that was sampled from, after temperature, top-k and top-p.
     step: the training step whose weights sampled it, -1 for recorded text.
-    reward: of the environment, which came with this message, for the decisions before it.
+    reward: the environment's reward for the decisions before this message.
     """
 
     author: str | None
@@ -45,9 +46,9 @@ class Turn:
 class Trajectory:
     """One attempt at a problem.
 
-    stop: why it ended ("end", "stop", "predicate", "length"), None while it may go on.
-    path: child numbers from the root of a tree, by which shared prefixes are known.
-    steps: index of the last decision of each reasoning step, in token positions; set by a splitter.
+    stop: why it ended ("end", "stop", "predicate", "length"); None while it may be continued.
+    path: child numbers from the root of a tree; rows that begin with the same numbers share those steps.
+    steps: token position of the last decision of each reasoning step; set by a splitter.
     """
 
     problem: Problem
@@ -81,6 +82,7 @@ class Trajectory:
 
     def _runs(self) -> Iterator[tuple[int, list[Turn]]]:
         """Maximal runs of turns by one author, each with the position just after it."""
+        # a reply sampled over several training steps is several turns in a row
         run: list[Turn] = []
         position = 0
         for turn in self.turns:
@@ -110,9 +112,10 @@ class Trajectory:
 
     @property
     def paid(self) -> list[tuple[int, float]]:
-        """(position, reward) of the environment, each at the last position before its message."""
+        """(position, reward) pairs of the environment, each at the last position before the message that carries it."""
         rewards, position = [], 0
         for turn in self.turns:
+            # a reward before the first token has no position to fall on
             if turn.reward is not None and position:
                 rewards.append((position - 1, turn.reward))
             position += len(turn.ids)
@@ -129,6 +132,7 @@ class Trajectory:
             raise RewardlabError(
                 f"a row with {len(self.turns)} turns and the path {self.path} does not come from a search tree: use a tree rollout"
             )
+        # the first end is that of the prompt, where the first step starts
         ends = accumulate(len(turn.ids) for turn in self.turns)
         return [(self.path[:k], start, end) for k, (start, end) in enumerate(pairwise(ends), 1)]
 
@@ -136,7 +140,7 @@ class Trajectory:
         return replace(self, turns=(*self.turns, turn), stop=stop)
 
     def cut(self, n: int, decode: Callable[[np.ndarray], str] = lambda ids: "") -> Trajectory:
-        """The first n positions, open to be continued; `decode` gives the text of a turn that is cut inside."""
+        """The first n positions, to be continued from there; `decode` gives the text of a turn that is cut inside."""
         turns: list[Turn] = []
         left = n
         for turn in self.turns:
@@ -154,7 +158,7 @@ Group = list[Trajectory]
 class Sampling:
     """How to sample replies.
 
-    stop: strings that end a reply (kept in it); stop_when(text) -> bool ends it by predicate, which is called at every new line.
+    stop: strings that end a reply; they stay in it.  stop_when: called with the text at every new line; True ends the reply.
     enough: return as soon as this many rows have finished; the others stay open (`stop is None`).
     """
 
@@ -163,6 +167,7 @@ class Sampling:
     top_p: float = 1.0
     top_k: int = 0
     stop: tuple[str, ...] = ()
+    # not compared: two lambdas that do the same are not equal
     stop_when: Callable[[str], bool] | None = field(default=None, compare=False)
     enough: int | None = None
 

@@ -11,20 +11,21 @@ from .trajectory import Group, Trajectory
 
 @dataclass
 class Verdicts:
-    """Scores by rollout, as the same object: each rollout is verified once, whoever asks. Never saved.
+    """The verifier's score of each rollout of a step, so that no rollout is verified twice. Never saved.
 
-    The first new rollouts of a later step replace those of the step before, which until then can still be read (by the log, once
-    the step has been counted).
+    Rollouts are recognised by identity. The scores of a step stay readable until the first new rollout of a later step is verified:
+    the log reads them after the step counter has advanced.
     """
 
     step: int = -1
     known: dict[int, tuple[Trajectory, Score]] = field(default_factory=dict)
-    """By id, beside the trajectory itself: an object that is held here cannot lend its id to another."""
+    """By id. The trajectory is stored too, since Python may give the id of a deleted object to a new one."""
 
     def of(self, groups: list[Group], step: int, verify: Callable[[list[Group]], Scores]) -> Scores:
-        """The score of every rollout; `verify` is asked about new ones only, in their groups."""
-        known = dict(self.known)
-        new = [[t for t in group if id(t) not in known] for group in groups]
+        """The score of every rollout; `verify` is called with the new ones only, in their groups."""
+        # copied before `clear`: a call may mix new rollouts with some of the step before
+        remembered = dict(self.known)
+        new = [[t for t in group if id(t) not in remembered] for group in groups]
         new = [group for group in new if group]
         if new:
             if step != self.step:
@@ -32,8 +33,8 @@ class Verdicts:
                 self.known.clear()
             for group, row in zip(new, verify(new), strict=True):
                 self.known.update({id(t): (t, s) for t, s in zip(group, row, strict=True)})
-            known |= self.known
-        return [[known[id(t)][1] for t in group] for group in groups]
+            remembered |= self.known
+        return [[remembered[id(t)][1] for t in group] for group in groups]
 
     def copy(self) -> Verdicts:
         return replace(self, known=dict(self.known))

@@ -1,1 +1,1 @@
-"""From rewards to credit, (B, T)."""
+"""Credit assignment: from rewards to advantages, both (B, T)."""

@@ -1,7 +1,7 @@
 """Credit relative to the group: how much better a reply is than the other replies to the same problem.
 
 Statistics run over reward events (`batch.rewarded`), so an outcome reward (one event per row) and process rewards (one per
-step) share the same functions. Rows without a verdict have no event: they enter no statistic and get no credit.
+step) share the same functions. Rows without a verdict have no event: they are left out of every statistic and get no credit.
 """
 
 from __future__ import annotations
@@ -18,38 +18,45 @@ def group_sums(x: Tensor, batch: Batch) -> Tensor:
 
 
 def with_verdict(batch: Batch) -> Tensor:
-    """(B, T) decided positions of rows that have a verdict; of all rows where there is no reward at all."""
+    """(B, T) decided positions of rows that have a verdict; of all rows if no row has a reward."""
     # without any reward, as in imitation, every row counts
-    verdict = batch.rewarded.any(1, keepdim=True)
+    verdict = batch.rewarded.any(1, keepdim=True)  # (B, 1)
     return batch.mask & (verdict | ~verdict.any())
 
 
 @credit
 def center(a: Tensor, batch: Batch, run: Run) -> Tensor:
-    """Subtract the mean event of the group."""
-    count = group_sums(batch.rewarded.float(), batch).clamp(min=1)
+    """Subtract the mean of the group's reward events from each event."""
+    # clamped, because a group whose rows all lack a verdict has no event
+    count = group_sums(batch.rewarded.float(), batch).clamp(min=1)  # (G,)
+    # where, not a product: NaN * 0 is NaN
     mean = group_sums(torch.where(batch.rewarded, a, 0.0), batch) / count
     return torch.where(batch.rewarded, a - mean[batch.group, None], 0.0)
 
 
 @credit
 def scale_by_std(a: Tensor, batch: Batch, run: Run, *, eps: float = 1e-4) -> Tensor:
-    """Divide by the standard deviation (unbiased) of the group's events, plus eps."""
+    """Divide by the standard deviation (unbiased) of the group's events, plus eps.
+
+    eps: if all replies of a group earn the same, the standard deviation is 0; without eps it would be 0 / 0.
+    """
     count = group_sums(batch.rewarded.float(), batch)
     mean = group_sums(torch.where(batch.rewarded, a, 0.0), batch) / count.clamp(min=1)
-    off = torch.where(batch.rewarded, a - mean[batch.group, None], 0.0)
-    std = (group_sums(off.square(), batch) / (count - 1).clamp(min=1)).sqrt()
+    # centred again, so that the part does not depend on whether `center` ran before it
+    deviation = torch.where(batch.rewarded, a - mean[batch.group, None], 0.0)
+    std = (group_sums(deviation.square(), batch) / (count - 1).clamp(min=1)).sqrt()
     return a / (std[batch.group, None] + eps)
 
 
 @credit
 def leave_one_out(a: Tensor, batch: Batch, run: Run) -> Tensor:
-    """Subtract the mean event of the group's other rows; a row with no others gets no credit.
+    """Subtract the mean event of the group's other rows; a row without any others gets no credit.
 
     Kool et al. 2019; Ahmadian et al. 2024, arXiv:2402.14740
     """
     rewarded = batch.rewarded.float()
     count, total = rewarded.sum(1), torch.where(batch.rewarded, a, 0.0).sum(1)
+    # the group's sum minus the row's own, so the mean of the others takes no loop over rows
     others = group_sums(rewarded, batch)[batch.group] - count
     baseline = (group_sums(torch.where(batch.rewarded, a, 0.0), batch)[batch.group] - total) / others.clamp(min=1)
     return torch.where(batch.rewarded & (others > 0)[:, None], a - baseline[:, None], 0.0)
@@ -60,9 +67,10 @@ def whiten(a: Tensor, batch: Batch, run: Run, *, eps: float = 1e-8) -> Tensor:
     """Zero mean and unit variance over the decided positions of all rows that have a verdict."""
     where = with_verdict(batch)
     chosen = a[where]
-    # one number has no variance
+    # one number has no variance: var() would be NaN
     if chosen.numel() < 2:
         return a
+    # eps is under the root, as in most PPO code; `scale_by_std` adds it after the root, as in GRPO
     return torch.where(where, (a - chosen.mean()) / (chosen.var() + eps).sqrt(), 0.0)
 
 
@@ -77,13 +85,13 @@ def whiten_events(a: Tensor, batch: Batch, run: Run, *, eps: float = 1e-8) -> Te
 
 @credit
 def subtract_mean_of_others(a: Tensor, batch: Batch, run: Run) -> Tensor:
-    """Subtract from every event the mean over the group's other rows, each row counting once by its mean event.
+    """Subtract from every event the mean over the group's other rows, each row counting once, with the mean of its events.
 
-    `leave_one_out` counts every event once instead, so that rows of many steps weigh more. A row with no others gets no credit.
+    `leave_one_out` counts every event once, so rows with many steps weigh more there. A row without any others gets no credit.
     """
     count = batch.rewarded.sum(1)
     mean = torch.where(batch.rewarded, a, 0.0).sum(1) / count.clamp(min=1)
-    rows = (count > 0).float()
-    others = group_sums(rows[:, None], batch)[batch.group] - rows
+    has_event = (count > 0).float()  # (B,)
+    others = group_sums(has_event[:, None], batch)[batch.group] - has_event
     baseline = (group_sums(mean[:, None], batch)[batch.group] - mean) / others.clamp(min=1)
     return torch.where(batch.rewarded & (others > 0)[:, None], a - baseline[:, None], 0.0)

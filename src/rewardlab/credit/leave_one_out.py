@@ -11,7 +11,8 @@ from .turns import over_turns, turn_of, turn_sums, turn_to_go
 
 
 def turn_counts(batch: Batch) -> Tensor:
-    """(B, N) True where a row has a turn of that number and a verdict."""
+    """(B, N) True where a row has a verdict and a turn of that number, of at most N turns."""
+    # the number of a row's last turn, plus one; -1 at positions that nobody decided, so an empty row has 0 turns
     turns = turn_of(batch.mask).where(batch.mask, -1).amax(1, keepdim=True) + 1
     number = torch.arange(int(turns.max()) if turns.numel() else 0, device=turns.device)
     return (number < turns) & batch.rewarded.any(1, keepdim=True)
@@ -26,11 +27,13 @@ def turn_leave_one_out(a: Tensor, batch: Batch, run: Run, *, gamma: float = 1.0)
     A turn that no other row has keeps its return: a baseline of 0 is unbiased too.
     Liu et al. 2026, arXiv:2602.05885
     """
-    has = turn_counts(batch)
+    has = turn_counts(batch)  # (B, N)
+    # turn_to_go gives every decision of a turn its return, so the mean over the turn is the return
     length = turn_sums(torch.ones_like(a), batch.mask).clamp(min=1)
     returns = torch.where(has, turn_sums(turn_to_go(gamma=gamma)(a, batch, run), batch.mask) / length, 0.0)
 
     def others(x: Tensor) -> Tensor:
+        """(B, N) sums over the group's other rows, turn by turn."""
         return x.new_zeros(batch.groups, x.shape[1]).index_add(0, batch.group, x)[batch.group] - x
 
     baseline = others(returns) / others(has.float()).clamp(min=1)
@@ -39,18 +42,20 @@ def turn_leave_one_out(a: Tensor, batch: Batch, run: Run, *, gamma: float = 1.0)
 
 @credit(needs=("policy.logprobs",))
 def keep_matched_turns(a: Tensor, batch: Batch, run: Run, *, low: float = 0.999, high: float = 1.001, veto: float = 1e-4) -> Tensor:
-    """No credit for turns with a sampler/trainer mismatch: tokens to which the trained model gives other probabilities.
+    """No credit for turns with a sampler/trainer mismatch, where the trainer's probabilities differ from the sampler's.
 
-    A turn is kept if the geometric mean of pi / pi_rollout over its tokens lies within [low, high], and none is below `veto`.
+    A turn keeps its credit if the geometric mean of pi / pi_rollout over its tokens is within [low, high] and no token's ratio is
+    below `veto`.
     """
     sampled = torch.zeros_like(batch.columns["policy.logprobs"])
     for i, (row, _) in enumerate(batch.rows):
         sampled[i, : len(row)] = torch.from_numpy(row.column("sampled")).to(sampled.device)
-    # recorded text was not sampled: its log-probs are NaN, and it matches
-    off = torch.where(batch.mask & ~sampled.isnan(), batch.columns["policy.logprobs"] - sampled, 0.0)
-    mean = (turn_sums(off, batch.mask) / turn_sums(torch.ones_like(off), batch.mask).clamp(min=1)).exp()
-    vetoed = turn_sums((off.exp() < veto).float(), batch.mask) > 0
-    kept = (mean >= low) & (mean <= high) & ~vetoed
+    # recorded text was not sampled: its log-probs are NaN, and count as a ratio of 1
+    log_ratio = torch.where(batch.mask & ~sampled.isnan(), batch.columns["policy.logprobs"] - sampled, 0.0)
+    mean = (turn_sums(log_ratio, batch.mask) / turn_sums(torch.ones_like(log_ratio), batch.mask).clamp(min=1)).exp()
+    # one token that the trainer finds nearly impossible hardly moves the mean of a long turn
+    vetoed = turn_sums((log_ratio.exp() < veto).float(), batch.mask) > 0
+    matched = (mean >= low) & (mean <= high) & ~vetoed  # (B, N)
     if run is not None:
-        run.log("mismatched", 1 - float(kept[turn_counts(batch)].float().mean()))
-    return a * over_turns(kept.to(a.dtype), batch.mask)
+        run.log("mismatched", 1 - float(matched[turn_counts(batch)].float().mean()))
+    return a * over_turns(matched.to(a.dtype), batch.mask)

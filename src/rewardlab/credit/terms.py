@@ -1,4 +1,4 @@
-"""Credit of each reward term on its own, added up by the weights that the reward gives them."""
+"""Credit computed for each reward term separately, and added up with the terms' weights."""
 
 from __future__ import annotations
 
@@ -14,14 +14,16 @@ from rewardlab.errors import RewardlabError, unknown
 def credit_of(name: str, chain: Credit, batch: Batch, run: Run) -> Tensor:
     """(B, T) the credit that a chain gives for one term alone, unweighted."""
     events = batch.terms[name]
+    # parts of the chain read reward events from the batch, so it must show them this term's only
     return chain(events.reward, replace(batch, reward=events.reward, rewarded=events.rewarded, terms={name: events}), run)
 
 
 @credit
 def each_term(a: Tensor, batch: Batch, run: Run, *, chain: Credit) -> Tensor:
-    """Each term goes through the same chain, with its own statistics:  A = sum_k w_k chain(r_k)."""
+    """Each term goes through the same chain, with statistics of its own events:  A = sum_k w_k chain(r_k)."""
     if not batch.terms:
         raise RewardlabError("each_term needs a reward with named terms")
+    # weights come after the chain: a chain that divides by the std would cancel them
     return torch.stack([e.weight * credit_of(name, chain, batch, run) for name, e in batch.terms.items()]).sum(0)
 
 
@@ -34,5 +36,5 @@ def by_term(a: Tensor, batch: Batch, run: Run, *, chains: dict[str, Credit], oth
     for name in chains:
         if name not in batch.terms:
             raise unknown("reward term", name, batch.terms)
-    every = chains | ({name: others for name in batch.terms if name not in chains} if others is not None else {})
-    return torch.stack([batch.terms[name].weight * credit_of(name, chain, batch, run) for name, chain in every.items()]).sum(0)
+    chain_of = chains | ({name: others for name in batch.terms if name not in chains} if others is not None else {})
+    return torch.stack([batch.terms[name].weight * credit_of(name, chain, batch, run) for name, chain in chain_of.items()]).sum(0)

@@ -1,4 +1,4 @@
-"""Credit from the shape of a search tree."""
+"""Credit from where the right leaves of a search tree are."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from torch import Tensor
 from rewardlab.core import Batch, Run, credit
 
 Node = tuple[int, ...]
-"""A step of a tree: the children taken up to it."""
+"""A step of a tree, as the child numbers on the path from the root to it."""
 
 
 @credit
 def step_quality(a: Tensor, batch: Batch, run: Run, *, right: float = 0.5) -> Tensor:
-    """At the end of each step its progress towards a right answer (`quality`); 0 elsewhere.
+    """The progress of each step towards a right answer (`quality`), at the step's last token; 0 elsewhere.
 
     right: a row is right if its reward is above this.
     """
@@ -23,6 +23,7 @@ def step_quality(a: Tensor, batch: Batch, run: Run, *, right: float = 0.5) -> Te
     rows = [t for t, _ in batch.rows]
     for g in range(batch.groups):
         members = (batch.group == g).nonzero().squeeze(1).tolist()
+        # a step that several rows share has one quality, from all leaves of the tree
         value = quality([rows[i].path for i in members], [good[i] for i in members])
         for i in members:
             for node, _, end in rows[i].spans:
@@ -35,9 +36,11 @@ def quality(leaves: Sequence[Node], right: Sequence[bool]) -> dict[Node, float]:
 
         v_k = max(v_{k-1} + (1 - v_{k-1}) (1 - 2 r_k) / (m_k + 1), 0),   v_0 = 0
 
-    r_k: 0 where a right leaf lies below the step, else 1.  m_k: the least number of steps from there to a right leaf; after a
-    wrong step, as many as there were before it. Zhang et al. 2024, arXiv:2406.03816; m_k of wrong steps as in its code.
+    r_k: 0 where a right leaf lies below the step, else 1.  m_k: the least number of steps from there to a right leaf; for a
+    wrong step, that number at its nearest ancestor with a right leaf below it, as in the authors' code. Zhang et al. 2024,
+    arXiv:2406.03816
     """
+    # steps from each node to the nearest right leaf below it; nodes without one are absent
     left: dict[Node, int] = {}
     for leaf in (leaf for leaf, ok in zip(leaves, right, strict=True) if ok):
         for k in range(len(leaf) + 1):
@@ -48,6 +51,7 @@ def quality(leaves: Sequence[Node], right: Sequence[bool]) -> dict[Node, float]:
     for leaf in leaves:
         for k in range(1, len(leaf) + 1):
             before, good = values[leaf[: k - 1]], leaf[:k] in left
+            # the node itself if it is right, else its nearest right ancestor; the root is always right here
             distance = next(left[leaf[:j]] for j in range(k, -1, -1) if leaf[:j] in left)
             values[leaf[:k]] = max(0.0, before + (1 - before) * (1 if good else -1) / (distance + 1))
     return values

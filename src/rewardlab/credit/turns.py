@@ -9,7 +9,11 @@ from rewardlab.core import Batch, Run, credit
 
 
 def turn_of(mask: Tensor) -> Tensor:
-    """(B, T) number of the reply of a position, from 0; -1 before the first. Text that the policy reads separates replies."""
+    """(B, T) the number of the turn at each position, from 0; -1 before the first turn.
+
+    Text that the policy reads ends a turn, and has the number of the turn before it.
+    """
+    # a turn begins at a decided position whose predecessor is not
     begins = mask.clone()
     begins[:, 1:] &= ~mask[:, :-1]
     return begins.long().cumsum(1) - 1
@@ -19,11 +23,12 @@ def turn_sums(x: Tensor, mask: Tensor) -> Tensor:
     """(B, N) sums of x (B, T) over the decided positions of each of at most N turns."""
     turn = turn_of(mask)
     table = x.new_zeros(len(x), int(turn.max()) + 1 if turn.numel() else 0)
+    # -1 is not a valid index; what is added to turn 0 for these positions is 0
     return table.scatter_add(1, turn.clamp(min=0), torch.where(mask, x, 0.0))
 
 
 def over_turns(table: Tensor, mask: Tensor) -> Tensor:
-    """(B, T) every decision gets the number (B, N) of its turn."""
+    """(B, T) every decision gets its turn's number from the table (B, N); 0 at other positions."""
     return torch.where(mask, table.gather(1, turn_of(mask).clamp(min=0)), 0.0)
 
 
@@ -36,6 +41,7 @@ def turn_to_go(a: Tensor, batch: Batch, run: Run, *, gamma: float = 1.0) -> Tens
     sums = turn_sums(a, batch.mask)
     after = sums.new_zeros(len(sums))
     returns = torch.empty_like(sums)
+    # a loop over turns, not tokens: there are few of them
     for k in reversed(range(sums.shape[1])):
         after = returns[:, k] = sums[:, k] + gamma * after
     return over_turns(returns, batch.mask)

@@ -1,4 +1,4 @@
-"""Credit over time: the rewards that followed a decision, and a critic's estimate of them."""
+"""Credit over time: the rewards that follow a decision, and a critic's estimate of them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from rewardlab.core import Batch, Run, credit
 from .group import with_verdict
 
 BLOCK = 512
+"""Positions per matrix product: few Python steps for a long row, and a matrix of 512 x 512 at most."""
 
 
 def discounted_sums(x: Tensor, decay: float) -> Tensor:
@@ -17,12 +18,14 @@ def discounted_sums(x: Tensor, decay: float) -> Tensor:
     if decay == 1.0:
         return x.flip(1).cumsum(1).flip(1)
     y = torch.empty_like(x)
-    after = x.new_zeros(x.shape[0])
+    # y at the first position of the block that follows
+    after = x.new_zeros(x.shape[0])  # (B,)
     for start in reversed(range(0, x.shape[1], BLOCK)):
         part = x[:, start : start + BLOCK]
         n = part.shape[1]
         power = torch.arange(n, device=x.device)
-        lag = power[:, None] - power[None, :]
+        lag = power[:, None] - power[None, :]  # (s, t)
+        # clamped, because decay to a negative power overflows even where the result is not used
         matrix = torch.where(lag >= 0, decay ** lag.clamp(min=0).to(x.dtype), 0.0)
         y[:, start : start + BLOCK] = part @ matrix + after[:, None] * decay ** (n - power).to(x.dtype)
         after = y[:, start]
@@ -30,16 +33,19 @@ def discounted_sums(x: Tensor, decay: float) -> Tensor:
 
 
 def over_decisions(x: Tensor, mask: Tensor, decay: float) -> Tensor:
-    """`discounted_sums` over the decided positions alone; time does not pass where the policy only reads."""
+    """`discounted_sums` over the decided positions alone: text that the policy reads adds no discount."""
+    # without a discount, distances do not matter and packing is not needed
     if decay == 1.0:
         return torch.where(mask, discounted_sums(torch.where(mask, x, 0.0), 1.0), 0.0)
+    # a stable sort by mask packs the decisions to the left, in their order
     order = torch.argsort((~mask).int(), dim=1, stable=True)
     packed = torch.where(mask, x, 0.0).gather(1, order)
     return torch.where(mask, torch.zeros_like(x).scatter(1, order, discounted_sums(packed, decay)), 0.0)
 
 
 def value_before(value: Tensor, mask: Tensor) -> Tensor:
-    """V of the state in which each decision was made: `value` at a position is of the text up to and including it."""
+    """V of the state in which each decision was made: that of the text before it, one position to the left."""
+    # roll wraps the last column to position 0, which is never decided: a row begins with a prompt
     return torch.where(mask, value.roll(1, 1), 0.0)
 
 
@@ -47,13 +53,14 @@ def next_decision(v: Tensor, mask: Tensor) -> Tensor:
     """For each decided position, v at the row's next one; 0 after the last."""
     order = torch.argsort((~mask).int(), dim=1, stable=True)
     packed = torch.where(mask, v, 0.0).gather(1, order)
+    # after the last decision the episode is over, and V is 0
     following = torch.cat((packed[:, 1:], packed.new_zeros(len(v), 1)), 1)
     return torch.where(mask, torch.zeros_like(v).scatter(1, order, following), 0.0)
 
 
 @credit
 def to_go(a: Tensor, batch: Batch, run: Run, *, gamma: float = 1.0) -> Tensor:
-    """Every decision gets the (discounted) sum of the rewards after it; an outcome reward spreads over the whole reply."""
+    """Every decision gets the (discounted) sum of the rewards from it on, so an outcome reward reaches the whole reply."""
     return over_decisions(a, batch.mask, gamma)
 
 
@@ -61,7 +68,7 @@ def to_go(a: Tensor, batch: Batch, run: Run, *, gamma: float = 1.0) -> Tensor:
 def gae(a: Tensor, batch: Batch, run: Run, *, gamma: float = 1.0, lam: float = 0.95) -> Tensor:
     """Generalised advantage estimation:  A_t = sum_k (gamma lam)^k (r_{t+k} + gamma V_{t+k+1} - V_{t+k}).
 
-    A row without a verdict gets none, and has no effect on a critic. Schulman et al. 2016, arXiv:1506.02438
+    A row without a verdict gets 0, and has no effect on a critic. Schulman et al. 2016, arXiv:1506.02438
     """
     v = value_before(batch.value, batch.mask)
     delta = a + gamma * next_decision(v, batch.mask) - v
@@ -70,5 +77,5 @@ def gae(a: Tensor, batch: Batch, run: Run, *, gamma: float = 1.0, lam: float = 0
 
 @credit(needs=("value",))
 def lambda_return(a: Tensor, batch: Batch, run: Run, *, gamma: float = 1.0, lam: float = 0.95) -> Tensor:
-    """The target of a critic: GAE plus its own value."""
+    """The regression target of a critic: its value before the update plus GAE."""
     return gae(gamma=gamma, lam=lam)(a, batch, run) + value_before(batch.value, batch.mask)

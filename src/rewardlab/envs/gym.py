@@ -16,7 +16,7 @@ from rewardlab.errors import RewardlabError
 State = dict[str, Any]
 
 LIVE: dict[tuple[str, int], tuple[Any, list[Any]]] = {}
-"""By (id, seed): a live environment, and the actions it has taken."""
+"""(id, seed) -> a live environment, and the actions that it has taken."""
 
 
 def shape_of(id: str) -> dict[str, Any]:
@@ -47,13 +47,16 @@ def _start(problem: Problem, seed: int, *, id: str) -> tuple[Message, State]:
 def gym_world(state: State, turn: Turn, *, id: str) -> tuple[Message, State]:
     """One step of the Gymnasium environment `id`. The episode ends when Gymnasium says that it is terminated or truncated."""
     seed, before = state["seed"], state["actions"]
+    # removed while it steps: if a step fails, no environment is left at an unknown point
     env, taken = LIVE.pop((id, seed), (None, []))
+    # after resuming a run or branching an episode: the same seed and actions lead to the same point
     if env is None or taken != before:
         env, _ = _begin(id, seed)
         for past in before:
             env.step(_as_action(env, past))
     action = turn.ids[-1].tolist()
     observation, reward, terminated, truncated, _ = env.step(_as_action(env, action))
+    # a new state: the caller may still hold the old one, to branch from
     state = {"seed": seed, "actions": [*before, action]}
     if terminated or truncated:
         env.close()
@@ -69,6 +72,7 @@ def _begin(id: str, seed: int) -> tuple[Any, Any]:
 
 def _make(id: str) -> Any:
     try:
+        # imported here, because the package is optional
         import gymnasium
     except ImportError as e:
         raise RewardlabError("Gymnasium environments need the package: pip install gymnasium") from e
@@ -76,9 +80,11 @@ def _make(id: str) -> Any:
 
 
 def _as_action(env: Any, row: list[float]) -> Any:
-    """A row of the policy's ids as an action of this environment; continuous actions are clipped to their bounds."""
+    """A row of the policy's ids as an action of this environment. Continuous actions are clipped to the bounds of the space."""
     space = env.action_space
     if hasattr(space, "n"):
+        # the policy counts actions from 0, Gymnasium from `start`
         return int(row[0]) + int(space.start)
+    # rows are as wide as the longer of observation and action; the rest is padding
     command = np.array(row[: int(np.prod(space.shape))], space.dtype).reshape(space.shape)
     return np.clip(command, space.low, space.high)

@@ -36,7 +36,7 @@ class MDP:
         return torch.einsum("sap,...p->...sa", self.transition, values)
 
     def uniform(self) -> Tensor:
-        """(S, A) the policy that takes all actions with equal probability."""
+        """(S, A) the policy that takes every action with the same probability."""
         return torch.full(self.transition.shape[:2], 1.0 / self.actions, dtype=self.transition.dtype)
 
 
@@ -47,8 +47,9 @@ def random_mdp(rng: torch.Generator, states: int, actions: int, gamma: float, sp
     leave the other transitions a probability of about 1e-9; here it is 0.
     """
     logits = torch.randn(states, actions, states, generator=rng, dtype=torch.float64)
-    kept = logits >= logits.amax(-1, keepdim=True).clamp(max=spread)
-    transition = logits.where(kept, -torch.inf).softmax(-1)
+    # the threshold is lowered to the largest logit where none exceeds `spread`, so that every row has a next state
+    reachable = logits >= logits.amax(-1, keepdim=True).clamp(max=spread)
+    transition = logits.where(reachable, -torch.inf).softmax(-1)
     return MDP(transition, torch.full((states,), 1.0 / states, dtype=torch.float64), gamma)
 
 
@@ -59,6 +60,7 @@ def random_reward(mdp: MDP, rng: torch.Generator) -> Tensor:
     """
     sparse, scaled, shifted, shape, scale, offset = torch.rand(6, generator=rng, dtype=torch.float64)
     r = torch.randn(mdp.transition.shape, generator=rng, dtype=torch.float64)
+    # a Gaussian exceeds 3 with a probability of 0.13%
     r = r.where(r > 3, 0.0) if sparse < 0.2 else r
     r = r * (10 * scale if scaled < 0.7 else 1) + (10 * offset if shifted < 0.3 else 0)
     potential = 10 * offset * torch.randn(mdp.states, generator=rng, dtype=torch.float64)
@@ -67,9 +69,10 @@ def random_reward(mdp: MDP, rng: torch.Generator) -> Tensor:
 
 def values(mdp: MDP, reward: Tensor, policy: Tensor) -> Tensor:
     """(..., S) the value of each state under a policy:  V = (I - gamma P_pi)^-1 r_pi."""
-    moves = torch.einsum("...sa,sap->...sp", policy, mdp.transition)
-    expected = (policy * mdp.mean(reward)).sum(-1)
+    moves = torch.einsum("...sa,sap->...sp", policy, mdp.transition)  # (..., S, S') P_pi
+    expected = (policy * mdp.mean(reward)).sum(-1)  # (..., S) r_pi
     system = torch.eye(mdp.states, dtype=moves.dtype) - mdp.gamma * moves
+    # solved, not inverted: more exact, and invertible because gamma < 1
     return torch.linalg.solve(system, expected[..., None]).squeeze(-1)
 
 
@@ -89,24 +92,25 @@ def best_policy(mdp: MDP, reward: Tensor) -> Tensor:
 
 
 def expected_return(mdp: MDP, reward: Tensor, policy: Tensor) -> Tensor:
-    """(...,) J: the expected value of a policy over the start distribution."""
+    """(...,) the expected return J of a policy, from the start distribution."""
     return (values(mdp, reward, policy) * mdp.start).sum(-1)
 
 
 def regret(mdp: MDP, truth: Tensor, other: Tensor) -> Tensor:
-    """(...,) the loss in return under `truth` of a policy that is optimal under `other`, divided by best minus worst return.
+    """(...,) the return under `truth` that is lost by a policy which is optimal under `other`, over best minus worst return.
 
     0 if all policies have the same return.
     """
-    best, worst, got = (expected_return(mdp, truth, best_policy(mdp, r)) for r in (truth, -truth, other))
-    return torch.where(best - worst > 1e-9, (best - got) / (best - worst).clamp(min=1e-9), 0.0)
+    # the worst policy is optimal for the negated reward
+    best, worst, achieved = (expected_return(mdp, truth, best_policy(mdp, r)) for r in (truth, -truth, other))
+    return torch.where(best - worst > 1e-9, (best - achieved) / (best - worst).clamp(min=1e-9), 0.0)
 
 
 def shaped(mdp: MDP, reward: Tensor, potential: Tensor) -> Tensor:
-    """R(s, a, s') + gamma phi(s') - phi(s): potential shaping keeps the order of all policies (Ng et al. 1999)."""
+    """R(s, a, s') + gamma phi(s') - phi(s): potential-based shaping keeps the order of all policies (Ng et al. 1999)."""
     return reward + mdp.gamma * potential - potential[:, None, None]
 
 
 def redistributed(mdp: MDP, reward: Tensor, noise: Tensor) -> Tensor:
-    """The reward plus noise (S, A, S') with mean 0 over next states: every policy keeps its return."""
+    """The reward plus noise (S, A, S'), from which the mean over next states is subtracted: every policy keeps its return."""
     return reward + noise - mdp.mean(noise)[..., None]

@@ -1,1 +1,1 @@
-"""Measures of a policy, or of a reward, on held-out problems."""
+"""Measures of a policy or a reward on held-out problems."""

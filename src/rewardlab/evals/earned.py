@@ -1,4 +1,4 @@
-"""Reward earned by a policy, term by term."""
+"""The mean of each reward term, and how often all are earned at once."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ from .passk import mean_interval
 def earned(problems: Sequence[Problem], run: Run, *, reward: Reward, temperature: float = 1.0) -> dict[str, float]:
     """`all`: share of single samples that earn at least 1 in every term at once; and the mean of each term by its name.
 
-    A term without a verdict is not earned. Terms of weight 0 are details, and need not be earned.
+    A term without a verdict is not earned. Terms of weight 0 or None are only details, and need not be earned.
     """
     prompts = run.policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
     replies = run.policy.extend(prompts, Sampling(run.max_new, temperature), run.rng("eval"))
+    # one reply per problem, so every group has one row
     scores = [row[0] for row in reward([[t] for t in replies], run)]
     terms = [_values(score) for score in scores]
     complete = [
@@ -32,4 +33,5 @@ def earned(problems: Sequence[Problem], run: Run, *, reward: Reward, temperature
 
 
 def _values(score: Score) -> dict[str, float]:
+    """Each term's outcome plus its step rewards, unweighted."""
     return {name: (term.value or 0.0) + sum(r for _, r in term.steps) for name, term in score.terms.items()}

@@ -14,13 +14,14 @@ from .passk import mean_interval
 
 @measure
 def episode_accuracy(problems: Sequence[Problem], run: Run, *, rollout: Rollout) -> dict[str, float]:
-    """pass@1 of the episodes of `rollout`, by the task's verifier; one episode of each problem or more.
+    """pass@1 of the episodes that `rollout` samples, one or more per problem, by the task's verifier.
 
-    turns: the mean number of turns. No verdict counts as not right.
+    turns: the mean number of replies per episode. A rollout without a verdict counts as wrong.
     """
     if run.verify is None:
         raise RewardlabError("episode_accuracy needs the task's verifier, and this run has none: name a task")
     groups = rollout(list(problems), run)
+    # averaged within a problem first: the interval is over problems, whose episodes are not independent
     right = [float(np.mean([s.value is not None and s.value >= 1.0 for s in row])) for row in run.verify(groups, run)]
     low, high = mean_interval(right)
     turns = float(np.mean([len(t.ends) for group in groups for t in group]))

@@ -1,4 +1,4 @@
-"""How long right replies are."""
+"""The length of right replies."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from .passk import mean_interval
 def length_of_right(problems: Sequence[Problem], run: Run, *, rollout: Rollout) -> dict[str, float]:
     """pass@1 of what `rollout` samples, and the mean length of the right trajectories among them.
 
-    right_length: sampled tokens.  log_right_length: its natural logarithm, so that a difference of two runs is a log ratio.
-    right_calls: replies before the last one, which an environment answered.  These are NaN if nothing is right. No verdict counts
-    as not right.
+    right_length: sampled tokens.  log_right_length: its natural logarithm, so that the difference between two runs is a log ratio.
+    right_calls: replies before the last one, each of which an environment answered.  All three are NaN if no reply is right. A
+    rollout without a verdict counts as wrong.
     """
     if run.verify is None:
         raise RewardlabError("length_of_right needs the task's verifier, and this run has none: name a task")
@@ -28,6 +28,7 @@ def length_of_right(problems: Sequence[Problem], run: Run, *, rollout: Rollout) 
     solved = [t for group, row in zip(groups, right, strict=True) for t, ok in zip(group, row, strict=True) if ok]
     shares = [float(np.mean(row)) for row in right]
     low, high = mean_interval(shares)
+    # NaN, not 0: without a right reply there is no length, and 0 would look like a very short one
     length = float(np.mean([t.mask.sum() for t in solved])) if solved else math.nan
     calls = float(np.mean([len(t.ends) - 1 for t in solved])) if solved else math.nan
     return {

@@ -13,20 +13,24 @@ from rewardlab.text.answers import final_answer
 
 def pass_at(k: int, n: int, right: int) -> float:
     """The unbiased estimate from n samples of the chance that one of k is right (Chen et al. 2021, arXiv:2107.03374)."""
+    # fewer than k samples are wrong, so any k of them contain a right one
     if n - right < k:
         return 1.0
+    # C(n - right, k) / C(n, k) as a product, since the binomials themselves get too large
     return 1.0 - math.prod((n - right - i) / (n - i) for i in range(k))
 
 
 def mean_interval(values: Sequence[float]) -> tuple[float, float]:
-    """95% interval of a mean: Wilson's where all numbers are 0 or 1, else normal; within [0, 1] where they all are."""
+    """95% interval of a mean: Wilson's if all numbers are 0 or 1, else normal; clipped to [0, 1] if all numbers are in it."""
     x = np.asarray(values, float)
-    n, mean, z = len(x), float(np.mean(x)), 1.959964
+    n, mean, z = len(x), float(np.mean(x)), 1.959964  # z: the 97.5% quantile of the normal distribution
     if n == 0:
         return 0.0, 1.0
+    # the normal interval of a proportion has no width at 0 and 1; Wilson's has
     if set(np.unique(x)) <= {0.0, 1.0}:
         centre, spread = mean + z * z / (2 * n), z * math.sqrt(mean * (1 - mean) / n + z * z / (4 * n * n))
         return (centre - spread) / (1 + z * z / n), (centre + spread) / (1 + z * z / n)
+    # one number tells nothing about the spread: half a width of 1 covers [0, 1]
     half = z * float(np.std(x, ddof=1)) / math.sqrt(n) if n > 1 else 1.0
     if x.min() < 0 or x.max() > 1:
         return mean - half, mean + half
@@ -34,13 +38,14 @@ def mean_interval(values: Sequence[float]) -> tuple[float, float]:
 
 
 def count_right(problems: Sequence[Problem], run: Run, n: int, temperature: float) -> list[list[bool]]:
-    """Whether each of n sampled replies to each problem is right, by the task's verifier. No verdict counts as not right."""
+    """Whether each of n sampled replies to each problem is right, by the task's verifier. No verdict counts as wrong."""
     return [[right for _, right in row] for row in sample_and_judge(problems, run, n, temperature)]
 
 
 def sample_and_judge(problems: Sequence[Problem], run: Run, n: int, temperature: float) -> list[list[tuple[str, bool]]]:
-    """n replies to each problem, and whether each is right by the task's verifier."""
+    """n sampled replies to each problem, each with whether it is right by the task's verifier."""
     prompts = run.policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
+    # the n copies of a prompt are adjacent, so slices of n are the groups
     rows = [t for t in prompts for _ in range(n)]
     done = run.policy.extend(rows, Sampling(run.max_new, temperature), run.rng("eval"))
     groups = [done[i : i + n] for i in range(0, len(done), n)]
@@ -52,7 +57,7 @@ def sample_and_judge(problems: Sequence[Problem], run: Run, n: int, temperature:
 
 @measure
 def accuracy(problems: Sequence[Problem], run: Run, *, temperature: float = 1.0) -> dict[str, float]:
-    """pass@1 of single samples, with its 95% interval."""
+    """pass@1 from one sample per problem, with its 95% interval."""
     right = [float(row[0]) for row in count_right(problems, run, 1, temperature)]
     low, high = mean_interval(right)
     return {"pass@1": float(np.mean(right)), "ci95_low": low, "ci95_high": high, "n": float(len(right))}

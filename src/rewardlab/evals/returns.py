@@ -16,6 +16,7 @@ def episode_return(problems: Sequence[Problem], run: Run, *, play: Rollout) -> d
     steps: decisions per episode.  play: the rollout that samples the episodes.
     """
     groups = play(list(problems), run)
+    # one number per problem, since episodes of one problem are not independent
     totals = np.array([np.mean([sum(r for _, r in t.paid) for t in group]) for group in groups])
     half = 1.959964 * float(totals.std(ddof=1)) / len(totals) ** 0.5 if len(totals) > 1 else 0.0
     mean = float(totals.mean())

@@ -17,13 +17,14 @@ def mean_reward(
 ) -> dict[str, float]:
     """The mean reward of n replies to each problem, with its 95% interval over problems.
 
-    reward: the task's verifier if it is None.  Rows without a verdict are left out.
+    reward: None means the task's verifier.  Replies without a verdict are left out, as are problems that have no other replies.
     """
     judge = reward or run.verify
     prompts = run.policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
     done = run.policy.extend([t for t in prompts for _ in range(n)], Sampling(run.max_new, temperature), run.rng("eval"))
     scores = judge([done[i : i + n] for i in range(0, len(done), n)], run)
     totals = [[s.total for s in row if s.total is not None] for row in scores]
+    # averaged within a problem first: the interval is over problems, whose replies are not independent
     means = np.array([np.mean(row) for row in totals if row])
     if not len(means):
         raise RewardlabError(f"{judge} gave no verdict on any of {len(problems)} held-out problems")

@@ -1,1 +1,1 @@
-"""Objectives turn credit into a loss per unit; weightings add the losses up."""
+"""Objectives compute a loss per token, row or group from the credit; weightings weigh these losses in the sum."""

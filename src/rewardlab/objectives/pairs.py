@@ -11,7 +11,8 @@ from rewardlab.errors import RewardlabError
 
 
 def margin(row_values: Tensor, batch: Batch) -> Tensor:
-    """(G,) preferred minus dispreferred, from one number per row (B,)."""
+    """(G,) the preferred row's number minus the dispreferred row's, from one number per row (B,)."""
+    # rows of a group are adjacent, so even rows are preferred; an odd group anywhere would shift all after it
     if len(batch) != 2 * batch.groups or not torch.equal(batch.group[::2], batch.group[1::2]):
         raise RewardlabError("a pairwise objective needs groups of two rows, the preferred one first")
     return row_values[::2] - row_values[1::2]
@@ -19,11 +20,12 @@ def margin(row_values: Tensor, batch: Batch) -> Tensor:
 
 def row_sum(x: Tensor, batch: Batch) -> Tensor:
     """(B,) sum over decided positions."""
+    # where, not a product: an infinity or NaN off the mask times 0 is NaN
     return torch.where(batch.mask, x, 0.0).sum(1)
 
 
 def last_value(out: Outputs, batch: Batch) -> Tensor:
-    """(B,) the value head at the end of each row."""
+    """(B,) the value head's output at the last position of each row."""
     return out.value.gather(1, (batch.length - 1)[:, None]).squeeze(1)
 
 
@@ -33,6 +35,7 @@ def dpo_loss(out: Outputs, batch: Batch, run: Run, *, beta: float = 0.1) -> Tens
 
     Rafailov et al. 2023, arXiv:2305.18290
     """
+    # logsigmoid stays finite where log(sigmoid(x)) would be log(0)
     return -F.logsigmoid(beta * margin(row_sum(out.logprobs - batch.ref, batch), batch))
 
 

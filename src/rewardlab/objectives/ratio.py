@@ -13,12 +13,15 @@ def clipped_ratio(
 ) -> Tensor:
     """-min(ratio A, clip(ratio, 1 - eps, 1 + eps_high) A),  ratio = pi / pi_old.
 
-    `dual` bounds the loss of bad decisions: where A < 0, at least dual * A (Ye et al. 2020, arXiv:1912.09729).
+    dual: where A < 0, the gain is at least dual * A, which bounds the loss of bad decisions (Ye et al. 2020, arXiv:1912.09729).
     Schulman et al. 2017, arXiv:1707.06347
     """
+    # the importance ratio of each token, (B, T)
     ratio = (out.logprobs - batch.old).exp()
     clipped = ratio.clamp(1 - eps, 1 + (eps if eps_high is None else eps_high))
+    # the minimum is pessimistic: clipping can only lower the gain, never hide a change for the worse
     gain = (ratio * batch.credit).minimum(clipped * batch.credit)
+    # for A < 0 the minimum leaves a large ratio unclipped, and its loss without a bound
     if dual is not None:
         gain = gain.where(batch.credit >= 0, gain.maximum(dual * batch.credit))
     return -gain

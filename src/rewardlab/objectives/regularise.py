@@ -9,7 +9,7 @@ from rewardlab.core import Batch, Outputs, Run, objective
 
 @objective(unit="token", needs=("ref",))
 def kl_to_reference(out: Outputs, batch: Batch, run: Run) -> Tensor:
-    """The unbiased, always positive estimate ref/pi - log(ref/pi) - 1 of KL(pi || ref).
+    """The estimate ref/pi - log(ref/pi) - 1 of KL(pi || ref): unbiased for tokens sampled from pi, and never negative.
 
     Schulman 2020, "Approximating KL divergence" (k3); Shao et al. 2024, arXiv:2402.03300
     """
@@ -19,16 +19,21 @@ def kl_to_reference(out: Outputs, batch: Batch, run: Run) -> Tensor:
 
 @objective(unit="token", wants=("logprobs", "entropy"))
 def negative_entropy(out: Outputs, batch: Batch, run: Run) -> Tensor:
-    """-H of the policy at each decision; scale it for an entropy bonus."""
+    """Minus the entropy of the policy at each decision, in nats; scale it for an entropy bonus."""
     return -out.entropy
 
 
 @objective(unit="token", wants=("value",), needs=("value",))
 def value_error(out: Outputs, batch: Batch, run: Run, *, clip: float | None = 0.2) -> Tensor:
-    """(V - return)^2 / 2, the change of V clipped around its value before the update (Schulman et al. 2017)."""
+    """(V - return)^2 / 2, with V clipped to within `clip` of its value before the update (Schulman et al. 2017).
+
+    The return is in `batch.credit`. clip=None: no clipping.
+    """
+    # the state of decision t ends at t - 1, so values move one position to the right
     value, before = out.value.roll(1, 1), batch.value.roll(1, 1)
     error = (value - batch.credit).square()
     if clip is not None:
-        near = before + (value - before).clamp(-clip, clip)
-        error = error.maximum((near - batch.credit).square())
+        clipped = before + (value - before).clamp(-clip, clip)
+        # the larger error, so that clipping cannot hide one
+        error = error.maximum((clipped - batch.credit).square())
     return 0.5 * error

@@ -11,6 +11,7 @@ from rewardlab.core import Batch, weighting
 @weighting
 def token_mean(batch: Batch) -> Tensor:
     """Every decision of the batch counts the same: long replies weigh more."""
+    # clamped: a batch without a decision has loss 0, not NaN
     return batch.mask / batch.mask.sum().clamp(min=1)
 
 
@@ -18,11 +19,15 @@ def token_mean(batch: Batch) -> Tensor:
 def row_mean(batch: Batch) -> Tensor:
     """Every reply counts the same, whatever its length (GRPO's 1/|o|)."""
     count = batch.mask.sum(1, keepdim=True)
+    # rows without a decision are not counted: they would only shrink the loss of the others
     rows = (count > 0).sum().clamp(min=1)
     return batch.mask / (count.clamp(min=1) * rows)
 
 
 @weighting
 def constant_length(batch: Batch, *, length: int = 128) -> Tensor:
-    """Divide by the number of rows and a constant: no length of reply is favoured (Liu et al. 2025, arXiv:2503.20783)."""
+    """One over (rows * length) for every decision: a token's weight does not depend on its reply's length.
+
+    Liu et al. 2025, arXiv:2503.20783
+    """
     return batch.mask / torch.tensor(float(len(batch) * length))

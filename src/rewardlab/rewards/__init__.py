@@ -1,1 +1,1 @@
-"""Rewards: what a trajectory earned, and why."""
+"""Rewards: functions that score trajectories, and operators that combine them."""

@@ -37,7 +37,7 @@ def maximum(*values: float) -> float:
 
 @operator(steps=True)
 def clip(x: float, *, low: float | None = None, high: float | None = None) -> float:
-    """No less than `low` and no more than `high`; of step rewards, each."""
+    """The reward clipped to [low, high]; step rewards are clipped one by one."""
     if low is not None and high is not None and low > high:
         raise RewardlabError(f"clip: low={low:g} is above high={high:g}")
     x = x if low is None else max(low, x)
@@ -46,20 +46,23 @@ def clip(x: float, *, low: float | None = None, high: float | None = None) -> fl
 
 @operator(steps=True)
 def threshold(x: float, *, at: float, soft: float = 0.0) -> float:
-    """1 from `at` upwards, 0 below; of step rewards, each.  soft > 0: sigmoid((x - at) / soft), which is 1/2 at `at`."""
+    """1 where the reward is at least `at`, else 0; step rewards one by one.
+
+    soft > 0: sigmoid((x - at) / soft), which is 1/2 at `at`.
+    """
     if soft < 0:
         raise RewardlabError(f"threshold: soft={soft:g} is a width and cannot be negative")
     if soft == 0:
         return float(x >= at)
     z = (x - at) / soft
-    # exp of a negative number cannot overflow
+    # exp of a negative number cannot overflow; the sigmoid of z < 0 follows by symmetry
     tail = math.exp(-abs(z))
     return 1 / (1 + tail) if z >= 0 else tail / (1 + tail)
 
 
 @operator(over="trajectory", steps=True)
 def aggregate(rewards: list[float], *, by: str = "sum") -> float:
-    """One number for a rollout whose steps are rewarded: sum, mean, min, max, last or product of its rewards, outcome included."""
+    """The step rewards of a rollout, and its outcome, as one number: their sum, mean, min, max, last or product."""
     if by not in AGGREGATES:
         raise RewardlabError(f"aggregate: by must be {', '.join(AGGREGATES)}, not {by!r}")
     return AGGREGATES[by](rewards)
@@ -78,28 +81,31 @@ def scheduled(
     progress = run.progress if run is not None else 0.0
     if not 0 <= since < until:
         raise RewardlabError(f"scheduled: since={since:g} must come before until={until:g}")
+    # how far the weight has moved, 0 to 1; clamped, since it rests before `since` and after `until`
     p = min(1.0, max(0.0, (progress - since) / (until - since)))
     if shape == "exponential" and min(start, end) > 0:
+        # a geometric path, which needs both ends above 0
         return [start ** (1 - p) * end**p]
-    done = {"linear": p, "cosine": (1 - math.cos(math.pi * p)) / 2, "step": float(p >= 1)}
-    if shape not in done:
+    moved = {"linear": p, "cosine": (1 - math.cos(math.pi * p)) / 2, "step": float(p >= 1)}
+    if shape not in moved:
         raise RewardlabError(f"scheduled: shape {shape!r} must be linear, cosine, step, or exponential between ends above 0")
-    return [start + (end - start) * done[shape]]
+    return [start + (end - start) * moved[shape]]
 
 
 @operator(over="groups", steps=True)
 def normalised(
     groups: list[list[float]], memory: dict[str, Any], *, within: str = "group", eps: float = 1e-4, decay: float = 1.0
 ) -> list[list[float]]:
-    """(x - mean) / (std + eps), std unbiased, over the rewards of the group; of step rewards, each counts as one.
+    """(x - mean) / (std + eps), std unbiased, over the rewards of the group, in which every step reward counts as one.
 
-    within="running": over the rewards of this step and all before it; those of k steps ago weigh decay^k. The moments are
-    kept in the run; without a run only the groups passed in count.
+    within="running": over the rewards of this step and all steps before it; those of k steps ago have the weight decay^k. The
+    moments are stored in the run; without a run, only the groups passed in count.
     """
     if within not in ("group", "running"):
         raise RewardlabError(f"normalised: within must be 'group' or 'running', not {within!r}")
     if within == "group":
         return [_standardised(group, *_moments(group), eps) for group in groups]
+    # decay shrinks the weight of old rewards; their mean does not change by it
     before = memory.get("count", 0.0) * decay, memory.get("mean", 0.0), memory.get("square", 0.0) * decay
     moments = _merged(before, _moments([x for group in groups for x in group]))
     memory |= dict(zip(("count", "mean", "square"), moments, strict=True))
@@ -114,6 +120,7 @@ def _moments(values: list[float]) -> tuple[float, float, float]:
 
 def _merged(a: tuple[float, float, float], b: tuple[float, float, float]) -> tuple[float, float, float]:
     """The moments of two samples together. Chan, Golub & LeVeque 1983"""
+    # stable, where E[x^2] - E[x]^2 cancels if the mean is large against the spread
     count, gap = a[0] + b[0], b[1] - a[1]
     if not count:
         return a
@@ -121,33 +128,35 @@ def _merged(a: tuple[float, float, float], b: tuple[float, float, float]) -> tup
 
 
 def _standardised(values: list[float], count: float, mean: float, square: float, eps: float) -> list[float]:
+    # max: a single reward has no spread, and gets 0 / eps = 0 instead of 0 / 0
     std = math.sqrt(square / max(1.0, count - 1))
     return [(x - mean) / (std + eps) for x in values]
 
 
 @operator(over="group")
 def lexicographic(*columns: list[float]) -> list[float]:
-    """The share of the group's other rollouts that it beats, ties counting half: by the first reward, where equal by the next ...
+    """The share of the group's other rollouts that a rollout beats by the first reward, or by the next one where those are equal.
 
-    So no amount of a later reward outweighs an earlier one. A rollout without others gets 1/2.
+    So no amount of a later reward outweighs an earlier one. Ties count half. The only rollout of a group gets 1/2.
     """
     rows = list(zip(*columns, strict=True))
     if len(rows) == 1:
         return [0.5]
     order = sorted(rows)
-    # the rollouts below it, and half of those level with it
+    # bisect_left rollouts are below and bisect_right - bisect_left are equal, itself among them:
+    # below + (equal - 1) / 2 = (left + right - 1) / 2
     return [(bisect_left(order, row) + bisect_right(order, row) - 1) / 2 / (len(rows) - 1) for row in rows]
 
 
 @operator(over="group")
 def rank(values: list[float]) -> list[float]:
-    """The share of the group's other rollouts that it beats, ties counting half. A rollout without others gets 1/2."""
+    """The share of the group's other rollouts that a rollout beats, ties counting half. The only rollout of a group gets 1/2."""
     return lexicographic.function(values)
 
 
 @operator(over="group")
 def share(values: list[float]) -> list[float]:
-    """Its share of the group's total reward; 0 where that is 0. Negative rewards are refused."""
+    """The share of each rollout in the group's total reward; 0 if the total is 0. A negative reward raises RewardlabError."""
     if min(values) < 0:
         raise RewardlabError(f"share: a reward of {min(values):g} cannot be shared out; clip(..., low=0) bounds it")
     total = math.fsum(values)
@@ -156,7 +165,7 @@ def share(values: list[float]) -> list[float]:
 
 @operator(over="group")
 def distance_to_best(values: list[float]) -> list[float]:
-    """How far below the best of the group: 0 for the best, else negative."""
+    """The reward minus the highest reward of the group: 0 for the best rollout, negative for the others."""
     return [x - max(values) for x in values]
 
 
@@ -164,14 +173,16 @@ def distance_to_best(values: list[float]) -> list[float]:
 def constrained(
     rewards: list[float], costs: list[float], memory: dict[str, Any], *, limit: float, lr: float = 0.1, start: float = 0.0
 ) -> list[float | None]:
-    """reward - multiplier * cost, the multiplier rising while the mean cost of a step is above `limit`, and falling below it.
+    """reward - multiplier * cost; the multiplier rises while the mean cost of a step is above `limit`, and falls while it is below.
 
     multiplier <- max(0, multiplier + lr * (mean cost - limit)), updated before this step is scored: dual ascent on the Lagrangian
-    of "the highest reward at a mean cost of `limit`". Its constant, multiplier * limit, has no gradient and is left out. The
-    multiplier is kept in the run; without a run it is one update away from `start`.  Altman 1999; Ray, Achiam & Amodei 2019
+    of maximising the reward at a mean cost of at most `limit`. Its constant, multiplier * limit, has no gradient and is left out.
+    The multiplier is stored in the run; without a run it is one update away from `start`.  Altman 1999; Ray, Achiam & Amodei 2019
     """
     multiplier = memory.get("multiplier", start)
+    # a step without any verdict says nothing about the cost
     if costs:
         multiplier = max(0.0, multiplier + lr * (statistics.fmean(costs) - limit))
     memory["multiplier"] = multiplier
+    # `or 0.0` turns -0.0 into 0.0, for the log
     return [None, -multiplier or 0.0]

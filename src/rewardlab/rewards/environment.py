@@ -9,5 +9,5 @@ from .reward import reward
 
 @reward(steps=True)
 def paid(trajectory: Trajectory) -> list[tuple[int, float]]:
-    """Every reward that a message of the environment carried, on the last decision before it."""
+    """Every reward of the environment, at the position before the message that carried it."""
     return trajectory.paid

@@ -1,10 +1,10 @@
-"""Rewards of the user's own: a Python function in a file.
+"""Rewards written by the user: a Python function in a file.
 
     def my_reward(completion, answer): return float(answer in completion)            one call per rollout
     def my_reward(completions, answers, **columns): return [...]                     one call for all, as in TRL
     def compute_score(data_source, solution_str, ground_truth, extra_info): ...      as in verl
 
-Arguments are given by name: the names below, their plurals, `run`, and every column of the data.
+Arguments are passed by name: the names below, their plurals, `run`, and every column of the data.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ _MISSING = inspect.Parameter.empty
 
 @reward(over="groups")
 def from_file(groups: list[Group], run: Run, *, path: str, function: str) -> Scores:
-    """What `function` in the Python file `path` returns: a number, a bool, None for no verdict, or {"score": number}.
+    """The result of `function` in the Python file `path`: a number, a bool, None for no verdict, or {"score": number}.
 
-    A function that asks for any plural name (completions, answers) is called once, with a list for every argument, and
+    A function with an argument of any plural name (completions, answers) is called once, with a list for every argument, and
     returns a list. A column of the data takes precedence over an alias of the same name, except for the reply. The term is named
     after the function. Raises RewardlabError, with file and line, for any error in the function.
     """
@@ -47,9 +47,9 @@ def from_file(groups: list[Group], run: Run, *, path: str, function: str) -> Sco
 
 
 def score_by(call: Call, groups: list[Group], run: Run) -> Scores:
-    """The scores that a user's function gives. Raises RewardlabError as `from_file` does."""
+    """The scores of a user's function. Raises RewardlabError as `from_file` does."""
     flat = [(f"rollout {i} of group {g}", trajectory) for g, group in enumerate(groups) for i, trajectory in enumerate(group)]
-    results = iter(_together(call, flat, run) if _plural(call) else [_alone(call, *one, run) for one in flat])
+    results = iter(_together(call, flat, run) if _plural(call) else [_alone(call, *rollout, run) for rollout in flat])
     return [[next(results) for _ in group] for group in groups]
 
 
@@ -63,19 +63,22 @@ class Call:
         self.function, self.path, self.messages = function, path, messages
         self.name = getattr(function, "__name__", type(function).__name__)
         self.parameters = inspect.signature(function).parameters.values()
+        # takes **columns, so it gets every column of the data
         self.open = any(p.kind is p.VAR_KEYWORD for p in self.parameters)
         self.named = [p for p in self.parameters if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)]
 
     def __call__(self, values: dict[str, Any], place: str) -> Any:
         first = [values[p.name] for p in self.named if p.kind is p.POSITIONAL_ONLY and p.name in values]
-        rest = {k: v for k, v in values.items() if not any(p.name == k and p.kind is p.POSITIONAL_ONLY for p in self.named)}
+        keywords = {k: v for k, v in values.items() if not any(p.name == k and p.kind is p.POSITIONAL_ONLY for p in self.named)}
         try:
-            return self.function(*first, **rest)
+            # the user's code may raise anything; the error names their file and line instead of ours
+            return self.function(*first, **keywords)
         except Exception as e:
             raise RewardlabError(f"{self.where(e)}: {type(e).__name__}: {e} ({place})") from e
 
     def where(self, error: BaseException | None = None) -> str:
         frames = traceback.extract_tb(error.__traceback__) if error else []
+        # the last frame in the user's file: deeper ones are in libraries that it called
         lines = [frame.lineno for frame in frames if frame.filename == str(self.path)]
         return f"the reward {self.name} of {self.path}" + (f", line {lines[-1]}" if lines else "")
 
@@ -85,6 +88,7 @@ def _plural(call: Call) -> bool:
 
 
 def _alone(call: Call, place: str, trajectory: Trajectory, run: Run) -> Score:
+    """The score of one rollout by one call. place: how messages name the rollout."""
     values = {p.name: _value(call, p, p.name, trajectory, run, place) for p in call.named}
     if call.open:
         values = {
@@ -96,10 +100,12 @@ def _alone(call: Call, place: str, trajectory: Trajectory, run: Run) -> Score:
 
 
 def _together(call: Call, flat: list[tuple[str, Trajectory]], run: Run) -> list[Score]:
+    """The scores of all rollouts, given as (place, trajectory), by one call with a list for every argument."""
     if not flat:
         return []
     values: dict[str, Any] = {}
     if call.open:
+        # problems may differ in their columns; a column that one lacks is None for it
         columns = dict.fromkeys(k for _, t in flat for k in t.problem.meta)
         values = {k: [t.problem.meta.get(k) for _, t in flat] for k in columns}
         values |= {
@@ -110,6 +116,7 @@ def _together(call: Call, flat: list[tuple[str, Trajectory]], run: Run) -> list[
         name = PLURAL.get(p.name, p.name)
         column = [_value(call, p, name, t, run, place) for place, t in flat]
         if any(v is not _MISSING for v in column):
+            # there is one run, not one per rollout; a name that no rollout has keeps its default
             values[p.name] = run if p.name == "run" else [None if v is _MISSING else v for v in column]
     results = call(values, f"{len(flat)} rollouts at once")
     try:
@@ -122,7 +129,7 @@ def _together(call: Call, flat: list[tuple[str, Trajectory]], run: Run) -> list[
 
 
 def _value(call: Call, p: inspect.Parameter, name: str, trajectory: Trajectory, run: Run, place: str) -> Any:
-    """The value of an argument by its name; `_MISSING` leaves its default."""
+    """The value for the argument `p`, by its singular name; `_MISSING` if it keeps its default."""
     problem = trajectory.problem
     fixed = {"trajectory": trajectory, "run": run, "meta": dict(problem.meta)} | dict.fromkeys(REPLY, trajectory.reply)
     fixed["completion"] = _completion(call, trajectory)
@@ -130,6 +137,7 @@ def _value(call: Call, p: inspect.Parameter, name: str, trajectory: Trajectory, 
         fixed[name] = _ids(trajectory)
     aliases = dict.fromkeys(QUESTION, _prompt(call, trajectory)) | dict.fromkeys(GOLD, problem.answer)
     extra = {"data_source": "", "extra_info": dict(problem.meta)}
+    # later tables win: a column replaces an alias such as `prompt`, but not the reply
     known = extra | aliases | dict(problem.meta) | fixed
     if name in known:
         return known[name]
@@ -156,6 +164,7 @@ def _score(call: Call, result: Any, place: str) -> Score:
     plain = result.get("score", _MISSING) if isinstance(result, dict) else result
     try:
         value = None if plain is None else float(plain)
+        # float("1") would accept text, which is more likely a returned reply than a score
         if isinstance(plain, str | bytes):
             raise TypeError
     except (TypeError, ValueError):
@@ -165,7 +174,7 @@ def _score(call: Call, result: Any, place: str) -> Score:
 
 
 def find(path: Path, name: str) -> Call:
-    """The function of this name in a Python file, or an error that lists the functions there."""
+    """The function of this name in a Python file. If there is none, raises RewardlabError that lists the functions there."""
     path = path.resolve()
     if not path.is_file():
         near = difflib.get_close_matches(path.name, [p.name for p in path.parent.glob("*.py")], n=1)
@@ -192,13 +201,14 @@ def find_in_module(module: str, name: str) -> Call:
 
 @functools.lru_cache(maxsize=16)
 def _load(path: Path, changed: int) -> ModuleType:
-    """Import a file; again only if it has changed."""
+    """Import a file. `changed`, its modification time, is part of the cache's key, so an edited file is imported again."""
+    # the hash tells apart two files of the same name
     name = f"rewardlab_user_{path.stem}_{abs(hash(path))}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise RewardlabError(f"{path} is not a Python file")
     module = importlib.util.module_from_spec(spec)
-    # dataclasses and pickle look their module up here
+    # dataclasses and pickle look up the module of a class in sys.modules
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)

@@ -19,12 +19,13 @@ SECONDS = 1.0
 def format_ok(groups: list[Group], *, pattern: str) -> Scores:
     r"""1 where the whole reply matches the regular expression; a dot also matches a line break.
 
-    E.g. pattern=r"<think>.+</think>\s*<answer>.+</answer>". A reply on which the pattern takes over a second gets 0.
+    E.g. pattern=r"<think>.+</think>\s*<answer>.+</answer>". A reply for which matching takes over a second gets 0.
     """
     try:
         re.compile(pattern)
     except re.error as e:
         raise RewardlabError(f"format_ok: the pattern {pattern!r} is not a regular expression: {e}") from e
+    # in worker processes, because a pattern can backtrack for ever and Python's `re` cannot be interrupted
     pool = workers("rewardlab.text.patterns:all_of", seconds=SECONDS)
     matches = iter(pool.map([(pattern, t.reply.strip()) for group in groups for t in group]))
     return [[_score(next(matches)) for _ in group] for group in groups]

@@ -1,4 +1,4 @@
-"""How much a turn tells a policy about the gold answer."""
+"""A reward for turns after which the policy finds the gold answer likelier."""
 
 from __future__ import annotations
 
@@ -15,24 +15,25 @@ from .reward import reward
 
 @reward(over="groups", steps=True)
 def information_gain(groups: list[Group], run: Run, *, prompt: str = "Answer:") -> list[list[Any]]:
-    """For every turn but the last, how much likelier it made the gold answer, on the last decision of the turn:
+    """For every turn but the last, the increase of the gold answer's probability, on the last decision of the turn:
 
     r_t = p_t - p_{t-1},   p_t = exp(mean over gold tokens of log pi(gold | history up to the environment's answer to turn t))
 
-    The gold answer is given to the policy as a reply that begins with `prompt`. The last turn, which gives the answer, earns
-    nothing here. No verdict where the problem has no gold answer.
+    The policy scores the gold answer as a reply that begins with `prompt`. The last turn, which gives the answer, has no reward
+    here. No verdict if the problem has no gold answer.
 
     Wang et al. 2025, arXiv:2510.14967
     """
     rows = [t for group in groups for t in group]
     cuts = [_decision_points(t) if _gold(t) else [] for t in rows]
-    known = iter(belief([t.cut(n) for t, ns in zip(rows, cuts, strict=True) for n in ns], run.policy, prompt))
-    scores = iter([_score(t, [next(known) for _ in ns]) for t, ns in zip(rows, cuts, strict=True)])
+    beliefs = iter(belief([t.cut(n) for t, ns in zip(rows, cuts, strict=True) for n in ns], run.policy, prompt))
+    scores = iter([_score(t, [next(beliefs) for _ in ns]) for t, ns in zip(rows, cuts, strict=True)])
     return [[next(scores) for _ in group] for group in groups]
 
 
 def belief(histories: Sequence[Trajectory], policy: Any, prompt: str = "Answer:") -> list[float]:
     """exp of the mean log-prob of the gold answer's tokens after each history; equal histories are scored once."""
+    # the rows of a group share their first history, the prompt
     keys = [(t.ids.tobytes(), _gold(t)) for t in histories]
     distinct = dict(zip(keys, histories, strict=True))
     rows = list(distinct.values())
@@ -48,6 +49,7 @@ def _mean(logprobs: np.ndarray, answered: Trajectory, prompted: Trajectory) -> f
     both = min(len(answered), len(prompted))
     # after the prompt alone comes the end token, so the answer begins where the two differ
     first = int(np.argmax(answered.ids[:both] != prompted.ids[:both]))
+    # the last token is the end token, which says nothing about the answer
     return float(np.exp(logprobs[first : len(answered) - 1].mean()))
 
 
@@ -59,6 +61,7 @@ def _decision_points(trajectory: Trajectory) -> list[int]:
     """The length of the history before each turn of the policy."""
     lengths, position, before = [], 0, None
     for turn in trajectory.turns:
+        # turns of the policy in a row are one reply, so only the first of them counts
         if turn.author is not None and before is None:
             lengths.append(position)
         position += len(turn.ids)
@@ -66,8 +69,8 @@ def _decision_points(trajectory: Trajectory) -> list[int]:
     return lengths
 
 
-def _score(trajectory: Trajectory, known: list[float]) -> list[tuple[int, float]] | Score:
-    if not known:
+def _score(trajectory: Trajectory, beliefs: list[float]) -> list[tuple[int, float]] | Score:
+    if not beliefs:
         return Score(None, why="the problem has no gold answer")
-    gains = [after - before for before, after in pairwise(known)]
+    gains = [after - before for before, after in pairwise(beliefs)]
     return list(zip(trajectory.ends[:-1], gains, strict=True))

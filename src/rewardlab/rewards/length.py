@@ -9,5 +9,5 @@ from .reward import reward
 
 @reward
 def length_penalty(trajectory: Trajectory, *, per_token: float = 0.001) -> float:
-    """Minus `per_token` for every token that the policy wrote; never above 0."""
+    """-`per_token` times the number of tokens that the policy sampled; 0 or negative."""
     return -per_token * float(trajectory.mask.sum())

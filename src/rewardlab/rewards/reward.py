@@ -1,16 +1,16 @@
-"""Rewards, and their algebra.
+"""Rewards, and the operators that combine them.
 
-A reward gets all groups of a step at once and gives each trajectory a Score. Rewards add, multiply, scale and gate:
+A reward takes all groups of a step at once and returns a Score for each trajectory. Rewards add, multiply, scale and gate:
 
     correct() + 0.2 * format_ok()          a sum; every named term is kept, unweighted, in `terms`
     correct() * productivity()             a product
     format_ok() >> correct()               a gate: the right side is paid where the left is positive, else the left's value
     1 - length()                           a number is a reward that pays every rollout the same, and has no term
 
-A value of None means "no verdict" (our own failure). It is never turned into a zero: it spreads through + and *.
+A value of None means "no verdict": judging failed. It is never turned into a zero: a sum or product with it is None too.
 
 A product or a gate is not a sum: it has a term of its own, named after its operands, and the operands' terms are kept without a
-weight. So a score is always the weighted sum of its terms, and of constants.
+weight. So a score is always a weighted sum of terms, plus constants.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Reward(Part):
 
     @property
     def label(self) -> str:
-        """The name of the term that holds its whole reward. A sum has no such term; its label appears in the names of others."""
+        """The name of the term that holds this reward. A sum has no term of its own; its label is used to name products of it."""
         return self.name
 
     def __call__(self, groups: list[Group], run: Any = None) -> Scores:
@@ -46,11 +46,11 @@ class Reward(Part):
 
     @property
     def per_rollout(self) -> bool:
-        """Whether what a rollout earns depends on no other rollout."""
+        """Whether the reward of a rollout depends on that rollout alone."""
         return all(getattr(part.options, "over", None) not in ("group", "groups", "weights") for part in self.walk())
 
     def differentiable(self, x: Any, problem: Any) -> Any:
-        """(n,) rewards of decisions x (n, *shape) as a function torch can differentiate; not every reward has one."""
+        """(n,) rewards of decisions x (n, *shape), with gradient. Raises RewardlabError for a reward that has none."""
         gradient = getattr(self.options, "differentiable", None)
         if gradient is None:
             raise RewardlabError(f"{self} has no gradient: it cannot say in which direction a decision would be better")
@@ -67,6 +67,7 @@ class Reward(Part):
         return self if other == 0 else Sum.join(as_reward(other), self)
 
     def __mul__(self, other: Any) -> Reward:
+        # a number scales the weight of each term, so that terms stay apart; a product makes one new term
         return Scaled(float(other), self) if isinstance(other, int | float) else Product.join(self, as_reward(other))
 
     def __rmul__(self, other: Any) -> Reward:
@@ -121,12 +122,13 @@ class _Combined(Expression, Reward):
 
     def _labelled(self, x: Reward) -> str:
         inner: Any = x
+        # names of terms leave factors out, so the brackets depend on what is scaled
         while isinstance(inner, Scaled):
             inner = inner._of[1]
         return f"({x.label})" if isinstance(inner, Expression) and inner.rank < self.rank else x.label
 
     def __call__(self, groups: list[Group], run: Any = None) -> Scores:
-        # one table of scores from each operand
+        # columns[k][g][i]: the score of rollout i of group g by operand k
         columns = [part(groups, run) for part in self.of]
         return [[self.combine([c[g][i] for c in columns]) for i in range(len(group))] for g, group in enumerate(groups)]
 
@@ -143,10 +145,11 @@ class Sum(_Combined):
     __repr__ = __str__
 
     def _signed(self, x: Any) -> str:
-        less = isinstance(x, Scaled | Constant) and x._of[0] < 0
-        if less and isinstance(x, Scaled):
+        # `a - 0.2 * b` reads better than `a + -0.2 * b`; for both, _of[0] is the number
+        negative = isinstance(x, Scaled | Constant) and x._of[0] < 0
+        if negative and isinstance(x, Scaled):
             return f" - {x._bracket(x._of[1])}" if x._of[0] == -1 else f" - {Scaled(-x._of[0], x._of[1])}"
-        return f" - {Constant(-x._of[0])}" if less else f" + {self._bracket(x)}"
+        return f" - {Constant(-x._of[0])}" if negative else f" + {self._bracket(x)}"
 
     def combine(self, scores: list[Score]) -> Score:
         return add(scores)
@@ -159,6 +162,7 @@ class Product(_Combined):
     symbol, rank = "*", 2
 
     def combine(self, scores: list[Score]) -> Score:
+        # two lists of steps have no common positions to multiply at
         stepped = [s for s in scores if s.steps]
         if len(stepped) > 1:
             raise RewardlabError(f"{self}: at most one factor may reward steps")
@@ -167,21 +171,22 @@ class Product(_Combined):
             return derive(self.label, None, scores)
         if not stepped:
             return derive(self.label, Term(math.prod(values)), scores)
-        # the others' values multiply each step, and the outcome where there is one
+        # one factor has step rewards: the values of the others multiply each of them, and its outcome if it has one
         factor = math.prod(s.value or 0.0 for s in scores if s is not stepped[0])
         outcome = math.prod(values) if stepped[0].has_outcome else None
         return derive(self.label, Term(outcome, tuple((t, r * factor) for t, r in stepped[0].steps)), scores)
 
 
 class Gate(_Combined):
-    """Pays the last reward if all before it are positive (steps and value together), else the first that is not."""
+    """The last reward if the totals of all rewards before it are positive; otherwise the first whose total is not positive."""
 
     symbol, rank = ">>", 0
 
     def combine(self, scores: list[Score]) -> Score:
+        # a condition without a verdict closes the gate, and the result has no verdict either
         closed = (s for s in scores[:-1] if s.total is None or s.total <= 0)
-        paid = next(closed, scores[-1])
-        return derive(self.label, None if paid.missing else paid.as_term(), scores)
+        score = next(closed, scores[-1])
+        return derive(self.label, None if score.missing else score.as_term(), scores)
 
 
 class Scaled(_Combined):
@@ -199,7 +204,7 @@ class Scaled(_Combined):
 
 
 class Named(_Combined):
-    """A reward whose term has another name. Other terms of it, and those of a sum, get the name as a prefix."""
+    """A reward whose term has another name. If it has several terms, the others get the name as a prefix."""
 
     rank = 3
 
@@ -214,6 +219,7 @@ class Named(_Combined):
 
     def combine(self, scores: list[Score]) -> Score:
         (inner, name), terms = self._of, scores[0].terms
+        # a single term takes the name itself, whatever it was called; of several, the one that holds the reward does
         main = next(iter(terms)) if len(terms) == 1 else inner.label
         renamed = ({name if k == main else f"{name}.{k.removeprefix(f'{main}.')}": t} for k, t in terms.items())
         return replace(scores[0], terms=merge_terms(renamed))
@@ -225,28 +231,30 @@ class Named(_Combined):
 def _lift(function: Callable, settings: dict, over: str, groups: list[Group], run: Any) -> list[list[Any]]:
     """Apply a function written for one trajectory, one group, or all groups."""
     positional = [p for p in inspect.signature(function).parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
-    rest = (run,) if len(positional) > 1 else ()
+    # a function of one argument does not need the run
+    run_argument = (run,) if len(positional) > 1 else ()
     if over == "groups":
-        return function(groups, *rest, **settings)
+        return function(groups, *run_argument, **settings)
     if over == "group":
-        return [list(function(group, *rest, **settings)) for group in groups]
-    return [[function(t, *rest, **settings) for t in group] for group in groups]
+        return [list(function(group, *run_argument, **settings)) for group in groups]
+    return [[function(t, *run_argument, **settings) for t in group] for group in groups]
 
 
 def _as_score(x: Any, name: str, stepwise: bool) -> Score:
+    """What a reward function returned for one rollout, as a Score with a named term."""
     if isinstance(x, Score):
         return x.named(name)
     if stepwise:
-        # no step at all is a verdict too, so the term is written out
+        # Score(steps=()) would count as missing, but a rollout without any step has been judged
         return Score(terms={name: Term(None, tuple((int(t), float(r)) for t, r in x))})
     return Score(None if x is None else float(x)).named(name)
 
 
 reward = decorator(Reward)
-"""Make a reward of a function.
+"""Turn a function into a reward.
 
 over="trajectory" (default): f(trajectory[, run], *, ...) -> float | None | Score
 over="group": f(group[, run], *, ...) -> one of these per trajectory;  over="groups": f(groups[, run], *, ...) -> a list of lists
-steps=True: each is a list of (token position, reward) instead of one number
+steps=True: the function returns a list of (token position, reward) in place of each number
 differentiable=g: g(x, problem, *, ...) -> the same reward of decisions x (n, *shape) as a tensor (n,), with gradient
 """

@@ -16,7 +16,7 @@ _EQUATION = re.compile(r"(-?[0-9]{1,9})([-+*/])(-?[0-9]{1,9})=(-?[0-9]{1,9})")
 
 @reward(steps=True)
 def correct_steps(trajectory: Trajectory, *, splitter: str = "newline", wrong: float = 0.0) -> list[tuple[int, float]] | Score:
-    """1 at the end of each right step, `wrong` at the others, for problems whose meta["steps"] are equations "7+5=12".
+    """1 at the end of each right step, `wrong` at the end of the others, for problems whose meta["steps"] are equations "7+5=12".
 
     A step is right if it is the next gold step (after the last of them, the answer), or a true equation that only repeats
     known numbers. No verdict where the problem has no steps, or where reply and token positions disagree.
@@ -29,24 +29,29 @@ def correct_steps(trajectory: Trajectory, *, splitter: str = "newline", wrong: f
         raise RewardlabError(f"correct_steps needs the positions where steps end: set splitter={splitter!r} in the rollout")
     lines = [line for reply in trajectory.replies for line in cut(reply, splitter)]
     if len(lines) != len(trajectory.steps):
-        return Score(None, why=f"{len(lines)} steps in the text, {len(trajectory.steps)} in the tokens: is it one splitter?")
+        return Score(
+            None,
+            why=f"{len(lines)} steps in the text, {len(trajectory.steps)} in the tokens: do reward and rollout use one splitter?",
+        )
     right = _judge(lines, [*gold, f"Answer: {trajectory.problem.answer}"])
     return [(at, 1.0 if is_right else wrong) for at, is_right in zip(trajectory.steps, right, strict=True)]
 
 
 def _judge(lines: list[str], gold: list[str]) -> list[bool]:
+    """Whether each line is the next gold line, or repeats what is known."""
     remaining = [line.replace(" ", "") for line in gold]
     known, right = _stated(remaining), []
     for line in (line.replace(" ", "") for line in lines):
         advances = bool(remaining) and line == remaining[0]
         right.append(advances or _redundant(line, known))
         if advances and (match := _EQUATION.fullmatch(remaining.pop(0))):
+            # the result of a step may be used by later lines
             known.add(int(match[4]))
     return right
 
 
 def _stated(gold: list[str]) -> set[int]:
-    """The numbers that the question states: what the first step starts from, and what each step applies."""
+    """The numbers that the question states: the left operand of the first step, and the right operand of every step."""
     equations = [match for line in gold if (match := _EQUATION.fullmatch(line))]
     return {int(match[1]) for match in equations[:1]} | {int(match[3]) for match in equations}
 
@@ -59,4 +64,5 @@ def _redundant(line: str, known: set[int]) -> bool:
     left, sign, right, result = int(match[1]), match[2], int(match[3]), int(match[4])
     if not {left, right, result} <= known or (sign == "/" and right == 0):
         return False
+    # Fraction, since 7/2 must not equal 3; `right or 1`, because all four entries are computed whatever the sign
     return result == {"+": left + right, "-": left - right, "*": left * right, "/": Fraction(left, right or 1)}[sign]

@@ -1,1 +1,1 @@
-"""Rollouts: they sample, record or search the trajectories of a step."""
+"""Rollouts: they produce the trajectories of a step by sampling, by search, or from recorded data."""

@@ -12,10 +12,10 @@ from rewardlab.errors import RewardlabError
 
 @rollout(rows=lambda n, points: n * points)
 def branching(problems: list[Problem], run: Run, *, n: int = 8, points: int = 10) -> list[Group]:
-    """For each problem one deterministic path, and a group of n for each of `points` of its steps, chosen at random.
+    """For each problem, one deterministic denoising path, `points` steps of it chosen at random, and a group of n rows for each.
 
-    The rows of a group share noise and path up to their step, which is sampled, and follow the ODE from there on. So the rewards
-    of a group differ by the effect of that one decision. A path's shared part is computed once.
+    The rows of a group share the initial noise and the path up to the chosen step. That step is sampled, and the ODE is followed
+    from there on, so the rewards of a group differ by the effect of one decision. The shared part of a path is computed once.
     """
     if points < 1:
         raise RewardlabError(f"branching: points must be at least 1, not {points}")
@@ -24,11 +24,14 @@ def branching(problems: list[Problem], run: Run, *, n: int = 8, points: int = 10
     paths = policy.extend(prompts, Sampling(run.max_new, temperature=0.0), rng)
     stems = []
     for path, start in zip(paths, prompts, strict=True):
-        # the position after the prompt holds the initial noise, which is no step
+        # the position after the prompt holds the initial noise, which is not a step
         first = len(start) + 1
+        # sorted: the groups of a path come in the order of its steps
         chosen = torch.randperm(len(path) - first, generator=rng)[:points].sort().values
+        # path=(k,) keeps the rows of different steps apart, and (k, i) those of one step
         stems += [replace(path.cut(first + k), path=(k,)) for k in chosen.tolist()]
     rows = [replace(stem, path=(*stem.path, i)) for stem in stems for i in range(n)]
+    # the one step that is sampled; temperature 0 means the ODE
     branched = policy.extend(rows, Sampling(1), rng)
     done = policy.extend(branched, Sampling(run.max_new, temperature=0.0), rng)
     return [done[i : i + n] for i in range(0, len(done), n)]

@@ -15,6 +15,7 @@ def independent(
 ) -> list[Group]:  # fmt: skip
     """n replies to each problem. `steps` names the splitter that marks where reasoning steps end."""
     prompts = run.policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
+    # all replies are sampled in one call: the policy batches them as it sees fit
     rows = [replace(t, path=(i,)) for t in prompts for i in range(n)]
     sampling = Sampling(run.max_new, temperature, top_p, top_k, tuple(stop))
     done = run.policy.extend(rows, sampling, run.rng("rollout"))

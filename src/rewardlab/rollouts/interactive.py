@@ -18,15 +18,17 @@ def interactive(
 ) -> list[Group]:  # fmt: skip
     """n episodes of each problem, of at most `turns` decisions of the policy.
 
-    The episodes of a problem differ by what is sampled and by the seed of the environment. An episode ends when the environment
-    sends no further message, after `turns` turns ("turns"), or where the next reply would not fit the context ("context").
+    The episodes of a problem differ in the sampled replies and in the environment's seed. An episode ends when the environment
+    sends no further message, after `turns` turns (stop="turns"), or when the next reply would not fit the context ("context").
     """
     rows = [(p, i) for p in problems for i in range(n)]
+    # the seed depends on problem and row, not on their order, so any worker starts the same episode
     openings = [env.start(p, seed_of(run.seed, "environment", run.step, p.key, i)) for p, i in rows]
     prompts = [p.prompt if message is None else (*p.prompt, message) for (p, _), (message, _) in zip(rows, openings, strict=True)]
     episodes = run.policy.read([Trajectory(p, path=(i,)) for p, i in rows], prompts)
     states = [state for _, state in openings]
     sampling, rng = Sampling(run.max_new, temperature, stop=tuple(stop)), run.rng("rollout")
+    # indices of the episodes that still run; all of them advance together, one call of the policy per turn
     live = list(range(len(rows)))
     for turn in range(turns):
         live = [i for i in live if _fits(episodes, i, run)]
@@ -39,7 +41,8 @@ def interactive(
 
 
 def _fits(episodes: list[Trajectory], i: int, run: Run) -> bool:
-    # the first reply is always tried: a prompt that leaves too little room is an error of the policy to report
+    """Whether the next reply fits the context; if not, episode i is ended."""
+    # the first reply is always tried: the policy raises an error if a prompt leaves too little room
     fits = len(episodes[i]) + run.max_new <= run.policy.context or len(episodes[i].turns) == 1
     if not fits:
         episodes[i] = replace(episodes[i], stop="context")
@@ -54,6 +57,7 @@ def _answer(env: Environment, episodes: list[Trajectory], states: list[Any], liv
         if message is None or message.last or last:
             episodes[i] = _closed(episodes[i], message, "turns" if message is not None and not message.last else "end")
         else:
+            # read together below, in one call
             continuing.append(i)
             messages.append((message,))
     for i, t in zip(continuing, run.policy.read([episodes[i] for i in continuing], messages), strict=True):
@@ -62,7 +66,7 @@ def _answer(env: Environment, episodes: list[Trajectory], states: list[Any], liv
 
 
 def _closed(episode: Trajectory, message: Message | None, stop: str) -> Trajectory:
-    """The episode with its last reward. The text of the last message is kept, without ids, since no policy will read it."""
+    """The episode, ended, with its last reward. The last message keeps its text but has no ids, since no policy reads it."""
     if message is None:
         return replace(episode, stop=stop)
     no_ids = np.zeros((0, *episode.ids.shape[1:]), episode.ids.dtype)

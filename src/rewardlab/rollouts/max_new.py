@@ -1,4 +1,4 @@
-"""Replies of another length than the run's."""
+"""Replies with a token limit other than the run's."""
 
 from __future__ import annotations
 

@@ -15,11 +15,12 @@ from rewardlab.rewards.reward import Reward
 
 
 def log_chi(noise: Tensor) -> Tensor:
-    """(n,) the log-density of the norm of noise (n, size), up to a constant: a chi distribution with `size` degrees of freedom.
+    """(n,) log-density of the norm of noise (n, size), up to a constant: a chi distribution with `size` degrees of freedom.
 
-    (size - 1) log |x| - |x|^2 / 2, which is highest at |x|^2 = size - 1, about the norm of Gaussian noise.
+    (size - 1) log |x| - |x|^2 / 2. It is highest at |x|^2 = size - 1, close to the expected squared norm of Gaussian noise, `size`.
     """
     squared = noise.square().sum(1)
+    # log |x| = log(|x|^2) / 2, which needs no square root
     return 0.5 * (noise.shape[1] - 1) * squared.log() - 0.5 * squared
 
 
@@ -34,7 +35,7 @@ def noise_ascent(
     each iterate is fresh noise instead: n independent samples for the same number of evaluations of generator and reward.
     """
     if not hasattr(run.policy, "flow"):
-        raise RewardlabError("noise_ascent needs a policy that generates from noise, such as that of the task flows")
+        raise RewardlabError("noise_ascent needs a policy that generates from noise, such as the one of the task flows")
     prompts = run.policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
     iterates = _climb(prompts, run, reward, n, lr, momentum, clip, regular) if lr else _fresh(prompts, run, n)
     rows = [[_row(t, i, *(x[j] for x in pair)) for j, t in enumerate(prompts)] for i, pair in enumerate(iterates)]
@@ -42,6 +43,7 @@ def noise_ascent(
 
 
 def _fresh(prompts: list[Trajectory], run: Run, n: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Independent noise (problems, size) and its latents (problems, steps, size), n times."""
     condition = _conditions(prompts, run)
     for _ in range(n):
         noise = torch.randn(condition.shape, generator=run.rng("rollout")).to(condition)
@@ -53,17 +55,21 @@ def _fresh(prompts: list[Trajectory], run: Run, n: int) -> Iterator[tuple[np.nda
 def _climb(
     prompts: list[Trajectory], run: Run, reward: Reward, n: int, lr: float, momentum: float, clip: float, regular: float
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Noise and latents (problems, ...) of each iterate."""
+    """The noise (problems, size) and latents (problems, steps, size) of each iterate."""
     condition = _conditions(prompts, run)
     noise = torch.randn(condition.shape, generator=run.rng("rollout")).to(condition).requires_grad_()
     optimiser = torch.optim.SGD([noise], lr=lr, momentum=momentum, nesterov=momentum > 0)
     for i in range(n):
+        # no update follows the last iterate, so it needs no gradient
         with torch.set_grad_enabled(i < n - 1):
             path = run.policy.flow(noise, condition)
+        # copied: on the CPU the array shares memory with the noise, which the optimiser changes in place
         yield noise.detach().cpu().numpy().copy(), path.detach().cpu().numpy()
         if i < n - 1:
             rewards = torch.cat([reward.differentiable(path[j, -1:], t.problem) for j, t in enumerate(prompts)])
+            # autograd.grad rather than backward(), which would also fill the gradients of the policy's weights
             (noise.grad,) = torch.autograd.grad(-(rewards + regular * log_chi(noise)).sum(), noise)
+            # clipped per problem: one steep reward must not shorten the steps of the others
             noise.grad *= (clip / noise.grad.norm(dim=1, keepdim=True)).clamp(max=1.0)
             optimiser.step()
 
@@ -73,4 +79,5 @@ def _conditions(prompts: list[Trajectory], run: Run) -> Tensor:
 
 
 def _row(prompt: Trajectory, i: int, noise: np.ndarray, path: np.ndarray) -> Trajectory:
+    """Iterate i as a row. Noise and latents have no author: the policy did not sample them, so nothing is trained on them."""
     return replace(prompt.plus(Turn(None, noise[None])).plus(Turn(None, path), "end"), path=(i,))

@@ -11,22 +11,25 @@ from rewardlab.errors import RewardlabError
 
 @rollout(rows=lambda fields: len(fields))
 def recorded(problems: list[Problem], run: Run, *, fields: tuple[str, ...] = ("solution",)) -> list[Group]:
-    """One row per field of `problem.meta`, in order, written in the policy's name and tagged with the field's name.
+    """One row per field of `problem.meta`, in order, recorded as the policy's own reply and tagged with the field's name.
 
     A field holds a reply, or a list in which replies and the messages that answer them take turns.
     """
+    # checked first, so that an error names problem and column
     for p in problems:
         for field in fields:
             _check(p, field)
     prompts = run.policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
     rows = [replace(t, tag=f, path=(i,)) for t in prompts for i, f in enumerate(fields)]
     done = _write(rows, [_texts(t.problem.meta[t.tag]) for t in rows], run)
+    # recorded text may be longer than the context
     for t in done:
         run.policy.check_fits(t, 0)
     return [done[i : i + len(fields)] for i in range(0, len(done), len(fields))]
 
 
 def _check(problem: Problem, field: str) -> None:
+    """Raise RewardlabError unless the field holds text."""
     value = problem.meta.get(field)
     if not value or not all(isinstance(text, str) for text in _texts(value)):
         raise RewardlabError(
@@ -36,17 +39,19 @@ def _check(problem: Problem, field: str) -> None:
 
 
 def _texts(value: Any) -> list[Any]:
+    """The value of a field as a list: one reply is a list of one."""
     return value if isinstance(value, list) else [value]
 
 
 def _write(rows: list[Trajectory], texts: list[list[str]], run: Run) -> list[Trajectory]:
-    """Write the texts of each row by turns: the first as the policy's, the second as the answer to it, and so on."""
+    """Append the texts of each row, alternately as the policy's reply and as the message that answers it."""
     rows = list(rows)
     for turn in range(max(map(len, texts))):
-        here = [i for i, row in enumerate(texts) if len(row) > turn]
-        before, now = [rows[i] for i in here], [texts[i][turn] for i in here]
-        answers = [(Message("user", text),) for text in now]
-        after = run.policy.read(before, answers) if turn % 2 else run.policy.write(before, now)
-        for i, t in zip(here, after, strict=True):
+        # indices of the rows that have a text for this turn
+        active = [i for i, row in enumerate(texts) if len(row) > turn]
+        before, replies = [rows[i] for i in active], [texts[i][turn] for i in active]
+        answers = [(Message("user", text),) for text in replies]
+        after = run.policy.read(before, answers) if turn % 2 else run.policy.write(before, replies)
+        for i, t in zip(active, after, strict=True):
             rows[i] = t
     return rows

@@ -1,7 +1,7 @@
 """Search trees of reasoning steps, guided by a model that values partial solutions.
 
-The trees of all problems grow together, one expansion each per round, so every round is one call of the policy. Rows of a group
-are the finished leaves of one tree; their `path` says which steps they share.
+The trees of all problems grow together, one expansion per tree and iteration, so that one call of the policy serves all trees. The
+rows of a group are the ended leaves of one tree; rows whose `path` begins with the same numbers share those steps.
 """
 
 from __future__ import annotations
@@ -29,12 +29,14 @@ class Node:
         return self.row.stop is not None
 
     def leaves(self) -> Iterator[Node]:
+        """The nodes below this one, or itself, that have no children."""
         if not self.children:
             yield self
         for child in self.children:
             yield from child.leaves()
 
 
+# each expansion replaces one leaf by at most `branch` leaves
 @rollout(rows=lambda iterations, branch, **_: 1 + iterations * (branch - 1))
 def tree_search(
     problems: list[Problem], run: Run, *, value: str = "value", iterations: int = 12, branch: int = 3, explore: float = 0.4,
@@ -42,10 +44,12 @@ def tree_search(
 ) -> list[Group]:  # fmt: skip
     """Monte-Carlo tree search over steps (lines), guided by the value head of the model `value`.
 
-    Each iteration walks down by value + explore sqrt(2 ln N / n), samples `branch` next steps there (equal ones are one child),
-    looks `ahead` steps beyond the best of them, without keeping these, and mixes the best value seen into its own by `blend`;
-    then the value of every node on the way becomes the mean of its children's by visits. If no leaf of a tree has ended, its best
-    leaf is written to the end. step_tokens: the most tokens in a step. Zhang et al. 2024, arXiv:2406.03816, algorithm 2.
+    Each iteration walks down by value + explore sqrt(2 ln N / n) and samples `branch` next steps there (equal ones are one child).
+    It samples `ahead` steps beyond the best of them, which are then discarded, and mixes the best value on them into its value by
+    `blend`. Then the value of every node on the way up becomes the mean of its children's, weighted by visits. If no leaf of a
+    tree has ended, its best leaf is sampled to the end. step_tokens: the most tokens in a step.
+
+    Zhang et al. 2024, arXiv:2406.03816, algorithm 2
     """
     prompts = run.policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
     roots = [Node(t) for t in prompts]
@@ -54,6 +58,7 @@ def tree_search(
     look = Sampling(size * ahead, temperature, stop_when=lambda text: text.count("\n") >= ahead)
     for _ in range(iterations):
         chosen = [descend(root, explore) for root in roots]
+        # an ended leaf cannot be expanded, but its visit still counts
         grown = [node for node in chosen if not node.ended]
         expand(grown, branch, line, judge, run)
         if ahead:
@@ -64,8 +69,9 @@ def tree_search(
 
 
 def descend(node: Node, explore: float) -> Node:
-    """The leaf that the search expands next; children that were never visited come first, by their value."""
+    """The leaf to expand next. Children that were never visited come first, in the order of their values."""
     while node.children:
+        # log N of the parent; max, because log(0) is undefined
         total = math.log(max(1, node.visits))
         node = max(
             node.children, key=lambda c: (c.visits == 0, c.value + (explore * math.sqrt(2 * total / c.visits) if c.visits else 0))
@@ -86,32 +92,36 @@ def expand(nodes: list[Node], branch: int, line: Sampling, judge: Any, run: Run)
 
 
 def _child(row: Trajectory, number: int, line: Sampling, run: Run) -> Trajectory:
-    """The row stays open after a step that ended its line, if there is room for another step."""
+    """The row after its next step, as a child. It stays open if the step ended at a line break and another step fits."""
     room = len(row) + line.max_new <= run.policy.context and row.mask.sum() < run.max_new
     return replace(row, path=(*row.path, number), stop=None if row.stop == "stop" and room else row.stop)
 
 
 def look_ahead(nodes: list[Node], look: Sampling, blend: float, judge: Any, run: Run) -> None:
     """Mix into each node's value the best value on a sampled continuation of it."""
+    # nothing follows an ended row, and beyond the context nothing can be sampled
     nodes = [n for n in nodes if not n.ended and len(n.row) + look.max_new <= run.policy.context]
     beyond = run.policy.extend([n.row for n in nodes], look, run.rng("rollout"))
     for node, row, v in zip(nodes, beyond, values(judge, beyond), strict=True):
         new = run.policy.pieces(row.ids[len(node.row) :])
+        # values are read at the ends of lines, where the value head is trained, and at the end
         lines = [at for at, piece in enumerate(new, len(node.row)) if "\n" in piece]
         node.value = (1 - blend) * node.value + blend * max(float(v[at]) for at in (*lines, len(row) - 1))
 
 
 def back_up(node: Node | None) -> None:
-    """Count a visit on the way to the root; values become the mean of the children's, weighted by visits."""
+    """Count a visit of every node up to the root, and set its value to the mean of its children's, weighted by visits."""
     while node is not None:
         node.visits += 1
         visits = sum(c.visits for c in node.children)
+        # a node that was expanded just now has children without visits, and keeps its own value
         if visits:
             node.value = sum(c.visits * c.value for c in node.children) / visits
         node = node.parent
 
 
 def _finished(root: Node, run: Run, temperature: float) -> Group:
+    """The ended leaves of a tree; if there are none, its best leaf, sampled to the end."""
     ended = [leaf.row for leaf in root.leaves() if leaf.ended]
     if ended:
         return ended

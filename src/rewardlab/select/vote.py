@@ -11,7 +11,7 @@ from rewardlab.text.answers import final_answer, number
 
 @select
 def majority(group: Group, scores: list[Score], run: Run) -> Trajectory:
-    """A reply that gives the most frequent answer (Wang et al. 2023, arXiv:2203.11171); the first of equals.
+    """The first reply with the most frequent answer (Wang et al. 2023, arXiv:2203.11171).
 
     Numbers are compared by value. Replies without an answer do not vote.
     """
@@ -19,6 +19,7 @@ def majority(group: Group, scores: list[Score], run: Run) -> Trajectory:
     votes = Counter(a for a in answers if a is not None)
     if not votes:
         return group[0]
+    # of answers with equally many votes, the one that was counted first
     winner = votes.most_common(1)[0][0]
     return group[answers.index(winner)]
 
@@ -29,4 +30,5 @@ def answer_of(reply: str) -> Any:
     if answer is None:
         return None
     value = number(answer)
+    # so that "0.50" and "1/2" are one answer, and "Paris" and "paris"
     return answer.strip().lower() if value is None else value
