@@ -31,9 +31,12 @@ from rewardlab.tasks.kernels.rewards import speedup, work_share
 @credit
 def keep_own_work(a: Tensor, batch: Batch, run: Run, *, least: float = 0.3, width: float = 0.1) -> Tensor:
     """Right turns keep their credit with probability clip((own share - least) / width, 0, 1), wrong ones always."""
-    right, own = (turn_sums(batch.terms[name].reward, batch.mask) for name in ("speedup", "work_share"))
+    right, own = (turn_sums(batch.terms[name].reward, batch.mask) for name in ("speedup", "work_share"))  # (B, turns)
+    # speedup is 0 for a wrong program: wrong turns are always learned from
     chance = torch.where(right > 0, ((own - least) / width).clamp(0, 1), 1.0)
+    # random numbers on the CPU: the same seed keeps the same turns on every device
     kept = torch.rand(chance.shape, generator=run.rng("keep")).to(chance.device) < chance
+    # the factor is one per turn; every token of a turn gets it
     return a * over_turns(kept.to(a.dtype), batch.mask)
 
 
@@ -45,13 +48,14 @@ def dr_kernel_trloo(
     tolerance: how far the mean ratio of a turn may be from 1; replies so short that rounding does not average out need more.
     """
     base = base or rloo(n=n)
-    kept = turn_leave_one_out(gamma=gamma) >> keep_matched_turns(low=1 - tolerance, high=1 + tolerance)
+    chain = turn_leave_one_out(gamma=gamma) >> keep_matched_turns(low=1 - tolerance, high=1 + tolerance)
     return base.but(
         rollout=interactive(env=kernels(), n=n, turns=turns),
         reward=speedup() + share * work_share(),
-        credit=kept >> keep_own_work(least=least) if least else kept,
+        credit=chain >> keep_own_work(least=least) if least else chain,
         objective=clipped_ratio(eps=eps, eps_high=eps_high),
         weighting=token_mean(),
+        # measured with one episode per problem: pass@1 needs no group
         measure=episode_accuracy(rollout=interactive(env=kernels(), n=1, turns=turns)),
     )
 

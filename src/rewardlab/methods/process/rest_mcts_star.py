@@ -29,18 +29,19 @@ def rest_mcts_star(
     """iterations, branch, explore, ahead, blend: of the search (`tree_search`).  keep: traces per problem to imitate."""
     base = base or Recipe(name="rest_mcts_star", reward=correct(), update=Update(lr=1e-4))
     search = tree_search(iterations=iterations, branch=branch, explore=explore, ahead=ahead, blend=blend, temperature=temperature)
-    learning = Recipe(
+    value_recipe = Recipe(
         credit=step_quality(),
         objective=value_here_error(),
-        weighting=each_step_end_once(),
+        weighting=each_step_end_once(),  # branches share their first steps, which must not count several times
         update=Update(lr=value_lr, epochs=value_epochs, minibatches=value_minibatches),
     )
     return base.but(
+        # the same search collects training data and is measured: its answers improve with the value model too
         rollout=search,
         objective=imitate(),
         weighting=best_right_once(keep=keep),
         measure=search_accuracy(search=search, temperature=temperature),
-        also=(*base.also, Learner("value", "value-head", learning)),
+        also=(*base.also, Learner("value", "value-head", value_recipe)),
     )
 
 
