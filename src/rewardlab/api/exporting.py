@@ -21,7 +21,7 @@ def export(run: Path | str, out: Path | str, last: bool = False) -> dict[str, An
     # a run without evaluations has no best policy
     source = folder / "best" if (folder / "best").is_dir() and not last else folder / "model"
     if not source.is_dir():
-        raise RewardlabError(f"{folder} holds no {source.name} model yet; resume the run with: rewardlab train --resume {folder}")
+        raise RewardlabError(f"{folder} has no {source.name} yet; resume the run with: rewardlab train --resume {folder}")
     if Path(out).exists() and any(Path(out).iterdir()):
         raise RewardlabError(f"{out} exists and is not empty; choose a new folder")
     # the folder appears under its name only when it is complete

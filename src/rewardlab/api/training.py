@@ -40,7 +40,7 @@ def train(
 ) -> Result:  # fmt: skip
     """Train a policy by a recipe (or a method's name) and write everything into a run folder.
 
-    model, task: names, or objects made in Python; they may also be named in the configuration.  settings: of the method, where it
+    model, task: names, or objects made in Python; they may also be named in the configuration.  settings: of the method, if it
     is given by name.  changes: fields of RunConfig by name (steps, seed, out ...), in place of those of `config`.
     Raises RewardlabError for a wrong value or name, before anything is written.
     """

@@ -25,8 +25,8 @@ from .runs import Done, Job, kind_of, number, run
 from .verdict import interval
 from .workers import Failed, run_all
 
-POINTS = 60  # of a mean learning curve
-STEPS = 20  # of the first method, where neither steps nor a budget are given
+POINTS = 60  # token counts at which a mean learning curve is drawn
+STEPS = 20  # of the first method, if neither steps nor a budget are given
 
 Record = dict[str, Any]
 Outcomes = dict[str, list[Done]]

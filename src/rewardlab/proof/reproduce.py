@@ -56,7 +56,7 @@ def reproduce(
 
 
 def reproduce_all(seeds: Sequence[int] = SEEDS, *, jobs: int | None = None, into: Path | None = None) -> list[Record]:
-    """Reproduce every claim whose newest run is not of its method's file as it is now; one row for each method with a claim."""
+    """Reproduce every claim that has no complete run with its present method file; returns one row for each method with a claim."""
     into = into or results.folder()
     claims = {name: claim for name in sorted(registry.methods()) if (claim := getattr(registry.module_of(name), "claim", None))}
     rows = []

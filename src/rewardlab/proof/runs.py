@@ -1,4 +1,4 @@
-"""One run of one method, and the numbers that it measured: what worker processes do, whatever the method is."""
+"""Run one method once and return the numbers that it measured. Worker processes do this, for every kind of method."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Done:
-    """numbers: by name, at the end.  curve: token counts, with the numbers measured at each.  seconds: of the wall clock."""
+    """The outcome of a job.  numbers: by name, at its end.  curve: (token count, numbers measured there).  seconds: wall clock."""
 
     numbers: Numbers
     curve: list[tuple[int, Numbers]]

@@ -1,4 +1,4 @@
-"""Runs in processes of their own, one thread each: a run cannot affect another one, not even by crashing."""
+"""Runs in processes of their own, one thread each: no run can affect another, even by crashing."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WORKER = Path(__file__).with_name("worker.py")
 
 @dataclass(frozen=True)
 class Failed:
-    """The result of a job that has none."""
+    """The outcome of a job that raised an error or whose process died."""
 
     error: str
 

@@ -23,7 +23,7 @@ from rewardlab.rollouts.independent import independent
 
 @weighting
 def best_right(batch: Batch, *, keep: int = 4, right: float = 0.5) -> Tensor:
-    """The `keep` best rows of each group, of those that earned more than `right`; the mean over their tokens."""
+    """The `keep` best rows of each group, among those with a reward above `right`; each of their tokens counts the same."""
     # rows without a verdict rank last and never exceed `right`
     rewards = torch.where(batch.rewarded.any(1), batch.reward.sum(1), -torch.inf)  # (B,)
     # two stable sorts, first by reward and then by group, sort by reward within each group
@@ -40,7 +40,7 @@ def best_right(batch: Batch, *, keep: int = 4, right: float = 0.5) -> Tensor:
 def rejection_sampling(
     base: Recipe | None = None, *, n: int = 8, temperature: float = 1.0, keep: int = 4, right: float = 0.5
 ) -> Recipe:
-    """n: replies per problem.  keep: the most that are imitated.  right: a reply is right if its reward is above this."""
+    """n: replies per problem.  keep: the most per problem that are imitated.  right: a reply is right if its reward is above this."""
     base = base or Recipe(name="rejection_sampling", reward=correct(), measure=accuracy(), update=Update())
     return base.but(
         rollout=independent(n=n, temperature=temperature), objective=imitate(), weighting=best_right(keep=keep, right=right)

@@ -1,10 +1,10 @@
-"""Dr. Kernel: each turn against the same turn of the other episodes, and no pay for work that the library does.
+"""Dr. Kernel: compare each turn with the same turn of the other episodes, and do not reward work that the library does.
 
     A_it = G_it - 1/(N_t - 1) sum_{j != i} G_jt,    G_t = sum_{k >= t} gamma^{k-t} r_k,    over the N_t episodes with a turn t
     r = min(speedup, 3) + share * (operations of one's own / all operations),    0 if the program is wrong
 
-Liu et al. 2026, arXiv:2602.05885. GRPO's mean holds the row's own return, which shrinks the gradient by (N_t - 1) / N_t, and so by
-another factor at every turn. As in the released scripts: a turn is left out where the geometric mean of pi / pi_rollout leaves
+Liu et al. 2026, arXiv:2602.05885. GRPO's mean includes the row's own return, which shrinks the gradient by (N_t - 1) / N_t, by another
+factor at every turn. As in the released scripts: a turn is left out where the geometric mean of pi / pi_rollout leaves
 0.999 .. 1.001 or a token's ratio falls below 1e-4 (mismatch rejection), and a right program stays with probability
 clip((own share - least) / 0.1, 0, 1) (profiling-based rejection). Turns left out get no credit but count in the mean over tokens
 (inferred). gamma is not stated there (inferred).
@@ -35,9 +35,9 @@ def keep_own_work(a: Tensor, batch: Batch, run: Run, *, least: float = 0.3, widt
     # speedup is 0 for a wrong program: wrong turns are always learned from
     chance = torch.where(right > 0, ((own - least) / width).clamp(0, 1), 1.0)
     # random numbers on the CPU: the same seed keeps the same turns on every device
-    kept = torch.rand(chance.shape, generator=run.rng("keep")).to(chance.device) < chance
+    keep = torch.rand(chance.shape, generator=run.rng("keep")).to(chance.device) < chance
     # the factor is one per turn; every token of a turn gets it
-    return a * over_turns(kept.to(a.dtype), batch.mask)
+    return a * over_turns(keep.to(a.dtype), batch.mask)
 
 
 def dr_kernel_trloo(

@@ -26,7 +26,7 @@ ADD_FIRST = r"\d+\+.+"  # the expression begins with an addition
 def gdpo(base: Recipe | None = None, *, form: str = ADD_FIRST, weight: float = 1.0, decoupled: bool = True) -> Recipe:
     """form: a regular expression that replies should match, the second reward.  weight: of that reward.
 
-    A base brings rewards of its own, and `form` is added to them.
+    The reward of a base stays; the reward for `form` is added to it.
     """
     base = base or grpo()
     total = (base.reward or correct()) + weight * format_ok(pattern=form)

@@ -1,4 +1,4 @@
-"""PURE: a reply is worth its worst step, so steps that only pay add nothing; the sum of steps invites padding with them.
+"""PURE: a reply is worth its worst step, so padding it with rewarded steps gains nothing, as it does with the sum of the steps.
 
     r*_i = r_i exp(-r_i / T) / sum_j exp(-r_j / T);     A_t = sum_{i >= t} (r*_i - b) + (o - mean of the others' o)
 

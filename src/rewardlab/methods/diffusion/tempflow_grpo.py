@@ -22,7 +22,7 @@ from rewardlab.rollouts.independent import independent
 
 @credit
 def by_noise_level(a: Tensor, batch: Batch, run: Run) -> Tensor:
-    """Credit times the noise level of its step, sigma_t sqrt(dt), over the mean of all steps."""
+    """Credit times the noise level of its step, sigma_t sqrt(dt), divided by the mean level of the steps."""
     if not hasattr(run.policy, "noise_at"):
         raise RewardlabError("by_noise_level weighs denoising steps, and this policy takes none; use a task such as flows")
     levels = run.policy.noise_at(run.policy.context)  # (T,)

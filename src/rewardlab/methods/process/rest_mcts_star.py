@@ -5,8 +5,8 @@
     value model: (V(step k) - v_k)^2;   policy: likelihood of the right traces with the highest values
 
 Every step of a tree counts once, however many answers lie below it. A training step is one round of self-training: search with the
-present models, then learn from the trees. The m_k of wrong steps is that of the released code. Learning goes on from the round
-before; the paper's rounds are fewer and larger (raise `problems` and `minibatches`).
+present models, then learn from the trees. The m_k of wrong steps is that of the released code. Each round continues with the models
+of the previous one; the paper's rounds are fewer and larger (raise `problems` and `minibatches`).
 
 Zhang et al. 2024, arXiv:2406.03816
 """

@@ -1,4 +1,4 @@
-"""Absolute Zero: one policy makes up its own tasks and solves them; a proposal pays by how learnable it is. No data.
+"""Absolute Zero: one policy proposes its own tasks and solves them; a proposal is rewarded for being learnable. No data is used.
 
     r_propose = 0 if all n solutions of the task are right or none is, else 1 - their share;   r_solve = 1[right]
     wrong or without a value: -1/2;  unreadable: -1

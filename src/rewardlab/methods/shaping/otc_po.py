@@ -1,10 +1,10 @@
-"""OTC-PO: a right answer earns the more, the closer its number of tool calls is to the fewest with which the group was right.
+"""OTC-PO: a right answer earns more, the closer its number of tool calls is to the fewest with which the group was right.
 
     r = r_tool * r_correct,    m: tool calls of this episode,    n: fewest tool calls of a right episode of its group
     r_tool = 1 if m = n = 0;    cos(pi m / (2m + c)) if n = 0 < m;    sin(pi m / (m + n)) otherwise
 
 sin(pi m / (m + n)) is the paper's sin(f pi / 2n) with f = 2nm / (m + n): 1 at m = n, falling for more calls. The product gives a
-wrong answer nothing, however few calls it made; a sum would pay for not searching at all.
+wrong answer nothing, however few calls it made; a sum would reward not searching at all.
 
 Wang et al. 2025, arXiv:2504.14870. The GRPO form, with n from the group of the present step (inferred: the paper also speaks of the
 fewest calls of earlier steps) and c = 1 (inferred). Left out: the PPO form, which has no group and takes n = 0, and a constant
