@@ -78,7 +78,7 @@ def test_a_task_of_ones_own_may_be_a_list_shorter_than_the_training(model):
     result = rewardlab.train(recipe, model, own_task(3), **SMALL | {"steps": 6})
     assert [line["step"] for line in read_metrics(result.out)] == list(range(7))
     assert "reward/spaces" in read_metrics(result.out)[-1]
-    with pytest.raises(RewardlabError, match="mine holds no problem to train on"):
+    with pytest.raises(RewardlabError, match="mine has no problems to train on"):
         rewardlab.train(recipe, model, own_task(0), **SMALL)
 
 
@@ -87,7 +87,7 @@ def test_without_held_out_problems_nothing_is_measured_and_the_last_is_exported(
     result = rewardlab.train(build("grpo", {"n": 2, "problems": 2}), model, task, **SMALL)
     assert "before" not in result.summary
     assert rewardlab.export(result.out, "exported")["which"] == "last"
-    with pytest.raises(RewardlabError, match="mine holds no problems to measure on"):
+    with pytest.raises(RewardlabError, match="mine has no problems to measure on"):
         rewardlab.evaluate(model, task)
 
 
@@ -243,5 +243,5 @@ def timeless(folder):
 
 
 def test_columns_are_for_problems_in_a_file(policy):
-    with pytest.raises(RewardlabError, match="prompt_column: for problems in a file, and mine was made in Python"):
+    with pytest.raises(RewardlabError, match="prompt_column: only for problems in a file, but the task mine was made in Python"):
         train("grpo", policy, own_task(), prompt_column="q")

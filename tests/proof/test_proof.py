@@ -195,7 +195,7 @@ def test_a_failed_run_leaves_its_pair_out_and_the_claim_without_verdict():
 
 
 def test_a_number_that_is_not_measured_is_named():
-    with pytest.raises(RewardlabError, match="grpo measures no 'rigth' here; it has: right"):
+    with pytest.raises(RewardlabError, match="grpo does not measure 'rigth' here; it measures: right"):
         judge("grpo", replace(SMALL, measure="rigth"), [done(right=1.0)], [done(right=1.0)])
 
 
@@ -357,7 +357,7 @@ def test_many_may_add_to_a_record_at_once(tmp_path):
 
 def test_a_broken_record_is_never_written_over(tmp_path):
     (tmp_path / "grpo.json").write_text('{"runs": [')
-    with pytest.raises(RewardlabError, match=r"grpo.json is no record of results"):
+    with pytest.raises(RewardlabError, match=r"grpo.json is not a record of results"):
         results.append("grpo", {}, run_of(), tmp_path)
     assert (tmp_path / "grpo.json").read_text() == '{"runs": ['
 

@@ -6,7 +6,7 @@
     result = train(recipe, task="arithmetic", steps=50)
     print(result.summary["before"], result.summary["after"])
 
-Whatever a run is given besides its recipe is a field of `RunConfig`: `train(recipe, config=RunConfig(...))`, or by name as above.
+All settings of a run besides its recipe are fields of `RunConfig`. Pass `config=RunConfig(...)`, or fields by name as above.
 """
 
 from rewardlab.runs.config import RunConfig

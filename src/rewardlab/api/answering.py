@@ -18,7 +18,7 @@ def answer(
     recipe: Recipe | str, model: str | Policy | None = None, task: Task | str | None = None, prompt: str | None = None, *,
     problems: int = 100, **settings: Any,
 ) -> dict[str, Any]:  # fmt: skip
-    """Answer one prompt, or a task's held-out problems, by a method's rollout, reward and selection.
+    """Answer one prompt, or a task's held-out problems: sample replies, score them, and select one, as the method says.
 
     settings: fields of RunConfig: seed, device, dtype, max_new, prompt_column ...
     """
@@ -30,25 +30,28 @@ def answer(
         )
     if task is None and prompt is None:
         raise RewardlabError("nothing to answer: give a task or a prompt")
-    alone = Task("prompt", (), (ask(prompt or ""),), "exact_match")
-    task = alone if task is None else task_of(task, config)
+    # a prompt has no gold answer: it makes a task of one problem whose verifier is never called
+    one_prompt = Task("prompt", (), (ask(prompt or ""),), "exact_match")
+    task = one_prompt if task is None else task_of(task, config)
     policy = policy_of(model, config, task)
     run = begin_run(recipe, policy, task, config)
     groups, chosen = [], []
-    tested, before = held_out(task, problems), run.token_count.total
-    for batch in in_batches("answering", tested):
+    test_problems, tokens_before = held_out(task, problems), run.token_count.total
+    for batch in in_batches("answering", test_problems):
         sampled = recipe.rollout(batch, run)
+        # a selection that counts answers, such as the majority vote, reads no scores
         scores = recipe.reward(sampled, run) if recipe.reward else [[Score(None)] * len(group) for group in sampled]
         groups += sampled
         chosen += [recipe.select(group, row, run) for group, row in zip(sampled, scores, strict=True)]
-    # verdicts are for the table alone: what they cost is not counted
-    tokens = run.token_count.total - before
-    name = config.model or task.model if model is None or isinstance(model, str) else policy.name
-    about = {"method": recipe.name, "model": name, "replies": len(groups[0])}
+    # read before verifying, since verdicts are only for the table: their tokens are not part of the method's cost
+    tokens = run.token_count.total - tokens_before
+    model_name = config.model or task.model if model is None or isinstance(model, str) else policy.name
+    about = {"method": recipe.name, "model": model_name, "replies": len(groups[0])}
     if prompt is not None:
         return {**about, "prompt": prompt, "answer": chosen[0].reply}
     verdicts = run.verify([[t] for t in chosen], run)
-    single = [sum(s.value or 0.0 for s in row) / len(row) for row in run.verify(groups, run)]
-    right = [float(row[0].value or 0.0) for row in verdicts]
-    measured = {"accuracy": with_interval(right), "pass@1": with_interval(single), "tokens": tokens}
-    return {**about, "task": task.name, "n": len(tested), **measured}
+    # pass@1 from all n replies of each problem, with less variance than from one of them
+    shares_right = [sum(s.value or 0.0 for s in row) / len(row) for row in run.verify(groups, run)]
+    selected_right = [float(row[0].value or 0.0) for row in verdicts]
+    measured = {"accuracy": with_interval(selected_right), "pass@1": with_interval(shares_right), "tokens": tokens}
+    return {**about, "task": task.name, "n": len(test_problems), **measured}

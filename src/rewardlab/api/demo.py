@@ -17,10 +17,12 @@ from . import Result, train
 def demo(out: Path | str = "runs/demo", steps: int = 40) -> Result:
     """Warm up the embedded policy (cached), train it with GRPO against an exact verifier, and show the gain."""
     folder, started = Path(out), time.perf_counter()
+    # the demo may be run again; a folder that holds no run is left as it is
     if (folder / "config.json").exists():
         shutil.rmtree(folder)
+    # loaded here too, and not only by train, to time the warm-up; the second time it comes from the cache
     policy = load_policy("embedded")
-    warmed = time.perf_counter()
+    warmed_up = time.perf_counter()
     result = train(
         registry.build("grpo", {"problems": 32}),
         "embedded",
@@ -31,7 +33,7 @@ def demo(out: Path | str = "runs/demo", steps: int = 40) -> Result:
         eval_problems=500,
     )
     seconds = {
-        "warm_up": round(warmed - started, 1),
+        "warm_up": round(warmed_up - started, 1),
         **result.summary["seconds"],
         "total": round(time.perf_counter() - started, 1),
     }

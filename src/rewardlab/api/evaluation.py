@@ -22,6 +22,7 @@ def evaluate(
 
     settings: fields of RunConfig: seed, device, dtype, max_new, prompt_column ...
     """
+    # all values are checked before a policy is loaded, which may take minutes
     for each in (problems, *k):
         POSITIVE.check("problems" if each is problems else "k", each)
     TEMPERATURE.check("temperature", temperature)
@@ -29,13 +30,16 @@ def evaluate(
     task = task_of(task, config)
     policy = policy_of(model, config, task)
     run = begin_run(Recipe(), policy, task, config)
-    tested, n = held_out(task, problems), max(k)
-    right = [sum(row) for batch in in_batches("evaluating", tested) for row in count_right(batch, run, n, temperature)]
-    scores = {f"pass@{i}": with_interval([pass_at(i, n, r) for r in right]) for i in k}
-    return {"model": model if isinstance(model, str) else policy.name, "task": task.name, "n": len(tested), **scores}
+    test_problems, n = held_out(task, problems), max(k)
+    # one set of max(k) replies gives the unbiased estimate of pass@k for every smaller k too
+    right_counts = [
+        sum(row) for batch in in_batches("evaluating", test_problems) for row in count_right(batch, run, n, temperature)
+    ]
+    scores = {f"pass@{i}": with_interval([pass_at(i, n, r) for r in right_counts]) for i in k}
+    return {"model": model if isinstance(model, str) else policy.name, "task": task.name, "n": len(test_problems), **scores}
 
 
 def with_interval(values: Sequence[float]) -> dict[str, Any]:
-    """Their mean, with its 95% interval."""
+    """The mean of the values, with its 95% interval."""
     low, high = mean_interval(values)
     return {"value": sum(values) / len(values), "ci95": [low, high]}

@@ -12,14 +12,19 @@ from rewardlab.util.files import new_folder
 
 
 def export(run: Path | str, out: Path | str, last: bool = False) -> dict[str, Any]:
-    """Write a run's policy as an ordinary Hugging Face checkpoint: the best by held-out measure, or the last."""
+    """Write a run's policy as an ordinary Hugging Face checkpoint: the best by held-out measure, or with `last` the last.
+
+    Raises RewardlabError if the run has no policy yet, or if `out` is a folder with files in it.
+    """
     folder = Path(run)
-    read_config(folder)
+    read_config(folder)  # raises if the folder is not a run
+    # a run without evaluations has no best policy
     source = folder / "best" if (folder / "best").is_dir() and not last else folder / "model"
     if not source.is_dir():
-        raise RewardlabError(f"{folder} holds no {source.name} model yet; resume the run with: rewardlab train --resume {folder}")
+        raise RewardlabError(f"{folder} has no {source.name} yet; resume the run with: rewardlab train --resume {folder}")
     if Path(out).exists() and any(Path(out).iterdir()):
         raise RewardlabError(f"{out} exists and is not empty; choose a new folder")
+    # the folder appears under its name only when it is complete
     with new_folder(Path(out)) as new:
         shutil.copytree(source, new, dirs_exist_ok=True)
     return {"run": str(folder), "which": "best" if source.name == "best" else "last", "out": str(out)}

@@ -1,4 +1,4 @@
-"""What every call of the API is given, made ready: a configuration, a recipe, a task, a policy, and the run that they begin."""
+"""From the arguments of an API call to objects: the configuration, recipe, task and policy, and the run that they begin."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ COLUMNS = ("prompt_column", "answer_column", "system")
 def configured(
     config: RunConfig | None, model: str | Policy | None, task: Task | str | None, changes: Mapping[str, Any]
 ) -> RunConfig:
-    """The configuration with what was given by name; models and tasks that are objects have no place in it."""
-    names = {name: value for name, value in (("model", model), ("task", task)) if isinstance(value, str)}
-    return (config or RunConfig()).but(**names, **changes)
+    """The configuration with these changes, and with model and task where they are names; objects cannot be part of it."""
+    named = {name: value for name, value in (("model", model), ("task", task)) if isinstance(value, str)}
+    return (config or RunConfig()).but(**named, **changes)
 
 
 def recipe_of(recipe: Recipe | str, settings: Mapping[str, Any] | None = None) -> Recipe:
@@ -36,11 +36,14 @@ def task_of(task: Task | str | None, config: RunConfig) -> Task:
     columns = {name: getattr(config, name) for name in COLUMNS}
     if not isinstance(task, Task):
         task = registry.task(config.task, **columns)
-    elif named := [name for name, value in columns.items() if value is not None]:
-        raise RewardlabError(f"{' and '.join(named)}: for problems in a file, and {task.name} was made in Python")
+    elif set_columns := [name for name, value in columns.items() if value is not None]:
+        # a task object holds its problems already: a column name would have no effect
+        raise RewardlabError(
+            f"{' and '.join(set_columns)}: only for problems in a file, but the task {task.name} was made in Python"
+        )
     if isinstance(task.train, list | tuple):
         if not task.train:
-            raise RewardlabError(f"the task {task.name} holds no problem to train on")
+            raise RewardlabError(f"the task {task.name} has no problems to train on")
         task = replace(task, train=Shuffled(task.train))
     return task
 
@@ -57,6 +60,7 @@ def begin_run(recipe: Recipe, policy: Policy, task: Task, config: RunConfig) -> 
     config = config.settled()
     run = Run(policy, steps=config.steps, budget=config.budget, seed=config.seed, max_new=config.max_new or task.max_new)
     run.verify = registry.part("reward", task.verifier)
+    # only on demand: the reference takes as much memory as the policy's weights
     if any(need == "ref" or need.startswith("reference.") for need in recipe.needs):
         run.reference = policy.copy("reference")
     for learner in recipe.also:
@@ -67,7 +71,7 @@ def begin_run(recipe: Recipe, policy: Policy, task: Task, config: RunConfig) -> 
 def held_out(task: Task, n: int) -> list[Problem]:
     """The first n problems that are never trained on."""
     if not task.test:
-        raise RewardlabError(f"the task {task.name} holds no problems to measure on")
+        raise RewardlabError(f"the task {task.name} has no problems to measure on")
     return list(task.test[:n])
 
 

@@ -13,14 +13,14 @@ from rewardlab.runs.config import RunConfig
 from .inputs import configured, policy_of, recipe_of, task_of
 
 PROMPTS = 50
-"""Prompts whose mean length stands for all."""
+"""Prompts whose mean length is taken for the mean of all."""
 
 
 def plan(
     recipe: Recipe | str, model: str | Policy | None = None, task: Task | str | None = None, *,
     config: RunConfig | None = None, settings: Mapping[str, Any] | None = None, **changes: Any,
 ) -> dict[str, Any]:  # fmt: skip
-    """The formula, columns, tokens and bytes of memory that `train` with these arguments would take for a step."""
+    """The formula, and the columns, tokens and bytes of memory that a step of `train` would need with these arguments."""
     recipe, config = recipe_of(recipe, settings), configured(config, model, task, changes)
     task = task_of(task, config)
     policy = policy_of(model, config, task)
@@ -28,13 +28,15 @@ def plan(
     problems = [task.train[i] for i in range(PROMPTS)]
     prompts = policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
     mean_prompt = sum(len(t) for t in prompts) / len(prompts)
-    tokens = int(rows * (mean_prompt + (config.max_new or task.max_new)))
+    tokens = int(rows * (mean_prompt + (config.max_new or task.max_new)))  # an upper bound: every reply at full length
     weights = sum(p.numel() for p in policy.parameters())
     trained = (recipe.objective is not None) + len(recipe.also)
-    held = 1 + len(recipe.also) + ("ref" in recipe.needs)
+    # the policy, the other learners' models, and the reference if a part reads it
+    loaded = 1 + len(recipe.also) + ("ref" in recipe.needs)
+    # a backward pass holds the activations of one micro-batch, not of the whole batch
     activations = policy.activation_bytes(min(tokens, config.micro_tokens or fitting_tokens(policy)))
     # weights, and for each model that trains a gradient and the two moments of Adam, all in float32
     return {
         "formula": str(recipe), "columns": [*task.columns, *recipe.needs], "tokens_per_step": tokens, "rows_per_step": rows,
-        "memory_bytes": 4 * weights * (held + 3 * trained) + activations, "parameters": weights,
+        "memory_bytes": 4 * weights * (loaded + 3 * trained) + activations, "parameters": weights,
     }  # fmt: skip

@@ -40,23 +40,25 @@ def train(
 ) -> Result:  # fmt: skip
     """Train a policy by a recipe (or a method's name) and write everything into a run folder.
 
-    model, task: names, or objects made in Python; they may also be named in the configuration.  settings: of the method, where it
+    model, task: names, or objects made in Python; they may also be named in the configuration.  settings: of the method, if it
     is given by name.  changes: fields of RunConfig by name (steps, seed, out ...), in place of those of `config`.
     Raises RewardlabError for a wrong value or name, before anything is written.
     """
     config = configured(config, model, task, changes)
+    # trackers() refuses unknown or missing trackers now, before anything is written
     recipe, config = recipe_of(recipe, settings), config.but(track=tuple(trackers(config.track)))
     task = task_of(task, config)
     if recipe.study is not None:
         raise RewardlabError(f"{recipe.name} is a study and trains no policy; run it with: rewardlab study {recipe.name}")
-    name = config.model or task.model if model is None or isinstance(model, str) else None
+    model_name = config.model or task.model if model is None or isinstance(model, str) else None
     config = config.but(
-        method=config.method or recipe.name or "recipe", model=absolute_name(name) if name else IN_PYTHON,
+        method=config.method or recipe.name or "recipe", model=absolute_name(model_name) if model_name else IN_PYTHON,
         max_new=config.max_new or task.max_new,
     )  # fmt: skip
-    begin = {"embedded": _train_embedded, "trl": _train_through_trl}[config.engine]
+    train_by = {"embedded": _train_embedded, "trl": _train_through_trl}[config.engine]
+    # no folder is made before all arguments have been checked
     with _run_folder(config, task) as folder:
-        return begin(recipe, model, task, config, folder)
+        return train_by(recipe, model, task, config, folder)
 
 
 def resume(out: Path | str, task: Task | None = None, model: Policy | None = None) -> Result:
@@ -74,6 +76,7 @@ def resume(out: Path | str, task: Task | None = None, model: Policy | None = Non
             f"{folder} was trained through {engine} and cannot be resumed; start a new run from {folder / 'model'}"
         )
     if (folder / "summary.json").exists():
+        # the run was killed after its last step, while its report was written
         if not (folder / "report.html").exists():
             sweep(folder)
             write_report(folder)
@@ -83,25 +86,28 @@ def resume(out: Path | str, task: Task | None = None, model: Policy | None = Non
         raise RewardlabError(f"{folder} was trained on a task made in Python; resume it with rewardlab.resume(folder, task=...)")
     if model is None and config.model == IN_PYTHON:
         raise RewardlabError(f"{folder} began from a model made in Python; resume it with rewardlab.resume(folder, model=...)")
-    # the columns are among the options of the source
-    plain = config.but(**dict.fromkeys(COLUMNS))
-    task = task_of(task or registry.task(document["source"]["name"], **document["source"]["options"]), plain)
+    # the columns are among the options of the source; given twice, they would be refused
+    without_columns = config.but(**dict.fromkeys(COLUMNS))
+    task = task_of(task or registry.task(document["source"]["name"], **document["source"]["options"]), without_columns)
     run = begin_run(recipe, policy_of(model, config, task), task, config)
     return _run(recipe, run, task, config, folder, document, resumed=any((folder / "checkpoints").glob("step-*")))
 
 
 def _train_embedded(recipe: Recipe, model: str | Policy | None, task: Task, config: RunConfig, folder: Path) -> Result:
     policy = policy_of(model, config, task)
+    # measured on rank 0 and shared: all ranks must make the same micro-batches
     micro_tokens = config.micro_tokens or distributed.on_rank_zero(lambda: fitting_tokens(policy))
     config = replace(config, micro_tokens=micro_tokens).settled()
     run = begin_run(recipe, policy, task, config)
     document = _document(recipe, task, config, folder) | {"params": sum(p.numel() for p in policy.parameters())}
     if distributed.is_rank_zero():
+        # before the first step, so that a run that is stopped in it can be resumed
         write_json(folder / "config.json", document)
     return _run(recipe, run, task, config, folder, document, resumed=False)
 
 
 def _train_through_trl(recipe: Recipe, model: str | Policy | None, task: Task, config: RunConfig, folder: Path) -> Result:
+    # imported here: TRL is an optional dependency
     from rewardlab.engines import trl
 
     config = config.settled()
@@ -109,7 +115,7 @@ def _train_through_trl(recipe: Recipe, model: str | Policy | None, task: Task, c
     document["versions"] |= trl.versions()
     verify = registry.part("reward", task.verifier)
     model = config.model if model is None or isinstance(model, str) else model
-    return Result(folder, trl.train(_measured(recipe), model, task, config, folder, document, verify=verify))
+    return Result(folder, trl.train(_with_measure(recipe), model, task, config, folder, document, verify=verify))
 
 
 def _run(recipe: Recipe, run: Run, task: Task, config: RunConfig, folder: Path, document: dict[str, Any], resumed: bool) -> Result:
@@ -117,14 +123,14 @@ def _run(recipe: Recipe, run: Run, task: Task, config: RunConfig, folder: Path, 
     tracked = config.track if distributed.is_rank_zero() else ()
     try:
         with tracking(tracked, folder, document, resumed=(folder / "track.json").exists()) as track:
-            return Result(folder, run_training(_measured(recipe), run, task, config, folder, about, resumed, track), run)
+            return Result(folder, run_training(_with_measure(recipe), run, task, config, folder, about, resumed, track), run)
     except KeyboardInterrupt:
         # the command line says how to resume the run, and needs its folder for that
         raise KeyboardInterrupt(str(folder)) from None
 
 
-def _measured(recipe: Recipe) -> Recipe:
-    """The recipe with pass@1 as its measure if it has none of its own."""
+def _with_measure(recipe: Recipe) -> Recipe:
+    """The recipe, with pass@1 as its measure if it has none of its own."""
     return recipe if recipe.measure else recipe.but(measure=accuracy())
 
 
@@ -149,19 +155,21 @@ def _run_folder(config: RunConfig, task: Task) -> Iterator[Path]:
     try:
         yield folder
     except BaseException:
+        # rmdir removes empty folders only: once something is written, the folder stays
         with contextlib.suppress(OSError):
             folder.rmdir()
         raise
 
 
 def _new_folder(out: Path | str | None, name: str) -> Path:
-    """`out`, which must not hold a run, or runs/NAME with the first free number behind it."""
+    """`out`, which must not hold a run, or the first of runs/NAME, runs/NAME-2, ... that does not exist."""
     if out is not None:
         folder = Path(out)
         if (folder / "config.json").exists():
             raise RewardlabError(f"{folder} already holds a run; resume it with --resume {folder}, or choose another --out")
     else:
-        tries = (Path("runs") / (name if i == 1 else f"{name}-{i}") for i in range(1, 10_000))
-        folder = next(f for f in tries if not f.exists())
+        folders = (Path("runs") / (name if i == 1 else f"{name}-{i}") for i in range(1, 10_000))
+        folder = next(f for f in folders if not f.exists())
+    # exist_ok: all processes of a TRL run make the same folder
     folder.mkdir(parents=True, exist_ok=True)
     return folder

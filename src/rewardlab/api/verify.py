@@ -1,4 +1,4 @@
-"""Files of replies, judged by a verifier on all cores."""
+"""Judge files of replies with a verifier, on all cores."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from rewardlab.util.progress import Bar
 from rewardlab.verifiers.contract import Pair, Verifier
 
 CHUNK = 32
+"""Rows per call of a worker process."""
 ALONE = 5.0
 """Seconds for which this process judges alone: worker processes take about as long to start."""
 
@@ -34,25 +35,27 @@ def verify_file(kind: str, source: Path | str, out: Path | str, settings: Mappin
     """
     source, out = Path(source), Path(out)
     values = {name.replace("-", "_"): registry.parse_value(v) if isinstance(v, str) else v for name, v in (settings or {}).items()}
+    # made once before any file is opened, so that a wrong name or setting is refused at once
     verifier(kind, values)
     if not source.is_file():
         raise RewardlabError(f"there is no file {source}")
     if not out.parent.is_dir():
         raise RewardlabError(f"there is no folder {out.parent} to write {out.name} into")
-    passed_over: list[str] = []
+    skipped: list[str] = []
     counts: Counter[bool | None] = Counter()
-    began = time.perf_counter()
+    started = time.perf_counter()
     with open(source, "rb") as file:
         lines = sum(1 for _ in file)
-    with new_file(out) as new, open(new, "w", encoding="utf-8") as file, Bar(f"verify {kind}", lines) as bar:
-        for row in _judged(kind, values, _rows(source, passed_over)):
+    with new_file(out) as temporary, open(temporary, "w", encoding="utf-8") as file, Bar(f"verify {kind}", lines) as bar:
+        for row in _judge_all(kind, values, _rows(source, skipped)):
             counts[row["correct"]] += 1
+            # a reply may hold half of a surrogate pair, which UTF-8 cannot encode: it becomes a question mark
             file.write(json.dumps(row, ensure_ascii=False).encode("utf-8", "replace").decode() + "\n")
             bar.advance()
     rows = counts.total()
     return {
         "verifier": kind, "rows": rows, "right": counts[True], "wrong": counts[False], "no_verdict": counts[None],
-        "rows_per_second": round(rows / (time.perf_counter() - began), 1), "out": str(out), "passed_over": passed_over,
+        "rows_per_second": round(rows / (time.perf_counter() - started), 1), "out": str(out), "passed_over": skipped,
     }  # fmt: skip
 
 
@@ -67,28 +70,31 @@ def verifier(kind: str, settings: Mapping[str, Any] | None = None) -> Verifier:
 def judge(kind: str, settings: Mapping[str, Any], rows: list[Row]) -> list[Row]:
     """The rows with their verdicts. Their other columns are the problem's data."""
     pairs = [Pair(row["response"], row["answer"], str(row.get("prompt", "")), row) for row in rows]
-    verdicts = _made(kind, json.dumps(settings)).check_all(pairs)
+    # settings travel as text, since the keys of a cache must be hashable
+    verdicts = _cached_verifier(kind, json.dumps(settings)).check_all(pairs)
     return [row | {"correct": v.correct, "extracted": v.extracted, "why": v.why} for row, v in zip(rows, verdicts, strict=True)]
 
 
 @functools.lru_cache(maxsize=8)
-def _made(kind: str, settings: str) -> Verifier:
-    """The verifier, loaded once: finding a part by its name reads all files of its folder."""
+def _cached_verifier(kind: str, settings: str) -> Verifier:
+    """The verifier, loaded once per process: finding a part by its name reads all files of its folder."""
     return verifier(kind, json.loads(settings))
 
 
-def _judged(kind: str, settings: Mapping[str, Any], rows: Iterator[Row]) -> Iterator[Row]:
-    cores, began = len(os.sched_getaffinity(0)), time.monotonic()
+def _judge_all(kind: str, settings: Mapping[str, Any], rows: Iterator[Row]) -> Iterator[Row]:
+    """The rows with their verdicts, in order: the first ones judged in this process, the others in worker processes."""
+    cores, started = len(os.sched_getaffinity(0)), time.monotonic()
     chunks = _chunks(rows, CHUNK)
     for chunk in chunks:
         yield from judge(kind, settings, chunk)
-        if cores > 1 and time.monotonic() - began > ALONE:
+        if cores > 1 and time.monotonic() - started > ALONE:
             break
     # a chunk has no time limit, since each verifier limits the time of every reply
     pool = Workers("rewardlab.api.verify:judge", seconds=1e6, memory=-1, pinned=True)
     try:
-        for slab in _chunks(chunks, 16 * cores):
-            for chunk, result in zip(slab, pool.map([(kind, settings, chunk) for chunk in slab]), strict=True):
+        # some chunks per core at a time: no core waits long, and memory does not grow with the file
+        for block in _chunks(chunks, 16 * cores):
+            for chunk, result in zip(block, pool.map([(kind, settings, chunk) for chunk in block]), strict=True):
                 yield from result.value if isinstance(result, Done) else [_unjudged(row, result.why) for row in chunk]
     finally:
         pool.close()
@@ -98,7 +104,8 @@ def _unjudged(row: Row, why: str) -> Row:
     return row | {"correct": None, "extracted": "", "why": f"the verifier failed: {why}"}
 
 
-def _rows(source: Path, passed_over: list[str]) -> Iterator[Row]:
+def _rows(source: Path, skipped: list[str]) -> Iterator[Row]:
+    """The rows of a file; lines that cannot be judged are described in `skipped` instead."""
     with open(source, encoding="utf-8", errors="replace") as file:
         for number, line in enumerate(file, 1):
             if not line.strip():
@@ -114,7 +121,7 @@ def _rows(source: Path, passed_over: list[str]) -> Iterator[Row]:
                 elif missing := [name for name in ("response", "answer") if name not in row]:
                     problem = f"no column {' and no column '.join(missing)}"
             if problem:
-                passed_over.append(f"line {number}: {problem}")
+                skipped.append(f"line {number}: {problem}")
             else:
                 yield row
 

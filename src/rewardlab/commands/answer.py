@@ -15,14 +15,14 @@ from . import flags as shared
 
 HELP = "answer problems, or one prompt, by a method's search and selection"
 SETTINGS = True
-FIELDS = (*shared.TASK[1:], *shared.POLICY)
+FIELDS = (*shared.TASK[1:], *shared.POLICY)  # --task is added on its own: it excludes --prompt
 
 
 def flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("method", metavar="METHOD", help="a method, or several stacked")
     what = parser.add_mutually_exclusive_group(required=True)
     shared.config_flag(what, "task")
-    what.add_argument("--prompt", metavar="TEXT", help="one question")
+    what.add_argument("--prompt", metavar="TEXT", help="one question instead of a task")
     shared.reward_flag(parser)
     shared.number_flag(parser, "problems", "held-out problems of the task (default 100)", default=100)
     shared.config_flags(parser, FIELDS)

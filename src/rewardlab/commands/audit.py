@@ -24,7 +24,7 @@ from . import flags as shared
 
 HELP = "find replies that a reward wrongly accepts or refuses"
 IMPORTS = 30.0
-"""Seconds that imports may take."""
+"""Seconds. A process that is older than this at its first use was not started for this command (a notebook, a test)."""
 TARGET = "a built-in reward, FILE.py:FUNCTION, MODULE:FUNCTION, a judge's http address, a method, or the folder of a run"
 
 
@@ -34,8 +34,8 @@ def flags(parser: argparse.ArgumentParser) -> None:
     shared.config_flags(parser, shared.TASK[1:])
     parser.add_argument("--kind", metavar="KIND", help="kind of the built-in problems (default: all that the reward can judge)")
     shared.number_flag(parser, "most", "problems whose replies are varied most (default 24)", default=24)
-    shared.number_flag(parser, "seconds", "time of the whole command (default 55)", metavar="S", default=55)
-    parser.add_argument("--limit", type=float, default=5.0, metavar="S", help="time of one call; more is a hang (default 5)")
+    shared.number_flag(parser, "seconds", "seconds for the whole command (default 55)", metavar="S", default=55)
+    parser.add_argument("--limit", type=float, default=5.0, metavar="S", help="seconds of one call; more is a hang (default 5)")
     parser.add_argument("--out", type=Path, metavar="FILE", help="write the report to FILE.html, or to audit.html in a folder")
     parser.add_argument(
         "--replay", metavar="ID", help="call the reward again on one example of a report: its id, or a JSON file with it"
@@ -68,6 +68,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         return audits.audit_target(
             spec, task=task, questions=args.most, kind=args.kind, budget=_left(args.seconds), out=args.out, **call
         )
+    # a wrong request keeps its own message and exit status 2
     except RewardlabError:
         raise
     except Exception as problem:
@@ -78,9 +79,9 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 def _left(seconds: float) -> float:
     """Seconds left of this command's time limit: on a busy machine, imports alone may take several."""
     with open("/proc/self/stat") as file:
+        # field 22 is the start, in clock ticks since boot; counted after the name, which may hold spaces
         started = int(file.read().rpartition(")")[2].split()[19]) / os.sysconf("SC_CLK_TCK")
     elapsed = time.clock_gettime(time.CLOCK_BOOTTIME) - started
-    # a process that is older did not start for this command
     return max(1.0, seconds - elapsed) if elapsed < IMPORTS else float(seconds)
 
 
@@ -92,7 +93,7 @@ def _judge(args: argparse.Namespace) -> dict[str, Any]:
     return {
         "model": args.judge_model, "template": args.template.read_text("utf-8") if args.template else None,
         "pattern": args.score_pattern, "concurrency": args.concurrency, "key": args.key_from,
-        # shorter than the limit of the process that calls the judge
+        # shorter than the limit of the process that calls the judge, so that a slow endpoint is reported as such and not as a hang
         "seconds": 0.8 * args.limit,
     }  # fmt: skip
 
@@ -105,5 +106,6 @@ def show(document: Mapping[str, Any]) -> None:
 
 def exit_code(document: Mapping[str, Any]) -> int:
     if "replayed" in document:
+        # 1 while the fault is still there, so that a replay can serve as a failing test
         return int(document["unchanged"])
     return {"clean": 0, "faults": 1, "unfinished": 2}[document["verdict"]]

@@ -21,7 +21,7 @@ HELP = "run the benchmarks of this checkout"
 
 
 def flags(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("names", nargs="*", metavar="NAME", help="which (default: all)")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="benchmarks to run (default: all)")
 
 
 def run(args: argparse.Namespace) -> list[dict[str, Any]]:
@@ -32,6 +32,7 @@ def run(args: argparse.Namespace) -> list[dict[str, Any]]:
     if root is None or not (root / "benchmarks").is_dir():
         raise RewardlabError("there are no benchmarks here; run `rewardlab bench` from a checkout (pip install -e .)")
     known = {p.stem.replace("_", "-"): p for p in sorted((root / "benchmarks").glob("*.py")) if p.stem[0] != "_"}
+    # both spellings are accepted, that of the flag and that of the file
     names = [name.replace("_", "-") for name in args.names]
     for name in names:
         if name not in known:
@@ -41,14 +42,16 @@ def run(args: argparse.Namespace) -> list[dict[str, Any]]:
 
 def measure(name: str, path: Path) -> list[dict[str, Any]]:
     """The rows of one benchmark, run in a process of its own; a failure is a row with its error."""
+    # progress goes to stderr, since stdout is for the document
     print(f"{name} ...", file=sys.stderr, flush=True)
-    began = time.monotonic()
-    done = subprocess.run([sys.executable, str(path), "--json"], cwd=path.parents[1], stdout=subprocess.PIPE, text=True)
-    print(f"{name}: {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
-    if done.returncode:
-        return [{"name": name, "error": f"exit code {done.returncode}"}]
+    started = time.monotonic()
+    # stderr is not captured: progress and tracebacks of a benchmark are shown as they come
+    process = subprocess.run([sys.executable, str(path), "--json"], cwd=path.parents[1], stdout=subprocess.PIPE, text=True)
+    print(f"{name}: {time.monotonic() - started:.0f} s", file=sys.stderr, flush=True)
+    if process.returncode:
+        return [{"name": name, "error": f"exit code {process.returncode}"}]
     try:
-        rows = json.loads(done.stdout)
+        rows = json.loads(process.stdout)
     except ValueError:
         return [{"name": name, "error": "did not print one JSON document"}]
     return rows if isinstance(rows, list) else [rows]

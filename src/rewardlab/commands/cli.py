@@ -49,6 +49,7 @@ def main(argv: list[str] | None = None) -> int:
     debug = "--debug" in argv
     if "--unsafe-sandbox" in argv:
         os.environ["REWARDLAB_UNSAFE_SANDBOX"] = "1"
+    # these two are accepted anywhere, and by every command
     argv = [word for word in argv if word not in ("--debug", "--unsafe-sandbox")]
     try:
         return run(argv)
@@ -73,6 +74,7 @@ def run(argv: list[str]) -> int:
         return 0
     if argv[0] not in COMMANDS:
         raise _unknown("command", argv[0], COMMANDS)
+    # only the command that runs is imported, so that --help and errors do not wait for torch
     command = importlib.import_module(f"rewardlab.commands.{argv[0]}")
     args = parse(command, argv[0], argv[1:])
     # libraries may print to stdout, which is for the document alone
@@ -88,11 +90,12 @@ def run(argv: list[str]) -> int:
 
 
 def parse(command: Any, name: str, argv: list[str]) -> argparse.Namespace:
-    """A command's arguments; flags that are not its own are kept, in order, in `settings`."""
+    """The arguments of a command. Flags that it does not define are kept, in order, in `settings`."""
     parser = Parser(f"rewardlab {name}", description=command.__doc__, allow_abbrev=False)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     command.flags(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON document and nothing else")
+    # switches, such as --json, have nargs 0: the next word is not their value
     own = {flag: action.nargs != 0 for flag, action in parser._option_string_actions.items() if flag.startswith("--")}
     words, settings = split(argv, own)
     if settings and not getattr(command, "SETTINGS", False):
@@ -104,24 +107,28 @@ def parse(command: Any, name: str, argv: list[str]) -> argparse.Namespace:
 
 def split(argv: list[str], own: Mapping[str, bool]) -> tuple[list[str], dict[str, str]]:
     """Words for the command's own flags (`own`: whether each takes a value), and the other flags with their values."""
-    words, rest = [], {}
-    left = list(argv)
-    while left:
-        word = left.pop(0)
+    words, settings = [], {}
+    remaining = list(argv)
+    while remaining:
+        word = remaining.pop(0)
         flag, equals, value = word.partition("=")
-        follows = bool(left) and not left[0].startswith("--")
+        # only a double dash begins a flag: -0.5 is a value
+        follows = bool(remaining) and not remaining[0].startswith("--")
         if not flag.startswith("--") or flag == "--":
             words.append(word)
         elif flag not in own:
-            rest[flag] = value if equals else left.pop(0) if follows else "true"
+            # a setting without a value is a switch
+            settings[flag] = value if equals else remaining.pop(0) if follows else "true"
         elif own[flag] and not equals and follows:
-            words.append(f"{flag}={left.pop(0)}")
+            # joined by =, or argparse would take a value that begins with a dash for a flag
+            words.append(f"{flag}={remaining.pop(0)}")
         else:
             words.append(word)
-    return words, rest
+    return words, settings
 
 
 def overview() -> str:
+    """The text of `rewardlab --help`."""
     helps = {name: importlib.import_module(f"rewardlab.commands.{name}").HELP for name in COMMANDS}
     return OVERVIEW.format(commands="\n".join(f"  {name:<10}{text}" for name, text in helps.items()))
 
@@ -131,7 +138,7 @@ def explain(problem: Exception) -> tuple[str, int]:
     if isinstance(problem, UsageError):
         return str(problem), 2
     if isinstance(problem, BrokenPipeError):
-        # the reader of our output has closed it; without this, Python raises again when it closes stdout
+        # the reader of stdout (such as `head`) has gone; without this, Python would raise again when it closes stdout
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return "", 1
     if isinstance(problem, OSError) and problem.errno == errno.ENOSPC:
@@ -148,6 +155,7 @@ def explain(problem: Exception) -> tuple[str, int]:
 
 def stopped(argv: list[str], stop: KeyboardInterrupt) -> str:
     """The message after Ctrl-C: how to resume the run, if it has a folder. The trainer may name the folder in the exception."""
+    # --out DIR and --out=DIR alike
     words = [part for word in argv for part in word.split("=", 1)]
     named = [words[i + 1] for i, word in enumerate(words[:-1]) if word in ("--out", "--resume")]
     where = str(stop.args[0]) if stop.args else next(iter(named), None)
@@ -157,6 +165,7 @@ def stopped(argv: list[str], stop: KeyboardInterrupt) -> str:
 
 
 def as_json(document: Any) -> str:
+    """The document as one JSON text, without NaN, which JSON does not know."""
     import json
 
     return json.dumps(plain(document), ensure_ascii=False, allow_nan=False, indent=1)
@@ -168,6 +177,7 @@ def plain(value: Any) -> Any:
         return {str(k): plain(v) for k, v in value.items()}
     if isinstance(value, list | tuple):
         return [plain(v) for v in value]
+    # arrays and tensors, without importing either library
     if hasattr(value, "tolist"):
         return plain(value.tolist())
     if isinstance(value, float) and not math.isfinite(value):

@@ -24,6 +24,7 @@ def flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("methods", nargs="+", metavar="METHOD", help="two methods or more; a stack counts as one: grpo+a")
     shared.config_flag(parser, "task", required=True)
     shared.number_flag(parser, "seeds", "runs of each method (default 5)", default=5)
+    # a run ends after a number of steps or at a budget, not at both
     end = parser.add_mutually_exclusive_group()
     shared.config_flag(end, "steps", help="training steps of the first method (default 20)")
     shared.config_flag(end, "budget", help="tokens of each run, generated and scored by all models")
@@ -31,6 +32,7 @@ def flags(parser: argparse.ArgumentParser) -> None:
     shared.number_flag(parser, "problems", "held-out problems per evaluation (default 200)", default=200)
     shared.config_flag(parser, "eval_every", default=5, help="steps between points of the curves (default 5)")
     shared.number_flag(parser, "jobs", "runs at a time (default: as many as there are cores)")
+    # without task, steps, budget and eval_every, which have flags of their own above
     shared.config_flags(parser, FIELDS[1:-3])
     parser.add_argument("--out", type=Path, metavar="DIR", help="folder to write (default: a new one in runs/)")
 

@@ -28,6 +28,7 @@ def flags(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
+    # before torch is imported, so that a missing task is reported at once
     shared.require_task(args)
 
     from rewardlab import api
@@ -43,4 +44,5 @@ def show(document: Mapping[str, Any]) -> None:
 
 
 def counts(text: str) -> tuple[int, ...]:
+    """The values of --k, ascending, each once."""
     return tuple(sorted({shared.read("k", POSITIVE, k.strip()) for k in text.split(",")}))

@@ -31,19 +31,20 @@ def config_flags(parser: argparse.ArgumentParser, names: Iterable[str]) -> None:
 
 
 def config_flag(parser: Any, name: str, **instead: Any) -> None:
-    """The flag of one field of RunConfig; instead: of its help, default, ...  It is None where it was not given."""
+    """The flag of one field of RunConfig. instead: arguments of add_argument that replace the field's own (help, default ...)."""
     about = FIELDS[name].metadata
     flag = about["flag"] or flag_of(name)
     if about["repeats"]:
-        how: dict[str, Any] = {"action": "append"}
+        options: dict[str, Any] = {"action": "append"}
     else:
-        how = {"type": functools.partial(read, name, about["domain"])}
-    parser.add_argument(flag, **{"dest": name, "metavar": about["metavar"], "help": about["help"], **how, **instead})
+        options = {"type": functools.partial(read, name, about["domain"])}
+    # no default here: None tells a flag that was not given from one that was given its default value
+    parser.add_argument(flag, **{"dest": name, "metavar": about["metavar"], "help": about["help"], **options, **instead})
 
 
-def number_flag(parser: Any, name: str, help: str, domain: Domain = POSITIVE, metavar: str = "N", **rest: Any) -> None:
-    """A flag of a command's own that takes a number."""
-    parser.add_argument(flag_of(name), type=functools.partial(read, name, domain), metavar=metavar, help=help, **rest)
+def number_flag(parser: Any, name: str, help: str, domain: Domain = POSITIVE, metavar: str = "N", **options: Any) -> None:
+    """A flag with a number that is not a field of RunConfig."""
+    parser.add_argument(flag_of(name), type=functools.partial(read, name, domain), metavar=metavar, help=help, **options)
 
 
 def flag_of(name: str) -> str:
@@ -51,13 +52,14 @@ def flag_of(name: str) -> str:
 
 
 def read(name: str, domain: Domain, text: str) -> Any:
-    """The value that a flag's text stands for; RewardlabError, in the words of the Python API, if it is outside its domain."""
+    """The value of a flag's text. Raises the same RewardlabError as the Python API if it is outside its domain."""
     return domain.check(name, domain.read(text))
 
 
 def given(args: argparse.Namespace, names: Iterable[str]) -> dict[str, Any]:
-    """The fields of RunConfig that the command line gave a value."""
+    """The fields of RunConfig that the command line sets, by name."""
     values = {name: getattr(args, name) for name in names}
+    # a flag that may be repeated is read as a list, after all of its values have been collected
     repeats = {name for name in values if FIELDS[name].metadata["repeats"]}
     return {k: FIELDS[k].metadata["domain"].read(v) if k in repeats else v for k, v in values.items() if v is not None}
 
@@ -84,14 +86,17 @@ def reward_flag(parser: argparse.ArgumentParser) -> None:
 
 
 def load_recipe(args: argparse.Namespace) -> tuple[Recipe, dict[str, Any]]:
-    """The recipe that METHOD, its settings and --reward stand for, and those settings as values."""
+    """The recipe of METHOD under its settings, with --reward in place of its own reward; and those settings as values."""
     from rewardlab import registry
 
+    # a setting may be given without the method's name before it: --dapo.n as --n
     known = {re.sub(r"^--.*\.", "--", p.flag) for p in registry.parameters(args.method)}
     settings = {}
     for flag, text in args.settings.items():
+        # flags with a dot name one method of a stack; `build` checks those
         if "." not in flag and flag.replace("_", "-") not in known:
             raise unknown(f"flag of {args.method}", flag, known | args.own_flags.keys())
+        # both spellings are accepted, --eps-high and --eps_high
         settings[flag[2:].replace("-", "_")] = registry.parse_value(text)
     recipe = registry.build(args.method, settings)
     if getattr(args, "reward", None):

@@ -15,7 +15,7 @@ from typing import Any
 HELP = "list the methods"
 COLUMNS = ("name", "folder", "system", "kind", "reference", "baseline", "claim", "verdict", "idea")
 NAME = 26
-"""Columns that the name of a method takes; a longer one pushes the rest of its line to the right."""
+"""Width of the column of names, in characters; a longer name shifts the rest of its line to the right."""
 
 
 def flags(parser: argparse.ArgumentParser) -> None:
@@ -37,6 +37,7 @@ def show(document: list[dict[str, Any]]) -> None:
 
     Plain lines: a table of hundreds of rows would take longer to lay out than to read.
     """
+    # a terminal of unknown width (a pipe) counts as 120 characters; 4 are the indentation
     width = max(60, shutil.get_terminal_size((120, 24)).columns) - 4
     for folder, rows in groupby(document, key=lambda row: row["folder"]):
         print(f"\n{folder}")

@@ -18,7 +18,7 @@ from . import flags as shared
 
 HELP = "compare a method's advantages, loss and gradient on two engines"
 SETTINGS = True
-CODES = {"equal": 0, "differs": 1, "cannot carry": 3}
+CODES = {"equal": 0, "differs": 1, "cannot carry": 3}  # 2 is for wrong requests, as in every command
 
 
 def flags(parser: argparse.ArgumentParser) -> None:
@@ -36,12 +36,14 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     distributed.init()
     recipe, _ = shared.load_recipe(args)
     task = shared.load_task(args, args.task or claimed(args.method))
+    # TRL prints to stdout, which is for the document, with or without --json
     with contextlib.redirect_stdout(sys.stderr):
+        # random weights will do: the arithmetic of the engines is compared, and no text has to make sense
         return parity.compare(recipe, task, load_policy("untrained", task=task), registry.part("reward", task.verifier))
 
 
 def claimed(method: str) -> str:
-    """The task of the claim of the last of the stacked methods."""
+    """The task on which the claim of the last stacked method is made."""
     from rewardlab import registry
 
     return registry.module_of(method.split("+")[-1]).claim.task
@@ -54,7 +56,9 @@ def show(document: Mapping[str, Any]) -> None:
     if document["why"]:
         facts({"why": document["why"]})
     if document["differences"]:
-        rows = [[name, f"{off:.1e}", f"{document['largest'][name]:.3g}"] for name, off in document["differences"].items()]
+        rows = [
+            [name, f"{difference:.1e}", f"{document['largest'][name]:.3g}"] for name, difference in document["differences"].items()
+        ]
         table(("", "largest difference", "largest number"), rows)
 
 

@@ -32,8 +32,9 @@ def flags(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> dict[str, Any] | list[dict[str, Any]]:
     from rewardlab.proof import reproduce
 
-    first = 0 if args.dev else reproduce.DEVELOPMENT
-    seeds = range(first, first + args.seeds)
+    # recorded runs use seeds on which no method was tuned
+    first_seed = 0 if args.dev else reproduce.DEVELOPMENT
+    seeds = range(first_seed, first_seed + args.seeds)
     if args.all:
         return reproduce.reproduce_all(seeds, jobs=args.jobs)
     return reproduce.reproduce(args.method, seeds, jobs=args.jobs)
@@ -63,6 +64,7 @@ def exit_code(document: dict[str, Any] | list[dict[str, Any]]) -> int:
 
 
 def _compared(claim: Mapping[str, Any]) -> str:
+    """What is measured, in which direction, against what and on which task."""
     against = f"against {claim['versus'] or claim['against'] or '0'}"
     return f"{claim['measure']}, to be {claim['direction']}, {against}, on {claim['task']}"
 
@@ -70,11 +72,14 @@ def _compared(claim: Mapping[str, Any]) -> str:
 def _pairs(document: Mapping[str, Any]) -> list[list[Any]]:
     """One row for each seed: the numbers of both sides, and their effect."""
     sides = [document[side] for side in ("method", "baseline") if document[side]]
+    # a failed run shows its error in place of its number
     numbers = [[run.get(document["measure"], run.get("error")) for run in side] for side in sides]
     return [list(row) for row in zip(document["seeds"], *numbers, map(_signed, document["effects"]), strict=True)]
 
 
 def _row(record: Mapping[str, Any]) -> list[Any]:
+    """One claim as a row of the table of `reproduce --all`."""
+    # a claim that could not be run has an error instead of an effect
     if "effect" not in record:
         return [record["name"], record["measure"], "", "", "", f"{record['verdict']}: {record['error']}"]
     interval = " to ".join(_signed(bound) for bound in record["ci95"])

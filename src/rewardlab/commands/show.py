@@ -37,6 +37,7 @@ def show(document: Mapping[str, Any]) -> None:
     if document["baseline"]:
         heading(f"Changes against {document['baseline']}")
         lines(_changes(document["changes"]) or "only its defaults")
+    # a stack shows the claim of each of its methods
     for method in document.get("methods", [document]):
         heading("Claim" if method is document else f"Claim of {method['name']}")
         lines(f"{method['claim']}\nverdict: {method['verdict']}" if method["claim"] else "none")
@@ -50,10 +51,11 @@ def _flags(parameters: list[list[Any]]) -> None:
     from .tables import heading, table
 
     heading("Flags")
-    table(("flag", "type", "default", "of"), parameters)
+    table(("flag", "type", "default", "method"), parameters)
 
 
 def _changes(changes: Mapping[str, list[str | None]]) -> str:
+    """Each changed slot with its lines before (-) and after (+), like a diff."""
     slots = []
     for slot, (before, after) in changes.items():
         sides = (("-", before), ("+", after))

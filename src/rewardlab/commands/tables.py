@@ -13,13 +13,15 @@ from rich.text import Text
 
 def table(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> None:
     """Print a table; cells are shown as they are, never read as markup."""
-    made = Table(*columns, box=box.SIMPLE_HEAD)
+    grid = Table(*columns, box=box.SIMPLE_HEAD)
     for row in rows:
-        made.add_row(*(Text(value(cell)) for cell in row))
-    Console().print(made)
+        grid.add_row(*(Text(value(cell)) for cell in row))
+    # a new console at each call, since stdout may have been redirected in between
+    Console().print(grid)
 
 
 def heading(text: str) -> None:
+    """Print a bold line, with an empty one above it."""
     Console().print(Text(f"\n{text}", style="bold"))
 
 
@@ -30,12 +32,12 @@ def lines(text: str, indent: int = 2) -> None:
 
 
 def facts(document: Mapping[str, Any]) -> None:
-    """Print names and values, one a line."""
+    """Print names and values, one per line; further lines of a value are indented to its column."""
     width = max((len(name) for name in document), default=0)
     for name, x in document.items():
-        first, *rest = value(x).splitlines() or [""]
-        lines(f"{name:<{width}}  {first}")
-        lines("\n".join(f"{'':<{width}}  {line}" for line in rest))
+        first_line, *more_lines = value(x).splitlines() or [""]
+        lines(f"{name:<{width}}  {first_line}")
+        lines("\n".join(f"{'':<{width}}  {line}" for line in more_lines))
 
 
 def value(x: Any) -> str:
@@ -55,6 +57,7 @@ def outcome(summary: Mapping[str, Any]) -> None:
     """Print the summary of a run: the measures before and after, then everything else."""
     sides = {side: summary[side] for side in ("before", "after") if isinstance(summary.get(side), Mapping)}
     if sides:
+        # measures in the order in which they first occur: the two sides may have different ones
         columns = list(dict.fromkeys(k for scores in sides.values() for k in scores))
         table(["", *columns], [[side, *(scores.get(k) for k in columns)] for side, scores in sides.items()])
     facts({k: v for k, v in summary.items() if k not in sides})

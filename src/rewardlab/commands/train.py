@@ -29,7 +29,7 @@ def flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("method", nargs="?", metavar="METHOD", help="a method, or several stacked: grpo+a+b")
     shared.reward_flag(parser)
     parser.add_argument("--resume", type=Path, metavar="DIR", help="resume the run in this folder")
-    parser.add_argument("--dry-run", action="store_true", help="only print what it needs: columns, tokens, memory")
+    parser.add_argument("--dry-run", action="store_true", help="print the columns, tokens and memory it needs; do not train")
     shared.config_flags(parser, FIELDS)
 
 
@@ -38,6 +38,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         refuse_besides_resume(args)
     arguments = {} if args.resume else request(args)
 
+    # torch is imported only now that the request has been checked
     from rewardlab import api
 
     if args.dry_run:
@@ -49,6 +50,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 def show(document: Mapping[str, Any]) -> None:
     from .tables import facts, heading, lines, outcome
 
+    # only the plan of --dry-run has a formula
     if "formula" not in document:
         outcome(document)
         return
@@ -56,14 +58,15 @@ def show(document: Mapping[str, Any]) -> None:
     lines(document["formula"])
     heading("Needs")
     memory = {"memory": f"{document['memory_bytes'] / 2**30:.2f} GiB"} if "memory_bytes" in document else {}
-    rest = {k: v for k, v in document.items() if k not in ("formula", "memory_bytes")}
-    facts({k.replace("_", " "): v for k, v in (rest | memory).items()})
+    needs = {k: v for k, v in document.items() if k not in ("formula", "memory_bytes")}
+    facts({k.replace("_", " "): v for k, v in (needs | memory).items()})
 
 
 def refuse_besides_resume(args: argparse.Namespace) -> None:
-    besides = [*filter(None, [args.method]), *sorted(args.flags_given - {"--resume", "--json"}), *args.settings]
-    if besides:
-        raise RewardlabError(f"--resume takes everything from the run's config.json; drop {', '.join(besides)}")
+    """Raise RewardlabError if --resume comes with anything that would change the run."""
+    refused = [*filter(None, [args.method]), *sorted(args.flags_given - {"--resume", "--json"}), *args.settings]
+    if refused:
+        raise RewardlabError(f"--resume takes everything from the run's config.json; drop {', '.join(refused)}")
 
 
 def request(args: argparse.Namespace) -> dict[str, Any]:

@@ -1,1 +1,1 @@
-"""Published systems, one file each; `index` finds and loads them."""
+"""Published systems, one file each; `rewardlab.registry` finds and loads them."""

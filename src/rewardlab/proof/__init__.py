@@ -1,1 +1,1 @@
-"""Whether what methods promise comes out: paired runs, intervals, verdicts, and the tables made of them."""
+"""Whether the claims of methods hold: paired runs, confidence intervals, verdicts, and the pages that show them."""

@@ -11,13 +11,13 @@ from rewardlab.core import Measure
 
 @dataclass(frozen=True)
 class Claim:
-    """What a paper says of its method, as a direction and a margin on one task.
+    """What a paper says about its method, as a direction and a margin on one task.
 
     versus: the baseline method or stack, which may be the method itself under other settings.  measure: name of the metric that
     is compared; direction: "higher" or "lower"; margin: the smallest effect that counts, in units of the measure.  budget: tokens
     that all models together may generate and score, on each side.  against: without a baseline, the other metric of the same run
     ("before.pass@1"); None: the metric is compared with 0.  model: None is the task's own.  settings, versus_settings: of method
-    and baseline on this task.  by: a Measure for both sides; None: the method's own.  problems: how many held-out ones.
+    and baseline on this task.  by: a Measure for both sides; None: the method's own.  problems: the number of held-out ones.
     steps: training steps of both sides, where the claim is about equal updates instead of equal tokens.
 
     `says` and `versus` are written as literals, so that `rewardlab list` shows them without importing the file.

@@ -44,10 +44,12 @@ the share is higher (one in eight in a simulation). † marks a result that is o
 
 
 def document(record: Path) -> str:
-    """The whole text. record: the folder of results."""
-    own = [row["name"] for row in catalogue.rows() if registry.PACKAGE in Path(row["path"]).parents]
-    rows = [_row(details.details(name), record) for name in own]
+    """The text of docs/methods.md. record: the folder of results."""
+    # methods from outside the package (REWARDLAB_METHODS) are not part of this project's document
+    names = [row["name"] for row in catalogue.rows() if registry.PACKAGE in Path(row["path"]).parents]
+    rows = [_row(details.details(name), record) for name in names]
     parts = [INTRODUCTION.format(counts=_counts(rows))]
+    # the catalogue is sorted by folder, as groupby needs
     for folder, methods in groupby(rows, key=lambda row: row["folder"]):
         parts.append("\n".join(_table(folder, list(methods))))
     return "\n".join(parts)
@@ -89,6 +91,7 @@ def _result(row: Mapping[str, Any]) -> str:
     last = row["last"]
     if not row["claim"] or last is None:
         return row["word"]
+    # a dagger marks results of an earlier version of the file
     older = "" if last["code"]["method"] == results.hash_of(Path(row["path"])) else " †"
     effect, (low, high) = last["effect"], last["ci95"]
     measured = f"{_text(last['measure'])} {_signed(effect)} [{_signed(low)}, {_signed(high)}]"
@@ -100,11 +103,13 @@ def _signed(value: float | None) -> str:
 
 
 def _code(text: str) -> str:
-    """A formula on one line, in a table's cell."""
+    """A formula on one line, for a cell of a table; a pipe ends the cell even inside backticks, and is escaped."""
     return f"`{'; '.join(' '.join(line.split()) for line in text.splitlines())}`".replace("|", "\\|")
 
 
 def _text(text: str) -> str:
+    """Text on one line without Markdown markup, for a cell of a table."""
+    # the backslash comes first, or it would escape the escapes of the others
     for mark in "\\|<*_`[":
         text = text.replace(mark, f"\\{mark}")
     return " ".join(text.split())
@@ -114,7 +119,7 @@ def write() -> Path:
     """Write the document of this checkout."""
     root = catalogue.repository()
     if root is None:
-        raise RewardlabError("docs/methods.md belongs to a checkout, and rewardlab was installed without one")
+        raise RewardlabError("docs/methods.md belongs to a checkout, and this rewardlab was installed without one")
     write_text(root / PATH, document(results.folder()))
     return root / PATH
 

@@ -14,15 +14,17 @@ Record = dict[str, Any]
 
 
 def page(record: Record) -> str:
-    """The page of a comparison. Its policy allows its own two scripts alone, by their hashes, and loads nothing."""
+    """The HTML of a comparison. Its content security policy allows its two scripts alone, by their hashes, and loads nothing."""
+    # imported here, since plotly takes long to import and only this function needs it
     from plotly.offline import get_plotlyjs
 
     template = Path(__file__).with_name("compare_page.html").read_text("utf-8")
-    own = re.findall(r"<script>(.*?)</script>", template, re.S)[-1]
+    # the template's last script draws the curves; the first is the placeholder of plotly's
+    own_script = re.findall(r"<script>(.*?)</script>", template, re.S)[-1]
     plotly = get_plotlyjs()
     curves = [{"name": row["method"], **row["curve"]} for row in record["methods"]]
     pieces = {
-        "hashes": " ".join(f"'sha256-{_hash(script)}'" for script in (plotly, own)),
+        "hashes": " ".join(f"'sha256-{_hash(script)}'" for script in (plotly, own_script)),
         "title": escape(f"{', '.join(row['method'] for row in record['methods'])} on {record['task']}"),
         "facts": "".join(f"<span>{escape(fact)}</span>" for fact in _facts(record)),
         "first": escape(record["methods"][0]["method"]),
@@ -68,10 +70,11 @@ def _formula(row: Record) -> str:
 
 
 def _embed(data: Any) -> str:
-    """JSON that stays inert inside a script element."""
+    """JSON for a script element: escaped, so that `</script>` in a name cannot end the element."""
     text = json.dumps(data, separators=(",", ":"), allow_nan=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def _hash(script: str) -> str:
+    """As a content security policy writes it."""
     return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()

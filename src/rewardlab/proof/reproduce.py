@@ -24,7 +24,7 @@ from .verdict import INCOMPLETE, verdict
 from .workers import Failed, run_all
 
 SEEDS = range(100, 105)
-DEVELOPMENT = 100  # runs on seeds below this are for development and are not recorded
+DEVELOPMENT = 100  # runs on seeds below this are not recorded: methods are tuned on them, and a claim must hold on others
 
 Record = dict[str, Any]
 Outcomes = list[Done | Failed]
@@ -46,7 +46,7 @@ def reproduce(
     sides = {"method": [_as_record(x) for x in method], "baseline": [_as_record(x) for x in baseline]}
     record = {
         "when": when, "seeds": list(seeds), "claim": results.as_record(claim), **sides, "measure": claim.measure,
-        **judge(name, claim, method, baseline), "budget": claim.budget, "spent": _spent(method, baseline),
+        **judge(name, claim, method, baseline), "budget": claim.budget, "spent": _token_counts(method, baseline),
         "versions": api.versions(), "code": results.code(name, claim.versus),
         "seconds": round(time.monotonic() - began, 1), "machine": results.machine(),
     }  # fmt: skip
@@ -56,19 +56,20 @@ def reproduce(
 
 
 def reproduce_all(seeds: Sequence[int] = SEEDS, *, jobs: int | None = None, into: Path | None = None) -> list[Record]:
-    """Reproduce every claim whose newest run is not of its method's file as it is now; one row for each method with a claim."""
+    """Reproduce every claim that has no complete run with its present method file; returns one row for each method with a claim."""
     into = into or results.folder()
     claims = {name: claim for name in sorted(registry.methods()) if (claim := getattr(registry.module_of(name), "claim", None))}
     rows = []
     for i, (name, claim) in enumerate(claims.items(), 1):
         if _recorded(seeds) and results.fresh(name, claim, into):
             last = results.read(name, into)
-            assert last is not None
+            assert last is not None  # or it would not be fresh
             rows.append({"name": name, **last["runs"][-1]})
             continue
         console.print(f"{i}/{len(claims)} {name}: {claim.says}", highlight=False, markup=False)
         try:
             rows.append(reproduce(name, seeds, jobs=jobs, into=into))
+        # one claim that cannot run must not stop the others
         except RewardlabError as e:
             rows.append({"name": name, "measure": claim.measure, "verdict": "not run", "error": str(e)})
     return rows
@@ -85,7 +86,7 @@ def claim_of(name: str) -> Claim:
 def run_pairs(name: str, claim: Claim, seeds: Sequence[int], jobs: int | None = None) -> tuple[Outcomes, Outcomes]:
     """The outcomes of method and baseline (empty if the claim has none), seed by seed."""
     sides = [(name, claim.settings)] + ([(claim.versus, claim.versus_settings)] if claim.versus else [])
-    _make_ready(claim, [method for method, _ in sides])
+    _cache_policy(claim, [method for method, _ in sides])
     by = claim.by.to_json() if claim.by else None
     config = RunConfig(task=claim.task, model=claim.model, eval_problems=claim.problems, budget=claim.budget, eval_every=0)
     config = config.but(steps=claim.steps)
@@ -95,39 +96,42 @@ def run_pairs(name: str, claim: Claim, seeds: Sequence[int], jobs: int | None = 
             for seed in seeds for side, (method, settings) in enumerate(sides)
         ]  # fmt: skip
         measures = [claim.measure, *filter(None, [claim.against])]
-        outcomes = dict(_watch(f"reproducing {name}", jobs_to_run, jobs, measures))
+        outcomes = dict(_outcomes_of(f"reproducing {name}", jobs_to_run, jobs, measures))
+    # jobs end in any order; by position, method and baseline take turns
     ordered = [outcomes[i] for i in range(len(outcomes))]
     return ordered[:: len(sides)], ordered[1::2] if claim.versus else []
 
 
 def judge(name: str, claim: Claim, method: Outcomes, baseline: Outcomes) -> Record:
     """effects (None where a run of the pair failed or measured no finite number), their mean with its interval, the verdict."""
+    # an effect is positive where it supports the claim, whichever direction that is
     sign = 1.0 if claim.direction == "higher" else -1.0
-    others = baseline if claim.versus else method
-    effects = [_effect(name, claim, mine, other) for mine, other in zip(method, others, strict=True)]
+    references = baseline if claim.versus else method
+    effects = [_effect(name, claim, method_run, other_run) for method_run, other_run in zip(method, references, strict=True)]
     effects = [None if e is None or not math.isfinite(e) else sign * e for e in effects]
-    known = [e for e in effects if e is not None]
-    result = verdict(known, claim.margin)
-    complete = len(known) == len(effects)
+    finite = [e for e in effects if e is not None]
+    result = verdict(finite, claim.margin)
+    complete = len(finite) == len(effects)
     return {
         "effects": effects,
         "effect": _finite(result.effect),
         "ci95": [_finite(result.low), _finite(result.high)],
+        # a failed run may be a bad one: a verdict on the others alone would be biased
         "verdict": result.verdict if complete else INCOMPLETE,
     }
 
 
-def _effect(name: str, claim: Claim, mine: Done | Failed, other: Done | Failed) -> float | None:
-    """The difference between the measure of a run and the other's, None where a run failed."""
-    if isinstance(mine, Failed) or isinstance(other, Failed):
+def _effect(name: str, claim: Claim, method_run: Done | Failed, other_run: Done | Failed) -> float | None:
+    """The measure of the method's run minus the baseline's, `against`, or 0; None where a run failed."""
+    if isinstance(method_run, Failed) or isinstance(other_run, Failed):
         return None
-    value = number(mine.numbers, claim.measure, name)
+    value = number(method_run.numbers, claim.measure, name)
     if claim.versus:
-        return value - number(other.numbers, claim.measure, claim.versus)
-    return value - (number(mine.numbers, claim.against, name) if claim.against else 0.0)
+        return value - number(other_run.numbers, claim.measure, claim.versus)
+    return value - (number(method_run.numbers, claim.against, name) if claim.against else 0.0)
 
 
-def _watch(what: str, work: list[Job], jobs: int | None, measures: list[str]) -> Iterator[tuple[int, Done | Failed]]:
+def _outcomes_of(what: str, work: list[Job], jobs: int | None, measures: list[str]) -> Iterator[tuple[int, Done | Failed]]:
     """Run jobs under a progress bar, and report a failure as it happens."""
     with Bar(what, len(work)) as bar, closing(run_all(run, work, jobs)) as outcomes:
         for i, outcome in outcomes:
@@ -148,12 +152,13 @@ def _check(job: Job, outcome: Done, measures: list[str]) -> None:
         number(outcome.numbers, measure, job.method)
     tokens, steps = (int(outcome.numbers.get(name, 0)) for name in ("tokens", "steps"))
     budget = job.config.budget
+    # methods without training, which take no steps, use what tokens they need
     if steps and budget and tokens < budget:
         message = f"{job.method}, seed {job.config.seed}, ended after {steps} steps with {tokens:,} of {budget:,} tokens"
         console.print(message, markup=False, highlight=False)
 
 
-def _make_ready(claim: Claim, methods: list[str]) -> None:
+def _cache_policy(claim: Claim, methods: list[str]) -> None:
     """Fill the cache with the policy that every worker loads, before they start."""
     if any(kind_of(registry.build(name)) != "study" for name in methods):
         task = registry.task(claim.task)
@@ -176,7 +181,7 @@ def _as_record(outcome: Done | Failed) -> Record:
     return {**{k: _finite(v) for k, v in outcome.numbers.items()}, "seconds": outcome.seconds}
 
 
-def _spent(method: Outcomes, baseline: Outcomes) -> Record:
+def _token_counts(method: Outcomes, baseline: Outcomes) -> Record:
     """The mean token count of each side's runs."""
     tokens = {
         side: [x.numbers["tokens"] for x in runs if isinstance(x, Done) and "tokens" in x.numbers]
@@ -186,4 +191,5 @@ def _spent(method: Outcomes, baseline: Outcomes) -> Record:
 
 
 def _finite(value: float) -> float | None:
+    """The value to 7 digits, the precision of float32; None for NaN and infinity, which JSON lacks."""
     return float(f"{value:.7g}") if math.isfinite(value) else None

@@ -38,14 +38,15 @@ def read(name: str, where: Path) -> Record | None:
         return None
     try:
         record = json.loads(path.read_text("utf-8"))
+        # what every reader needs; if it is missing, the file is refused here and not somewhere later
         record["runs"][-1]["verdict"]
     except (ValueError, KeyError, IndexError, TypeError) as e:
-        raise RewardlabError(f"{path} is no record of results ({type(e).__name__}: {e}); restore it from version control") from e
+        raise RewardlabError(f"{path} is not a record of results ({type(e).__name__}: {e}); restore it from version control") from e
     return record
 
 
 def append(name: str, claim: Record, run: Record, where: Path) -> Path:
-    """Add a run to the record of a method, in one piece, also while other processes append."""
+    """Add a run to the record of a method. Safe while other processes append, and the file is always complete."""
     where.mkdir(parents=True, exist_ok=True)
     path = where / f"{name}.json"
     with _locked(where):
@@ -56,14 +57,16 @@ def append(name: str, claim: Record, run: Record, where: Path) -> Path:
 
 
 def as_record(claim: Claim) -> Record:
-    """A claim as JSON holds it."""
+    """A claim as JSON."""
     values = {f.name: getattr(claim, f.name) for f in fields(Claim)}
     plain = {k: v.to_json() if isinstance(v, Part) else dict(v) if isinstance(v, Mapping) else v for k, v in values.items()}
+    # through JSON, so that it compares equal with a claim that was read from a file (tuples are lists there)
     return json.loads(json.dumps(plain))
 
 
 def code(name: str, versus: str | None) -> Record:
     """Hashes of what a result depends on: the method's file, its baseline's files, and the rest of the package."""
+    # without the methods' folder: a new method must not change the hash of every other result
     package = hashlib.blake2b(digest_size=8)
     for path in sorted(registry.PACKAGE.rglob("*.py")):
         if registry.PACKAGE / "methods" not in path.parents:
@@ -87,7 +90,7 @@ def same_claim(recorded: Record, claim: Claim) -> bool:
     try:
         by = registry.load_part(recorded.get("by"))
     except RewardlabError:
-        # the measure is not part of rewardlab any more
+        # the recorded measure is no longer part of rewardlab
         return False
     # a record from before a field was added has its default
     recorded = {**{f.name: f.default for f in fields(Claim) if f.default is not MISSING and f.name != "by"}, **recorded}
@@ -100,6 +103,7 @@ def hash_of(path: Path) -> str:
 
 
 def machine() -> Record:
+    """What the seconds of a run depend on."""
     return {"system": platform.system(), "processor": _processor(), "cores": cores()}
 
 
@@ -113,7 +117,8 @@ def _processor() -> str:
 
 @contextmanager
 def _locked(where: Path) -> Iterator[None]:
-    """One writer at a time."""
+    """Let one process write at a time."""
+    # the folder is locked and not the file, which is replaced whenever it is written
     descriptor = os.open(where, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)

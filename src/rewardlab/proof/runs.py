@@ -1,4 +1,4 @@
-"""One run of one method, and the numbers that it measured: what worker processes do, whatever the method is."""
+"""Run one method once and return the numbers that it measured. Worker processes do this, for every kind of method."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from rewardlab.errors import RewardlabError
 from rewardlab.runs.config import RunConfig
 from rewardlab.runs.metrics import read_metrics
 
-APART = 10_000  # positions in the training data between the starts of neighbouring seeds
+APART = 10_000  # positions in the training data between neighbouring seeds, so that their problems differ
 LAST = 0.25  # share of the steps that a number `train.X` is the mean of
-BESIDES = ("n", "ci95")
-COUNTERS = ("step", "tokens")
+BESIDES = ("n", "ci95")  # in a summary, but nothing to compare
+COUNTERS = ("step", "tokens")  # in every line of metrics.jsonl
 
 Numbers = dict[str, float]
 
@@ -42,7 +42,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Done:
-    """numbers: by name, at the end.  curve: token counts, with the numbers measured at each.  seconds: of the wall clock."""
+    """The outcome of a job.  numbers: by name, at its end.  curve: (token count, numbers measured there).  seconds: wall clock."""
 
     numbers: Numbers
     curve: list[tuple[int, Numbers]]
@@ -51,27 +51,28 @@ class Done:
 
 def run(job: Job) -> Done:
     """Do a job: train and measure, answer, or run a study, according to its method."""
-    began = time.monotonic()
+    started = time.monotonic()
     recipe = registry.build(job.method, job.settings)
     if job.by is not None:
         recipe = recipe.but(measure=registry.load_part(job.by))
-    do = {"study": _study, "answer": _answer, "train": _train}[kind_of(recipe)]
-    numbers, curve = do(recipe, job)
-    return Done(numbers, curve, round(time.monotonic() - began, 2))
+    run_recipe = {"study": _study, "answer": _answer, "train": _train}[kind_of(recipe)]
+    numbers, curve = run_recipe(recipe, job)
+    return Done(numbers, curve, round(time.monotonic() - started, 2))
 
 
 def kind_of(recipe: Recipe) -> str:
-    """study, answer or train: what there is to do with a recipe."""
+    """What a recipe is for: "study", "answer" or "train"."""
     if recipe.study is not None:
         return "study"
+    # a method may both learn and select answers; it is then compared as a trained one
     learns = recipe.objective is not None or recipe.loop is not None or any(learner.every for learner in recipe.also)
     return "answer" if recipe.select is not None and not learns else "train"
 
 
 def number(numbers: Numbers, name: str, method: str) -> float:
-    """A number of a run by name; raises RewardlabError, naming those there are."""
+    """A number of a run by name. Raises RewardlabError with the known names if there is none."""
     if name not in numbers:
-        raise RewardlabError(f"{method} measures no {name!r} here; it has: {', '.join(numbers)}")
+        raise RewardlabError(f"{method} does not measure {name!r} here; it measures: {', '.join(numbers)}")
     return numbers[name]
 
 
@@ -90,8 +91,8 @@ def _study(recipe: Recipe, job: Job) -> tuple[Numbers, list[tuple[int, Numbers]]
 
 def _answer(recipe: Recipe, job: Job) -> tuple[Numbers, list[tuple[int, Numbers]]]:
     config = job.config
-    fields = {name: getattr(config, name) for name in ("seed", "device", "dtype", "lora_rank", "max_new", *COLUMNS)}
-    table = api.answer(recipe, config.model, config.task, problems=config.eval_problems, **fields)
+    settings = {name: getattr(config, name) for name in ("seed", "device", "dtype", "lora_rank", "max_new", *COLUMNS)}
+    table = api.answer(recipe, config.model, config.task, problems=config.eval_problems, **settings)
     measured = {k: v["value"] for k, v in table.items() if isinstance(v, Mapping) and "value" in v}
     return {**measured, "tokens": table["tokens"]}, [(table["tokens"], measured)]
 
@@ -99,10 +100,12 @@ def _answer(recipe: Recipe, job: Job) -> tuple[Numbers, list[tuple[int, Numbers]
 def _train(recipe: Recipe, job: Job) -> tuple[Numbers, list[tuple[int, Numbers]]]:
     folder = Path(job.folder)
     try:
+        # checkpoints would only cost time: a failed run is not resumed
         config = job.config.but(start=job.config.seed * APART, out=folder, checkpoint_every=0)
         summary = api.train(recipe, config=config).summary
         lines = read_metrics(folder)
     finally:
+        # hundreds of runs, each with its model, would fill the disk
         shutil.rmtree(folder, ignore_errors=True)
     before, after = (dict(_plain(summary.get(side, {}))) for side in ("before", "after"))
     numbers = {**after, **{f"before.{k}": v for k, v in before.items()}, **_in_training(lines)}
@@ -112,21 +115,24 @@ def _train(recipe: Recipe, job: Job) -> tuple[Numbers, list[tuple[int, Numbers]]
 
 def _in_training(lines: list[dict[str, Any]]) -> Numbers:
     """`train.X`: the mean of what training logged as X over the last quarter of its steps."""
-    logged = [line for line in lines if line["step"] > 0]
+    logged = [line for line in lines if line["step"] > 0]  # step 0 is the measurement before training
     late = logged[-max(1, round(len(logged) * LAST)) :] if logged else []
     names = dict.fromkeys(k for line in late for k in line if k not in COUNTERS and not k.startswith(("eval/", "seconds/")))
+    # a metric may be missing in some steps, and NaN is written as null
     values = {name: [line[name] for line in late if line.get(name) is not None] for name in names}
     return {f"train.{name}": sum(v) / len(v) for name, v in values.items() if v}
 
 
 def _measured(line: dict[str, Any]) -> Numbers:
+    """The held-out measures of a line of metrics.jsonl; empty if it has none."""
     return {k.removeprefix("eval/"): v for k, v in line.items() if k.startswith("eval/") and v is not None}
 
 
 def _plain(summary: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
+    """The names and numbers of one side of a summary."""
     return ((k, float(v)) for k, v in summary.items() if k not in BESIDES and isinstance(v, int | float))
 
 
 def as_plain(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings as JSON holds them: tuples as lists."""
+    """Settings as JSON holds them, with lists for tuples: what a record shows is what was run."""
     return json.loads(json.dumps(dict(settings)))

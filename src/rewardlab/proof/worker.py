@@ -1,4 +1,7 @@
-"""What a process of `workers.py` runs: jobs arrive pickled, a line each, and are done one by one. A script, no module."""
+"""What a process of `workers.py` runs: jobs arrive pickled, one per line, and are done one by one.
+
+It runs as a script and is never imported. The first line holds sys.path, the second the function, each further line a job.
+"""
 
 from __future__ import annotations
 
@@ -14,25 +17,29 @@ from typing import Any
 def main() -> None:
     lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=read, args=(lines,), daemon=True).start()
+    # a copy of stdout, kept before descriptor 1 is redirected
     results = os.fdopen(os.dup(1), "wb", buffering=0)
-    # the parent's stdout is a document
+    # stdout carries results alone: what a run prints goes to stderr
     os.dup2(2, 1)
     sys.path[:] = pickle.loads(b64decode(lines.get()))
+    # only now, since sys.path decides where it is imported from
     import torch
 
     from rewardlab.util import progress
 
-    torch.set_num_threads(1)
+    torch.set_num_threads(1)  # there is a worker for each core
     progress.console.quiet = True
     work = pickle.loads(b64decode(lines.get()))
     while True:
+        # base64 has no line breaks, so a message is one line
         results.write(b64encode(pickle.dumps(outcome(work, pickle.loads(b64decode(lines.get()))))) + b"\n")
 
 
 def read(lines: queue.SimpleQueue[bytes]) -> None:
-    """Read jobs in a thread, so that a parent that is gone ends a job of hours at once."""
+    """Read jobs in a thread. When the parent is gone, stdin ends, and so does this process at once, even within a long job."""
     for line in sys.stdin.buffer:
         lines.put(line)
+    # sys.exit would only end this thread
     os._exit(0)
 
 

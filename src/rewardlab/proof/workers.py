@@ -1,4 +1,4 @@
-"""Runs in processes of their own, one thread each: a run cannot affect another one, not even by crashing."""
+"""Runs in processes of their own, one thread each: no run can affect another, even by crashing."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WORKER = Path(__file__).with_name("worker.py")
 
 @dataclass(frozen=True)
 class Failed:
-    """The result of a job that has none."""
+    """The outcome of a job that raised an error or whose process died."""
 
     error: str
 
@@ -29,18 +29,18 @@ class Failed:
 def run_all(
     work: Callable[[Any], Any], jobs: Sequence[Any], processes: int | None = None
 ) -> Generator[tuple[int, Any], None, None]:
-    """Do all jobs, without a limit of time, and yield (position, result or Failed) as each ends.
+    """Do all jobs, without a time limit, and yield (position, result or Failed) as each ends.
 
     work: a function at the top of a module.  processes: how many at a time; None: as many as this process has cores.
     Closing the generator ends the processes.
     """
 
     def start(number: int) -> Child:
-        # stderr is this process's own, so that warnings of a run are seen
+        # -P: this folder is not on sys.path, where its modules could hide others; stderr is shared, so that warnings are seen
         child = Child("-P", str(WORKER), stderr=None)
-        # modules are imported from where this process imports them
-        for first in (sys.path, work):
-            child.send(_call(first))
+        # a worker imports its modules from where this process does
+        for message in (sys.path, work):
+            child.send(_call(message))
         return child
 
     supervisor = Supervisor(min(processes or cores(), len(jobs)), start)
@@ -54,10 +54,12 @@ def run_all(
 
 def cores() -> int:
     """Cores that this process may use."""
+    # a container or taskset may allow fewer cores than the machine has
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _call(value: Any) -> Call:
+    # pickle is safe here: both ends are this program, and nothing written by a model is unpickled
     return Call(b64encode(pickle.dumps(value)), math.inf)
 
 

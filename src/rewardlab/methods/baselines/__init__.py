@@ -1,1 +1,1 @@
-"""What everything else is compared with."""
+"""Standard methods, with which the others are compared."""

@@ -15,12 +15,13 @@ from rewardlab.rollouts.recorded import recorded
 
 def bradley_terry(base: Recipe | None = None, *, reward_lr: float = 1e-3, problems: int = 32) -> Recipe:
     """problems: pairs per step; the data has columns `chosen` and `rejected`."""
+    # no objective: the policy is never updated, the reward model only starts from its weights
     base = base or Recipe(name="bradley_terry", update=Update())
-    model = Recipe(objective=preference_loss(), update=Update(lr=reward_lr))
+    reward_model = Recipe(objective=preference_loss(), update=Update(lr=reward_lr))
     return base.but(
         rollout=recorded(fields=("chosen", "rejected")),
         measure=pair_accuracy(model="reward"),
-        also=(*base.also, Learner("reward", "value-head", model)),
+        also=(*base.also, Learner("reward", "value-head", reward_model)),
         problems=problems,
     )
 

@@ -24,12 +24,14 @@ from .grpo import grpo
 @objective(unit="token", needs=("old",))
 def clipped_weight(out: Outputs, batch: Batch, run: Run, *, eps_low: float = 1.0, eps_high: float = 4.0) -> Tensor:
     """-w A log pi with the fixed weight w = clip(pi / pi_old, 1 - eps_low, 1 + eps_high)."""
-    weight = (out.logprobs.detach() - batch.old).exp().clamp(1 - eps_low, 1 + eps_high)
+    # detached: the weight scales the gradient of log pi and has none of its own, so clipping it drops no token
+    weight = (out.logprobs.detach() - batch.old).exp().clamp(1 - eps_low, 1 + eps_high)  # (B, T)
     return -weight * batch.credit * out.logprobs
 
 
 def cispo(base: Recipe | None = None, *, n: int = 8, eps_low: float = 1.0, eps_high: float = 4.0) -> Recipe:
     """eps_low, eps_high: the weight of a token is clipped to [1 - eps_low, 1 + eps_high]."""
+    # several updates per batch: in the first one the ratio is 1, and nothing is clipped
     base = base or grpo(n=n).but(minibatches=4)
     return base.but(objective=clipped_weight(eps_low=eps_low, eps_high=eps_high), weighting=token_mean())
 

@@ -27,9 +27,11 @@ from .grpo import grpo
 @reward
 def overlong(trajectory: Trajectory, run: Run, *, cache: float = 0.2) -> float:
     """0 for short replies, falling to -1 over the last `cache` of the tokens that a reply may have (`run.max_new`)."""
-    room = cache * run.max_new
-    over = float(trajectory.mask.sum()) - (run.max_new - room)
-    return -min(1.0, max(0.0, over / room)) if room else 0.0
+    # the mask counts sampled tokens only, so long prompts and tool results are not penalised
+    window = cache * run.max_new
+    excess = float(trajectory.mask.sum()) - (run.max_new - window)
+    # cache=0 leaves no window to divide by, and turns the penalty off
+    return -min(1.0, max(0.0, excess / window)) if window else 0.0
 
 
 def dapo(
@@ -40,8 +42,10 @@ def dapo(
 
     low, high: bounds on the share of right replies in a group that is trained on.
     """
+    # eps_high matters from the second update on: in the first the ratio is 1
     base = base or grpo(n=n).but(minibatches=4)
     return base.but(
+        # the filter reads the verifier's outcome, not the reward: replies of different lengths would make every group look mixed
         rollout=solved_between(of=base.required("rollout"), low=low, high=high),
         reward=(base.reward or correct()) + overlong(cache=cache),
         objective=clipped_ratio(eps=eps, eps_high=eps_high),

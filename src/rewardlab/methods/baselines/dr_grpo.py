@@ -31,13 +31,14 @@ def wrong_length(problems: Sequence[Problem], run: Run, *, n: int = 4, temperatu
     """
     groups = independent(n=n, temperature=temperature)(list(problems), run)
     scores = run.verify(groups, run)
-    length = np.array([t.mask.sum() for group in groups for t in group], float)
-    value = np.array([s.value for row in scores for s in row], float)  # NaN, which is neither, where there is no verdict
-    wrong, right = value < 1, value >= 1
+    lengths = np.array([t.mask.sum() for group in groups for t in group], float)  # (N n,) tokens per reply
+    values = np.array([s.value for row in scores for s in row], float)
+    # a missing verdict is NaN, which fails both comparisons: the reply is neither wrong nor right
+    wrong, right = values < 1, values >= 1
     low, high = mean_interval(right.reshape(len(groups), n).mean(1))
     return {
         "pass@1": float(right.mean()), "ci95_low": low, "ci95_high": high, "n": float(len(problems)),
-        "wrong_length": _mean(length[wrong]), "right_length": _mean(length[right]),
+        "wrong_length": _mean(lengths[wrong]), "right_length": _mean(lengths[right]),
     }  # fmt: skip
 
 

@@ -26,6 +26,7 @@ def grpo(base: Recipe | None = None, *, n: int = 8, temperature: float = 1.0, ep
     return base.but(
         rollout=independent(n=n, temperature=temperature),
         credit=center() >> scale_by_std() >> to_go(),
+        # beta = 0 leaves the term out: even with weight 0 it would need a second model in memory for its log-probs
         objective=objective + beta * kl_to_reference() if beta else objective,
         weighting=row_mean(),
     )

@@ -23,16 +23,19 @@ from .grpo import grpo
 @objective(unit="token", needs=("old",))
 def sequence_ratio(out: Outputs, batch: Batch, run: Run, *, eps: float = 3e-4, eps_high: float = 4e-4) -> Tensor:
     """-min(s A, clip(s, 1 - eps, 1 + eps_high) A) at every token, with s the geometric mean of the row's ratios."""
+    # where, not a product with the mask: 0 times an infinity or NaN outside it would be NaN
     logprobs = torch.where(batch.mask, out.logprobs, 0.0)
-    fixed, count = logprobs.detach(), batch.mask.sum(1, keepdim=True).clamp(min=1)
-    mean = torch.where(batch.mask, fixed - batch.old, 0.0).sum(1, keepdim=True) / count
-    ratio = (mean + logprobs - fixed).exp()
+    detached, count = logprobs.detach(), batch.mask.sum(1, keepdim=True).clamp(min=1)  # rows may have no decision
+    mean_log_ratio = torch.where(batch.mask, detached - batch.old, 0.0).sum(1, keepdim=True) / count  # (B, 1)
+    # logprobs - detached is 0 and only carries the gradient: each token's own, scaled by the reply's ratio
+    ratio = (mean_log_ratio + logprobs - detached).exp()
     clipped = ratio.clamp(1 - eps, 1 + eps_high)
     return -(ratio * batch.credit).minimum(clipped * batch.credit)
 
 
 def gspo(base: Recipe | None = None, *, n: int = 8, eps: float = 3e-4, eps_high: float = 4e-4) -> Recipe:
     """eps, eps_high: the ratio of a reply is clipped to [1 - eps, 1 + eps_high]."""
+    # in the first update of a batch every ratio is 1: clipping needs more than one
     base = base or grpo(n=n).but(minibatches=4)
     return base.but(objective=sequence_ratio(eps=eps, eps_high=eps_high))
 

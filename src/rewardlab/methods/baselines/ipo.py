@@ -25,10 +25,10 @@ from rewardlab.rollouts.recorded import recorded
 @objective(unit="group", needs=("ref",))
 def ipo_loss(out: Outputs, batch: Batch, run: Run, *, tau: float = 0.1, average: bool = False) -> Tensor:
     """tau: strength of the regularisation, per nat.  average: log-ratios per token (nats) rather than per reply."""
-    ratio = row_sum(out.logprobs - batch.ref, batch)
+    log_ratio = row_sum(out.logprobs - batch.ref, batch)  # (B,)
     if average:
-        ratio = ratio / batch.mask.sum(1).clamp(min=1)
-    return (margin(ratio, batch) - 1 / (2 * tau)).square()
+        log_ratio = log_ratio / batch.mask.sum(1).clamp(min=1)
+    return (margin(log_ratio, batch) - 1 / (2 * tau)).square()
 
 
 @measure
@@ -37,10 +37,11 @@ def accuracy_and_kl(problems: Sequence[Problem], run: Run) -> dict[str, float]:
     if run.reference is None:
         raise RewardlabError("accuracy_and_kl needs a reference policy, and this method has none")
     prompts = run.policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
+    # random numbers of evaluation come from a stream of their own, so measuring cannot affect training
     samples = run.policy.extend(prompts, Sampling(run.max_new), run.rng("eval"))
-    right = [(row[0].value or 0.0) >= 1.0 for row in run.verify([[t] for t in samples], run)]
-    pairs = zip(samples, run.reference.score(samples), strict=True)
-    kl = [float((t.column("logprobs") - ref)[t.mask].sum()) for t, ref in pairs]
+    right = [(row[0].value or 0.0) >= 1.0 for row in run.verify([[t] for t in samples], run)]  # no verdict counts as wrong
+    scored = zip(samples, run.reference.score(samples), strict=True)
+    kl = [float((t.column("logprobs") - ref)[t.mask].sum()) for t, ref in scored]
     return {"pass@1": float(np.mean(right)), "kl": float(np.mean(kl)), "n": float(len(samples))}
 
 

@@ -32,8 +32,9 @@ def judged(problems: list[Problem], run: Run, *, fields: tuple[str, ...] = (GOOD
     """One row for each field that a problem has, tagged with the field's name. A problem needs at least one."""
     groups: list[Group] = [[] for _ in problems]
     for i, field in enumerate(fields):
-        having = [p for p in problems if p.meta.get(field)]
-        rows = iter(recorded(fields=(field,))(having, run)) if having else iter(())
+        labelled = [p for p in problems if p.meta.get(field)]
+        # one call per field: `recorded` needs the field in every problem, and returns one reply for each
+        rows = iter(recorded(fields=(field,))(labelled, run)) if labelled else iter(())
         for p, group in zip(problems, groups, strict=True):
             if p.meta.get(field):
                 group.append(replace(next(rows)[0], path=(i,)))
@@ -46,23 +47,27 @@ def judged(problems: list[Problem], run: Run, *, fields: tuple[str, ...] = (GOOD
 def mismatched(rows: Group, context: int) -> Group:
     """Each row's prompt with the next row's reply to another problem (in the order good, bad), cut to `context` tokens."""
     order = sorted(range(len(rows)), key=lambda i: rows[i].tag != GOOD)
-    begins = [next(k for k, turn in enumerate(t.turns) if turn.author is not None) for t in rows]
-    pairs = list(rows)
-    for at, i in enumerate(order):
-        others = (j for j in (*order[at + 1 :], *order[:at]) if rows[j].problem.key != rows[i].problem.key)
-        if (j := next(others, None)) is None:
+    # the index of the turn with which each reply begins
+    reply_starts = [next(k for k, turn in enumerate(t.turns) if turn.author is not None) for t in rows]
+    mixed = list(rows)
+    for place, i in enumerate(order):
+        # the next rows in this order, from the start again after the last
+        candidates = (j for j in (*order[place + 1 :], *order[:place]) if rows[j].problem.key != rows[i].problem.key)
+        if (j := next(candidates, None)) is None:
             raise RewardlabError("KTO compares replies with those to other problems: a batch needs two problems; raise --problems")
-        pairs[i] = replace(rows[i], turns=(*rows[i].turns[: begins[i]], *rows[j].turns[begins[j] :])).cut(context)
-    return pairs
+        # a long prompt with a long reply may exceed the context; the reply loses its end
+        mixed[i] = replace(rows[i], turns=(*rows[i].turns[: reply_starts[i]], *rows[j].turns[reply_starts[j] :])).cut(context)
+    return mixed
 
 
 @credit(needs=("ref",))
 def reference_point(a: Tensor, batch: Batch, run: Run) -> Tensor:
     """z0 (nats per reply) at every position. It is the reference point for `kto_loss`, not an advantage."""
     rows = mismatched([t for t, _ in batch.rows], run.policy.context)
-    scored = zip(rows, run.policy.score(rows), run.reference.score(rows), strict=True)
-    ratios = [float((logprobs - ref)[t.mask].sum(dtype=np.float64)) for t, logprobs, ref in scored]
-    z0 = max(0.0, float(np.mean(ratios)))
+    scored_rows = zip(rows, run.policy.score(rows), run.reference.score(rows), strict=True)
+    log_ratios = [float((logprobs - ref)[t.mask].sum(dtype=np.float64)) for t, logprobs, ref in scored_rows]  # float64: long sums
+    # a KL is never negative, but its estimate from few mismatched replies can be
+    z0 = max(0.0, float(np.mean(log_ratios)))
     run.log("reference_point", z0)
     return torch.full_like(a, z0)
 
@@ -73,7 +78,8 @@ def kto_loss(
 ) -> Tensor:
     """1 minus the utility of each reply, weighted by its label; credit is the reference point."""
     good = torch.tensor([t.tag == GOOD for t, _ in batch.rows], device=batch.ids.device)
-    gain = row_sum(out.logprobs - batch.ref, batch) - batch.credit[:, 0]
+    gain = row_sum(out.logprobs - batch.ref, batch) - batch.credit[:, 0]  # (B,) z0 is the same at every position
+    # 1 - sigmoid(x) = sigmoid(-x), which keeps its precision where sigmoid(x) rounds to 1
     return torch.where(good, desirable, undesirable) * torch.sigmoid(-beta * torch.where(good, gain, -gain))
 
 

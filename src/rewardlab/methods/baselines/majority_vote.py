@@ -18,6 +18,7 @@ def majority_vote(base: Recipe | None = None, *, n: int = 8, temperature: float 
     return base.but(rollout=independent(n=n, temperature=temperature), select=majority())
 
 
+# pass@1 here is the mean over the same n replies, so that both numbers come from the same samples
 claim = Claim(
     says="the majority answer is right more often than a single draw",
     versus=None, task="arithmetic", measure="accuracy", direction="higher", margin=0.05, against="pass@1",

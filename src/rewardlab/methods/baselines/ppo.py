@@ -24,18 +24,21 @@ def ppo(
     lam: float = 0.95, beta: float = 0.0, value_clip: float = 0.2, value_lr: float = 1e-3,
 ) -> Recipe:  # fmt: skip
     """n: replies per problem (a critic needs no group).  value_lr: learning rate of the critic."""
-    start = Update(problems=128, minibatches=2)
-    base = base or Recipe(name="ppo", reward=correct(), measure=accuracy(), update=start)
+    # 128 problems with one reply: as many rows as 16 groups of 8, the default of the group methods
+    update = Update(problems=128, minibatches=2)
+    base = base or Recipe(name="ppo", reward=correct(), measure=accuracy(), update=update)
+    # the critic's target is the lambda return of the raw rewards: whitening is for the policy alone
     critic = Recipe(
         credit=lambda_return(gamma=gamma, lam=lam),
         objective=value_error(clip=value_clip),
         weighting=token_mean(),
-        update=Update(lr=value_lr, minibatches=base.update.minibatches),
+        update=Update(lr=value_lr, minibatches=base.update.minibatches),  # as many updates per batch as the policy
     )
     objective = clipped_ratio(eps=eps)
     return base.but(
         rollout=independent(n=n, temperature=temperature),
         credit=gae(gamma=gamma, lam=lam) >> whiten(),
+        # beta = 0 leaves the term out: even with weight 0 it would need a second model in memory for its log-probs
         objective=objective + beta * kl_to_reference() if beta else objective,
         weighting=token_mean(),
         also=(*base.also, Learner("critic", "value-head", critic)),

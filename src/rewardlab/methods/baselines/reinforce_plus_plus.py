@@ -23,12 +23,13 @@ from rewardlab.proof.claim import Claim
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.independent import independent
 
-ROWS = 128
+ROWS = 128  # per step, whatever n is
 
 
 @credit(needs=("old", "ref"))
 def less_kl(a: Tensor, batch: Batch, run: Run, *, beta: float = 0.01) -> Tensor:
     """Subtract beta log(pi_old / ref) at every decision: the KL to the starting policy, as a part of the reward."""
+    # where, not a product with the mask: log-probs may be NaN where the policy decided nothing
     return a - (beta * (batch.old - batch.ref)).where(batch.mask, 0.0)
 
 
@@ -46,15 +47,16 @@ def reinforce_plus_plus(
     baseline: bool = False,
 ) -> Recipe:  # fmt: skip
     """n: replies per problem.  beta: weight of the KL; 0 leaves the reference out.  baseline: subtract the group's mean (n > 1)."""
-    start = Update(problems=max(1, ROWS // n), minibatches=2)
-    base = base or Recipe(name="reinforce_plus_plus", reward=correct(), measure=accuracy(), update=start)
+    update = Update(problems=max(1, ROWS // n), minibatches=2)
+    base = base or Recipe(name="reinforce_plus_plus", reward=correct(), measure=accuracy(), update=update)
     if baseline and n < 2:
         raise RewardlabError(f"the baseline of reinforce_plus_plus is the mean of a group: it takes n of 2 or more, not {n}")
     loss = clipped_ratio(eps=eps)
-    credit = center() >> to_go() if baseline else less_kl(beta=beta) >> to_go() if beta else to_go()
+    # the KL is subtracted before to_go, so that a token also pays for the drift of the tokens after it
+    chain = center() >> to_go() if baseline else less_kl(beta=beta) >> to_go() if beta else to_go()
     return base.but(
         rollout=independent(n=n, temperature=temperature),
-        credit=credit >> whiten(),
+        credit=chain >> whiten(),
         objective=loss + beta * squared_log_ratio() if baseline and beta else loss,
         weighting=token_mean(),
     )

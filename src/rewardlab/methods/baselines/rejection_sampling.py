@@ -23,20 +23,24 @@ from rewardlab.rollouts.independent import independent
 
 @weighting
 def best_right(batch: Batch, *, keep: int = 4, right: float = 0.5) -> Tensor:
-    """The `keep` best rows of each group, of those that earned more than `right`; the mean over their tokens."""
-    earned = torch.where(batch.rewarded.any(1), batch.reward.sum(1), -torch.inf)
-    order = torch.argsort(earned, descending=True, stable=True)
+    """The `keep` best rows of each group, among those with a reward above `right`; each of their tokens counts the same."""
+    # rows without a verdict rank last and never exceed `right`
+    rewards = torch.where(batch.rewarded.any(1), batch.reward.sum(1), -torch.inf)  # (B,)
+    # two stable sorts, first by reward and then by group, sort by reward within each group
+    order = torch.argsort(rewards, descending=True, stable=True)
     order = order[torch.argsort(batch.group[order], stable=True)]
     rank = torch.empty_like(order)
+    # the rank within the group: place in the sorted order less the place at which the group begins
     rank[order] = torch.arange(len(order), device=order.device) - batch.first_rows[batch.group[order]]
-    weight = batch.mask & ((rank < keep) & (earned > right))[:, None]
+    weight = batch.mask & ((rank < keep) & (rewards > right))[:, None]
+    # if no reply is right, all weights are 0 and the update is empty, instead of 0 / 0
     return weight / weight.sum().clamp(min=1)
 
 
 def rejection_sampling(
     base: Recipe | None = None, *, n: int = 8, temperature: float = 1.0, keep: int = 4, right: float = 0.5
 ) -> Recipe:
-    """n: replies per problem.  keep: the most that are imitated.  right: a reply is right if its reward is above this."""
+    """n: replies per problem.  keep: the most per problem that are imitated.  right: a reply is right if its reward is above this."""
     base = base or Recipe(name="rejection_sampling", reward=correct(), measure=accuracy(), update=Update())
     return base.but(
         rollout=independent(n=n, temperature=temperature), objective=imitate(), weighting=best_right(keep=keep, right=right)

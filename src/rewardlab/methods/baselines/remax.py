@@ -24,35 +24,39 @@ from .rloo import rloo
 
 
 def greedy_replies(problems: list[Problem], run: Run) -> list[Group]:
-    """What the policy says to each problem if it always takes the likeliest token: groups of one."""
-    asked = run.policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
-    return [[t] for t in run.policy.extend(asked, Sampling(run.max_new, temperature=0.0), run.rng("greedy"))]
+    """The policy's greedy reply to each problem, as groups of one."""
+    prompts = run.policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
+    return [[t] for t in run.policy.extend(prompts, Sampling(run.max_new, temperature=0.0), run.rng("greedy"))]
 
 
 @reward(over="groups")
 def less_greedy(groups: list[Group], run: Run, *, of: Reward) -> Scores:
-    """What `of` gives a reply less what it gives the greedy reply to the same problem; terms stay as `of` says them.
+    """The reward `of` a reply minus the reward of the greedy reply to the same problem. The terms of the score do not change.
 
-    No verdict on the greedy reply is none on the others. Logs `greedy`, the mean of what is subtracted. For replies of one turn.
+    If the greedy reply has no verdict, the other replies to its problem get none. Logs `greedy`, the mean of what is subtracted.
+    For replies of one turn.
     """
     scores = of(groups, run)
-    bars = [row[0] for row in of(greedy_replies([g[0].problem for g in groups], run), run)]
-    known = [bar.total for bar in bars if bar.total is not None]
+    # one greedy reply serves the whole group: the baseline depends on the problem alone
+    baselines = [row[0] for row in of(greedy_replies([g[0].problem for g in groups], run), run)]
+    known = [baseline.total for baseline in baselines if baseline.total is not None]
     run.log("greedy", float(np.mean(known)) if known else 0.0)
-    return [[_less(s, bar) for s in row] for row, bar in zip(scores, bars, strict=True)]
+    return [[_less(s, baseline) for s in row] for row, baseline in zip(scores, baselines, strict=True)]
 
 
-def _less(score: Score, bar: Score) -> Score:
-    if score.missing or bar.total is None:
-        return replace(score, missing=True, why=score.why if score.missing else f"of the greedy reply: {bar.why}")
-    return replace(score, constant=(score.constant or 0.0) - bar.total)
+def _less(score: Score, baseline: Score) -> Score:
+    if score.missing or baseline.total is None:
+        # with 0 in place of the missing baseline, the reply would be credited with its full reward
+        return replace(score, missing=True, why=score.why if score.missing else f"of the greedy reply: {baseline.why}")
+    return replace(score, constant=(score.constant or 0.0) - baseline.total)
 
 
 def remax(base: Recipe | None = None, *, n: int = 1, greedy: bool = True) -> Recipe:
     """n: sampled replies per problem, beside the greedy one.  greedy: whether its reward is subtracted."""
+    # one reply per problem: as many rows as 16 groups of 8, the default of the group methods
     base = base or rloo(n=n).but(problems=128)
-    drawn = base.reward or correct()
-    return base.but(reward=less_greedy(of=drawn) if greedy else drawn, credit=to_go())
+    sampled_reward = base.reward or correct()
+    return base.but(reward=less_greedy(of=sampled_reward) if greedy else sampled_reward, credit=to_go())
 
 
 claim = Claim(

@@ -25,6 +25,7 @@ def rloo(base: Recipe | None = None, *, n: int = 8, temperature: float = 1.0, be
     return base.but(
         rollout=independent(n=n, temperature=temperature),
         credit=leave_one_out() >> to_go(),
+        # beta = 0 leaves the term out: even with weight 0 it would need a second model in memory for its log-probs
         objective=objective + beta * kl_to_reference() if beta else objective,
         weighting=constant_length(length=length),
     )

@@ -31,14 +31,16 @@ def to_first_difference(problems: list[Problem], run: Run, *, of: Rollout, split
 def _cut(group: Group, run: Run, splitter: str) -> Group:
     if len(group) != 2:
         raise RewardlabError(f"step preferences come in pairs, the right reply first; got {len(group)} replies to a problem")
-    a, b = (mark(t, splitter, run.policy.pieces, run.policy.name) for t in group)
-    start, *ends = first_difference(a, b)
-    return [_one_step(t, start, end, run) for t, end in zip((a, b), ends, strict=True)]
+    chosen, rejected = (mark(t, splitter, run.policy.pieces, run.policy.name) for t in group)
+    start, *ends = first_difference(chosen, rejected)
+    return [_one_step(t, start, end, run) for t, end in zip((chosen, rejected), ends, strict=True)]
 
 
 def first_difference(a: Trajectory, b: Trajectory) -> tuple[int, int, int]:
     """The position at which the first differing step of two marked replies begins, and its last position in each."""
+    # argmax of a mask is its first True: both replies begin right after the same prompt
     start, ids = int(a.mask.argmax()), (a.ids, b.ids)
+    # not strict: the replies may have different numbers of steps
     for i, j in zip(a.steps, b.steps, strict=False):
         if not np.array_equal(ids[0][start : i + 1], ids[1][start : j + 1]):
             return start, i, j
@@ -49,10 +51,12 @@ def first_difference(a: Trajectory, b: Trajectory) -> tuple[int, int, int]:
 def _one_step(t: Trajectory, start: int, end: int, run: Run) -> Trajectory:
     """The reply up to `end`, with everything before `start` turned into context."""
     decode = run.policy.decode
-    *before, said = t.cut(end + 1, decode).turns
-    known, step = np.split(said.ids, [len(said.ids) - (end + 1 - start)])
-    read = (Turn(None, known, text=decode(known)),) if len(known) else ()
-    return replace(t, turns=(*before, *read, Turn(said.author, step, text=decode(step))), stop="stop", steps=())
+    *earlier, reply = t.cut(end + 1, decode).turns
+    # equal first steps become text that is only read, which no loss sees
+    prefix, step = np.split(reply.ids, [len(reply.ids) - (end + 1 - start)])
+    context = (Turn(None, prefix, text=decode(prefix)),) if len(prefix) else ()
+    # "stop", not "end": the step was cut, and no end-of-text token follows it
+    return replace(t, turns=(*earlier, *context, Turn(reply.author, step, text=decode(step))), stop="stop", steps=())
 
 
 def step_dpo(base: Recipe | None = None, *, beta: float = 0.4, splitter: str = "newline") -> Recipe:

@@ -36,8 +36,10 @@ def own_probability(groups: list[Group], run: Run) -> Scores:
 def said_right(groups: list[Group], run: Run, *, model: str = "verifier") -> Scores:
     """A model's probability that a reply is right: the value at its end is used as the log-odds."""
     verifier = run.model(model)
+    # replies are scored by token id, and an id must be the same text to both models
     if verifier.tokenizer.get_vocab() != run.policy.tokenizer.get_vocab():
-        raise RewardlabError(f"the model {model!r} has another tokenizer than the policy, so it cannot score its replies")
+        raise RewardlabError(f"the model {model!r} cannot score the policy's replies: their tokenizers differ")
+    # one flat batch, for speed; the values come back in the order of the groups
     values = iter(last_values(verifier, [t for group in groups for t in group]))
     return [[Score(float(1 / (1 + np.exp(-next(values))))) for _ in group] for group in groups]
 
@@ -57,7 +59,8 @@ def weighted_majority(group: Group, scores: list[Score], run: Run) -> Trajectory
             votes[answer].append((weight, t))
     if not votes:
         return group[0]
-    winners = max(votes.values(), key=lambda cast: math.fsum(weight for weight, _ in cast))
+    # fsum is exact, so a tie does not depend on the order of the replies; max returns the first of equals
+    winners = max(votes.values(), key=lambda ballots: math.fsum(weight for weight, _ in ballots))
     return max(winners, key=lambda vote: vote[0])[1]
 
 
@@ -65,6 +68,7 @@ def weighted_vote(base: Recipe | None = None, *, n: int = 8, temperature: float 
     """n: replies per problem.  verifier: a checkpoint or run folder of a model with a value head, such as bradley_terry trains."""
     base = base or Recipe(name="weighted_vote", reward=own_probability(), measure=accuracy(), update=Update())
     if verifier:
+        # every=0: the verifier is loaded with the run and never updated
         frozen = Learner("verifier", verifier, Recipe(), every=0)
         base = base.but(reward=said_right(), also=(*base.also, frozen))
     return base.but(rollout=independent(n=n, temperature=temperature), select=weighted_majority())

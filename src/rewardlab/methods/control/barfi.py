@@ -6,7 +6,7 @@
 
 Gupta et al. 2023, arXiv:2310.19007, by the implicit gradient. The linear system is solved by conjugate gradients rather than by a
 Neumann series. (inferred): two inner updates between outer ones, which use an inner one's episodes; steps of fixed length in phi;
-returns whitened for the inner update, and centred in A and dJ/dtheta, which only takes variance out. `outer_lr=0` keeps the naive
+returns whitened for the inner update, and centred in A and dJ/dtheta, which only reduces variance. `outer_lr=0` keeps the naive
 sum, phi = (1, 1, 0): the baseline.
 """
 
@@ -41,10 +41,10 @@ def returns(batch: Batch, phi: Tensor) -> tuple[Tensor, list[Tensor]]:
     """G(phi) (B, T), and its derivatives by each of the four, in closed form: dG_t/dgamma = G_t+1 + gamma dG_t+1/dgamma."""
     gamma = float(phi[3].sigmoid())
     terms = (batch.terms["primary"].reward, batch.terms["auxiliary"].reward, batch.mask.float())
-    ahead = [over_decisions(r, batch.mask, gamma) for r in terms]
-    g = sum((w * x for w, x in zip(phi[:3], ahead, strict=True)), torch.zeros_like(ahead[0]))
+    returns_to_go = [over_decisions(r, batch.mask, gamma) for r in terms]
+    g = sum((w * x for w, x in zip(phi[:3], returns_to_go, strict=True)), torch.zeros_like(returns_to_go[0]))
     by_gamma = over_decisions(next_decision(g, batch.mask), batch.mask, gamma)
-    return g, [*ahead, by_gamma * gamma * (1 - gamma)]
+    return g, [*returns_to_go, by_gamma * gamma * (1 - gamma)]  # times the derivative of the sigmoid: phi_4 is a logit
 
 
 @credit
@@ -55,16 +55,17 @@ def aligned_return(a: Tensor, batch: Batch, run: Run, *, gamma: float) -> Tensor
 
 def outer_gradient(batch: Batch, run: Run, *, gamma: float, damping: float, iterations: int) -> Tensor:
     """(4,) dJ/dphi by implicit differentiation, all expectations taken over this batch. Every product with H counts as a pass."""
-    run.policy.token_count.scored += iterations * int(batch.length.sum())
-    g, by_phi = returns(batch, alignment(run, gamma))
+    run.policy.token_count.scored += iterations * int(batch.length.sum())  # so that budgets see their cost
+    inner_return, by_phi = returns(batch, alignment(run, gamma))
     primary = over_decisions(batch.terms["primary"].reward, batch.mask, gamma)
     parameters, logprobs = run.policy.parameters(), run.policy.evaluate(batch).logprobs
 
     def mean(weight: Tensor) -> Tensor:
-        return (logprobs * weight)[batch.mask].mean()
+        return (logprobs * weight)[batch.mask].mean()  # indexed, since log-probs may be NaN outside the mask
 
-    wanted = flat_gradient(mean(_centred(primary, batch)), parameters)
-    direction = conjugate_gradients(hessian_product(-mean(g), parameters, damping), wanted, iterations)
+    primary_gradient = flat_gradient(mean(_centred(primary, batch)), parameters)
+    # minus: conjugate gradients need the Hessian of a minimum, and the inner problem is a maximum
+    direction = conjugate_gradients(hessian_product(-mean(inner_return), parameters, damping), primary_gradient, iterations)  # (P,)
     return torch.stack([direction @ flat_gradient(mean(_centred(d, batch)), parameters) for d in by_phi])
 
 
@@ -81,9 +82,9 @@ def bilevel(
     batch = ops.collate(groups, ops.score(groups))
     phi = alignment(run, gamma)
     if outer_lr and run.step % every == 0:
-        slope = outer_gradient(batch, run, gamma=gamma, damping=damping, iterations=iterations)
-        slope[3] -= cost * phi[3].sigmoid() * (1 - phi[3].sigmoid())
-        run.memory[MEMORY] = phi + outer_lr * slope / slope.norm().clamp(min=1e-12)
+        gradient = outer_gradient(batch, run, gamma=gamma, damping=damping, iterations=iterations)
+        gradient[3] -= cost * phi[3].sigmoid() * (1 - phi[3].sigmoid())  # d(cost gamma_phi) / d(its logit)
+        run.memory[MEMORY] = phi + outer_lr * gradient / gradient.norm().clamp(min=1e-12)  # steps of fixed length
     ops.update(batch)
     for name, value in zip(("primary", "auxiliary", "constant", "discount"), (*phi[:3], phi[3].sigmoid()), strict=True):
         run.log(f"phi/{name}", float(value))

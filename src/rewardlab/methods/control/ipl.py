@@ -34,22 +34,24 @@ def return_and_agreement(problems: Sequence[Problem], run: Run, *, play: Rollout
     """The policy's return; and on held-out segments, the correlation of r_Q with the true reward, and how often the preferred
     segment has the larger sum of r_Q.
     """
-    found = episode_return(play=play)(problems, run)
+    returns = episode_return(play=play)(problems, run)
     rows = [t for group in segments()(list(problems), run) for t in group]
-    batch = _together([t.ids for t in rows], [t.mask for t in rows])
+    batch = _batch_of([t.ids for t in rows], [t.mask for t in rows])
     with torch.no_grad():
         implied = implied_reward(run.models["critic"].evaluate(batch, ("value",)).value, batch, gamma)
-    paid = torch.tensor([r for t in rows for _, r in t.paid])
-    sums = implied.sum(1)
-    correlation = torch.corrcoef(torch.stack((implied[batch.mask], paid)))[0, 1].nan_to_num()
-    return found | {"correlation": float(correlation), "pair_accuracy": float((sums[::2] > sums[1::2]).float().mean())}
+    rewards = torch.tensor([r for t in rows for _, r in t.paid])
+    sums = implied.sum(1)  # (rows,)
+    # a constant r_Q, as of an untrained critic, has no correlation (NaN): it counts as 0
+    correlation = torch.corrcoef(torch.stack((implied[batch.mask], rewards)))[0, 1].nan_to_num()
+    # rows alternate: the preferred segment, then the other one
+    return returns | {"correlation": float(correlation), "pair_accuracy": float((sums[::2] > sums[1::2]).float().mean())}
 
 
-def _together(ids: Sequence[np.ndarray], masks: Sequence[np.ndarray]) -> Batch:
-    """Segments of one length as a batch."""
-    mask, nothing = torch.from_numpy(np.stack(masks)), torch.zeros(len(ids), len(ids[0]))
+def _batch_of(ids: Sequence[np.ndarray], masks: Sequence[np.ndarray]) -> Batch:
+    """Segments of one length as a batch: groups of two rows, the preferred one first; without rewards and log-probs."""
+    mask, zeros = torch.from_numpy(np.stack(masks)), torch.zeros(len(ids), len(ids[0]))
     length = torch.full((len(ids),), len(ids[0]))
-    return Batch(torch.from_numpy(np.stack(ids)), mask, length, nothing, nothing, mask, torch.arange(len(ids)) // 2)
+    return Batch(torch.from_numpy(np.stack(ids)), mask, length, zeros, zeros, mask, torch.arange(len(ids)) // 2)
 
 
 def ipl(
@@ -60,6 +62,7 @@ def ipl(
     passes: over the segments of a step, of policy and critic.  turns: of the episodes that are measured.
     """
     play = interactive(env=pointmass(), n=1, turns=turns, temperature=0.0)
+    # no credit: the weights of recorded actions come from the critic, within the objective
     base = base or Recipe(name="ipl", update=Update(problems=32, lr=1e-3))
     critic = Recipe(
         objective=implied_preference(gamma=gamma) + coefficient * implied_reward_square(gamma=gamma) + expectile_value(tau=tau),

@@ -1,1 +1,1 @@
-"""Who gets the credit: advantages and their baselines."""
+"""Credit assignment: advantages and their baselines."""

@@ -1,10 +1,10 @@
-"""Dr. Kernel: each turn against the same turn of the other episodes, and no pay for work that the library does.
+"""Dr. Kernel: compare each turn with the same turn of the other episodes, and do not reward work that the library does.
 
     A_it = G_it - 1/(N_t - 1) sum_{j != i} G_jt,    G_t = sum_{k >= t} gamma^{k-t} r_k,    over the N_t episodes with a turn t
     r = min(speedup, 3) + share * (operations of one's own / all operations),    0 if the program is wrong
 
-Liu et al. 2026, arXiv:2602.05885. GRPO's mean holds the row's own return, which shrinks the gradient by (N_t - 1) / N_t, and so by
-another factor at every turn. As in the released scripts: a turn is left out where the geometric mean of pi / pi_rollout leaves
+Liu et al. 2026, arXiv:2602.05885. GRPO's mean includes the row's own return, which shrinks the gradient by (N_t - 1) / N_t, by another
+factor at every turn. As in the released scripts: a turn is left out where the geometric mean of pi / pi_rollout leaves
 0.999 .. 1.001 or a token's ratio falls below 1e-4 (mismatch rejection), and a right program stays with probability
 clip((own share - least) / 0.1, 0, 1) (profiling-based rejection). Turns left out get no credit but count in the mean over tokens
 (inferred). gamma is not stated there (inferred).
@@ -31,10 +31,13 @@ from rewardlab.tasks.kernels.rewards import speedup, work_share
 @credit
 def keep_own_work(a: Tensor, batch: Batch, run: Run, *, least: float = 0.3, width: float = 0.1) -> Tensor:
     """Right turns keep their credit with probability clip((own share - least) / width, 0, 1), wrong ones always."""
-    right, own = (turn_sums(batch.terms[name].reward, batch.mask) for name in ("speedup", "work_share"))
+    right, own = (turn_sums(batch.terms[name].reward, batch.mask) for name in ("speedup", "work_share"))  # (B, turns)
+    # speedup is 0 for a wrong program: wrong turns are always learned from
     chance = torch.where(right > 0, ((own - least) / width).clamp(0, 1), 1.0)
-    kept = torch.rand(chance.shape, generator=run.rng("keep")).to(chance.device) < chance
-    return a * over_turns(kept.to(a.dtype), batch.mask)
+    # random numbers on the CPU: the same seed keeps the same turns on every device
+    keep = torch.rand(chance.shape, generator=run.rng("keep")).to(chance.device) < chance
+    # the factor is one per turn; every token of a turn gets it
+    return a * over_turns(keep.to(a.dtype), batch.mask)
 
 
 def dr_kernel_trloo(
@@ -45,13 +48,14 @@ def dr_kernel_trloo(
     tolerance: how far the mean ratio of a turn may be from 1; replies so short that rounding does not average out need more.
     """
     base = base or rloo(n=n)
-    kept = turn_leave_one_out(gamma=gamma) >> keep_matched_turns(low=1 - tolerance, high=1 + tolerance)
+    chain = turn_leave_one_out(gamma=gamma) >> keep_matched_turns(low=1 - tolerance, high=1 + tolerance)
     return base.but(
         rollout=interactive(env=kernels(), n=n, turns=turns),
         reward=speedup() + share * work_share(),
-        credit=kept >> keep_own_work(least=least) if least else kept,
+        credit=chain >> keep_own_work(least=least) if least else chain,
         objective=clipped_ratio(eps=eps, eps_high=eps_high),
         weighting=token_mean(),
+        # measured with one episode per problem: pass@1 needs no group
         measure=episode_accuracy(rollout=interactive(env=kernels(), n=1, turns=turns)),
     )
 

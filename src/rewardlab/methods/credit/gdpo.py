@@ -20,19 +20,20 @@ from rewardlab.proof.claim import Claim
 from rewardlab.rewards.format import format_ok
 from rewardlab.rewards.task import correct
 
-ADD_FIRST = r"\d+\+.+"
+ADD_FIRST = r"\d+\+.+"  # the expression begins with an addition
 
 
 def gdpo(base: Recipe | None = None, *, form: str = ADD_FIRST, weight: float = 1.0, decoupled: bool = True) -> Recipe:
     """form: a regular expression that replies should match, the second reward.  weight: of that reward.
 
-    A base brings rewards of its own, and `form` is added to them.
+    The reward of a base stays; the reward for `form` is added to it.
     """
     base = base or grpo()
-    together = (base.reward or correct()) + weight * format_ok(pattern=form)
+    total = (base.reward or correct()) + weight * format_ok(pattern=form)
     if not decoupled:
-        return base.but(reward=together)
-    return base.but(reward=together, credit=each_term(chain=center() >> scale_by_std()) >> whiten_events() >> to_go())
+        return base.but(reward=total)
+    # whitened over events and only then spread over tokens, so that long replies do not weigh more in the statistics
+    return base.but(reward=total, credit=each_term(chain=center() >> scale_by_std()) >> whiten_events() >> to_go())
 
 
 claim = Claim(

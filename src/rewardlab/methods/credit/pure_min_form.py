@@ -1,4 +1,4 @@
-"""PURE: a reply is worth its worst step, so steps that only pay add nothing; the sum of steps invites padding with them.
+"""PURE: a reply is worth its worst step, so padding it with rewarded steps gains nothing, as it does with the sum of the steps.
 
     r*_i = r_i exp(-r_i / T) / sum_j exp(-r_j / T);     A_t = sum_{i >= t} (r*_i - b) + (o - mean of the others' o)
 
@@ -6,8 +6,8 @@ r_i in [-1, 1] are step rewards, o is the verified outcome, known for a share of
 up to the worst step and 0 after it. The baseline b is the mean over the group's other replies of their mean r* per step.
 
 Cheng et al. 2025, arXiv:2504.15275. T, the baseline by steps and the whitening are those of the released code. Its step rewards
-come from a trained model; here every step is checked, and a true line that only says again what is known is paid too: what
-padding lives on. `minimum=False` leaves the sum form, `share=0` process rewards alone.
+come from a trained model; here every step is checked, and a true line that only repeats what is known is rewarded too,
+which invites padding. `minimum=False` leaves the sum form, `share=0` process rewards alone.
 """
 
 import torch
@@ -25,17 +25,20 @@ from rewardlab.rewards.task import correct
 
 @credit
 def soft_minimum(a: Tensor, batch: Batch, run: Run, *, temperature: float = 0.1) -> Tensor:
-    """Share each event's reward by softmin over its row, so that the row's sum is about its least reward."""
+    """Weight each event's reward by a softmin over its row, so that the row's sum is close to its least reward."""
+    # positions without a reward are masked before the softmax: as zeros they would take part in the minimum
     weight = (-a / temperature).masked_fill(~batch.rewarded, -torch.inf).softmax(1)
+    # where, not a product: a row without events has a softmax of NaN
     return torch.where(batch.rewarded, weight * a, 0.0)
 
 
 @credit
 def of_known_problems(a: Tensor, batch: Batch, run: Run, *, share: float = 0.1) -> Tensor:
     """Credit for a fixed share of the problems, as if the others had no gold answer."""
-    # the end of the key: its beginning decides which problems are held out
-    place = [int(trajectory.problem.key[-13:], 16) / 16**13 for trajectory, _ in batch.rows]
-    known = torch.tensor(place, dtype=torch.float64, device=a.device) < share
+    # the end of the key, since its beginning decides which problems are held out; a hash needs no list of known problems
+    places = [int(trajectory.problem.key[-13:], 16) / 16**13 for trajectory, _ in batch.rows]  # 13 hex digits as a number in [0, 1)
+    # float64: 13 hex digits have 52 bits, which float32 would round
+    known = torch.tensor(places, dtype=torch.float64, device=a.device) < share
     return torch.where(known[:, None], a, 0.0)
 
 

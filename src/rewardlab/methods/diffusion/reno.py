@@ -6,7 +6,7 @@
 
 Eyring et al. 2024, arXiv:2406.04312. As in the released code, gradients are clipped to a norm of 0.1, Nesterov momentum is 0.9, and
 K is ignored when choosing the best iterate. lr and lambda_reg suit the task of points; for noise of 16384 numbers they are 5 and
-0.01. G is the whole deterministic flow. With lr=0 every iterate is fresh noise: best of n by the same rewards.
+0.01. G is the whole deterministic flow. With lr=0 every iterate is fresh noise: best-of-n by the same rewards.
 """
 
 from rewardlab.core import Recipe
@@ -19,14 +19,16 @@ from rewardlab.tasks.flows.rewards import mode_posterior, projection
 
 
 def ensemble() -> Reward:
-    """Two imperfect rewards: the first keeps growing outwards, the second saturates there."""
+    """The sum of two imperfect rewards: far from the data the first keeps growing, the second saturates."""
     return projection() + mode_posterior()
 
 
 def reno(base: Recipe | None = None, *, n: int = 50, lr: float = 0.3, clip: float = 0.1, regular: float = 0.3) -> Recipe:
     """n: iterates.  lr: of the ascent; 0 samples fresh noise instead.  clip: norm of a gradient.  regular: weight of K."""
+    # no objective and no update: the generator is fixed, only its input noise is optimised
     base = base or Recipe(name="reno", reward=ensemble(), measure=mean_reward(temperature=0.0))
     return base.but(
+        # the rollout itself needs the reward, for its gradient; K is added there, and not when the best is chosen
         rollout=noise_ascent(reward=base.required("reward"), n=n, lr=lr, clip=clip, regular=regular),
         select=best(),
     )

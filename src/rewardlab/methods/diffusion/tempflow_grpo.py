@@ -22,10 +22,11 @@ from rewardlab.rollouts.independent import independent
 
 @credit
 def by_noise_level(a: Tensor, batch: Batch, run: Run) -> Tensor:
-    """Credit times the noise level of its step, sigma_t sqrt(dt), over the mean of all steps."""
+    """Credit times the noise level of its step, sigma_t sqrt(dt), divided by the mean level of the steps."""
     if not hasattr(run.policy, "noise_at"):
-        raise RewardlabError("by_noise_level weighs denoising steps, and this policy takes none; play a task such as flows")
-    levels = run.policy.noise_at(run.policy.context)
+        raise RewardlabError("by_noise_level weighs denoising steps, and this policy takes none; use a task such as flows")
+    levels = run.policy.noise_at(run.policy.context)  # (T,)
+    # positions without noise are not denoising steps; dividing by the mean of the others keeps the scale of the update
     return a * (levels / levels[levels > 0].mean())[: batch.width]
 
 

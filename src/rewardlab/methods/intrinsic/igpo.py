@@ -23,13 +23,15 @@ from rewardlab.tasks.facts.environment import search
 def igpo(
     base: Recipe | None = None, *, n: int = 8, turns: int = 5, gain: float = 1.0, gamma: float = 1.0, eps: float = 0.2
 ) -> Recipe:
-    """turns: at most so many in an episode.  gain: weight of the information gain beside the outcome.  gamma: per turn."""
+    """turns: the most that an episode may have.  gain: weight of the information gain beside the outcome.  gamma: per turn."""
     base = base or grpo(n=n, eps=eps)
     episodes = interactive(env=search(), n=n, turns=turns)
     return base.but(
         rollout=episodes,
-        reward=correct() + gain * information_gain() if gain else correct(),
+        reward=correct() + gain * information_gain() if gain else correct(),  # gain=0 saves scoring the gold answer
+        # normalised over turns before they are summed: every turn of the group is one event
         credit=center() >> scale_by_std() >> turn_to_go(gamma=gamma),
+        # measured with one episode per problem: pass@1 needs no group
         measure=episode_accuracy(rollout=interactive(env=search(), n=1, turns=turns)),
     )
 

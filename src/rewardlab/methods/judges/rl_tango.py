@@ -33,20 +33,19 @@ from rewardlab.tasks.verdicts.rewards import every_step_judged, final_verdict, s
 from rewardlab.text.splitters import cut
 
 problems_from = decorator(Part)
-ROOM = 96
-"""Tokens of a judgement."""
+MAX_NEW = 96  # tokens of a judgement
 
 
 @problems_from
 def solutions(groups: list[Group], scores: Scores, run: Run, *, each: int = 2) -> list[Problem]:
-    """`each` of every problem's solutions, to be judged; those that got no verdict, or are too long, are left out."""
-    found = []
+    """`each` of every problem's solutions, to be judged; those without a verdict, or too long for the verifier, are left out."""
+    to_be_judged = []
     for group, row in zip(groups, scores, strict=True):
         for t, score in list(zip(group, row, strict=True))[:each]:
             right = score.terms["correct"].value
             if right is not None:
-                found.append(to_judge(t.problem.question, cut(t.reply, "newline"), right >= 1))
-    return [p for p, row in zip(found, begun(run.model("verifier"), found, ROOM), strict=True) if row]
+                to_be_judged.append(to_judge(t.problem.question, cut(t.reply, "newline"), right >= 1))
+    return [p for p, row in zip(to_be_judged, begun(run.model("verifier"), to_be_judged, MAX_NEW), strict=True) if row]
 
 
 @credit
@@ -64,29 +63,30 @@ def fading_steps(
 def balance_verdicts(a: Tensor, batch: Batch, run: Run, *, decay: float = 0.8) -> Tensor:
     """Scale the credit of solutions that are right, and of those that are wrong, by 1 / sqrt(how many there are); mean 1."""
     right = torch.tensor([t.problem.answer == WORDS[True] for t, _ in batch.rows], device=a.device)
-    now = [float(right.sum()), float((~right).sum())]
-    before = run.memory.get("rl_tango.counts", now)
-    counts = [decay * b + (1 - decay) * n for b, n in zip(before, now, strict=True)]
+    counts_now = [float(right.sum()), float((~right).sum())]
+    before = run.memory.get("rl_tango.counts", counts_now)  # in the first step there is no average yet
+    counts = [decay * b + (1 - decay) * n for b, n in zip(before, counts_now, strict=True)]
     run.memory["rl_tango.counts"] = counts
-    weight = torch.where(right, counts[0] ** -0.5 if counts[0] else 0.0, counts[1] ** -0.5 if counts[1] else 0.0)
-    return a * (weight * len(right) / weight.sum())[:, None]
+    # a class that was never seen has no row to weigh, and 0 ** -0.5 would fail
+    weight = torch.where(right, counts[0] ** -0.5 if counts[0] else 0.0, counts[1] ** -0.5 if counts[1] else 0.0)  # (B,)
+    return a * (weight * len(right) / weight.sum())[:, None]  # mean 1, so the scale of the update stays
 
 
 @cache
-def _judged(count: int) -> tuple[Problem, ...]:
-    return tuple(verdicts(test_size=count).test)
+def _held_out_solutions(count: int) -> tuple[Problem, ...]:
+    return tuple(verdicts(test_size=count).test)  # cached: the same solutions at every evaluation
 
 
 @measure
 def both(problems: list[Problem], run: Run) -> dict[str, float]:
-    """pass@1 of the generator; of the verifier, on as many held-out solutions that never change: verdict, the share of right
-    final verdicts, and `step_f1`, how well it finds the first wrong step."""
-    asked, verifier = _judged(len(problems)), run.model("verifier")
-    rows = verifier.read([Trajectory(p) for p in asked], [p.prompt for p in asked])
-    said = [read(t.reply) for t in verifier.extend(rows, Sampling(ROOM), run.rng("eval"))]
-    final = sum(j.final is not None and WORDS[j.final] == p.answer for p, j in zip(asked, said, strict=True)) / len(asked)
-    found = step_f1([p.meta["verdicts"] for p in asked], [j.steps for j in said])
-    return accuracy()(problems, run) | {"verdict": final, "step_f1": found}
+    """pass@1 of the generator. For the verifier, on as many held-out solutions, the same at every evaluation: `verdict`, the share
+    of right final verdicts, and `step_f1`, how well it finds the first wrong step."""
+    items, verifier = _held_out_solutions(len(problems)), run.model("verifier")
+    prompts = verifier.read([Trajectory(p) for p in items], [p.prompt for p in items])
+    judgements = [read(t.reply) for t in verifier.extend(prompts, Sampling(MAX_NEW), run.rng("eval"))]
+    final = sum(j.final is not None and WORDS[j.final] == p.answer for p, j in zip(items, judgements, strict=True)) / len(items)
+    f1 = step_f1([p.meta["verdicts"] for p in items], [j.steps for j in judgements])
+    return accuracy()(problems, run) | {"verdict": final, "step_f1": f1}
 
 
 def rl_tango(
@@ -94,11 +94,11 @@ def rl_tango(
     well_formed: float = 0.8, decay: float = 0.8, verifier_lr: float = 3e-4, n: int = 8,
 ) -> Recipe:  # fmt: skip
     """start, end: share of step credit.  every: steps between the verifier's.  each, n_verdicts: solutions per problem that it
-    learns from, and judgements of each.  well_formed: reward for a whole judgement.  n: replies per problem."""
+    learns from, and judgements of each.  well_formed: reward for a judgement of every step.  n: replies per problem."""
     base = base or grpo(n=n)
     chain = center() >> scale_by_std() >> to_go()
-    learning = grpo().but(
-        rollout=with_max_new(rollout=independent(n=n_verdicts), max_new=ROOM),
+    verifier_recipe = grpo().but(
+        rollout=with_max_new(rollout=independent(n=n_verdicts), max_new=MAX_NEW),
         reward=final_verdict() + well_formed * every_step_judged(),
         credit=chain >> balance_verdicts(decay=decay),
         measure=None,
@@ -106,10 +106,10 @@ def rl_tango(
     )
     return base.but(
         rollout=base.required("rollout").but_innermost(steps="newline"),
-        reward=base.required("reward") + step_verdicts(max_new=ROOM),
+        reward=base.required("reward") + step_verdicts(max_new=MAX_NEW),
         credit=fading_steps(chain=chain, start=start, end=end),
         measure=both(),
-        also=(*base.also, Learner("verifier", "embedded:verdicts", learning, solutions(each=each), every)),
+        also=(*base.also, Learner("verifier", "embedded:verdicts", verifier_recipe, solutions(each=each), every)),
     )
 
 

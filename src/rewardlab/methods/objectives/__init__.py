@@ -1,1 +1,1 @@
-"""What is optimised: losses that change how credit becomes an update."""
+"""Losses: methods that change how advantages become an update."""

@@ -22,20 +22,23 @@ from rewardlab.proof.claim import Claim
 
 
 def mean_logprob(logits: Tensor, ids: Tensor) -> dict[str, Tensor]:
-    """The mean of log p over the whole vocabulary, for logits (n, V)."""
+    """(n,) the mean of log p over the vocabulary, for logits (n, V)."""
+    # mean of (logits - logsumexp), without a second (n, V) tensor of log-probs
     return {"mean_logprob": logits.mean(1) - torch.logsumexp(logits, 1)}
 
 
 @objective(unit="token", needs=("old", "policy.mean_logprob"), per_token=mean_logprob)
 def uniform_value_error(out: Outputs, batch: Batch, run: Run, *, rho: float = 1.0) -> Tensor:
     """The squared Bellman error of the uniform policy's values, relative to the policy before the update."""
-    value = rho * (out.logprobs - batch.old)
+    value = rho * (out.logprobs - batch.old)  # (B, T)
     mean_value = rho * (out.extra["mean_logprob"] - batch.columns["policy.mean_logprob"])
+    # detached: the target is fixed, as in Q-learning, and only Q(a_t | s_t) moves towards it
     return (value - (batch.credit + next_decision(mean_value, batch.mask)).detach()).square()
 
 
 def rover(base: Recipe | None = None, *, n: int = 8, rho: float = 1.0) -> Recipe:
     """rho: temperature; higher values keep more diversity and learn more slowly."""
+    # with a single update per batch Q is always 0, and this would be REINFORCE
     base = base or grpo(n=n).but(minibatches=4)
     return base.but(credit=center() >> to_go(), objective=uniform_value_error(rho=rho))
 

@@ -20,8 +20,8 @@ from rewardlab.rollouts.recorded import recorded
 @objective(unit="group")
 def simpo_loss(out: Outputs, batch: Batch, run: Run, *, beta: float = 2.0, gamma: float = 1.0) -> Tensor:
     """gamma: how far the preferred reply should lead, in units of beta times nats per token."""
-    mean = row_sum(out.logprobs, batch) / batch.mask.sum(1).clamp(min=1)
-    return -F.logsigmoid(beta * margin(mean, batch) - gamma)
+    mean_logprob = row_sum(out.logprobs, batch) / batch.mask.sum(1).clamp(min=1)  # (B,) nats per token
+    return -F.logsigmoid(beta * margin(mean_logprob, batch) - gamma)
 
 
 def simpo(base: Recipe | None = None, *, beta: float = 2.0, gamma: float = 1.0, lr: float = 1e-4, problems: int = 32) -> Recipe:

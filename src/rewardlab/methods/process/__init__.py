@@ -1,1 +1,1 @@
-"""Learning from each step, not only from the answer."""
+"""Process rewards: learning from each step, not only from the answer."""

@@ -30,7 +30,8 @@ from rewardlab.rollouts.filtered import solved_between
 def plus_implicit_rewards(
     a: Tensor, batch: Batch, run: Run, *, beta: float = 0.05, gamma: float = 1.0, weight: float = 1.0
 ) -> Tensor:
-    """Add what follows each token in the process reward model's eyes; every token is an event of its own."""
+    """Add to each token the process rewards from there on, minus the group's baseline. Every token is a reward event of its own."""
+    # the shared credit functions read rewards and events from the batch, so they get one in which every decision is an event
     tokens = replace(batch, rewarded=batch.mask, reward=beta * (batch.columns["prm.logprobs"] - batch.ref))
     return a + weight * (subtract_mean_of_others() >> to_go(gamma=gamma))(tokens.reward, tokens, run)
 
@@ -40,10 +41,12 @@ def outcome_cross_entropy(out: Outputs, batch: Batch, run: Run, *, beta: float =
     """The sum of a reply's token rewards as the log-odds that it is right."""
     if term not in batch.terms:
         raise RewardlabError(f"the process reward model learns from the reward term {term!r}, which this reward does not have")
-    told = batch.terms[term]
-    right = (told.reward.sum(1) > 0).float()
+    outcome = batch.terms[term]
+    right = (outcome.reward.sum(1) > 0).float()  # (B,)
+    # with logits: the sigmoid of a long reply's sum rounds to 0 or 1, and its log would be -inf
     loss = F.binary_cross_entropy_with_logits(beta * row_sum(out.logprobs - batch.ref, batch), right, reduction="none")
-    return loss.where(told.rewarded.any(1), 0.0)
+    # replies without a verdict have no label to learn
+    return loss.where(outcome.rewarded.any(1), 0.0)
 
 
 def prime(
@@ -54,8 +57,11 @@ def prime(
     base = base or grpo(n=n)
     prm = Recipe(objective=outcome_cross_entropy(beta=beta), update=Update(lr=prm_lr))
     return base.but(
+        # groups that are nearly all right or all wrong have outcome advantages near 0, and unbalance the labels of the model
         rollout=solved_between(of=base.required("rollout"), low=low, high=high),
+        # outcomes become advantages before the process rewards are added: the two have baselines of their own
         credit=leave_one_out() >> to_go() >> plus_implicit_rewards(beta=beta, gamma=gamma, weight=weight) >> whiten(),
+        # every=0 freezes the model: as a copy of the policy's start it equals the reference, so its rewards stay 0
         also=(*base.also, Learner("prm", "copy:policy", prm, every=1 if online else 0)),
     )
 

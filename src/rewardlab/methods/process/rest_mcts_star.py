@@ -5,8 +5,8 @@
     value model: (V(step k) - v_k)^2;   policy: likelihood of the right traces with the highest values
 
 Every step of a tree counts once, however many answers lie below it. A training step is one round of self-training: search with the
-present models, then learn from the trees. The m_k of wrong steps is that of the released code. Learning goes on from the round
-before; the paper's rounds are fewer and larger (raise `problems` and `minibatches`).
+present models, then learn from the trees. The m_k of wrong steps is that of the released code. Each round continues with the models
+of the previous one; the paper's rounds are fewer and larger (raise `problems` and `minibatches`).
 
 Zhang et al. 2024, arXiv:2406.03816
 """
@@ -29,18 +29,19 @@ def rest_mcts_star(
     """iterations, branch, explore, ahead, blend: of the search (`tree_search`).  keep: traces per problem to imitate."""
     base = base or Recipe(name="rest_mcts_star", reward=correct(), update=Update(lr=1e-4))
     search = tree_search(iterations=iterations, branch=branch, explore=explore, ahead=ahead, blend=blend, temperature=temperature)
-    learning = Recipe(
+    value_recipe = Recipe(
         credit=step_quality(),
         objective=value_here_error(),
-        weighting=each_step_end_once(),
+        weighting=each_step_end_once(),  # branches share their first steps, which must not count several times
         update=Update(lr=value_lr, epochs=value_epochs, minibatches=value_minibatches),
     )
     return base.but(
+        # the same search collects training data and is measured: its answers improve with the value model too
         rollout=search,
         objective=imitate(),
         weighting=best_right_once(keep=keep),
         measure=search_accuracy(search=search, temperature=temperature),
-        also=(*base.also, Learner("value", "value-head", learning)),
+        also=(*base.also, Learner("value", "value-head", value_recipe)),
     )
 
 

@@ -1,1 +1,1 @@
-"""What is sampled, and when."""
+"""Which problems and replies are sampled, and when."""

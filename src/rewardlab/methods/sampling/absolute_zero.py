@@ -1,4 +1,4 @@
-"""Absolute Zero: one policy makes up its own tasks and solves them; a proposal pays by how learnable it is. No data.
+"""Absolute Zero: one policy proposes its own tasks and solves them; a proposal is rewarded for being learnable. No data is used.
 
     r_propose = 0 if all n solutions of the task are right or none is, else 1 - their share;   r_solve = 1[right]
     wrong or without a value: -1/2;  unreadable: -1
@@ -28,27 +28,29 @@ from rewardlab.tasks.triplets.rollout import self_play
 def by_kind_and_role(a: Tensor, batch: Batch, run: Run, *, proposer: float = 1.0, eps: float = 1e-4) -> Tensor:
     """Every decision gets its row's reward, normalised over the rows of its tag; `proposer` scales that of proposals.
 
-    Rows without a verdict get none. A tag that is alone has nothing to be compared with.
+    Rows without a verdict get 0. The only row of its tag has nothing to be compared with, and gets 0.
     """
     tags = [t.tag for t, _ in batch.rows]
-    total, judged, found = a.sum(1), batch.rewarded.any(1), torch.zeros(len(a), device=a.device)
+    rewards, judged, advantages = a.sum(1), batch.rewarded.any(1), torch.zeros(len(a), device=a.device)
+    # tags in the order of the batch, not of a set, which differs from process to process
     for tag in dict.fromkeys(tags):
         rows = torch.tensor([t == tag for t in tags], device=a.device) & judged
+        # the standard deviation of one number is NaN
         if int(rows.sum()) > 1:
             scale = proposer if tag.startswith("propose") else 1.0
-            found[rows] = scale * (total[rows] - total[rows].mean()) / (total[rows].std() + eps)
-    return torch.where(batch.mask, found[:, None], 0.0)
+            advantages[rows] = scale * (rewards[rows] - rewards[rows].mean()) / (rewards[rows].std() + eps)
+    return torch.where(batch.mask, advantages[:, None], 0.0)
 
 
 @measure
 def solved(problems: list[Problem], run: Run) -> dict[str, float]:
-    """pass@1 of held-out tasks that nobody proposed, with its 95% interval, and by kind."""
+    """pass@1 of held-out tasks, which are never proposed in training, with its 95% interval; and pass@1 of each kind."""
     right = [float(row[0]) for row in count_right(problems, run, 1, 1.0)]
     low, high = mean_interval(right)
     kinds = [p.meta.get("kind") for p in problems]
-    of = {k: [r for r, kind in zip(right, kinds, strict=True) if kind == k] for k in KINDS}
-    whole = {"pass@1": sum(right) / len(right), "ci95_low": low, "ci95_high": high, "n": float(len(right))}
-    return whole | {k: sum(v) / len(v) for k, v in of.items() if v}
+    by_kind = {k: [r for r, kind in zip(right, kinds, strict=True) if kind == k] for k in KINDS}
+    overall = {"pass@1": sum(right) / len(right), "ci95_low": low, "ci95_high": high, "n": float(len(right))}
+    return overall | {k: sum(v) / len(v) for k, v in by_kind.items() if v}
 
 
 def absolute_zero(

@@ -20,6 +20,7 @@ kind = "infrastructure"
 def april(base: Recipe | None = None, *, spare: float = 0.5) -> Recipe:
     """spare: extra groups in progress, as a share of the groups of a step; 0 waits for the longest reply."""
     base = base or grpo()
+    # innermost: a base's filter stays around the rollout, and sees complete groups only
     return base.but(rollout=base.required("rollout").replace_innermost(independent, partial, spare=spare))
 
 

@@ -1,1 +1,1 @@
-"""Rewards bent towards shorter replies, fewer calls, or another side goal beside being right."""
+"""Rewards with a side goal besides the right answer: shorter replies, fewer tool calls."""

@@ -25,10 +25,12 @@ from rewardlab.rollouts.independent import independent
 
 
 def top_groups(verdicts: Scores, share: float) -> set[int]:
-    """Places of the ceil(share * G) groups with the largest share of right replies among those with a verdict."""
+    """Indices of the ceil(share * G) groups with the largest share of right replies among those with a verdict."""
+    # rows without a verdict count neither as right nor as wrong
     judged = [[s.value >= 1.0 for s in row if s.value is not None] for row in verdicts]
-    ratio = [float(np.mean(row)) if row else 0.0 for row in judged]
-    order = sorted(range(len(ratio)), key=lambda g: -ratio[g])
+    solved = [float(np.mean(row)) if row else 0.0 for row in judged]
+    # sorted is stable: ties keep the order of the batch
+    order = sorted(range(len(solved)), key=lambda g: -solved[g])
     return set(order[: math.ceil(share * len(order))])
 
 
@@ -37,17 +39,17 @@ def length_where_solved(groups: list[Group], run: Run, *, share: float = 0.2) ->
     """sigmoid of the normalised length for right replies of the groups that are right most often, 0 for all other replies."""
     verdicts = correct()(groups, run)
     top = top_groups(verdicts, share)
-    return [_of_group(group, row, g in top) for g, (group, row) in enumerate(zip(groups, verdicts, strict=True))]
+    return [_penalties(group, row, g in top) for g, (group, row) in enumerate(zip(groups, verdicts, strict=True))]
 
 
-def _of_group(group: Group, verdicts: list[Score], penalised: bool) -> list[Score]:
-    length = np.array([t.mask.sum() for t in group], float)
+def _penalties(group: Group, verdicts: list[Score], penalised: bool) -> list[Score]:
+    lengths = np.array([t.mask.sum() for t in group], float)
     right = np.array([v.value is not None and v.value >= 1.0 for v in verdicts])
     penalty = np.zeros(len(group))
     if penalised and right.any():
-        # equal lengths have no spread: each is then penalised by half, which the group's mean takes away again
-        z = (length[right] - length[right].mean()) / (length[right].std() + 1e-6)
-        penalty[right] = 1 / (1 + np.exp(-z))
+        # equal lengths have std 0: the epsilon makes each z 0 and its penalty 1/2, which the group's mean subtracts again
+        normalised = (lengths[right] - lengths[right].mean()) / (lengths[right].std() + 1e-6)
+        penalty[right] = 1 / (1 + np.exp(-normalised))
     return [Score(None if v.value is None else float(p), why=v.why) for v, p in zip(verdicts, penalty, strict=True)]
 
 

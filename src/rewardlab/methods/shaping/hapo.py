@@ -26,8 +26,10 @@ MEMORY = "hapo.shortest"
 
 
 def length_term(length: int, shortest: float | None, right: bool, worst: float) -> float:
+    """f for a reply of `length` tokens, bounded for right and for wrong replies; 0 while the prompt has no `shortest`."""
     if shortest is None:
         return 0.0
+    # min: beyond twice the shortest length the cosine would rise again
     f = math.cos(min(math.pi / 2 * length / shortest, math.pi))
     return max(f, worst) if right else min(f, 0.0)
 
@@ -42,8 +44,9 @@ def shorter_than_before(groups: list[Group], run: Run, *, worst: float = -0.7) -
     memory = run.memory.setdefault(MEMORY, {})
     before: dict[str, float | None] = {}
     for key in {t.problem.key for group in groups for t in group}:
-        step, old, new = memory.get(key, (None, None, None))
-        before[key] = old if step == run.step else new
+        # the step is stored with both values so that a repeated call within a step still compares with the earlier one
+        step, h_before, h_after = memory.get(key, (None, None, None))
+        before[key] = h_before if step == run.step else h_after
     scores = []
     for group, verdicts in zip(groups, correct()(groups, run), strict=True):
         row = []
@@ -53,6 +56,7 @@ def shorter_than_before(groups: list[Group], run: Run, *, worst: float = -0.7) -
                 row.append(Score(None, why=verdict.why))
                 continue
             right, h = verdict.value >= 1.0, before[key]
+            # several rows share a prompt: h is updated from row to row but compared with only from the next step on
             after = memory[key][2] if key in memory else h
             if right:
                 after = length if after is None else min(after, length)

@@ -1,10 +1,10 @@
-"""OTC-PO: a right answer earns the more, the closer its number of tool calls is to the fewest with which the group was right.
+"""OTC-PO: a right answer earns more, the closer its number of tool calls is to the fewest with which the group was right.
 
     r = r_tool * r_correct,    m: tool calls of this episode,    n: fewest tool calls of a right episode of its group
     r_tool = 1 if m = n = 0;    cos(pi m / (2m + c)) if n = 0 < m;    sin(pi m / (m + n)) otherwise
 
 sin(pi m / (m + n)) is the paper's sin(f pi / 2n) with f = 2nm / (m + n): 1 at m = n, falling for more calls. The product gives a
-wrong answer nothing, however few calls it made; a sum would pay for not searching at all.
+wrong answer nothing, however few calls it made; a sum would reward not searching at all.
 
 Wang et al. 2025, arXiv:2504.14870. The GRPO form, with n from the group of the present step (inferred: the paper also speaks of the
 fewest calls of earlier steps) and c = 1 (inferred). Left out: the PPO form, which has no group and takes n = 0, and a constant
@@ -28,10 +28,12 @@ from rewardlab.tasks.facts.environment import search
 
 def tool_calls(trajectory: Trajectory) -> int:
     """Replies that the environment answered and the policy went on from: all but the last."""
-    return max(0, len(trajectory.ends) - 1)
+    return max(0, len(trajectory.ends) - 1)  # an episode without any reply has no calls
 
 
 def economy(calls: int, fewest: int, c: float) -> float:
+    """r_tool of an episode with this many calls, where the fewest calls of a right one are `fewest`."""
+    # with n = 0 the sine would be 0 for every m > 0, and could not tell few calls from many
     if fewest == 0:
         return math.cos(math.pi * calls / (2 * calls + c)) if calls else 1.0
     return math.sin(math.pi * calls / (calls + fewest))
@@ -40,12 +42,12 @@ def economy(calls: int, fewest: int, c: float) -> float:
 @reward(over="groups")
 def tool_economy(groups: list[Group], run: Run, *, c: float = 1.0) -> Scores:
     """r_tool of every right episode, 0 of a wrong one; an episode without a verdict gets none, and does not count for n."""
-    return [_of_group(group, row, c) for group, row in zip(groups, correct()(groups, run), strict=True)]
+    return [_economies(group, row, c) for group, row in zip(groups, correct()(groups, run), strict=True)]
 
 
-def _of_group(group: Group, verdicts: list[Score], c: float) -> list[Score]:
+def _economies(group: Group, verdicts: list[Score], c: float) -> list[Score]:
     right = [v.value is not None and v.value >= 1.0 for v in verdicts]
-    fewest = min((tool_calls(t) for t, ok in zip(group, right, strict=True) if ok), default=0)
+    fewest = min((tool_calls(t) for t, ok in zip(group, right, strict=True) if ok), default=0)  # unused if nobody is right
     return [
         Score(None, why=v.why) if v.value is None else Score(economy(tool_calls(t), fewest, c) if ok else 0.0)
         for t, v, ok in zip(group, verdicts, right, strict=True)
@@ -53,11 +55,12 @@ def _of_group(group: Group, verdicts: list[Score], c: float) -> list[Score]:
 
 
 def otc_po(base: Recipe | None = None, *, env: Environment | None = None, n: int = 8, turns: int = 6, c: float = 1.0) -> Recipe:
-    """env: the tools; without it, those that the base plays with, else a search.  turns: at most so many in an episode.
+    """env: the tools; without it, those that the base plays with, else a search.  turns: the most that an episode may have.
     c: how slowly calls cost where none was needed.
     """
     base = base or grpo(n=n)
     reward = (base.reward or correct()) * tool_economy(c=c)
+    # a base that plays in an environment keeps it, and keeps its measure
     if env is None and base.rollout is not None and base.rollout.settings.get("env"):
         return base.but(reward=reward)
     env = env or search()

@@ -6,8 +6,8 @@
 
 Skalse et al. 2024, arXiv:2309.15257. Compared with EPIC (Gleave et al. 2021, arXiv:2006.13900) and DARD (Wulfe et al. 2022,
 arXiv:2201.10081), both with uniform coverage, and with no canonicalisation, as in the released code: random MDPs, random pairs
-of rewards, the way from one to the other in even steps. The table: Pearson correlations with the regret of doing what the other
-reward says, mean of both directions (inferred), and distances of rewards that rank all policies alike. The minimal form is solved.
+of rewards, and rewards at even steps on the line between them. The table: Pearson correlations with the regret of following the other
+reward, mean of both directions (inferred), and distances of rewards that rank all policies alike. The minimal form is solved.
 """
 
 import torch
@@ -30,10 +30,13 @@ def value_form(mdp: MDP, reward: Tensor) -> Tensor:
 
 
 def minimal_form(mdp: MDP, reward: Tensor) -> Tensor:
-    """The least L2 norm: redistribution leaves tau x / |tau|^2 of a mean x (S, A), and shaping is least squares."""
-    size = mdp.transition.norm(dim=-1)
-    shift = mdp.gamma * mdp.transition - torch.eye(mdp.states, dtype=reward.dtype)[:, None]
-    system = (shift / size[..., None]).flatten(0, 1)
+    """(..., S, A, S') the equivalent reward of least L2 norm.
+
+    Of all rewards with mean x (S, A), tau x / |tau|^2 has the least norm; the potential is then a least-squares problem.
+    """
+    size = mdp.transition.norm(dim=-1)  # (S, A)
+    shift = mdp.gamma * mdp.transition - torch.eye(mdp.states, dtype=reward.dtype)[:, None]  # (S, A, S')
+    system = (shift / size[..., None]).flatten(0, 1)  # (S A, S')
     mean = mdp.mean(reward)
     potential = -torch.linalg.solve(system.T @ system, system.T @ (mean / size).flatten(-2)[..., None]).squeeze(-1)
     least = mean + torch.einsum("sap,...p->...sa", shift, potential)
@@ -64,12 +67,13 @@ METRICS = {
 def distance(name: str, mdp: MDP, first: Tensor, second: Tensor) -> Tensor:
     """(...,) between rewards (..., S, A, S')."""
     form, p = METRICS[name]
-    one, other = (form(mdp, r).flatten(-3) for r in (first, second))
-    return (_unit(one, p) - _unit(other, p)).norm(p, dim=-1)
+    left, right = (form(mdp, r).flatten(-3) for r in (first, second))
+    return (_unit(left, p) - _unit(right, p)).norm(p, dim=-1)
 
 
 def _unit(x: Tensor, p: float) -> Tensor:
     size = x.norm(p, dim=-1, keepdim=True)
+    # a trivial reward's canonical form is 0 up to rounding and must stay 0; the clamp avoids 0 / 0 in the branch not taken
     return torch.where(size > 1e-9, x / size.clamp(min=1e-9), 0.0)
 
 
@@ -78,29 +82,31 @@ def metrics_and_regret(run: Run, *, worlds: int, pairs: int, way: int, states: i
     """correlation.METRIC with the regret; alike.METRIC: the distance of rewards that rank all policies alike."""
     keep_freed_memory()
     rng, regrets = run.rng("study"), []
-    far, alike = ({name: list[Tensor]() for name in METRICS} for _ in range(2))
+    distances, alike = ({name: list[Tensor]() for name in METRICS} for _ in range(2))
     for _ in range(worlds):
         mdp = random_mdp(rng, states, actions, gamma)
         for _ in range(pairs):
             first, last = random_reward(mdp, rng), random_reward(mdp, rng)
-            part = torch.arange(1, way + 1, dtype=torch.float64)[:, None, None, None] / way
-            others = first + part * (last - first)
+            fraction = torch.arange(1, way + 1, dtype=torch.float64)[:, None, None, None] / way  # (way, 1, 1, 1)
+            others = first + fraction * (last - first)
             noise = torch.randn(first.shape, generator=rng, dtype=torch.float64)
-            same = 2 * redistributed(mdp, shaped(mdp, first, noise[0, 0]), noise)
+            equivalent = 2 * redistributed(mdp, shaped(mdp, first, noise[0, 0]), noise)
+            # the distance is symmetric and regret is not: it is averaged over both directions
             regrets.append((regret(mdp, first, others) + regret(mdp, others, first)) / 2)
+            # scaling, shaping and redistribution change no policy's rank: a good metric gives 0
             for name in METRICS:
-                far[name].append(distance(name, mdp, first, others))
-                alike[name].append(distance(name, mdp, first, same))
+                distances[name].append(distance(name, mdp, first, others))
+                alike[name].append(distance(name, mdp, first, equivalent))
     cost = torch.cat(regrets)
-    found = {f"correlation.{k}": float(torch.corrcoef(torch.stack((torch.cat(v), cost)))[0, 1]) for k, v in far.items()}
-    return found | {f"alike.{k}": float(torch.stack(v).mean()) for k, v in alike.items()}
+    metrics = {f"correlation.{k}": float(torch.corrcoef(torch.stack((torch.cat(v), cost)))[0, 1]) for k, v in distances.items()}
+    return metrics | {f"alike.{k}": float(torch.stack(v).mean()) for k, v in alike.items()}
 
 
 def starc(
     base: Recipe | None = None, *, worlds: int = 4, pairs: int = 8, way: int = 8, states: int = 32, actions: int = 4,
     gamma: float = 0.95,
 ) -> Recipe:  # fmt: skip
-    """worlds: random MDPs.  pairs: of rewards in each.  way: rewards on the way from the first of a pair to the second."""
+    """worlds: random MDPs.  pairs: of rewards in each.  way: rewards on the line from the first of a pair to the second."""
     base = base or Recipe(name="starc")
     table = metrics_and_regret(worlds=worlds, pairs=pairs, way=way, states=states, actions=actions, gamma=gamma)
     return base.but(study=table)

@@ -1,1 +1,1 @@
-"""Policies that see."""
+"""Policies that read images."""

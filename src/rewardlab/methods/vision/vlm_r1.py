@@ -6,7 +6,7 @@ r"""VLM-R1: visual tasks with exact checks let a vision-language model learn by 
 
 Shen et al. 2025, arXiv:2504.07615. Without the factor `od_length`, extra boxes after the last hit cost nothing, and the
 policy learns to write more and more of them. R_format asks for the answer between its tags; the think tags of the paper are left
-out, for the small policy does not think.
+out, since the small policy writes no reasoning.
 """
 
 from rewardlab.core import Group, Recipe, Run, Score, Scores
@@ -25,13 +25,14 @@ FORMAT = r"<answer>(\[\d+,\d+,\d+,\d+\])+</answer>"
 def seen(groups: list[Group], run: Run, *, od_length: bool = True) -> Scores:
     """IoU where the problem refers to one object, average precision where it asks for all (`meta["kind"]`)."""
     detection = average_precision() * no_more_boxes() if od_length else average_precision()
-    judges = {"refer": first_box_iou(), "detect": detection}
-    judged = [judges[group[0].problem.meta["kind"]]([group], run)[0] for group in groups]
-    return [[Score(s.value, why=s.why) for s in row] for row in judged]
+    rewards = {"refer": first_box_iou(), "detect": detection}
+    # group by group, since a batch may mix both kinds of problems
+    scores = [rewards[group[0].problem.meta["kind"]]([group], run)[0] for group in groups]
+    return [[Score(s.value, why=s.why) for s in row] for row in scores]
 
 
 def vlm_r1(base: Recipe | None = None, *, beta: float = 0.04, od_length: bool = True) -> Recipe:
-    """beta: weight of the KL.  od_length: whether superfluous boxes are penalised."""
+    """beta: weight of the KL.  od_length: whether surplus boxes are penalised."""
     base = base or grpo().but(measure=mean_reward())
     return base.but(
         reward=seen(od_length=od_length) + format_ok(pattern=FORMAT),
