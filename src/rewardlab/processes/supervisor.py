@@ -50,7 +50,7 @@ class Connection(Protocol):
 class Supervisor:
     """Processes that answer calls. They belong to the process that made this object, and end with it.
 
-    number: how many processes.  start: starts the i-th one; it may raise, and `map` then raises too.  ahead: calls that a process is
+    number: of processes.  start: starts the i-th one; it may raise, and `map` then raises too.  ahead: calls that a process is
     sent before it has answered the first of them, so that it need not wait for us.  tries: how often a call is made before it
     counts as lost.
     """

@@ -20,7 +20,7 @@ _CLASSES = {c.__name__: c for c in (Message, Problem, Turn, Trajectory, Score, T
 
 
 def pack(value: Any, tensors: dict[str, torch.Tensor], where: str = "memory") -> Any:
-    """JSON data for `value`; tensors and arrays go into `tensors`. Raises RewardlabError, naming the place, if it cannot be saved."""
+    """JSON data for `value`; tensors and arrays go into `tensors`. Raises RewardlabError, naming the place, if it cannot."""
     if isinstance(value, torch.Tensor | np.ndarray | np.generic):
         return _pack_array(value, tensors, where)
     if value is None or isinstance(value, bool | int | float | str):

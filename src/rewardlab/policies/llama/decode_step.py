@@ -92,5 +92,4 @@ def next_logits(
         a = torch.bmm(scores.softmax(-1).view(n * kv, -1, span), values)
         x = linear_plus(a.view(n, heads * d), w.out, x)
         x = linear_plus(gated(F.rms_norm(x, hidden, None, eps), w.gate, w.up), w.down, x)
-    # float32: log-probs are computed from these, and bfloat16 has three digits
     return linear(F.rms_norm(x, hidden, None, eps), head).float()
