@@ -30,8 +30,7 @@ def answer(
         )
     if task is None and prompt is None:
         raise RewardlabError("nothing to answer: give a task or a prompt")
-    # a prompt has no gold answer: it makes a task of one problem whose verifier is never called
-    one_prompt = Task("prompt", (), (ask(prompt or ""),), "exact_match")
+    one_prompt = Task("prompt", (), (ask(prompt or ""),), "exact_match")  # its verifier is never called
     task = one_prompt if task is None else task_of(task, config)
     policy = policy_of(model, config, task)
     run = begin_run(recipe, policy, task, config)

@@ -40,7 +40,7 @@ def best_right(batch: Batch, *, keep: int = 4, right: float = 0.5) -> Tensor:
 def rejection_sampling(
     base: Recipe | None = None, *, n: int = 8, temperature: float = 1.0, keep: int = 4, right: float = 0.5
 ) -> Recipe:
-    """n: replies per problem.  keep: the most per problem that are imitated.  right: a reply is right if its reward is above this."""
+    """n: replies per problem.  keep: the most per problem that are imitated.  right: the reward above which a reply is right."""
     base = base or Recipe(name="rejection_sampling", reward=correct(), measure=accuracy(), update=Update())
     return base.but(
         rollout=independent(n=n, temperature=temperature), objective=imitate(), weighting=best_right(keep=keep, right=right)

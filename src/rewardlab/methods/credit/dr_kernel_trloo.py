@@ -3,8 +3,8 @@
     A_it = G_it - 1/(N_t - 1) sum_{j != i} G_jt,    G_t = sum_{k >= t} gamma^{k-t} r_k,    over the N_t episodes with a turn t
     r = min(speedup, 3) + share * (operations of one's own / all operations),    0 if the program is wrong
 
-Liu et al. 2026, arXiv:2602.05885. GRPO's mean includes the row's own return, which shrinks the gradient by (N_t - 1) / N_t, by another
-factor at every turn. As in the released scripts: a turn is left out where the geometric mean of pi / pi_rollout leaves
+Liu et al. 2026, arXiv:2602.05885. GRPO's mean includes the row's own return, which shrinks the gradient by (N_t - 1) / N_t,
+by another factor at every turn. As in the released scripts: a turn is left out where the geometric mean of pi / pi_rollout leaves
 0.999 .. 1.001 or a token's ratio falls below 1e-4 (mismatch rejection), and a right program stays with probability
 clip((own share - least) / 0.1, 0, 1) (profiling-based rejection). Turns left out get no credit but count in the mean over tokens
 (inferred). gamma is not stated there (inferred).

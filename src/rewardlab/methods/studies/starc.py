@@ -6,8 +6,8 @@
 
 Skalse et al. 2024, arXiv:2309.15257. Compared with EPIC (Gleave et al. 2021, arXiv:2006.13900) and DARD (Wulfe et al. 2022,
 arXiv:2201.10081), both with uniform coverage, and with no canonicalisation, as in the released code: random MDPs, random pairs
-of rewards, and rewards at even steps on the line between them. The table: Pearson correlations with the regret of following the other
-reward, mean of both directions (inferred), and distances of rewards that rank all policies alike. The minimal form is solved.
+of rewards, and rewards at even steps on the line between them. The table: Pearson correlations with the regret of following the
+other reward, mean of both directions (inferred), and distances of rewards that rank all policies alike. The minimal form is solved.
 """
 
 import torch
