@@ -144,7 +144,7 @@ def test_a_copy_is_its_own():
 
 
 def test_an_observation_of_another_world_is_refused():
-    with pytest.raises(RewardlabError, match="observation of 6 numbers, for a policy made for 2"):
+    with pytest.raises(RewardlabError, match="observation has 6 numbers, not 2"):
         Actor(Shape(2, 4)).read([Trajectory(grid())], [(gridworld().start(grid(), 0)[0],)])
     with pytest.raises(RewardlabError, match="no actor fits arithmetic"):
         load_policy("actor", task=registry.task("arithmetic", test_size=1))
