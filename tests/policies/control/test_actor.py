@@ -144,9 +144,9 @@ def test_a_copy_is_its_own():
 
 
 def test_an_observation_of_another_world_is_refused():
-    with pytest.raises(RewardlabError, match="not [0-9]+: was this policy made for this task"):
+    with pytest.raises(RewardlabError, match="observation has 6 numbers, not 2"):
         Actor(Shape(2, 4)).read([Trajectory(grid())], [(gridworld().start(grid(), 0)[0],)])
-    with pytest.raises(RewardlabError, match="not [0-9]+: was this policy made for this task"):
+    with pytest.raises(RewardlabError, match="no actor fits arithmetic"):
         load_policy("actor", task=registry.task("arithmetic", test_size=1))
 
 
