@@ -110,7 +110,7 @@ def test_verdicts_pay_the_ends_of_their_steps():
     assert [r for _, r in score.steps] == pytest.approx([1 / 3, -1 / 3, 1 / 3])
     assert score.value == 0
     run.models["verifier"].context = 50
-    assert step_verdicts()([[t]], run)[0][0].why == "not put to the verifier"
+    assert step_verdicts()([[t]], run)[0][0].why == "not judged: the solution does not fit the verifier's context"
     run.models["verifier"].context, run.models["verifier"].text = 512, "1: right\nFinal: right"
     short = step_verdicts()([[t]], run)[0][0]
     assert (short.total, short.steps, short.terms["step_verdicts"].value) == (0, (), None)
