@@ -48,9 +48,9 @@ def answer(
     about = {"method": recipe.name, "model": model_name, "replies": len(groups[0])}
     if prompt is not None:
         return {**about, "prompt": prompt, "answer": chosen[0].reply}
-    verdicts = run.verify([[t] for t in chosen], run)
     # pass@1 from all n replies of each problem, with less variance than from one of them
-    shares_right = [sum(s.value or 0.0 for s in row) / len(row) for row in run.verify(groups, run)]
-    selected_right = [float(row[0].value or 0.0) for row in verdicts]
+    shares_right = [sum(s.value or 0.0 for s in row) / len(row) for row in run.verdicts(groups)]
+    # a chosen reply has its verdict already, unless the selection composed a new one
+    selected_right = [float(row[0].value or 0.0) for row in run.verdicts([[t] for t in chosen])]
     measured = {"accuracy": with_interval(selected_right), "pass@1": with_interval(shares_right), "tokens": tokens}
     return {**about, "task": task.name, "n": len(test_problems), **measured}

@@ -23,8 +23,9 @@ def evaluate(
     settings: fields of RunConfig: seed, device, dtype, max_new, prompt_column ...
     """
     # all values are checked before a policy is loaded, which may take minutes
-    for each in (problems, *k):
-        POSITIVE.check("problems" if each is problems else "k", each)
+    POSITIVE.check("problems", problems)
+    for tries in k:
+        POSITIVE.check("k", tries)
     TEMPERATURE.check("temperature", temperature)
     config = configured(None, model, task, settings)
     task = task_of(task, config)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import importlib
 import inspect
-import json
 import re
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rewardlab.errors import RewardlabError, unknown
+from rewardlab.util.literals import parse_value
 
 from .find import PACKAGE
 
@@ -75,14 +75,6 @@ def parse_options(text: str, first: str | None = None) -> dict[str, Any]:
             raise RewardlabError(f"the option {item!r} has no value; write {item}=VALUE")
         options[key.strip().replace("-", "_")] = parse_value(value.strip())
     return options
-
-
-def parse_value(text: str) -> Any:
-    """A number, true, false, null, or a [list] of them, as JSON writes it; else the text itself."""
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
 
 
 def _load(name: str, options: dict[str, Any], written: str, besides: dict[str, Any]) -> Task:

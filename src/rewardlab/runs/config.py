@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from rewardlab.errors import RewardlabError, unknown
+from rewardlab.util.literals import parse_value
 
 STEPS = 100
 """Training steps where neither steps nor a budget are given."""
@@ -46,14 +47,6 @@ class Domain:
         return value
 
 
-def plain_value(text: str) -> Any:
-    """A number, true, false, null or a list of them, as JSON writes it; else the text itself."""
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
-
-
 def one_of(*names: str) -> Domain:
     return Domain(f"{', '.join(names[:-1])} or {names[-1]}", lambda value: value in names)
 
@@ -78,14 +71,14 @@ def _names(value: Any) -> bool:
 def _options(words: Sequence[str]) -> dict[str, Any]:
     """FIELD=VALUE words as a dict; FIELD alone means true."""
     pairs = (word.partition("=") for word in words)
-    return {name: plain_value(value) if equals else True for name, equals, value in pairs}
+    return {name: parse_value(value) if equals else True for name, equals, value in pairs}
 
 
-POSITIVE = Domain("a whole number above 0", lambda value: _integer(value) and value > 0, plain_value)
-COUNT = Domain("a whole number from 0 up", lambda value: _integer(value) and value >= 0, plain_value)
-WHOLE = Domain("a whole number", _integer, plain_value)
-SHARE = Domain("a number from 0 to 1", lambda value: _number(value) and 0 <= value <= 1, plain_value)
-TEMPERATURE = Domain("a number from 0 up", lambda value: _number(value) and 0 <= value < float("inf"), plain_value)
+POSITIVE = Domain("a whole number above 0", lambda value: _integer(value) and value > 0, parse_value)
+COUNT = Domain("a whole number from 0 up", lambda value: _integer(value) and value >= 0, parse_value)
+WHOLE = Domain("a whole number", _integer, parse_value)
+SHARE = Domain("a number from 0 to 1", lambda value: _number(value) and 0 <= value <= 1, parse_value)
+TEMPERATURE = Domain("a number from 0 up", lambda value: _number(value) and 0 <= value < float("inf"), parse_value)
 TEXT = Domain("text", lambda value: isinstance(value, str))
 PATH = Domain("the path of a folder", lambda value: isinstance(value, str | Path), Path)
 DEVICE = Domain("auto, cpu, cuda or cuda:N", _device)

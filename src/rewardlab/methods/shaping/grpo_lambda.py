@@ -6,7 +6,7 @@
 mean and std are over the lengths of the group's right replies. Where a prompt is rarely solved, brevity would cost the reasoning
 that it needs. A penalty on every group makes accuracy collapse early in training; plain 0/1 rewards leave replies long.
 
-Dai et al. 2025, arXiv:2505.18086. lambda = 0.2; alpha, and the sigmoid of the length normalised over right replies, are inferred
+Dai et al. 2025, arXiv:2505.18086. lambda = 0.2, alpha, and the sigmoid of the length normalised over right replies, are inferred
 (after Arora & Zanette 2025, arXiv:2502.04463, whose penalty it is), and so is that ties are ranked by position. `share=1` is GRPO
 with the length penalty everywhere.
 """
