@@ -108,7 +108,7 @@ def test_details_add_formula_changes_and_parameters(folder):
     assert shown["changes"]["credit"] == ["scaled()", "center()"]
     assert shown["changes"]["objective"] == ["plain()", None]
     assert shown["changes"]["lr"] == ["0.0003", "0.5"]
-    assert ["--weight", "float", 0.5, "beta_2"] in shown["parameters"]
+    assert ["--weight", "float", 0.5, "beta_2", "a number"] in shown["parameters"]
     assert shown["formula"].splitlines()[0] == "credit     center()"
     stack = details("alpha+beta_2")
     assert stack["baseline"] == "alpha"

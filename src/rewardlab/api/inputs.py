@@ -28,7 +28,7 @@ def configured(
 
 def recipe_of(recipe: Recipe | str, settings: Mapping[str, Any] | None = None) -> Recipe:
     """A recipe as it is, or that of a method's name under these settings."""
-    return registry.build(recipe, settings or {}) if isinstance(recipe, str) else recipe
+    return registry.build(recipe, settings or {}) if isinstance(recipe, str) else recipe.validate()
 
 
 def task_of(task: Task | str | None, config: RunConfig) -> Task:

@@ -10,8 +10,9 @@ from collections.abc import Iterable
 from dataclasses import Field, fields
 from typing import TYPE_CHECKING, Any
 
+from rewardlab.core.domain import POSITIVE, Domain
 from rewardlab.errors import RewardlabError, unknown
-from rewardlab.runs.config import POSITIVE, Domain, RunConfig
+from rewardlab.runs.config import RunConfig
 
 if TYPE_CHECKING:
     from rewardlab.core import Recipe, Task

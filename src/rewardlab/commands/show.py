@@ -51,7 +51,7 @@ def _flags(parameters: list[list[Any]]) -> None:
     from .tables import heading, table
 
     heading("Flags")
-    table(("flag", "type", "default", "method"), parameters)
+    table(("flag", "type", "default", "method", "values"), parameters)
 
 
 def _changes(changes: Mapping[str, list[str | None]]) -> str:

@@ -48,6 +48,13 @@ class EnvironmentOptions(PartOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
+class CreditOptions(PartOptions):
+    """compares_rows: it compares the rows of a group, so that an outcome reward gives a group of one row no credit."""
+
+    compares_rows: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
 class WeightingOptions(PartOptions):
     """unit: what one weight is for: a token, a row, a group or the batch."""
 

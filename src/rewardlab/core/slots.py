@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 from torch import Tensor
 
 from .batch import Batch
-from .options import EnvironmentOptions, ObjectiveOptions, RolloutOptions, WeightingOptions
+from .options import CreditOptions, EnvironmentOptions, ObjectiveOptions, RolloutOptions, WeightingOptions
 from .part import Expression, Part, decorator
 
 
@@ -146,6 +146,8 @@ class Credit(Part):
     """(credit (B, T), batch, run) -> credit (B, T). Chains by `>>`, starting from `batch.reward`."""
 
     slot = "credit"
+    option_type = CreditOptions
+    options: CreditOptions
 
     def __rshift__(self, other: Credit) -> Credit:
         return Chain.join(self, other)
