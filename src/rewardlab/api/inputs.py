@@ -14,6 +14,7 @@ from rewardlab.errors import RewardlabError
 from rewardlab.models.load import Policy, learner_model, load_policy
 from rewardlab.runs.config import RunConfig
 from rewardlab.tasks.sources import Shuffled
+from rewardlab.verifiers.contract import Verifier
 
 COLUMNS = ("prompt_column", "answer_column", "system")
 
@@ -46,6 +47,13 @@ def task_of(task: Task | str | None, config: RunConfig) -> Task:
             raise RewardlabError(f"the task {task.name} has no problems to train on")
         task = replace(task, train=Shuffled(task.train))
     return task
+
+
+def require_packages(recipe: Recipe, task: Task) -> None:
+    """Raise RewardlabError if a verifier of the recipe or the task needs a package that is not installed."""
+    rewards = [registry.part("reward", task.verifier), *filter(None, [recipe.reward])]
+    for part in (part for reward in rewards for part in reward.walk() if isinstance(part, Verifier)):
+        part.require()
 
 
 def policy_of(model: str | Policy | None, config: RunConfig, task: Task) -> Policy:

@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from . import flags as shared
+from .tables import number
 
 HELP = "run a method's claim against its baseline, and record the verdict"
 
@@ -87,4 +88,4 @@ def _row(record: Mapping[str, Any]) -> list[Any]:
 
 
 def _signed(value: float | None) -> str:
-    return "?" if value is None else f"{value:+.4g}"
+    return "?" if value is None else number(value, sign=True)

@@ -96,9 +96,13 @@ class OperatorOptions(PartOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class VerifierOptions(PartOptions):
-    """over: whether the function judges one (reply, answer) pair in a call, or all pairs."""
+    """over: whether the function judges one (reply, answer) pair in a call, or all pairs.
+
+    modules: what it imports from packages of the extra `verify`.
+    """
 
     over: Literal["pair", "pairs"] = "pair"
+    modules: tuple[str, ...] = ()
 
 
 Kind = TypeVar("Kind", bound=PartOptions)

@@ -27,7 +27,7 @@ class Gold(NamedTuple):
     tools: dict[str, Schema]
 
 
-@verifier(over="pairs")
+@verifier(over="pairs", modules=("jsonschema",))
 def function_calls(
     pairs: list[Pair], *, form: str = "auto", ordered: bool = False, partial: bool = False, seconds: PositiveFloat = 2.0
 ) -> list[Verdict]:

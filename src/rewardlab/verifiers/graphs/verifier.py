@@ -18,7 +18,7 @@ MOST = 1_000_000
 """Characters of a reply that are read."""
 
 
-@verifier(over="pairs")
+@verifier(over="pairs", modules=("networkx",))
 def graph_solution(pairs: list[Pair], *, seconds: PositiveFloat = 5.0) -> list[Verdict]:
     """Right if the reply solves the graph problem in the gold answer. Checked by algorithm (networkx), never against one solution.
 

@@ -32,7 +32,7 @@ FIND = ("final", "boxed", "whole")
 _PERCENT = re.compile(r"percent|%", re.IGNORECASE)
 
 
-@verifier(over="pairs")
+@verifier(over="pairs", modules=("sympy",))
 def math(
     pairs: Sequence[Pair], *, find: str = "final", strict: bool = True, tolerance: NonNegativeFloat = 0.0, worked_out: bool = False,
     seconds: PositiveFloat = 5.0,

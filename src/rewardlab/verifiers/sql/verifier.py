@@ -34,7 +34,7 @@ class Gold(NamedTuple):
     dialect: str
 
 
-@verifier(over="pairs")
+@verifier(over="pairs", modules=("sqlglot", "duckdb"))
 def sql(
     pairs: list[Pair], *, ordered: bool | None = None, column_order: bool = True,
     tolerance: NonNegativeFloat = 1e-9, strict: bool = False,

@@ -37,7 +37,7 @@ def json_value(response: str, answer: Any) -> Verdict:
     return right(text) if strict_json.equal(value, gold) else wrong(differs(text, answer), text)
 
 
-@verifier(over="pairs")
+@verifier(over="pairs", modules=("jsonschema",))
 def json_schema(
     pairs: list[Pair], *, schema: Mapping[str, Any] | None = None, formats: bool = False, seconds: PositiveFloat = 2.0
 ) -> list[Verdict]:
