@@ -34,7 +34,8 @@ def table(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> None:
     console = Console()
     # a terminal breaks longer lines itself; in a pipe nothing needs to wrap
     least = Measurement.get(console, console.options.update(max_width=UNBOUNDED), grid)
-    console.print(grid, width=max(console.width, least.minimum) if console.is_terminal else least.maximum, crop=False)
+    console.width = max(console.width, least.minimum) if console.is_terminal else least.maximum
+    console.print(grid, crop=False)
 
 
 def listing(entries: Iterable[tuple[str, str]]) -> None:
