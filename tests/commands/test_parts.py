@@ -1,6 +1,7 @@
 """`rewardlab parts`: everything a recipe is made of can be found, without importing it."""
 
 import json
+import re
 import subprocess
 import sys
 
@@ -10,7 +11,7 @@ from rewardlab import registry
 from rewardlab.commands import cli
 from rewardlab.core.domain import settings_of
 from rewardlab.core.hyperparameters import hyperparameters
-from rewardlab.registry import browse
+from rewardlab.registry import browse, parts_doc
 from rewardlab.registry.parts import shared_part, shared_parts
 
 
@@ -63,6 +64,17 @@ def test_a_slot_or_a_kind_alone(capsys):
 def test_a_mistyped_name_is_answered_with_the_nearest(name, near, capsys):
     assert cli.main(["parts", name]) == 2
     assert near in capsys.readouterr().err.partition("did you mean")[2]
+
+
+def test_the_page_has_every_part_and_whole_rows(tmp_path, monkeypatch):
+    monkeypatch.setattr(parts_doc, "repository", lambda: tmp_path)
+    (tmp_path / "docs").mkdir()
+    lines = parts_doc.write().read_text("utf-8").splitlines()
+    rows = [line for line in lines if line.startswith("| [")]
+    assert len(rows) == len(browse.entries())
+    assert all(re.sub(r"\\.", "", row).count("|") == 5 for row in rows)
+    assert f"## {browse.ORDER[0]}" in lines
+    assert any("`lam=0.95` a number from 0 to 1 | ppo |" in row for row in rows)
 
 
 def test_it_needs_no_torch():

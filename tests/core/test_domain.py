@@ -119,6 +119,14 @@ def test_one_reply_is_not_compared_with_itself():
         registry.build("grpo", {"n": 1})
 
 
+def test_there_are_no_more_minibatches_than_groups():
+    with pytest.raises(RewardlabError, match="minibatches is 5, and a step has 4 groups, which are never split: give at most 4"):
+        registry.build("grpo", {"minibatches": 5, "problems": 4})
+    assert registry.build("grpo", {"minibatches": 4, "problems": 4}).update.minibatches == 4
+    # ten branches of each problem are ten groups
+    assert registry.build("tempflow_grpo", {"minibatches": 20, "problems": 2}).rollout.groups_per_problem == 10
+
+
 def test_every_method_can_be_built_with_its_defaults():
     for name in registry.methods():
         registry.build(name).validate()

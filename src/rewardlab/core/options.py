@@ -34,10 +34,12 @@ class RolloutOptions(PartOptions):
     """across_problems: it keeps a memory, or compares problems, so the problems of a step are not split over processes.
 
     rows: f(**settings) -> rows per problem; without it, the setting `n` is taken, or 1.
+    groups: f(**settings) -> groups per problem; without it, 1.
     """
 
     across_problems: bool = False
     rows: Callable | None = None
+    groups: Callable | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

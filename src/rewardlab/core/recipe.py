@@ -121,17 +121,33 @@ class Recipe:
         return changed
 
     def validate(self) -> Recipe:
-        """This recipe; RewardlabError if its settings, each of which is allowed, cannot learn anything together."""
+        """This recipe; RewardlabError if its settings, each of which is allowed, make no sense together."""
+        if self.rollout and self.objective:
+            self._check_rows(self.rollout)
+            self._check_minibatches(self.rollout)
+        return self
+
+    def _check_rows(self, rollout: Rollout) -> None:
+        """Refuse a credit that compares the rows of a group if there is one row."""
         credit_parts = self.credit.walk() if self.credit else ()
         compares = next((part for part in credit_parts if getattr(part.options, "compares_rows", False)), None)
         # rewards of steps differ within a row
         by_steps = self.reward and any(getattr(part.options, "steps", False) for part in self.reward.walk() if not part.of)
-        if self.rollout and self.objective and compares and not by_steps and self.rows_per_problem == 1:
+        if compares and not by_steps and rollout.rows_per_problem == 1:
             raise RewardlabError(
-                f"the rollout {self.rollout} gives 1 reply per problem, and the credit {compares} compares the replies to a "
-                "problem with each other: nothing would be learned; give n = 2 or more, or a credit that does not compare"
+                f"the rollout {rollout} gives 1 reply per problem, and the credit {compares} compares the replies to a problem "
+                "with each other: nothing would be learned; give n = 2 or more, or a credit that does not compare"
             )
-        return self
+
+    def _check_minibatches(self, rollout: Rollout) -> None:
+        """Refuse more optimiser steps per pass than there are groups to split."""
+        groups = self.update.problems * rollout.groups_per_problem
+        # a rollout that keeps groups, or makes its own problems, may give more
+        if self.update.minibatches > groups and not rollout.across_problems:
+            raise RewardlabError(
+                f"minibatches is {self.update.minibatches}, and a step has {groups} groups, which are never split: "
+                f"give at most {groups} minibatches, or more problems (it is {self.update.problems})"
+            )
 
     def required(self, slot: str) -> Any:
         """The part in a slot, for a method that extends it. Raises RewardlabError if the slot is empty."""

@@ -38,6 +38,12 @@ class Rollout(Part):
         sampler: Any = self.innermost
         return sampler.options.rows(**sampler.settings) if sampler.options.rows else int(sampler.settings.get("n", 1))
 
+    @property
+    def groups_per_problem(self) -> int:
+        """Groups sampled per problem, before wrappers drop some."""
+        sampler: Any = self.innermost
+        return sampler.options.groups(**sampler.settings) if sampler.options.groups else 1
+
 
 class Select(Part):
     """(group, scores, run) -> the trajectory that is the answer: one of the group, or a new one made from it."""

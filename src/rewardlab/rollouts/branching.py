@@ -10,7 +10,7 @@ from rewardlab.core import Group, Problem, Run, Sampling, Trajectory, rollout
 from rewardlab.core.domain import PositiveInt
 
 
-@rollout(rows=lambda n, points: n * points)
+@rollout(rows=lambda n, points: n * points, groups=lambda n, points: points)
 def branching(problems: list[Problem], run: Run, *, n: PositiveInt = 8, points: PositiveInt = 10) -> list[Group]:
     """For each problem, one deterministic denoising path, `points` steps of it chosen at random, and a group of n rows for each.
 
