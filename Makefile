@@ -39,9 +39,10 @@ lint: setup
 	$(VENV)/bin/ruff format --check src tests benchmarks
 	$(VENV)/bin/mypy
 
-# docs/methods.md: what each method changes and what became of its claim.
+# docs/methods.md: what each method changes and what became of its claim.  docs/parts.md: every part, task and model.
 docs: setup
 	$(RUN) -m rewardlab.proof.methods_doc
+	$(RUN) -m rewardlab.registry.parts_doc
 
 bench: setup smollm2
 	$(VENV)/bin/rewardlab bench

@@ -63,7 +63,7 @@ TRAIN = "train grpo --task arithmetic"
         (f"{TRAIN} --stepps 3", "unknown flag of grpo '--stepps'; did you mean --steps"),
         (f"{TRAIN} --beat 3", "did you mean --beta"),
         (f"{TRAIN} --steps -3", "steps must be a whole number above 0, not -3"),
-        (f"{TRAIN} --n many", "n of grpo must be a whole number, not 'many'"),
+        (f"{TRAIN} --n many", "n of grpo must be a whole number above 0, not 'many'"),
         (f"{TRAIN} --reward none.py:f", "there is no reward file none.py"),
         (f"{TRAIN} --reward corect", "did you mean correct"),
         ("train grpo --resume runs/x --steps 9", "--resume takes everything from the run's config.json; drop grpo, --steps"),

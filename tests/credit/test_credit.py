@@ -62,7 +62,7 @@ def test_center():
 
 
 def test_scale_by_std():
-    part = center() >> scale_by_std(eps=0.0)
+    part = center() >> scale_by_std(eps=1e-12)
     batch = batch_of([("rdd", {2: 1.0}), ("rdd", {2: 0.0}), ("rd", {1: 0.5})], [3])
     assert credit_of(part, batch) == [[0, 0, 1], [0, 0, -1], [0, 0, 0]]
     assert credit_of(part, STEPS) == [[0, -1, 0, 0], [0, 0, 1, 0], [0, -(0.5**0.5), 0, 0.5**0.5]]

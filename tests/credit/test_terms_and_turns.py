@@ -42,7 +42,7 @@ def test_normalising_terms_apart_tells_rows_apart_that_their_sum_does_not():
     # sums are 1, 1, 0: rows 0 and 1 earn the same; by terms, the rarer reward (row 1's) is worth more
     b = batch(3, [[1], [1], [1]], {"x": ([[1.0], [0.0], [0.0]], 1.0), "y": ([[0.0], [1.0], [0.0]], 1.0)})
     b.terms["y"].reward[:] = torch.tensor([[0.0], [4.0], [2.0]])
-    a = each_term(chain=center() >> scale_by_std(eps=0.0))(b.reward, b, RUN)[:, 0]
+    a = each_term(chain=center() >> scale_by_std(eps=1e-12))(b.reward, b, RUN)[:, 0]
     # x: mean 1/3, std sqrt(((2/3)^2 + 2 (1/3)^2) / 2) = 0.57735 -> 1.1547, -0.57735, -0.57735;   y: mean 2, std 2 -> -1, 1, 0
     assert a.tolist() == pytest.approx([1.1547 - 1, -0.57735 + 1, -0.57735], abs=1e-4)
 

@@ -263,8 +263,10 @@ def test_no_job_reaches_another_not_even_by_dying(capfd):
     assert capfd.readouterr().out == ""
 
 
-def test_a_claim_is_run_and_every_run_of_it_is_kept(tmp_path):
-    first = reproduce("rloo", range(100, 102), claim=SMALL, jobs=1, into=tmp_path)
+def test_a_claim_is_run_and_every_run_of_it_is_kept_where_it_says(tmp_path, monkeypatch):
+    monkeypatch.setenv("REWARDLAB_RESULTS", str(tmp_path))
+    first = reproduce("rloo", range(100, 102), claim=SMALL, jobs=1)
+    assert first.pop("recorded") == str(tmp_path / "rloo.json")
     assert first["verdict"] == "too noisy"
     assert [len(first[side]) for side in ("method", "baseline", "effects")] == [2, 2, 2]
     assert all(run["tokens"] >= 200 for side in ("method", "baseline") for run in first[side])
@@ -370,6 +372,13 @@ def test_a_run_is_fresh_until_the_method_or_its_claim_changes(tmp_path):
     assert not results.fresh("grpo", replace(claim, margin=claim.margin + 1), tmp_path)
     results.append("grpo", {}, run_of(code={"method": "of another file"}), tmp_path)
     assert not results.fresh("grpo", claim, tmp_path)
+
+
+def test_results_that_cannot_be_written_are_said_before_the_runs(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("REWARDLAB_RESULTS", str(tmp_path / "file" / "results"))
+    with pytest.raises(RewardlabError, match="cannot be made for the results of rloo: Not a directory; set REWARDLAB_RESULTS"):
+        reproduce("rloo", range(100, 102), claim=SMALL, jobs=1)
 
 
 def test_development_seeds_are_never_mixed_with_others(ladder, tmp_path):
@@ -484,7 +493,7 @@ def test_the_document_tells_verdicts_and_marks_those_of_older_files(tmp_path):
 def test_the_document_is_written_in_a_checkout_alone(tmp_path, monkeypatch):
     monkeypatch.setattr(catalogue, "repository", lambda: tmp_path)
     (tmp_path / "docs").mkdir()
-    assert methods_doc.write().read_text("utf-8") == methods_doc.document(tmp_path / "results")
+    assert methods_doc.write().read_text("utf-8") == methods_doc.document(catalogue.SHIPPED)
     monkeypatch.setattr(catalogue, "repository", lambda: None)
     with pytest.raises(RewardlabError, match="installed without one"):
         methods_doc.write()

@@ -12,7 +12,7 @@ from method_files import ALPHA, BETA, write
 
 from rewardlab import registry
 from rewardlab.commands import list as list_command
-from rewardlab.registry import catalogue, kept
+from rewardlab.registry import PACKAGE, catalogue, kept
 from rewardlab.registry.describe import COMPUTED, entry
 from rewardlab.registry.details import details
 
@@ -108,24 +108,41 @@ def test_details_add_formula_changes_and_parameters(folder):
     assert shown["changes"]["credit"] == ["scaled()", "center()"]
     assert shown["changes"]["objective"] == ["plain()", None]
     assert shown["changes"]["lr"] == ["0.0003", "0.5"]
-    assert ["--weight", "float", 0.5, "beta_2"] in shown["parameters"]
+    assert ["--weight", "float", 0.5, "beta_2", "a number"] in shown["parameters"]
     assert shown["formula"].splitlines()[0] == "credit     center()"
     stack = details("alpha+beta_2")
     assert stack["baseline"] == "alpha"
     assert stack["changes"] == {"credit": ["scaled()", "scaled() >> center()"], "lr": ["0.0003", "0.5"]}
 
 
-def test_the_verdict_is_that_of_the_last_run(folder, tmp_path, monkeypatch):
-    write(folder, "toys", "alpha", ALPHA)
-    write(folder, "toys", "beta_2", BETA)
-    write(folder, "toys", "gamma", ALPHA)
-    (tmp_path / "results").mkdir()
-    runs = {"runs": [{"verdict": "holds"}, {"verdict": "too noisy"}]}
-    (tmp_path / "results" / "alpha.json").write_text(json.dumps(runs))
-    (tmp_path / "results" / "gamma.json").write_text("{")
-    monkeypatch.setattr(catalogue, "repository", lambda: tmp_path)
+def test_the_verdict_is_that_of_the_last_run_in_the_results_beside_the_file(folder, tmp_path, monkeypatch):
+    for name, text in (("alpha", ALPHA), ("beta_2", BETA), ("gamma", ALPHA)):
+        write(folder, "toys", name, text)
+    results = folder / "toys" / "results"
+    results.mkdir()
+    (results / "alpha.json").write_text(json.dumps({"runs": [{"verdict": "holds"}, {"verdict": "too noisy"}]}))
+    (results / "gamma.json").write_text("{")
     verdicts = {name: row["verdict"] for name, row in named("toys").items()}
     assert verdicts == {"alpha": "too noisy", "beta_2": "not run", "gamma": "unreadable"}
+    # results of one's own come before those that came with the file
+    monkeypatch.setenv("REWARDLAB_RESULTS", str(tmp_path / "mine"))
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "alpha.json").write_text(json.dumps({"runs": [{"verdict": "holds"}]}))
+    assert {name: row["verdict"] for name, row in named("toys").items()} == {**verdicts, "alpha": "holds"}
+
+
+def test_where_results_are_written(folder, tmp_path, monkeypatch):
+    write(folder, "toys", "alpha", ALPHA)
+    outside, own = folder / "toys" / "alpha.py", PACKAGE / "methods" / "baselines" / "grpo.py"
+    assert catalogue.results_folder(outside) == folder / "toys" / "results"
+    assert catalogue.results_folder(own) == catalogue.SHIPPED
+    # an installed package is not written to
+    monkeypatch.setattr(catalogue, "repository", lambda: None)
+    monkeypatch.chdir(tmp_path)
+    assert catalogue.results_folder(own) == tmp_path / "results"
+    assert catalogue.record_of(own) == catalogue.SHIPPED / "grpo.json"
+    monkeypatch.setenv("REWARDLAB_RESULTS", "here")
+    assert catalogue.results_folder(own) == catalogue.results_folder(outside) == tmp_path / "here"
 
 
 # ---- the cache -------------------------------------------------------------------------------------------------------

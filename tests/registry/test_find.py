@@ -76,7 +76,7 @@ def test_a_field_of_the_update_overrides_what_the_method_set():
         ("alpha", {"group_size": 2.5}, "must be a whole number"),
         ("alpha", {"by": True}, "by of alpha must be a number, not True"),
         ("alpha", {"by": None}, "by of alpha must be a number, not None"),
-        ("alpha", {"lr": "fast"}, "lr of update must be a number"),
+        ("alpha", {"lr": "fast"}, "lr must be a number from 0 to 1, not 'fast'"),
         ("alpha+alpha", {}, "alpha is named twice"),
     ],
 )
@@ -89,11 +89,11 @@ def test_a_setting_that_does_not_fit_is_refused_in_one_line(name, settings, mess
 
 def test_parameters_name_flags_types_and_owners():
     found = {p.flag: p for p in registry.parameters("alpha+beta_2")}
-    assert found["--group-size"][1:] == ("int", 4, "alpha")
+    assert found["--group-size"][1:] == ("int", 4, "alpha", "a whole number")
     assert found["--eps"].type == "float"
     assert {"--alpha.by", "--beta-2.by"} <= found.keys()
     assert "--by" not in found
-    assert found["--lr"][1:] == ("float", 0.5, "update")
+    assert found["--lr"][1:] == ("float", 0.5, "update", "a number from 0 to 1")
 
 
 def test_text_settings_that_look_like_numbers_stay_text():

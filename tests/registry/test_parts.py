@@ -50,7 +50,7 @@ def test_an_unknown_slot_or_name_names_the_nearest(slot, name, message):
 
 def test_every_shared_part_is_what_its_file_says():
     for slot, name in parts.shared_parts():
-        assert parts._shared(slot, name).__name__ == name
+        assert parts.shared_part(slot, name).__name__ == name
 
 
 def test_two_parts_of_one_name_in_a_slot_are_refused(tmp_path, monkeypatch):

@@ -649,7 +649,7 @@ def test_what_is_no_formula_is_refused_with_its_place(text, message):
     [
         (lambda: clip(a), "forgot to call it"),
         (lambda: one(clip(a(), low=2, high=1), a=1), "low=2 is above high=1"),
-        (lambda: one(threshold(a(), at=0, soft=-1), a=1), "cannot be negative"),
+        (lambda: one(threshold(a(), at=0, soft=-1), a=1), "soft of threshold must be a number from 0 up"),
         (lambda: one(share(a()), a=-1), "cannot be shared out"),
         (lambda: one(scheduled(a(), shape="cubic"), a=1), "shape 'cubic' must be"),
         (lambda: one(scheduled(a(), shape="exponential"), a=1), "ends above 0"),

@@ -385,7 +385,7 @@ def test_a_size_makes_training_finite_and_every_epoch_holds_each_problem_once(na
 def test_a_size_that_is_too_large_or_too_small_is_refused():
     with pytest.raises(RewardlabError, match=r"about .* different training problems; size=2000"):
         registry.task("euclid", largest=8, size=2000)
-    with pytest.raises(RewardlabError, match="size must be at least 1"):
+    with pytest.raises(RewardlabError, match="size of arithmetic must be a whole number above 0"):
         registry.task("arithmetic", size=0)
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from rewardlab.core import Recipe, Score, Task, ask
+from rewardlab.core.domain import POSITIVE
 from rewardlab.errors import RewardlabError
 from rewardlab.models.load import Policy
-from rewardlab.runs.config import POSITIVE
 from rewardlab.util.progress import in_batches
 
 from .evaluation import with_interval

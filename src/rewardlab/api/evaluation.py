@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from rewardlab.core import Recipe, Task
+from rewardlab.core.domain import NOT_NEGATIVE, POSITIVE
 from rewardlab.evals.passk import count_right, mean_interval, pass_at
 from rewardlab.models.load import Policy
-from rewardlab.runs.config import POSITIVE, TEMPERATURE
 from rewardlab.util.progress import in_batches
 
 from .inputs import begin_run, configured, held_out, policy_of, task_of
@@ -26,7 +26,7 @@ def evaluate(
     POSITIVE.check("problems", problems)
     for tries in k:
         POSITIVE.check("k", tries)
-    TEMPERATURE.check("temperature", temperature)
+    NOT_NEGATIVE.check("temperature", temperature)
     config = configured(None, model, task, settings)
     task = task_of(task, config)
     policy = policy_of(model, config, task)

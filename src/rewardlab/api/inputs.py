@@ -14,6 +14,7 @@ from rewardlab.errors import RewardlabError
 from rewardlab.models.load import Policy, learner_model, load_policy
 from rewardlab.runs.config import COLUMNS, RunConfig
 from rewardlab.tasks.sources import Shuffled
+from rewardlab.verifiers.contract import Verifier
 
 
 def configured(
@@ -26,7 +27,7 @@ def configured(
 
 def recipe_of(recipe: Recipe | str, settings: Mapping[str, Any] | None = None) -> Recipe:
     """A recipe as it is, or that of a method's name under these settings."""
-    return registry.build(recipe, settings or {}) if isinstance(recipe, str) else recipe
+    return registry.build(recipe, settings or {}) if isinstance(recipe, str) else recipe.validate()
 
 
 def task_of(task: Task | str | None, config: RunConfig) -> Task:
@@ -44,6 +45,13 @@ def task_of(task: Task | str | None, config: RunConfig) -> Task:
             raise RewardlabError(f"the task {task.name} has no problems to train on")
         task = replace(task, train=Shuffled(task.train))
     return task
+
+
+def require_packages(recipe: Recipe, task: Task) -> None:
+    """Raise RewardlabError if a verifier of the recipe or the task needs a package that is not installed."""
+    rewards = [registry.part("reward", task.verifier), *filter(None, [recipe.reward])]
+    for part in (part for reward in rewards for part in reward.walk() if isinstance(part, Verifier)):
+        part.require()
 
 
 def policy_of(model: str | Policy | None, config: RunConfig, task: Task) -> Policy:

@@ -22,7 +22,7 @@ from rewardlab.runs.config import COLUMNS, IN_PYTHON, RunConfig, read_config
 from rewardlab.runs.track import trackers, tracking
 from rewardlab.util.files import sweep, write_json
 
-from .inputs import begin_run, configured, policy_of, recipe_of, task_of, versions
+from .inputs import begin_run, configured, policy_of, recipe_of, require_packages, task_of, versions
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,7 @@ def train(
     # trackers() refuses unknown or missing trackers now, before anything is written
     recipe, config = recipe_of(recipe, settings), config.but(track=tuple(trackers(config.track)))
     task = task_of(task, config)
+    require_packages(recipe, task)
     if recipe.study is not None:
         raise RewardlabError(f"{recipe.name} is a study and trains no policy; run it with: rewardlab study {recipe.name}")
     model_name = config.model or task.model if model is None or isinstance(model, str) else None

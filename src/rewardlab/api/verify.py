@@ -5,71 +5,118 @@ from __future__ import annotations
 import functools
 import json
 import os
+import sys
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from rewardlab import registry
+from rewardlab.core.hyperparameters import hyperparameters
 from rewardlab.errors import RewardlabError, unknown
 from rewardlab.processes.pool import Done, Workers
+from rewardlab.registry.parts import shared_part
+from rewardlab.registry.settings import fit
 from rewardlab.util.files import new_file
 from rewardlab.util.progress import Bar
 from rewardlab.verifiers.contract import Pair, Verifier
+
+from .rows import BLANK, Broken, Columns, Row, count_rows, encoded, rows_of
 
 CHUNK = 32
 """Rows per call of a worker process."""
 ALONE = 5.0
 """Seconds for which this process judges alone: worker processes take about as long to start."""
+STREAM = "-"
+"""The name that stands for standard input or output."""
 
-Row = dict[str, Any]
+Item = Row | Broken
 
 
-def verify_file(kind: str, source: Path | str, out: Path | str, settings: Mapping[str, Any] | None = None) -> Row:
-    """Write the rows of `source` (JSON lines with "response" and "answer") to `out`, with "correct", "extracted" and "why".
+def verify_file(
+    kind: str, source: Path | str, out: Path | str, settings: Mapping[str, Any] | None = None, *, prompt_column: str = "prompt",
+    answer_column: str = "answer", response_column: str = "response",
+) -> dict[str, Any]:  # fmt: skip
+    """Write each row of `source` to `out` with its verdict: "correct", "extracted" and "why" are added, and replace columns of
+    these names. "-" is standard input or output.
 
-    A line that cannot be read, or lacks a column, is reported by its number and skipped. `out` is written completely or not at all.
-    Returns how many rows are right, wrong and without a verdict, and rows per second.
+    source: JSON lines, or a .csv or .parquet file.  out: JSON lines, one for each line of `source`, in its order; it may be the
+    same file, and is replaced completely or not at all. A line that cannot be judged gets "correct": null, and "why" says what is
+    wrong with which line; if it is not a JSON object, it is kept as it is under "raw". A blank line stays blank.
+    Returns how many rows are right, wrong, without a verdict and broken, and rows per second. Raises RewardlabError, before
+    anything is written, for a wrong name, setting or path, and for a missing package.
     """
-    source, out = Path(source), Path(out)
-    values = {name.replace("-", "_"): registry.parse_value(v) if isinstance(v, str) else v for name, v in (settings or {}).items()}
-    # made once before any file is opened, so that a wrong name or setting is refused at once
-    verifier(kind, values)
-    if not source.is_file():
-        raise RewardlabError(f"there is no file {source}")
-    if not out.parent.is_dir():
-        raise RewardlabError(f"there is no folder {out.parent} to write {out.name} into")
-    skipped: list[str] = []
+    # made and refused once before any file is opened
+    values = fitted(kind, settings or {})
+    columns = Columns(prompt_column, answer_column, response_column)
+    check_paths(source, out)
     counts: Counter[bool | None] = Counter()
+    broken: list[str] = []
     started = time.perf_counter()
-    with open(source, "rb") as file:
-        lines = sum(1 for _ in file)
-    with new_file(out) as temporary, open(temporary, "w", encoding="utf-8") as file, Bar(f"verify {kind}", lines) as bar:
-        for row in _judge_all(kind, values, _rows(source, skipped)):
-            counts[row["correct"]] += 1
-            # a reply may hold half of a surrogate pair, which UTF-8 cannot encode: it becomes a question mark
-            file.write(json.dumps(row, ensure_ascii=False).encode("utf-8", "replace").decode() + "\n")
+    with _output(out) as file, Bar(f"verify {kind}", count_rows(source)) as bar:
+        for item in _judge_all(kind, values, rows_of(source, columns), columns):
+            row = item.row() if isinstance(item, Broken) else item
+            if isinstance(item, Broken) and item is not BLANK:
+                broken.append(item.why)
+            elif item is not BLANK:
+                counts[row["correct"]] += 1
+            file.write(encoded(row) if row else "\n")
             bar.advance()
-    rows = counts.total()
+    rows = counts.total() + len(broken)
     return {
         "verifier": kind, "rows": rows, "right": counts[True], "wrong": counts[False], "no_verdict": counts[None],
-        "rows_per_second": round(rows / (time.perf_counter() - started), 1), "out": str(out), "passed_over": skipped,
+        "broken": len(broken), "rows_per_second": round(rows / (time.perf_counter() - started), 1), "out": str(out),
+        "broken_lines": broken,
     }  # fmt: skip
 
 
 def verifier(kind: str, settings: Mapping[str, Any] | None = None) -> Verifier:
-    """The verifier of this name, with its settings."""
+    """The verifier of this name, with its settings. Raises RewardlabError if it needs a package that is not installed."""
+    made = registry.part("reward", kind, **(settings or {}))
+    made.require()
+    return made
+
+
+def fitted(kind: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings of a verifier, with values that were written as text read; raises RewardlabError for wrong ones."""
     known = registry.verifiers()
     if kind not in known:
         raise unknown("verifier", kind, known)
-    return registry.part("reward", kind, **(settings or {}))
+    function = shared_part("reward", kind).function
+    for name in settings:
+        if name not in hyperparameters(function):
+            raise unknown(f"setting of {kind}", name, hyperparameters(function))
+    values = {name: registry.parse_value(v) if isinstance(v, str) else v for name, v in settings.items()}
+    values = {name: fit(function, name, value) for name, value in values.items()}
+    verifier(kind, values)
+    return values
 
 
-def judge(kind: str, settings: Mapping[str, Any], rows: list[Row]) -> list[Row]:
+def check_paths(source: Path | str, out: Path | str) -> None:
+    """Raise RewardlabError unless `source` can be read and `out` be written."""
+    if str(source) != STREAM and not Path(source).exists():
+        raise RewardlabError(f"there is no file {source}")
+    if str(source) != STREAM and Path(source).is_dir():
+        raise RewardlabError(f"{source} is a folder; give one file")
+    if str(out) == STREAM:
+        return
+    folder = Path(out).resolve().parent
+    if not folder.is_dir():
+        raise RewardlabError(f"there is no folder {folder} to write {Path(out).name} into")
+    if Path(out).is_dir():
+        raise RewardlabError(f"{out} is a folder; give the name of a file in it")
+    if Path(out).suffix in (".csv", ".parquet"):
+        raise RewardlabError(f"{out}: the output is JSON lines; give the name of a .jsonl file")
+    if not os.access(folder, os.W_OK):
+        raise RewardlabError(f"{folder} cannot be written to")
+
+
+def judge(kind: str, settings: Mapping[str, Any], rows: list[Row], columns: Columns) -> list[Row]:
     """The rows with their verdicts. Their other columns are the problem's data."""
-    pairs = [Pair(row["response"], row["answer"], str(row.get("prompt", "")), row) for row in rows]
+    pairs = [Pair(row[columns.response], row[columns.answer], str(row.get(columns.prompt, "")), row) for row in rows]
     # settings travel as text, since the keys of a cache must be hashable
     verdicts = _cached_verifier(kind, json.dumps(settings)).check_all(pairs)
     return [row | {"correct": v.correct, "extracted": v.extracted, "why": v.why} for row, v in zip(rows, verdicts, strict=True)]
@@ -81,12 +128,12 @@ def _cached_verifier(kind: str, settings: str) -> Verifier:
     return verifier(kind, json.loads(settings))
 
 
-def _judge_all(kind: str, settings: Mapping[str, Any], rows: Iterator[Row]) -> Iterator[Row]:
-    """The rows with their verdicts, in order: the first ones judged in this process, the others in worker processes."""
+def _judge_all(kind: str, settings: Mapping[str, Any], items: Iterator[Item], columns: Columns) -> Iterator[Item]:
+    """The items with their verdicts, in order: the first ones judged in this process, the others in worker processes."""
     cores, started = len(os.sched_getaffinity(0)), time.monotonic()
-    chunks = _chunks(rows, CHUNK)
+    chunks = _chunks(items, CHUNK)
     for chunk in chunks:
-        yield from judge(kind, settings, chunk)
+        yield from _merged(chunk, judge(kind, settings, _whole(chunk), columns))
         if cores > 1 and time.monotonic() - started > ALONE:
             break
     # a chunk has no time limit, since each verifier limits the time of every reply
@@ -94,36 +141,44 @@ def _judge_all(kind: str, settings: Mapping[str, Any], rows: Iterator[Row]) -> I
     try:
         # some chunks per core at a time: no core waits long, and memory does not grow with the file
         for block in _chunks(chunks, 16 * cores):
-            for chunk, result in zip(block, pool.map([(kind, settings, chunk) for chunk in block]), strict=True):
-                yield from result.value if isinstance(result, Done) else [_unjudged(row, result.why) for row in chunk]
+            results = pool.map([(kind, settings, _whole(chunk), columns) for chunk in block])
+            for chunk, result in zip(block, results, strict=True):
+                judged = result.value if isinstance(result, Done) else [_unjudged(row, result.why) for row in _whole(chunk)]
+                yield from _merged(chunk, judged)
     finally:
         pool.close()
+
+
+def _whole(chunk: list[Item]) -> list[Row]:
+    """The rows of a chunk that can be judged."""
+    return [item for item in chunk if not isinstance(item, Broken)]
+
+
+def _merged(chunk: list[Item], judged: list[Row]) -> Iterator[Item]:
+    """The chunk with its rows replaced by the judged ones."""
+    rows = iter(judged)
+    return (item if isinstance(item, Broken) else next(rows) for item in chunk)
 
 
 def _unjudged(row: Row, why: str) -> Row:
     return row | {"correct": None, "extracted": "", "why": f"the verifier failed: {why}"}
 
 
-def _rows(source: Path, skipped: list[str]) -> Iterator[Row]:
-    """The rows of a file; lines that cannot be judged are described in `skipped` instead."""
-    with open(source, encoding="utf-8", errors="replace") as file:
-        for number, line in enumerate(file, 1):
-            if not line.strip():
-                continue
-            problem = None
-            try:
-                row = json.loads(line)
-            except ValueError as e:
-                problem = f"not JSON: {e}"
-            else:
-                if not isinstance(row, dict):
-                    problem = "not a JSON object"
-                elif missing := [name for name in ("response", "answer") if name not in row]:
-                    problem = f"no column {' and no column '.join(missing)}"
-            if problem:
-                skipped.append(f"line {number}: {problem}")
-            else:
-                yield row
+@contextmanager
+def _output(out: Path | str) -> Iterator[IO[str]]:
+    """The file to write to; a regular file is replaced when all is written, so that it may be the input too."""
+    if str(out) == STREAM:
+        yield sys.stdout
+        sys.stdout.flush()
+    elif Path(out).exists() and not Path(out).is_file():
+        # a device or a pipe, such as /dev/null, must not be replaced by a file
+        with open(out, "w", encoding="utf-8") as file:
+            yield file
+    else:
+        # what a link points to is replaced, not the link
+        with new_file(Path(out).resolve()) as temporary, open(temporary, "w", encoding="utf-8", newline="\n") as file:
+            yield file
+            file.flush()
 
 
 def _chunks(items: Iterable[Any], size: int) -> Iterator[list[Any]]:

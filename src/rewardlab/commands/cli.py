@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 
 COMMANDS = (
     *("demo", "train", "eval", "answer", "study", "reproduce", "compare", "parity"),
-    *("list", "show", "export", "report", "bench", "verify", "audit"),
+    *("list", "show", "parts", "export", "report", "bench", "verify", "audit"),
 )
 OVERVIEW = """rewardlab: learning from rewards, as recipes of small parts.
 
@@ -100,6 +100,9 @@ def parse(command: Any, name: str, argv: list[str]) -> argparse.Namespace:
     words, settings = split(argv, own)
     if settings and not getattr(command, "SETTINGS", False):
         raise _unknown(f"flag of {name}", next(iter(settings)), own)
+    if {"-h", "--help"} & set(words) and hasattr(command, "help_of"):
+        # the help of a command may depend on what it is to be done with
+        parser.epilog = command.help_of(words)
     args = parser.parse_args(words)
     args.settings, args.own_flags, args.flags_given = settings, own, {word.partition("=")[0] for word in words if word[:2] == "--"}
     return args

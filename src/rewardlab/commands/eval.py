@@ -10,7 +10,7 @@ import argparse
 from collections.abc import Mapping
 from typing import Any
 
-from rewardlab.runs.config import POSITIVE, TEMPERATURE
+from rewardlab.core.domain import NOT_NEGATIVE, POSITIVE
 
 from . import flags as shared
 
@@ -23,7 +23,7 @@ def flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--k", type=counts, default=(1, 8), metavar="K,K", help="replies per problem (default 1,8)")
     shared.number_flag(parser, "problems", "held-out problems of the task (default 200)", default=200)
     text = "sampling temperature (default 1; 0 is greedy)"
-    shared.number_flag(parser, "temperature", text, TEMPERATURE, metavar="T", default=1.0)
+    shared.number_flag(parser, "temperature", text, NOT_NEGATIVE, metavar="T", default=1.0)
     shared.config_flags(parser, FIELDS)
 
 

@@ -6,12 +6,13 @@ import argparse
 import functools
 import operator
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import Field, fields
 from typing import TYPE_CHECKING, Any
 
+from rewardlab.core.domain import POSITIVE, Domain
 from rewardlab.errors import RewardlabError, unknown
-from rewardlab.runs.config import COLUMNS, POSITIVE, Domain, RunConfig
+from rewardlab.runs.config import COLUMNS, RunConfig
 
 if TYPE_CHECKING:
     from rewardlab.core import Recipe, Task
@@ -87,6 +88,11 @@ def load_task(args: argparse.Namespace, name: str | None = None) -> Task:
     return registry.task(name or args.task, **columns)
 
 
+def setting_names(flags: Mapping[str, str]) -> dict[str, str]:
+    """Flags as the names of settings: both --eps-high and --eps_high are eps_high."""
+    return {flag[2:].replace("-", "_"): text for flag, text in flags.items()}
+
+
 def reward_flag(parser: argparse.ArgumentParser) -> None:
     text = "FILE.py:function, the name of a reward, or a formula, in place of the method's own; several are added up"
     parser.add_argument("--reward", action="append", default=[], metavar="REWARD", help=text)
@@ -98,13 +104,11 @@ def load_recipe(args: argparse.Namespace) -> tuple[Recipe, dict[str, Any]]:
 
     # a setting may be given without the method's name before it: --dapo.n as --n
     known = {re.sub(r"^--.*\.", "--", p.flag) for p in registry.parameters(args.method)}
-    settings = {}
-    for flag, text in args.settings.items():
+    for flag in args.settings:
         # flags with a dot name one method of a stack; `build` checks those
         if "." not in flag and flag.replace("_", "-") not in known:
             raise unknown(f"flag of {args.method}", flag, known | args.own_flags.keys())
-        # both spellings are accepted, --eps-high and --eps_high
-        settings[flag[2:].replace("-", "_")] = registry.parse_value(text)
+    settings = {name: registry.parse_value(text) for name, text in setting_names(args.settings).items()}
     recipe = registry.build(args.method, settings)
     if getattr(args, "reward", None):
         from rewardlab.registry.formula import read_reward

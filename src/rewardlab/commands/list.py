@@ -7,8 +7,6 @@ rewardlab list --folder baselines --json
 from __future__ import annotations
 
 import argparse
-import shutil
-import textwrap
 from itertools import groupby
 from typing import Any
 
@@ -33,15 +31,15 @@ def run(args: argparse.Namespace) -> list[dict[str, Any]]:
 
 
 def show(document: list[dict[str, Any]]) -> None:
-    """Folder by folder, two lines for each method: name, kind, baseline and verdict, then its idea.
+    """Folder by folder, for each method a line with its name, kind, baseline and verdict, then its idea.
 
     Plain lines: a table of hundreds of rows would take longer to lay out than to read.
     """
-    # a terminal of unknown width (a pipe) counts as 120 characters; 4 are the indentation
-    width = max(60, shutil.get_terminal_size((120, 24)).columns) - 4
+    from .tables import wrapped
+
     for folder, rows in groupby(document, key=lambda row: row["folder"]):
         print(f"\n{folder}")
         for row in rows:
             against = f"against {row['baseline']}" if row["baseline"] else "a starting point"
             print(f"  {row['name']:<{NAME}}  {row['kind']:<14}  {against:<26}  {row['verdict']}")
-            print(f"    {textwrap.shorten(row['idea'], width, placeholder=' ...')}")
+            wrapped("    ", row["idea"])

@@ -1,4 +1,4 @@
-"""Run the claim of a method against its baseline, in pairs on one budget, and append the result to results/NAME.json.
+"""Run the claim of a method against its baseline, in pairs on one budget, and record the result.
 
 rewardlab reproduce dr_grpo
 rewardlab reproduce dr_grpo --seeds 3 --dev
@@ -7,6 +7,9 @@ rewardlab reproduce --all
 A claim holds when the 95% t interval of the paired effects lies above 0, and their mean reaches the margin that was fixed
 beforehand. It does not hold when the interval lies below the margin. Anything else is too noisy for a verdict, and so
 are fewer than 5 pairs.
+
+Results are appended to NAME.json: for a method of the package in src/rewardlab/results/ of a checkout, or results/ of the working
+folder; for one of your own in results/ beside its file; or for all in $REWARDLAB_RESULTS. The last line says which file it was.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from . import flags as shared
+from .tables import number
 
 HELP = "run a method's claim against its baseline, and record the verdict"
 
@@ -55,6 +59,7 @@ def show(document: dict[str, Any] | list[dict[str, Any]]) -> None:
     lines(f"effect {_signed(document['effect'])}, 95% interval {interval}, margin {claim['margin']:g}: {document['verdict']}")
     tokens = ", ".join(f"{side} {count:,}" for side, count in document["spent"].items())
     lines(f"{document['seconds']:.0f} s" + (f"; tokens per run: {tokens}" if tokens else ""))
+    lines(f"recorded in {document['recorded']}" if document.get("recorded") else "not recorded: a run for development")
 
 
 def exit_code(document: dict[str, Any] | list[dict[str, Any]]) -> int:
@@ -87,4 +92,4 @@ def _row(record: Mapping[str, Any]) -> list[Any]:
 
 
 def _signed(value: float | None) -> str:
-    return "?" if value is None else f"{value:+.4g}"
+    return "?" if value is None else number(value, sign=True)

@@ -40,18 +40,23 @@ def show(document: Mapping[str, Any]) -> None:
     # a stack shows the claim of each of its methods
     for method in document.get("methods", [document]):
         heading("Claim" if method is document else f"Claim of {method['name']}")
-        lines(f"{method['claim']}\nverdict: {method['verdict']}" if method["claim"] else "none")
+        lines(f"{method['claim']}\nverdict: {method['verdict']}{in_file(method)}" if method["claim"] else "none")
     _flags(document["parameters"])
     if document.get("reference"):
         heading("Source")
         lines(f"{document['reference']}\n{document['path']}")
 
 
+def in_file(method: Mapping[str, Any]) -> str:
+    """Where the result of a method is."""
+    return f" ({method['record']})" if method.get("record") else ""
+
+
 def _flags(parameters: list[list[Any]]) -> None:
     from .tables import heading, table
 
     heading("Flags")
-    table(("flag", "type", "default", "method"), parameters)
+    table(("flag", "type", "default", "method", "values"), parameters)
 
 
 def _changes(changes: Mapping[str, list[str | None]]) -> str:

@@ -2,22 +2,57 @@
 
 from __future__ import annotations
 
+import math
+import shutil
+import sys
+import textwrap
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from rich import box
+from rich.cells import cell_len
 from rich.console import Console
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
+UNBOUNDED = 100_000
+"""Columns of an output that is not a terminal."""
+
 
 def table(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> None:
-    """Print a table; cells are shown as they are, never read as markup."""
-    grid = Table(*columns, box=box.SIMPLE_HEAD)
-    for row in rows:
-        grid.add_row(*(Text(value(cell)) for cell in row))
+    """Print a table; cells are shown as they are, never read as markup. Cells wrap between words; no word is cut or split."""
+    names, cells = list(columns), [[value(cell) for cell in row] for row in rows]
+    grid = Table(box=box.SIMPLE_HEAD)
+    for i, name in enumerate(names):
+        # what is copied from a table is one word: a name, a flag, a path
+        words = [word for text in (name, *(row[i] for row in cells)) for word in text.split()]
+        grid.add_column(name, min_width=max(map(cell_len, words), default=0), overflow="fold")
+    for row in cells:
+        grid.add_row(*map(Text, row))
     # a new console at each call, since stdout may have been redirected in between
-    Console().print(grid)
+    console = Console()
+    # a terminal breaks longer lines itself; in a pipe nothing needs to wrap
+    least = Measurement.get(console, console.options.update(max_width=UNBOUNDED), grid)
+    console.width = max(console.width, least.minimum) if console.is_terminal else least.maximum
+    console.print(grid, crop=False)
+
+
+def listing(entries: Iterable[tuple[str, str]]) -> None:
+    """Print names and what they are: in a terminal wrapped to its width, in a pipe one line each."""
+    pairs = list(entries)
+    width = max((len(name) for name, _ in pairs), default=0)
+    for name, about in pairs:
+        wrapped(f"  {name:<{width}}  ", about)
+
+
+def wrapped(start: str, text: str) -> None:
+    """Print a start and a text, indented to it where it wraps. Words are never split, and in a pipe nothing wraps."""
+    room = shutil.get_terminal_size().columns - len(start) if sys.stdout.isatty() else UNBOUNDED
+    # in a terminal too narrow to indent, its own wrapping reads better
+    parts = textwrap.wrap(text, room, break_long_words=False, break_on_hyphens=False) if room > 20 else [text]
+    for i, line in enumerate(parts or [""]):
+        print(f"{start if i == 0 else ' ' * len(start)}{line}".rstrip())
 
 
 def heading(text: str) -> None:
@@ -49,8 +84,17 @@ def value(x: Any) -> str:
     if isinstance(x, list | tuple):
         return f"[{', '.join(value(v) for v in x)}]"
     if isinstance(x, float):
-        return f"{x:.4g}"
+        return number(x)
+    if isinstance(x, int) and not isinstance(x, bool):
+        return f"{x:,}"
     return "" if x is None else str(x)
+
+
+def number(x: float, digits: int = 4, sign: bool = False) -> str:
+    """A number as people write it: 33,100 and not 3.31e+04; small ones to some significant digits, very small ones as 3e-05."""
+    plus = "+" if sign else ""
+    # at 10 ** digits, format g would turn to powers of ten
+    return f"{x:{plus},.0f}" if math.isfinite(x) and abs(x) >= 10**digits - 0.5 else f"{x:{plus}.{digits}g}"
 
 
 def outcome(summary: Mapping[str, Any]) -> None:

@@ -2,18 +2,27 @@
 
 rewardlab verify math --in replies.jsonl --out judged.jsonl
 rewardlab verify code --in programs.jsonl --out judged.jsonl --seconds 10
+rewardlab verify exact_match --in replies.csv --out - --response-column reply --answer-column gold
 
-"correct" is true, false, or null if the verifier itself failed. Settings of the verifier are flags.
+"correct" is true, false, or null if there is no verdict. Settings of the verifier are flags: rewardlab verify KIND --help.
+Exit code: 0 if every line was judged, 1 if a line is broken. --out may be the file of --in.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import io
+import sys
 from collections.abc import Mapping
 from typing import Any
 
+from rewardlab.errors import RewardlabError
+
 HELP = "judge replies in a file by a verifier"
 SETTINGS = True
+SHOWN = 10
+"""Broken lines that are printed; --json has all of them, and so has the output."""
 
 
 def flags(parser: argparse.ArgumentParser) -> None:
@@ -22,25 +31,49 @@ def flags(parser: argparse.ArgumentParser) -> None:
     kinds = "\n".join(f"  {name:<22}{about}" for name, about in registry.verifiers().items())
     parser.description = f"{parser.description}\n\nverifiers:\n{kinds}"
     parser.add_argument("kind", metavar="KIND", help="a verifier, as listed above")
-    parser.add_argument("--in", dest="source", metavar="FILE.jsonl", required=True, help="rows with a response and an answer")
-    parser.add_argument("--out", metavar="FILE.jsonl", required=True, help="file for the judged rows, in the same order")
+    parser.add_argument("--in", dest="source", metavar="FILE", required=True, help="JSON lines, .csv or .parquet; - for stdin")
+    parser.add_argument("--out", metavar="FILE", required=True, help="JSON lines, one for each line of --in; - for stdout")
+    for column, holds in (("response", "replies"), ("answer", "gold answers"), ("prompt", "prompts")):
+        text = f"column of the {holds} (default: {column})"
+        parser.add_argument(f"--{column}-column", metavar="NAME", default=column, help=text)
+
+
+def help_of(words: list[str]) -> str:
+    """What `verify KIND --help` adds: the verifier's docstring and its settings."""
+    from rewardlab.registry import browse
+
+    from .parts import details
+
+    found = [entry for entry in browse.entries("verifier") if entry["name"] in words]
+    with contextlib.redirect_stdout(text := io.StringIO()):
+        for entry in found:
+            details(entry, flags=True)
+    return text.getvalue()
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     from rewardlab.api import verify as verifying
 
-    return verifying.verify_file(args.kind, args.source, args.out, args.settings)
+    from .flags import setting_names
+
+    if args.json and args.out == verifying.STREAM:
+        raise RewardlabError("--json and --out - would both write to stdout; give --out a file")
+    columns = {name: getattr(args, name) for name in ("response_column", "answer_column", "prompt_column")}
+    return verifying.verify_file(args.kind, args.source, args.out, setting_names(args.settings), **columns)
 
 
 def show(document: Mapping[str, Any]) -> None:
     from .tables import facts
 
-    facts({k: v for k, v in document.items() if k != "passed_over"})
-    # the first ten lines show what is wrong; --json has all of them
-    for line in document["passed_over"][:10]:
-        print(f"skipped {line}")
+    # with --out -, stdout is for the rows alone
+    with contextlib.redirect_stdout(sys.stderr) if document["out"] == "-" else contextlib.nullcontext():
+        facts({k: v for k, v in document.items() if k != "broken_lines"})
+        for line in document["broken_lines"][:SHOWN]:
+            print(f"broken: {line}")
+        if len(document["broken_lines"]) > SHOWN:
+            print(f'and {len(document["broken_lines"]) - SHOWN} more: see the rows with "correct": null')
 
 
 def exit_code(document: Mapping[str, Any]) -> int:
-    # verdicts do not count: a file without one readable row is the only failure
-    return 0 if document["rows"] else 1
+    # verdicts do not count: a script must hear of rows that were not judged, and of a file without any
+    return 1 if document["broken"] or not document["rows"] else 0

@@ -1,32 +1,57 @@
-"""The nouns of rewardlab. Imports no sibling package but `errors`."""
+"""The nouns of rewardlab. Imports no sibling package but `errors`.
 
-from .batch import Batch, Events, Outputs
-from .part import Part, PartFactory
-from .policy import Policy, TokenCount, last_values, uncounted, values
-from .problem import Message, Problem, ProblemSource, Task, ask
-from .recipe import Learner, Recipe, Update
-from .run import Run, seed_of, stream
-from .score import Score, Scores, Term, check_finite
-from .slots import (
-    Chain,
-    Credit,
-    Environment,
-    Loop,
-    Measure,
-    Objective,
-    Rollout,
-    Select,
-    Weighting,
-    credit,
-    environment,
-    loop,
-    measure,
-    objective,
-    rollout,
-    select,
-    weighting,
-)
-from .trajectory import Group, Sampling, Trajectory, Turn
+Each name is loaded when first used: domains and literals are needed where importing torch would take too long.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .batch import Batch, Events, Outputs
+    from .part import Part, PartFactory
+    from .policy import Policy, TokenCount, last_values, uncounted, values
+    from .problem import Message, Problem, ProblemSource, Task, ask
+    from .recipe import Learner, Recipe, Update
+    from .run import Run, seed_of, stream
+    from .score import Score, Scores, Term, check_finite
+    from .slots import (
+        Chain,
+        Credit,
+        Environment,
+        Loop,
+        Measure,
+        Objective,
+        Rollout,
+        Select,
+        Weighting,
+        credit,
+        environment,
+        loop,
+        measure,
+        objective,
+        rollout,
+        select,
+        weighting,
+    )
+    from .trajectory import Group, Sampling, Trajectory, Turn
+
+_WHERE = {
+    "batch": ("Batch", "Events", "Outputs"),
+    "part": ("Part", "PartFactory"),
+    "policy": ("Policy", "TokenCount", "last_values", "uncounted", "values"),
+    "problem": ("Message", "Problem", "ProblemSource", "Task", "ask"),
+    "recipe": ("Learner", "Recipe", "Update"),
+    "run": ("Run", "seed_of", "stream"),
+    "score": ("Score", "Scores", "Term", "check_finite"),
+    "slots": (
+        "Chain", "Credit", "Environment", "Loop", "Measure", "Objective", "Rollout", "Select", "Weighting", "credit",
+        "environment", "loop", "measure", "objective", "rollout", "select", "weighting",
+    ),
+    "trajectory": ("Group", "Sampling", "Trajectory", "Turn"),
+}  # fmt: skip
+_MODULE = {name: module for module, names in _WHERE.items() for name in names}
 
 __all__ = [
     "Batch",
@@ -76,3 +101,12 @@ __all__ = [
     "values",
     "weighting",
 ]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f".{_MODULE[name]}", __name__), name)
+    # kept, so that the next use does not come through here
+    globals()[name] = value
+    return value

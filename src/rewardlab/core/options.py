@@ -34,10 +34,12 @@ class RolloutOptions(PartOptions):
     """across_problems: it keeps a memory, or compares problems, so the problems of a step are not split over processes.
 
     rows: f(**settings) -> rows per problem; without it, the setting `n` is taken, or 1.
+    groups: f(**settings) -> groups per problem; without it, 1.
     """
 
     across_problems: bool = False
     rows: Callable | None = None
+    groups: Callable | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +47,13 @@ class EnvironmentOptions(PartOptions):
     """start: begins an episode, (problem, seed) -> (message or None, state), with the same hyperparameters."""
 
     start: Callable
+
+
+@dataclass(frozen=True, kw_only=True)
+class CreditOptions(PartOptions):
+    """compares_rows: it compares the rows of a group, so that an outcome reward gives a group of one row no credit."""
+
+    compares_rows: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,9 +98,13 @@ class OperatorOptions(PartOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class VerifierOptions(PartOptions):
-    """over: whether the function judges one (reply, answer) pair in a call, or all pairs."""
+    """over: whether the function judges one (reply, answer) pair in a call, or all pairs.
+
+    modules: what it imports from packages of the extra `verify`.
+    """
 
     over: Literal["pair", "pairs"] = "pair"
+    modules: tuple[str, ...] = ()
 
 
 Kind = TypeVar("Kind", bound=PartOptions)

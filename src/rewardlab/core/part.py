@@ -16,12 +16,12 @@ from __future__ import annotations
 import copy
 import functools
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from types import MappingProxyType
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, ClassVar, Self
 
-from rewardlab.errors import RewardlabError, unknown
+from rewardlab.errors import RewardlabError
 
+from .hyperparameters import check_names, check_settings, hyperparameters
 from .options import PartOptions, checked
 
 
@@ -82,7 +82,7 @@ class Part:
 
     def but(self, **settings: Any) -> Self:
         """This part with some hyperparameters changed."""
-        check_names(self.function, settings)
+        check_settings(self.function, settings)
         # copied, not constructed anew: subclasses hold more than function, bound and options (operands, for one)
         changed = copy.copy(self)
         changed.bound = self.bound | {k: _tuples(v) for k, v in settings.items()}
@@ -210,29 +210,14 @@ class PartFactory:
         return self.make(self.function, bound, self.options)
 
     def check(self, bound: dict[str, Any]) -> None:
-        """Raise RewardlabError for an unknown hyperparameter, or one without a default that is not bound."""
-        check_names(self.function, bound)
+        """Raise RewardlabError for a hyperparameter that is unknown, outside its domain, or has neither value nor default."""
+        check_settings(self.function, bound)
         missing = [k for k, v in hyperparameters(self.function).items() if v is inspect.Parameter.empty and k not in bound]
         if missing:
             raise RewardlabError(f"{self.function.__name__} needs {', '.join(missing)}")
 
     def __repr__(self) -> str:
         return f"<{self.make.slot} {self.function.__name__}>"
-
-
-@functools.cache
-def hyperparameters(function: Callable) -> Mapping[str, Any]:
-    """Keyword-only arguments and their defaults (`inspect.Parameter.empty` where there is none)."""
-    parameters = inspect.signature(function).parameters.values()
-    # read-only, because the cache hands the same mapping to every caller
-    return MappingProxyType({p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY})
-
-
-def check_names(function: Callable, names: Iterable[str]) -> None:
-    known = hyperparameters(function)
-    for name in names:
-        if name not in known:
-            raise unknown(f"hyperparameter of {function.__name__}", name, known)
 
 
 def saved_name(slot: str, function: Callable) -> str:

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from rewardlab.errors import RewardlabError, unknown
 
+from .domain import Decay, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, Share, check_values
 from .part import Part, PartFactory
 from .slots import Credit, Loop, Measure, Objective, Rollout, Select, Weighting
 
@@ -26,16 +27,20 @@ class Update:
     the gradient over all parameters.
     """
 
-    problems: int = 16
-    lr: float = 3e-4
-    lr_end: float = 1.0
-    warmup: int = 0
-    epochs: int = 1
-    minibatches: int = 1
-    clip_norm: float = 1.0
-    weight_decay: float = 0.0
-    beta1: float = 0.9
-    beta2: float = 0.99
+    problems: PositiveInt = 16
+    # Adam's steps are about lr long whatever the gradient is, so a rate above 1 is a slip (3e4 for 3e-4)
+    lr: Share = 3e-4
+    lr_end: Share = 1.0
+    warmup: NonNegativeInt = 0
+    epochs: PositiveInt = 1
+    minibatches: PositiveInt = 1
+    clip_norm: PositiveFloat = 1.0
+    weight_decay: NonNegativeFloat = 0.0
+    beta1: Decay = 0.9
+    beta2: Decay = 0.99
+
+    def __post_init__(self) -> None:
+        check_values(Update, {f.name: getattr(self, f.name) for f in fields(Update)})
 
 
 @dataclass(frozen=True)
@@ -52,7 +57,10 @@ class Learner:
     init: str
     recipe: Recipe
     problems: Part | None = None
-    every: int = 1
+    every: NonNegativeInt = 1
+
+    def __post_init__(self) -> None:
+        check_values(Learner, {"every": self.every}, of=f" of the learner {self.name}")
 
     def to_json(self) -> dict[str, Any]:
         problems = self.problems.to_json() if self.problems else None
@@ -111,6 +119,35 @@ class Recipe:
         # the dataclass is frozen, so a plain assignment would raise
         object.__setattr__(changed, "made_from", self)
         return changed
+
+    def validate(self) -> Recipe:
+        """This recipe; RewardlabError if its settings, each of which is allowed, make no sense together."""
+        if self.rollout and self.objective:
+            self._check_rows(self.rollout)
+            self._check_minibatches(self.rollout)
+        return self
+
+    def _check_rows(self, rollout: Rollout) -> None:
+        """Refuse a credit that compares the rows of a group if there is one row."""
+        credit_parts = self.credit.walk() if self.credit else ()
+        compares = next((part for part in credit_parts if getattr(part.options, "compares_rows", False)), None)
+        # rewards of steps differ within a row
+        by_steps = self.reward and any(getattr(part.options, "steps", False) for part in self.reward.walk() if not part.of)
+        if compares and not by_steps and rollout.rows_per_problem == 1:
+            raise RewardlabError(
+                f"the rollout {rollout} gives 1 reply per problem, and the credit {compares} compares the replies to a problem "
+                "with each other: nothing would be learned; give n = 2 or more, or a credit that does not compare"
+            )
+
+    def _check_minibatches(self, rollout: Rollout) -> None:
+        """Refuse more optimiser steps per pass than there are groups to split."""
+        groups = self.update.problems * rollout.groups_per_problem
+        # a rollout that keeps groups, or makes its own problems, may give more
+        if self.update.minibatches > groups and not rollout.across_problems:
+            raise RewardlabError(
+                f"minibatches is {self.update.minibatches}, and a step has {groups} groups, which are never split: "
+                f"give at most {groups} minibatches, or more problems (it is {self.update.problems})"
+            )
 
     def required(self, slot: str) -> Any:
         """The part in a slot, for a method that extends it. Raises RewardlabError if the slot is empty."""

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 from torch import Tensor
 
 from .batch import Batch
-from .options import EnvironmentOptions, ObjectiveOptions, RolloutOptions, WeightingOptions
+from .options import CreditOptions, EnvironmentOptions, ObjectiveOptions, RolloutOptions, WeightingOptions
 from .part import Expression, Part, decorator
 
 
@@ -37,6 +37,12 @@ class Rollout(Part):
         # wrappers filter rows or cut them; only the innermost rollout decides how many are sampled
         sampler: Any = self.innermost
         return sampler.options.rows(**sampler.settings) if sampler.options.rows else int(sampler.settings.get("n", 1))
+
+    @property
+    def groups_per_problem(self) -> int:
+        """Groups sampled per problem, before wrappers drop some."""
+        sampler: Any = self.innermost
+        return sampler.options.groups(**sampler.settings) if sampler.options.groups else 1
 
 
 class Select(Part):
@@ -146,6 +152,8 @@ class Credit(Part):
     """(credit (B, T), batch, run) -> credit (B, T). Chains by `>>`, starting from `batch.reward`."""
 
     slot = "credit"
+    option_type = CreditOptions
+    options: CreditOptions
 
     def __rshift__(self, other: Credit) -> Credit:
         return Chain.join(self, other)

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from rewardlab.core import Batch, Run, credit
+from rewardlab.core.domain import PositiveFloat
 
 
 def group_sums(x: Tensor, batch: Batch) -> Tensor:
@@ -24,7 +25,7 @@ def with_verdict(batch: Batch) -> Tensor:
     return batch.mask & (verdict | ~verdict.any())
 
 
-@credit
+@credit(compares_rows=True)
 def center(a: Tensor, batch: Batch, run: Run) -> Tensor:
     """Subtract the mean of the group's reward events from each event."""
     # clamped, because a group whose rows all lack a verdict has no event
@@ -34,8 +35,8 @@ def center(a: Tensor, batch: Batch, run: Run) -> Tensor:
     return torch.where(batch.rewarded, a - mean[batch.group, None], 0.0)
 
 
-@credit
-def scale_by_std(a: Tensor, batch: Batch, run: Run, *, eps: float = 1e-4) -> Tensor:
+@credit(compares_rows=True)
+def scale_by_std(a: Tensor, batch: Batch, run: Run, *, eps: PositiveFloat = 1e-4) -> Tensor:
     """Divide by the standard deviation (unbiased) of the group's events, plus eps.
 
     eps: if all replies of a group earn the same, the standard deviation is 0; without eps it would be 0 / 0.
@@ -48,7 +49,7 @@ def scale_by_std(a: Tensor, batch: Batch, run: Run, *, eps: float = 1e-4) -> Ten
     return a / (std[batch.group, None] + eps)
 
 
-@credit
+@credit(compares_rows=True)
 def leave_one_out(a: Tensor, batch: Batch, run: Run) -> Tensor:
     """Subtract the mean event of the group's other rows; a row without any others gets no credit.
 
@@ -63,7 +64,7 @@ def leave_one_out(a: Tensor, batch: Batch, run: Run) -> Tensor:
 
 
 @credit
-def whiten(a: Tensor, batch: Batch, run: Run, *, eps: float = 1e-8) -> Tensor:
+def whiten(a: Tensor, batch: Batch, run: Run, *, eps: PositiveFloat = 1e-8) -> Tensor:
     """Zero mean and unit variance over the decided positions of all rows that have a verdict."""
     where = with_verdict(batch)
     chosen = a[where]
@@ -75,7 +76,7 @@ def whiten(a: Tensor, batch: Batch, run: Run, *, eps: float = 1e-8) -> Tensor:
 
 
 @credit
-def whiten_events(a: Tensor, batch: Batch, run: Run, *, eps: float = 1e-8) -> Tensor:
+def whiten_events(a: Tensor, batch: Batch, run: Run, *, eps: PositiveFloat = 1e-8) -> Tensor:
     """Zero mean and unit variance over the events of the whole batch: every reply counts once, however long it is."""
     chosen = a[batch.rewarded]
     if chosen.numel() < 2:

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from rewardlab.core import Batch, Run, credit
+from rewardlab.core.domain import NonNegativeFloat, Share
 
 from .turns import over_turns, turn_of, turn_sums, turn_to_go
 
@@ -19,7 +20,7 @@ def turn_counts(batch: Batch) -> Tensor:
 
 
 @credit
-def turn_leave_one_out(a: Tensor, batch: Batch, run: Run, *, gamma: float = 1.0) -> Tensor:
+def turn_leave_one_out(a: Tensor, batch: Batch, run: Run, *, gamma: Share = 1.0) -> Tensor:
     """The return of a turn against the mean return of the same turn in the group's other rows that have it:
 
     A_it = G_it - 1/(N_t - 1) sum_{j != i} G_jt,   G_t = r_t + gamma G_{t+1}
@@ -41,7 +42,15 @@ def turn_leave_one_out(a: Tensor, batch: Batch, run: Run, *, gamma: float = 1.0)
 
 
 @credit(needs=("policy.logprobs",))
-def keep_matched_turns(a: Tensor, batch: Batch, run: Run, *, low: float = 0.999, high: float = 1.001, veto: float = 1e-4) -> Tensor:
+def keep_matched_turns(
+    a: Tensor,
+    batch: Batch,
+    run: Run,
+    *,
+    low: NonNegativeFloat = 0.999,
+    high: NonNegativeFloat = 1.001,
+    veto: NonNegativeFloat = 1e-4,
+) -> Tensor:
     """No credit for turns with a sampler/trainer mismatch, where the trainer's probabilities differ from the sampler's.
 
     A turn keeps its credit if the geometric mean of pi / pi_rollout over its tokens is within [low, high] and no token's ratio is

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from rewardlab.core import Batch, Run, credit
+from rewardlab.core.domain import Share
 
 
 def turn_of(mask: Tensor) -> Tensor:
@@ -33,7 +34,7 @@ def over_turns(table: Tensor, mask: Tensor) -> Tensor:
 
 
 @credit
-def turn_to_go(a: Tensor, batch: Batch, run: Run, *, gamma: float = 1.0) -> Tensor:
+def turn_to_go(a: Tensor, batch: Batch, run: Run, *, gamma: Share = 1.0) -> Tensor:
     """Every decision of a turn gets the rewards of its turn and of later ones, discounted by `gamma` per turn:
 
     G_k = r_k + gamma G_{k+1}

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from rewardlab.core import Batch, Run, credit
+from rewardlab.core.domain import Share
 
 from .group import with_verdict
 
@@ -59,13 +60,13 @@ def next_decision(v: Tensor, mask: Tensor) -> Tensor:
 
 
 @credit
-def to_go(a: Tensor, batch: Batch, run: Run, *, gamma: float = 1.0) -> Tensor:
+def to_go(a: Tensor, batch: Batch, run: Run, *, gamma: Share = 1.0) -> Tensor:
     """Every decision gets the (discounted) sum of the rewards from it on, so an outcome reward reaches the whole reply."""
     return over_decisions(a, batch.mask, gamma)
 
 
 @credit(needs=("value",))
-def gae(a: Tensor, batch: Batch, run: Run, *, gamma: float = 1.0, lam: float = 0.95) -> Tensor:
+def gae(a: Tensor, batch: Batch, run: Run, *, gamma: Share = 1.0, lam: Share = 0.95) -> Tensor:
     """Generalised advantage estimation:  A_t = sum_k (gamma lam)^k (r_{t+k} + gamma V_{t+k+1} - V_{t+k}).
 
     A row without a verdict gets 0, and has no effect on a critic. Schulman et al. 2016, arXiv:1506.02438
@@ -76,6 +77,6 @@ def gae(a: Tensor, batch: Batch, run: Run, *, gamma: float = 1.0, lam: float = 0
 
 
 @credit(needs=("value",))
-def lambda_return(a: Tensor, batch: Batch, run: Run, *, gamma: float = 1.0, lam: float = 0.95) -> Tensor:
+def lambda_return(a: Tensor, batch: Batch, run: Run, *, gamma: Share = 1.0, lam: Share = 0.95) -> Tensor:
     """The regression target of a critic: its value before the update plus GAE."""
     return gae(gamma=gamma, lam=lam)(a, batch, run) + value_before(batch.value, batch.mask)

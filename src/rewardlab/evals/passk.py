@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from rewardlab.core import Problem, Run, Sampling, Trajectory, measure
+from rewardlab.core.domain import NonNegativeFloat, PositiveInt
 from rewardlab.text.answers import final_answer
 
 
@@ -56,7 +57,7 @@ def sample_and_judge(problems: Sequence[Problem], run: Run, n: int, temperature:
 
 
 @measure
-def accuracy(problems: Sequence[Problem], run: Run, *, temperature: float = 1.0) -> dict[str, float]:
+def accuracy(problems: Sequence[Problem], run: Run, *, temperature: NonNegativeFloat = 1.0) -> dict[str, float]:
     """pass@1 from one sample per problem, with its 95% interval."""
     right = [float(row[0]) for row in count_right(problems, run, 1, temperature)]
     low, high = mean_interval(right)
@@ -64,7 +65,9 @@ def accuracy(problems: Sequence[Problem], run: Run, *, temperature: float = 1.0)
 
 
 @measure
-def coverage(problems: Sequence[Problem], run: Run, *, n: int = 16, k: int = 8, temperature: float = 1.0) -> dict[str, float]:
+def coverage(
+    problems: Sequence[Problem], run: Run, *, n: PositiveInt = 16, k: PositiveInt = 8, temperature: NonNegativeFloat = 1.0
+) -> dict[str, float]:
     """pass@k from n samples, with its 95% interval over problems; pass@1; `distinct`: different right answers per problem."""
     judged = sample_and_judge(problems, run, n, temperature)
     right = [sum(ok for _, ok in row) for row in judged]

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from rewardlab.core import Problem, Run, Sampling, Trajectory, measure
+from rewardlab.core.domain import NonNegativeFloat, PositiveInt
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.reward import Reward
 
 
 @measure
 def mean_reward(
-    problems: Sequence[Problem], run: Run, *, reward: Reward | None = None, temperature: float = 1.0, n: int = 1
+    problems: Sequence[Problem], run: Run, *, reward: Reward | None = None, temperature: NonNegativeFloat = 1.0, n: PositiveInt = 1
 ) -> dict[str, float]:
     """The mean reward of n replies to each problem, with its 95% interval over problems.
 

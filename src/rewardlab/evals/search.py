@@ -9,11 +9,12 @@ from dataclasses import replace
 import numpy as np
 
 from rewardlab.core import Group, Problem, Rollout, Run, Sampling, Trajectory, last_values, measure
+from rewardlab.core.domain import NonNegativeFloat
 
 
 @measure
 def search_accuracy(
-    problems: Sequence[Problem], run: Run, *, search: Rollout, value: str = "value", temperature: float = 1.0
+    problems: Sequence[Problem], run: Run, *, search: Rollout, value: str = "value", temperature: NonNegativeFloat = 1.0
 ) -> dict[str, float]:
     """pass@1 of single samples, of `search`, and of best-of-n with as many tokens.
 

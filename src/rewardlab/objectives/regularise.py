@@ -5,6 +5,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from rewardlab.core import Batch, Outputs, Run, objective
+from rewardlab.core.domain import PositiveFloat
 
 
 @objective(unit="token", needs=("ref",))
@@ -24,7 +25,7 @@ def negative_entropy(out: Outputs, batch: Batch, run: Run) -> Tensor:
 
 
 @objective(unit="token", wants=("value",), needs=("value",))
-def value_error(out: Outputs, batch: Batch, run: Run, *, clip: float | None = 0.2) -> Tensor:
+def value_error(out: Outputs, batch: Batch, run: Run, *, clip: PositiveFloat | None = 0.2) -> Tensor:
     """(V - return)^2 / 2, with V clipped to within `clip` of its value before the update (Schulman et al. 2017).
 
     The return is in `batch.credit`. clip=None: no clipping.

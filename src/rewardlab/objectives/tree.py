@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from rewardlab.core import Batch, Outputs, Run, Trajectory, objective, weighting
+from rewardlab.core.domain import PositiveInt
 
 
 @objective(unit="token", wants=("value",))
@@ -35,7 +36,7 @@ def each_step_end_once(batch: Batch, *, right: float = 0.5) -> Tensor:
 
 
 @weighting(needs=("value.value",))
-def best_right_once(batch: Batch, *, keep: int = 2, right: float = 0.5) -> Tensor:
+def best_right_once(batch: Batch, *, keep: PositiveInt = 2, right: float = 0.5) -> Tensor:
     """Equal weights for all different tokens of the `keep` best right rows of each tree; 0 elsewhere.
 
     The best rows are those with the highest value at their end, by the model "value".

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from rewardlab.core import Batch, weighting
+from rewardlab.core.domain import PositiveInt
 
 
 @weighting
@@ -25,7 +26,7 @@ def row_mean(batch: Batch) -> Tensor:
 
 
 @weighting
-def constant_length(batch: Batch, *, length: int = 128) -> Tensor:
+def constant_length(batch: Batch, *, length: PositiveInt = 128) -> Tensor:
     """One over (rows * length) for every decision: a token's weight does not depend on its reply's length.
 
     Liu et al. 2025, arXiv:2503.20783

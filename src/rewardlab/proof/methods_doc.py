@@ -19,7 +19,7 @@ PATH = Path("docs") / "methods.md"
 
 INTRODUCTION = """# Methods
 
-Generated from the methods' files and `results/` by `make docs`; do not edit it.
+Generated from the methods' files and `src/rewardlab/results/` by `make docs`; do not edit it.
 
 {counts}
 
@@ -39,7 +39,7 @@ Effects are signed: a positive effect supports the claim. Models and tasks are s
 elsewhere, and the reverse. Of claims without any effect, at most 2.5% are reported as "holds" if the effects of pairs are
 distributed symmetrically; where one side's runs mostly agree and occasionally collapse, five pairs can miss the collapse, and
 the share is higher (one in eight in a simulation). † marks a result that is older than the last change of the method's file.
-`results/NAME.json` contains every run ever made.
+`src/rewardlab/results/NAME.json` contains every run ever made.
 """
 
 
@@ -120,7 +120,7 @@ def write() -> Path:
     root = catalogue.repository()
     if root is None:
         raise RewardlabError("docs/methods.md belongs to a checkout, and this rewardlab was installed without one")
-    write_text(root / PATH, document(results.folder()))
+    write_text(root / PATH, document(catalogue.SHIPPED))
     return root / PATH
 
 

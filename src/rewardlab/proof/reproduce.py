@@ -33,14 +33,16 @@ Outcomes = list[Done | Failed]
 def reproduce(
     name: str, seeds: Sequence[int] = SEEDS, *, claim: Claim | None = None, jobs: int | None = None, into: Path | None = None
 ) -> Record:
-    """Run a claim and append the result to results/NAME.json; returns what was appended, with the method's name.
+    """Run a claim and append the result to NAME.json in its folder of results; returns what was appended, with the method's name
+    and the file ("recorded", None if nothing was).
 
     seeds: one pair of runs each; runs on seeds below 100 are for development and are not recorded.  claim: instead of the
-    method's own.  jobs: processes at a time.  into: folder of the record.
+    method's own.  jobs: processes at a time.  into: folder of the record (default: `catalogue.results_folder`).
     Raises RewardlabError for a method without claim, and for a claim about a number that is not measured.
     """
     name, claim = registry.spell(name), claim or claim_of(name)
-    recorded = _recorded(seeds)
+    # asked for now, so that a folder that cannot be written to is refused before the runs
+    where = (into or results.folder_for(name)) if _recorded(seeds) else None
     began, when = time.monotonic(), datetime.now(UTC).isoformat(timespec="seconds")
     method, baseline = run_pairs(name, claim, seeds, jobs)
     sides = {"method": [_as_record(x) for x in method], "baseline": [_as_record(x) for x in baseline]}
@@ -50,25 +52,24 @@ def reproduce(
         "versions": api.versions(), "code": results.code(name, claim.versus),
         "seconds": round(time.monotonic() - began, 1), "machine": results.machine(),
     }  # fmt: skip
-    if recorded:
-        results.append(name, record["claim"], record, into or results.folder())
-    return {"name": name, **record}
+    path = results.append(name, record["claim"], record, where) if where else None
+    return {"name": name, "recorded": path and str(path), **record}
 
 
 def reproduce_all(seeds: Sequence[int] = SEEDS, *, jobs: int | None = None, into: Path | None = None) -> list[Record]:
     """Reproduce every claim that has no complete run with its present method file; returns one row for each method with a claim."""
-    into = into or results.folder()
     claims = {name: claim for name in sorted(registry.methods()) if (claim := getattr(registry.module_of(name), "claim", None))}
     rows = []
     for i, (name, claim) in enumerate(claims.items(), 1):
-        if _recorded(seeds) and results.fresh(name, claim, into):
-            last = results.read(name, into)
+        where = into or results.folder_for(name)
+        if _recorded(seeds) and results.fresh(name, claim, where):
+            last = results.read(name, where)
             assert last is not None  # or it would not be fresh
             rows.append({"name": name, **last["runs"][-1]})
             continue
         console.print(f"{i}/{len(claims)} {name}: {claim.says}", highlight=False, markup=False)
         try:
-            rows.append(reproduce(name, seeds, jobs=jobs, into=into))
+            rows.append(reproduce(name, seeds, jobs=jobs, into=where))
         # one claim that cannot run must not stop the others
         except RewardlabError as e:
             rows.append({"name": name, "measure": claim.measure, "verdict": "not run", "error": str(e)})

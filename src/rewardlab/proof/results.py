@@ -1,4 +1,4 @@
-"""The record of every `reproduce`: results/NAME.json. Runs are appended and never removed, so no result can be selected."""
+"""The record of every `reproduce`: NAME.json in `results_folder`. Runs are appended, never removed: none can be selected."""
 
 from __future__ import annotations
 
@@ -26,9 +26,16 @@ from .workers import cores
 Record = dict[str, Any]
 
 
-def folder() -> Path:
-    """results/ of the checkout, else of the working folder."""
-    return (catalogue.repository() or Path.cwd()) / "results"
+def folder_for(name: str) -> Path:
+    """The folder of the record of a method, made if need be. Raises RewardlabError if it cannot be written to."""
+    where = catalogue.results_folder(registry.file_of(name))
+    try:
+        where.mkdir(parents=True, exist_ok=True)
+    except OSError as e:
+        raise RewardlabError(f"{where} cannot be made for the results of {name}: {e.strerror}; set REWARDLAB_RESULTS") from e
+    if not os.access(where, os.W_OK):
+        raise RewardlabError(f"{where}, where results of {name} go, cannot be written to; set REWARDLAB_RESULTS to another folder")
+    return where
 
 
 def read(name: str, where: Path) -> Record | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ from .find import PACKAGE, file_of, methods
 from .kept import read_each
 
 NOT_RUN = "not run"
+SHIPPED = PACKAGE / "results"
+"""The results that come with the package."""
 
 
 def rows(folder: str | None = None) -> list[dict[str, Any]]:
@@ -29,6 +32,26 @@ def repository() -> Path | None:
     return root if (root / "pyproject.toml").is_file() else None
 
 
+def results_folder(path: Path) -> Path:
+    """Where the results of the method in this file are written: $REWARDLAB_RESULTS, else by where the method is.
+
+    A method of the package, in a checkout: the folder that ships with the package; installed: results/ in the working folder. A
+    method from outside (REWARDLAB_METHODS): results/ beside its file.
+    """
+    if chosen := os.environ.get("REWARDLAB_RESULTS"):
+        return Path(chosen).resolve()
+    if PACKAGE not in path.parents:
+        return path.parent / "results"
+    return SHIPPED if repository() else Path.cwd() / "results"
+
+
+def record_of(path: Path) -> Path | None:
+    """The file with the results of the method in this file: of runs on this machine, else those that came with it."""
+    came_with_it = SHIPPED if PACKAGE in path.parents else path.parent / "results"
+    files = (folder / f"{path.stem}.json" for folder in (results_folder(path), came_with_it))
+    return next((file for file in files if file.is_file()), None)
+
+
 def last_verdict(path: Path) -> str:
     """The verdict of the last run in a results file."""
     try:
@@ -39,16 +62,16 @@ def last_verdict(path: Path) -> str:
 
 def _rows(paths: list[Path]) -> list[dict[str, Any]]:
     entries = read_each("methods", paths, entry)
-    root = repository()
-    results = {path.stem: path for path in (root / "results").glob("*.json")} if root else {}
-    verdicts = read_each("verdicts", [results[path.stem] for path in paths if path.stem in results], last_verdict)
+    records = {path: record for path in paths if (record := record_of(path))}
+    verdicts = read_each("verdicts", records.values(), last_verdict)
     table = [
         {
             "name": path.stem,
             "folder": path.parent.name,
             **entries[path],
-            "verdict": verdicts[results[path.stem]] if path.stem in results else NOT_RUN,
+            "verdict": verdicts[records[path]] if path in records else NOT_RUN,
             "path": str(path),
+            "record": str(records[path]) if path in records else None,
         }
         for path in paths
     ]

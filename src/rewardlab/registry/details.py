@@ -64,7 +64,9 @@ def _stack_details(name: str) -> dict[str, Any]:
 def plain_parameters(parameters: Sequence[Parameter]) -> list[list[Any]]:
     """Parameters as JSON holds them."""
     scalar = (str, int, float, bool)
-    return [[p.flag, p.type, p.default if isinstance(p.default, scalar) else str(p.default), p.method] for p in parameters]
+    return [
+        [p.flag, p.type, p.default if isinstance(p.default, scalar) else str(p.default), p.method, p.values] for p in parameters
+    ]
 
 
 def _slots(recipe: Recipe) -> dict[str, str | None]:

@@ -9,8 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rewardlab.core.literals import parse_value
 from rewardlab.errors import RewardlabError, unknown
-from rewardlab.util.literals import parse_value
 
 from .find import PACKAGE
 

@@ -10,15 +10,15 @@ A saved part does not say which file it is in, so files can move. What older ver
 
 from __future__ import annotations
 
-import ast
 import functools
 import importlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from rewardlab.errors import RewardlabError, unknown
 
+from .definitions import Definition, parts_in
 from .find import PACKAGE, methods, module_of
 from .kept import read_each
 from .old_names import current_name
@@ -28,34 +28,6 @@ SLOT_OF_FOLDER = {
     "objectives": "objective", "select": "select", "evals": "measure",
 }  # fmt: skip
 """The folders that hold shared parts, and the slot that most parts of a folder fill."""
-SLOT_OF_DECORATOR = {"verifier": "reward", "operator": "reward"}
-SLOT_OF_DECORATOR |= {slot: slot for slot in (*SLOT_OF_FOLDER.values(), "weighting", "loop", "study")}
-
-
-class Definition(NamedTuple):
-    """A part in a file: its decorator's slot, its name, whether it is a verifier, and the first line of its docstring."""
-
-    slot: str
-    name: str
-    verifier: bool
-    about: str
-
-
-def parts_in(path: Path) -> list[Definition]:
-    """The parts that a file defines, read from its syntax; the file is not imported."""
-    functions = (node for node in ast.parse(path.read_text("utf-8"), str(path)).body if isinstance(node, ast.FunctionDef))
-    return [
-        Definition(SLOT_OF_DECORATOR[kind], node.name, kind == "verifier", (ast.get_docstring(node) or "").split("\n")[0])
-        for node in functions
-        for kind in _decorators(node)
-    ]
-
-
-def _decorators(node: ast.FunctionDef) -> Iterator[str]:
-    for decorator in node.decorator_list:
-        called = decorator.func if isinstance(decorator, ast.Call) else decorator
-        if isinstance(called, ast.Name) and called.id in SLOT_OF_DECORATOR:
-            yield called.id
 
 
 @functools.cache
@@ -78,8 +50,13 @@ def shared_parts() -> dict[tuple[str, str], Path]:
 
 
 def verifiers() -> dict[str, str]:
-    """Names of the verifiers, with the first line of their docstrings. Imports none."""
-    return dict(sorted((part.name, part.about) for _, part in _read().values() if part.verifier))
+    """Names of the verifiers, with the first paragraphs of their docstrings. Imports none."""
+    return dict(sorted((part.name, part.about) for _, part in shared_definitions() if part.kind == "verifier"))
+
+
+def shared_definitions() -> list[tuple[Path, Definition]]:
+    """File and definition of every part in the folders of parts."""
+    return list(_read().values())
 
 
 def part(slot: str, name: str, *of: Any, **settings: Any) -> Any:
@@ -87,10 +64,10 @@ def part(slot: str, name: str, *of: Any, **settings: Any) -> Any:
 
     Raises RewardlabError for a slot, name or hyperparameter that does not exist, with the nearest that do.
     """
-    return _shared(slot, name)(*of, **settings)
+    return shared_part(slot, name)(*of, **settings)
 
 
-def _shared(slot: str, name: str) -> Any:
+def shared_part(slot: str, name: str) -> Any:
     """The factory of the shared part of this name."""
     known = shared_parts()
     if (slot, name) not in known:
@@ -135,7 +112,7 @@ def _resolved(saved: str) -> Any:
     method, slash, own = name.partition("/")
     if colon:
         return _imported(module, function)
-    return _of_method(slot, method, own) if slash else _shared(slot, name)
+    return _of_method(slot, method, own) if slash else shared_part(slot, name)
 
 
 def _imported(module: str, name: str) -> Any:
@@ -154,7 +131,7 @@ def _of_method(slot: str, method: str, name: str) -> Any:
     moved = [key for key in shared_parts() if key[1] == name and slot in (key[0], "part")]
     # with two candidates a guess could load another part than the one saved
     if len(moved) == 1:
-        return _shared(*moved[0])
+        return shared_part(*moved[0])
     if method not in known:
         raise unknown("method", method, known)
     raise unknown(f"part of {method}", name, [own.name for own in parts_in(known[method])])

@@ -8,32 +8,57 @@ of `Update` are settings of every method.
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import json
+import os
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from rewardlab.core import Recipe, Update
-from rewardlab.core.part import hyperparameters
+from rewardlab.core.domain import (
+    NOT_NEGATIVE,
+    NUMBER,
+    POSITIVE,
+    SHARE,
+    WHOLE,
+    Domain,
+    OutOfDomain,
+    Setting,
+    check_value,
+    setting_of,
+    settings_of,
+)
+from rewardlab.core.hyperparameters import hyperparameters
 from rewardlab.errors import RewardlabError, unknown
 
 from .stack import stack
 
 Method = tuple[str, Callable[..., Recipe]]
-SCALARS: dict[str, type] = {"int": int, "float": float, "str": str, "bool": bool}
-TYPE_NAMES = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}
 UPDATE = {f.name: f for f in fields(Update)}
+OWN_METHODS = f"{Path(__file__).parents[1] / 'methods'}{os.sep}"
+OF_PACKAGE: dict[str, Domain] = {
+    **dict.fromkeys(("n", "keep", "each", "every", "points", "turns", "iterations", "passes", "past"), POSITIVE),
+    **dict.fromkeys(("worlds", "pairs", "way", "states", "actions"), POSITIVE),
+    **dict.fromkeys(("beta", "weight", "c", "gain", "proposer", "entropy", "damping", "cost", "outer_lr", "rho"), NOT_NEGATIVE),
+    **dict.fromkeys(("desirable", "undesirable", "start", "end", "alpha", "coefficient"), NOT_NEGATIVE),
+    **dict.fromkeys(("cache", "share", "well_formed", "decay", "least", "width", "spare", "low", "high"), SHARE),
+}
+"""Domains of settings of the package's own methods, by name, where a method multiplies with its setting or hands it to a part of
+its own: no shared part then checks it. They are not in the methods' files, whose hash tells whether a result is still theirs."""
 
 
 class Parameter(NamedTuple):
-    """One setting of a stack: its command-line flag, the name of its type, its default, and the method that owns it."""
+    """One setting of a stack: its command-line flag, the name of its type, its default, the method that owns it, and its values."""
 
     flag: str
     type: str
     default: Any
     method: str
+    values: str
 
 
 def compose(methods: Sequence[Method], settings: Mapping[str, Any]) -> Recipe:
@@ -52,7 +77,23 @@ def compose(methods: Sequence[Method], settings: Mapping[str, Any]) -> Recipe:
             update[name] = fit(Update, name, value)
     for name, function in methods:
         require(name, function, bound[name])
-    return stack([(name, function, bound[name]) for name, function in methods]).but(**update)
+    with _in_the_users_words(bound):
+        recipe = stack([(name, function, bound[name]) for name, function in methods])
+    return recipe.but(**update).validate()
+
+
+@contextlib.contextmanager
+def _in_the_users_words(bound: Mapping[str, Mapping[str, Any]]) -> Iterator[None]:
+    """Name the setting in place of the part that refused its value: the user gave `value_lr`, and `lr` is refused."""
+    try:
+        yield
+    except OutOfDomain as e:
+        given = [(key, method) for method, settings in bound.items() for key, value in settings.items() if value is e.value]
+        # the same name, if there is one: of two settings with this value, it is the likelier
+        same = e.name.split()[0]
+        for key, method in sorted(given, key=lambda setting: setting[0] != same)[:1]:
+            raise OutOfDomain(f"{key} of {method}", e.says, e.value) from e
+        raise
 
 
 def parameters(methods: Sequence[Method]) -> list[Parameter]:
@@ -60,27 +101,29 @@ def parameters(methods: Sequence[Method]) -> list[Parameter]:
     owned = [(name, function, key) for name, function in methods for key in hyperparameters(function)]
     times = Counter(key for _, _, key in owned)
     of_methods = [
-        Parameter(_flag(key if times[key] == 1 else f"{name}.{key}"), _type_name(f, key), hyperparameters(f)[key], name)
-        for name, f, key in owned
+        _parameter(key if times[key] == 1 else f"{name}.{key}", f, key, hyperparameters(f)[key], name) for name, f, key in owned
     ]
     recipe = compose(methods, {})
     rest = [k for k in UPDATE if k not in times]
-    return of_methods + [Parameter(_flag(k), _type_name(Update, k), getattr(recipe.update, k), "update") for k in rest]
+    return of_methods + [_parameter(k, Update, k, getattr(recipe.update, k), "update") for k in rest]
+
+
+def _parameter(written: str, owner: Callable, key: str, default: Any, method: str) -> Parameter:
+    kind, domain, optional = _setting(owner, key)
+    values = f"{domain.says}{', or none' if optional else ''}" if domain else "any"
+    return Parameter(f"--{written.replace('_', '-')}", kind.__name__ if kind else "value", default, method, values)
 
 
 def fit(function: Callable, name: str, value: Any) -> Any:
-    """This value as the type of the function's keyword, or an error; a keyword without a plain type takes any value."""
-    kind, optional = _type_of(function, name)
-    if kind is None or (value is None and optional) or not isinstance(value, str | int | float | bool | None):
-        return value
-    # an integer is a fine float, but bool is a subclass of int
-    if kind is float and isinstance(value, int | float) and not isinstance(value, bool):
-        return float(value)
-    if kind is str:
-        return value if isinstance(value, str) else json.dumps(value)
-    # type(), not isinstance: True would pass for 1
-    if type(value) is not kind:
-        raise RewardlabError(f"{name} of {function.__name__.lower()} must be {TYPE_NAMES[kind]}, not {value!r}")
+    """This value in the type of the function's setting. Raises OutOfDomain for one that the setting may not have."""
+    setting = _setting(function, name)
+    # a whole number is a fine float, but bool is a subclass of int
+    if setting.kind is float and isinstance(value, int) and not isinstance(value, bool):
+        value = float(value)
+    if setting.kind is str and isinstance(value, int | float | bool):
+        value = json.dumps(value)
+    # fields of the update are settings of the run, and need no owner
+    check_value(name if function is Update else f"{name} of {function.__name__}", setting, value)
     return value
 
 
@@ -111,21 +154,11 @@ def _owner(functions: Mapping[str, Callable], key: str) -> tuple[str | None, str
     return (owners[0] if owners else None), key
 
 
-def _type_of(function: Callable, name: str) -> tuple[type | None, bool]:
-    """The plain type of a keyword, from its annotation or else its default, and whether None is allowed."""
-    parameter = inspect.signature(function).parameters[name]
-    if parameter.annotation is not parameter.empty:
-        written = inspect.formatannotation(parameter.annotation).strip("'\"")
-        plain = written.removesuffix(" | None")
-        return SCALARS.get(plain), plain != written
-    kind = type(parameter.default)
-    return (kind if kind in TYPE_NAMES else None), False
-
-
-def _type_name(function: Callable, name: str) -> str:
-    kind, _ = _type_of(function, name)
-    return kind.__name__ if kind else "value"
-
-
-def _flag(key: str) -> str:
-    return f"--{key.replace('_', '-')}"
+def _setting(function: Callable, name: str) -> Setting:
+    """What is known of a setting: from its annotation; without one, from its default."""
+    setting, default = settings_of(function)[name], inspect.signature(function).parameters[name].default
+    if setting.domain in (WHOLE, NUMBER) and name in OF_PACKAGE and function.__code__.co_filename.startswith(OWN_METHODS):
+        return setting._replace(domain=OF_PACKAGE[name])
+    if setting.kind or inspect.signature(function).parameters[name].annotation is not inspect.Parameter.empty:
+        return setting
+    return setting_of(type(default))

@@ -16,7 +16,9 @@ from dataclasses import fields
 from typing import Any
 
 from rewardlab.core import Learner, Part, Recipe, Update
-from rewardlab.core.part import Expression, hyperparameters
+from rewardlab.core.domain import OutOfDomain
+from rewardlab.core.hyperparameters import hyperparameters
+from rewardlab.core.part import Expression
 from rewardlab.errors import RewardlabError
 
 Method = Callable[..., Recipe]
@@ -48,6 +50,9 @@ def _on(below: Recipe, label: str, name: str, method: Method, settings: dict[str
     """A method applied to the recipe below it; all its settings must matter there."""
     try:
         recipe = method(below, **settings)
+    except OutOfDomain:
+        # a wrong value is wrong without the stack, too
+        raise
     except RewardlabError as e:
         raise RewardlabError(f"{label} and {name} cannot be stacked: {e}") from e
     defaults = hyperparameters(method)

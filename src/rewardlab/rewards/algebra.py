@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from rewardlab.core import Run
+from rewardlab.core.domain import NonNegativeFloat, Share
 from rewardlab.errors import RewardlabError
 
 from .operator import operator
@@ -45,13 +46,11 @@ def clip(x: float, *, low: float | None = None, high: float | None = None) -> fl
 
 
 @operator(steps=True)
-def threshold(x: float, *, at: float, soft: float = 0.0) -> float:
+def threshold(x: float, *, at: float, soft: NonNegativeFloat = 0.0) -> float:
     """1 where the reward is at least `at`, else 0; step rewards one by one.
 
     soft > 0: sigmoid((x - at) / soft), which is 1/2 at `at`.
     """
-    if soft < 0:
-        raise RewardlabError(f"threshold: soft={soft:g} is a width and cannot be negative")
     if soft == 0:
         return float(x >= at)
     z = (x - at) / soft
@@ -71,7 +70,7 @@ def aggregate(rewards: list[float], *, by: str = "sum") -> float:
 @operator(over="weights")
 def scheduled(
     rewards: list[float], run: Run | None, *, start: float = 0.0, end: float = 1.0, shape: str = "linear",
-    since: float = 0.0, until: float = 1.0,
+    since: Share = 0.0, until: Share = 1.0,
 ) -> list[float]:  # fmt: skip
     """A weight that moves from `start` to `end` while the run's progress moves from `since` to `until`.
 
@@ -94,7 +93,7 @@ def scheduled(
 
 @operator(over="groups", steps=True)
 def normalised(
-    groups: list[list[float]], memory: dict[str, Any], *, within: str = "group", eps: float = 1e-4, decay: float = 1.0
+    groups: list[list[float]], memory: dict[str, Any], *, within: str = "group", eps: NonNegativeFloat = 1e-4, decay: Share = 1.0
 ) -> list[list[float]]:
     """(x - mean) / (std + eps), std unbiased, over the rewards of the group, in which every step reward counts as one.
 
@@ -171,7 +170,13 @@ def distance_to_best(values: list[float]) -> list[float]:
 
 @operator(over="weights")
 def constrained(
-    rewards: list[float], costs: list[float], memory: dict[str, Any], *, limit: float, lr: float = 0.1, start: float = 0.0
+    rewards: list[float],
+    costs: list[float],
+    memory: dict[str, Any],
+    *,
+    limit: float,
+    lr: NonNegativeFloat = 0.1,
+    start: float = 0.0,
 ) -> list[float | None]:
     """reward - multiplier * cost; the multiplier rises while the mean cost of a step is above `limit`, and falls while it is below.
 

@@ -7,18 +7,16 @@ from dataclasses import replace
 import torch
 
 from rewardlab.core import Group, Problem, Run, Sampling, Trajectory, rollout
-from rewardlab.errors import RewardlabError
+from rewardlab.core.domain import PositiveInt
 
 
-@rollout(rows=lambda n, points: n * points)
-def branching(problems: list[Problem], run: Run, *, n: int = 8, points: int = 10) -> list[Group]:
+@rollout(rows=lambda n, points: n * points, groups=lambda n, points: points)
+def branching(problems: list[Problem], run: Run, *, n: PositiveInt = 8, points: PositiveInt = 10) -> list[Group]:
     """For each problem, one deterministic denoising path, `points` steps of it chosen at random, and a group of n rows for each.
 
     The rows of a group share the initial noise and the path up to the chosen step. That step is sampled, and the ODE is followed
     from there on, so the rewards of a group differ by the effect of one decision. The shared part of a path is computed once.
     """
-    if points < 1:
-        raise RewardlabError(f"branching: points must be at least 1, not {points}")
     policy, rng = run.policy, run.rng("rollout")
     prompts = policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
     paths = policy.extend(prompts, Sampling(run.max_new, temperature=0.0), rng)

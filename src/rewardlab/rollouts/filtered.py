@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from rewardlab.core import Group, Problem, Rollout, Run, rollout
+from rewardlab.core.domain import Share
 from rewardlab.errors import RewardlabError
 
 
 @rollout(inner="of")
-def solved_between(problems: list[Problem], run: Run, *, of: Rollout, low: float = 0.2, high: float = 0.8) -> list[Group]:
+def solved_between(problems: list[Problem], run: Run, *, of: Rollout, low: Share = 0.2, high: Share = 0.8) -> list[Group]:
     """The groups sampled by `of` in which the share of right replies, by the task's verifier, is within [low, high].
 
     If there is no such group, all groups are returned, so that a step always has a batch. Rows without a verdict do not count.

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from rewardlab.core import Group, Problem, Run, Sampling, Trajectory, rollout
+from rewardlab.core.domain import NonNegativeFloat, NonNegativeInt, PositiveInt, PositiveShare
 from rewardlab.text.splitters import mark
 
 
 @rollout
 def independent(
-    problems: list[Problem], run: Run, *, n: int = 8, temperature: float = 1.0, top_p: float = 1.0, top_k: int = 0,
-    stop: tuple[str, ...] = (), steps: str | None = None,
+    problems: list[Problem], run: Run, *, n: PositiveInt = 8, temperature: NonNegativeFloat = 1.0,
+    top_p: PositiveShare = 1.0, top_k: NonNegativeInt = 0, stop: tuple[str, ...] = (), steps: str | None = None,
 ) -> list[Group]:  # fmt: skip
     """n replies to each problem. `steps` names the splitter that marks where reasoning steps end."""
     prompts = run.policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems])

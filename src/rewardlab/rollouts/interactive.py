@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 
 from rewardlab.core import Environment, Group, Message, Problem, Run, Sampling, Trajectory, Turn, rollout, seed_of
+from rewardlab.core.domain import NonNegativeFloat, PositiveInt
 from rewardlab.text.splitters import mark
 
 
 @rollout
 def interactive(
-    problems: list[Problem], run: Run, *, env: Environment, n: int = 8, turns: int = 4, temperature: float = 1.0,
-    stop: tuple[str, ...] = (), steps: str | None = None,
+    problems: list[Problem], run: Run, *, env: Environment, n: PositiveInt = 8, turns: PositiveInt = 4,
+    temperature: NonNegativeFloat = 1.0, stop: tuple[str, ...] = (), steps: str | None = None,
 ) -> list[Group]:  # fmt: skip
     """n episodes of each problem, of at most `turns` decisions of the policy.
 

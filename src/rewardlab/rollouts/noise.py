@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from rewardlab.core import Group, Problem, Run, Trajectory, Turn, rollout
+from rewardlab.core.domain import Decay, NonNegativeFloat, PositiveFloat, PositiveInt
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.reward import Reward
 
@@ -26,8 +27,8 @@ def log_chi(noise: Tensor) -> Tensor:
 
 @rollout
 def noise_ascent(
-    problems: list[Problem], run: Run, *, reward: Reward, n: int = 50, lr: float = 0.3, momentum: float = 0.9, clip: float = 0.1,
-    regular: float = 0.3,
+    problems: list[Problem], run: Run, *, reward: Reward, n: PositiveInt = 50, lr: NonNegativeFloat = 0.3,
+    momentum: Decay = 0.9, clip: PositiveFloat = 0.1, regular: NonNegativeFloat = 0.3,
 ) -> list[Group]:  # fmt: skip
     """n iterates of gradient ascent on reward(G(noise)) + regular * log_chi(noise), G the policy's deterministic flow.
 

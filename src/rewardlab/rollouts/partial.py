@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from rewardlab.core import Group, Problem, Run, Sampling, Trajectory, rollout
+from rewardlab.core.domain import NonNegativeFloat, PositiveInt, Share
 
 
 @rollout(across_problems=True)
-def partial(problems: list[Problem], run: Run, *, n: int = 8, spare: float = 0.5, temperature: float = 1.0) -> list[Group]:
+def partial(
+    problems: list[Problem], run: Run, *, n: PositiveInt = 8, spare: Share = 0.5, temperature: NonNegativeFloat = 1.0
+) -> list[Group]:
     """n replies to each problem, with more groups in progress than are returned.
 
     Of all groups in progress, `spare` * (number of problems) are left unfinished; complete groups are returned, the oldest first.

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rewardlab.core import Group, Problem, Run, Sampling, Trajectory, last_values, rollout, values
+from rewardlab.core.domain import NonNegativeFloat, NonNegativeInt, PositiveInt, Share
 
 
 @dataclass
@@ -39,8 +40,9 @@ class Node:
 # each expansion replaces one leaf by at most `branch` leaves
 @rollout(rows=lambda iterations, branch, **_: 1 + iterations * (branch - 1))
 def tree_search(
-    problems: list[Problem], run: Run, *, value: str = "value", iterations: int = 12, branch: int = 3, explore: float = 0.4,
-    ahead: int = 2, blend: float = 0.5, temperature: float = 1.0, step_tokens: int = 24,
+    problems: list[Problem], run: Run, *, value: str = "value", iterations: PositiveInt = 12, branch: PositiveInt = 3,
+    explore: NonNegativeFloat = 0.4, ahead: NonNegativeInt = 2, blend: Share = 0.5, temperature: NonNegativeFloat = 1.0,
+    step_tokens: PositiveInt = 24,
 ) -> list[Group]:  # fmt: skip
     """Monte-Carlo tree search over steps (lines), guided by the value head of the model `value`.
 

@@ -7,13 +7,14 @@ contents of config.json all follow from its fields. This module imports no torch
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
+from rewardlab.core.domain import COUNT, POSITIVE, SHARE, TEXT, WHOLE, Domain, one_of
+from rewardlab.core.literals import parse_value
 from rewardlab.errors import RewardlabError, unknown
-from rewardlab.util.literals import parse_value
 
 STEPS = 100
 """Training steps where neither steps nor a budget are given."""
@@ -30,38 +31,6 @@ ENGINES = ("embedded", "trl")
 DTYPES = ("auto", "float32", "bfloat16")
 
 
-@dataclass(frozen=True)
-class Domain:
-    """The values that a setting may have.
-
-    says: completes the sentence "NAME must be ...".  holds: whether a value is in the domain.  read: converts the text on the
-    command line to a value (the list of texts, for a flag that may be repeated).
-    """
-
-    says: str
-    holds: Callable[[Any], bool]
-    read: Callable[[Any], Any] = str
-
-    def check(self, name: str, value: Any) -> Any:
-        """The value, or RewardlabError if it is not in the domain."""
-        if not self.holds(value):
-            raise RewardlabError(f"{name} must be {self.says}, not {value!r}")
-        return value
-
-
-def one_of(*names: str) -> Domain:
-    return Domain(f"{', '.join(names[:-1])} or {names[-1]}", lambda value: value in names)
-
-
-def _integer(value: Any) -> bool:
-    # bool is a subclass of int in Python, but `steps=True` is a mistake
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _number(value: Any) -> bool:
-    return _integer(value) or isinstance(value, float)
-
-
 def _device(value: Any) -> bool:
     return value in ("auto", "cpu", "cuda") or (isinstance(value, str) and value[:5] == "cuda:" and value[5:].isdigit())
 
@@ -76,12 +45,6 @@ def _options(words: Sequence[str]) -> dict[str, Any]:
     return {name: parse_value(value) if equals else True for name, equals, value in pairs}
 
 
-POSITIVE = Domain("a whole number above 0", lambda value: _integer(value) and value > 0, parse_value)
-COUNT = Domain("a whole number from 0 up", lambda value: _integer(value) and value >= 0, parse_value)
-WHOLE = Domain("a whole number", _integer, parse_value)
-SHARE = Domain("a number from 0 to 1", lambda value: _number(value) and 0 <= value <= 1, parse_value)
-TEMPERATURE = Domain("a number from 0 up", lambda value: _number(value) and 0 <= value < float("inf"), parse_value)
-TEXT = Domain("text", lambda value: isinstance(value, str))
 PATH = Domain("the path of a folder", lambda value: isinstance(value, str | Path), Path)
 DEVICE = Domain("auto, cpu, cuda or cuda:N", _device)
 NAMES = Domain("names, or one text with commas between them", _names, tuple)

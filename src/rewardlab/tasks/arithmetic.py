@@ -15,6 +15,7 @@ from collections.abc import Callable
 from functools import partial
 
 from rewardlab.core import Problem, Task, ask
+from rewardlab.core.domain import PositiveInt, Share
 from rewardlab.errors import RewardlabError
 
 from .sources import test_set, training
@@ -28,8 +29,8 @@ Step = tuple[str, int]
 
 
 def arithmetic(
-    *, difficulty: int | tuple[int, int] = 3, redundant: float = 0.0, error: float = 0.22, test_size: int = 1000,
-    size: int | None = None,
+    *, difficulty: int | tuple[int, int] = 3, redundant: Share = 0.0, error: Share = 0.22, test_size: PositiveInt = 1000,
+    size: PositiveInt | None = None,
 ) -> Task:  # fmt: skip
     """Multi-step chains over 0..99.
 

@@ -16,12 +16,20 @@ import random
 from functools import partial
 
 from rewardlab.core import Problem, Task, ask
+from rewardlab.core.domain import PositiveInt, Share
 from rewardlab.errors import RewardlabError
 
 from .sources import test_set, training
 
 
-def euclid(*, largest: int = 60, longest: int = 24, test_size: int = 200, size: int | None = None, error: float = 0.06) -> Task:
+def euclid(
+    *,
+    largest: PositiveInt = 60,
+    longest: PositiveInt = 24,
+    test_size: PositiveInt = 200,
+    size: PositiveInt | None = None,
+    error: Share = 0.06,
+) -> Task:
     """Numbers up to `largest` whose divisor takes at most `longest` steps.
 
     error: how often, per step, the teacher of `demonstrate` writes a difference that is off by one.

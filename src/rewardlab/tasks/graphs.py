@@ -14,6 +14,7 @@ from string import ascii_uppercase
 from typing import Any
 
 from rewardlab.core import Problem, Task, ask
+from rewardlab.core.domain import PositiveInt, Share
 from rewardlab.errors import RewardlabError, unknown
 
 from .sources import test_set, training
@@ -28,9 +29,9 @@ def graphs(
     *,
     kinds: str | tuple[str, ...] = (),
     nodes: tuple[int, int] = (4, 6),
-    test_size: int = 500,
-    size: int | None = None,
-    error: float = 0.3,
+    test_size: PositiveInt = 500,
+    size: PositiveInt | None = None,
+    error: Share = 0.3,
 ) -> Task:
     """Shortest paths, colourings, matchings, topological orders and Hamiltonian paths.
 

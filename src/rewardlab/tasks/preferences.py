@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from rewardlab.core import Problem, ProblemSource, Task, seed_of
+from rewardlab.core.domain import PositiveInt, Share
 from rewardlab.errors import RewardlabError, unknown
 from rewardlab.tasks.countdown.problems import countdown
 
@@ -26,9 +27,9 @@ def preferences(
     *,
     base: str = "arithmetic",
     difficulty: int | tuple[int, int] | None = None,
-    error: float = 0.3,
-    test_size: int = 1000,
-    size: int | None = None,
+    error: Share = 0.3,
+    test_size: PositiveInt = 1000,
+    size: PositiveInt | None = None,
 ) -> Task:
     """Pairs over the problems of another task, whose verifier is the task's own, so that accuracy can be measured too.
 

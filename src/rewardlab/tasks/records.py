@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from rewardlab.core import Message, Problem, Task
+from rewardlab.core.domain import Share
 from rewardlab.errors import RewardlabError
 
 from .sources import Shuffled, held_out
@@ -26,7 +27,7 @@ def records(
     prompt_column: str = "prompt",
     answer_column: str = "answer",
     system: str | None = None,
-    test_share: float = 0.1,
+    test_share: Share = 0.1,
     verifier: str = "final_answer",
     seed: int = 0,
 ) -> Task:

@@ -18,6 +18,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from rewardlab.core import Problem, Task, ask
+from rewardlab.core.domain import PositiveInt, Share
 from rewardlab.errors import RewardlabError
 
 from .sources import test_set, training
@@ -54,7 +55,14 @@ Question = tuple[str, str, list[str]]
 """A question, the gold query, and its near misses."""
 
 
-def sql(*, rows: int = 8, instances: int = 2, test_size: int = 100, size: int | None = None, error: float = 0.5) -> Task:
+def sql(
+    *,
+    rows: PositiveInt = 8,
+    instances: PositiveInt = 2,
+    test_size: PositiveInt = 100,
+    size: PositiveInt | None = None,
+    error: Share = 0.5,
+) -> Task:
     """Conditions, counts, aggregates, groups and orders over tables of `rows` rows, judged on `instances` databases.
 
     error: how often the teacher of `demonstrate` writes a near miss.  size: so many training problems, in epochs; None: endless.

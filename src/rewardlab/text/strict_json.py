@@ -12,14 +12,14 @@ DEEPEST = 100
 """Most levels of nesting."""
 
 
-def parse(text: str) -> Any:
+def parse(text: str, longest: int = LONGEST) -> Any:
     """The value of a JSON text. Raises ValueError with the reason.
 
     Besides invalid JSON it refuses repeated keys, NaN and Infinity, numbers beyond the range of a double or
-    of thousands of digits, and values longer than LONGEST or deeper than DEEPEST.
+    of thousands of digits, and values longer than `longest` characters or deeper than DEEPEST.
     """
-    if len(text) > LONGEST:
-        raise ValueError(f"longer than {LONGEST} characters")
+    if len(text) > longest:
+        raise ValueError(f"longer than {longest} characters")
     try:
         value = json.loads(text, object_pairs_hook=_object, parse_constant=_no_constant, parse_float=_finite)
     except RecursionError as problem:

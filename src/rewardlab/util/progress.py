@@ -15,9 +15,9 @@ console = Console(stderr=True)
 
 
 class Bar:
-    """A progress bar on a terminal; elsewhere (a log file) one line every `every` seconds."""
+    """A progress bar on a terminal; elsewhere (a log file) one line every `every` seconds. total: None if it is not known."""
 
-    def __init__(self, what: str, total: int, done: int = 0, every: float = 10.0, hidden: bool = False):
+    def __init__(self, what: str, total: int | None, done: int = 0, every: float = 10.0, hidden: bool = False):
         self.what, self.total, self.done, self.every, self.hidden = what, total, done, every, hidden
         self.printed = time.monotonic()
         self.bar = Progress(
@@ -40,7 +40,7 @@ class Bar:
         due = time.monotonic() - self.printed > self.every or self.done == self.total
         if not self.hidden and not console.is_terminal and due:
             self.printed = time.monotonic()
-            console.print(f"{self.what} {self.done}/{self.total}  {note}", highlight=False)
+            console.print(f"{self.what} {self.done}{'' if self.total is None else f'/{self.total}'}  {note}", highlight=False)
 
 
 def in_batches(what: str, items: Sequence[T], size: int = 32) -> Iterator[Sequence[T]]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from rewardlab.core.domain import Share
 from rewardlab.text import strict_json
 from rewardlab.text.answers import after_thinking
 
@@ -32,7 +33,7 @@ class Gold(NamedTuple):
 
 @verifier
 def citations(
-    response: str, answer: Any, *, precision: float = 1.0, recall: float = 1.0, quotes: bool = False, partial: bool = False
+    response: str, answer: Any, *, precision: Share = 1.0, recall: Share = 1.0, quotes: bool = False, partial: bool = False
 ) -> Verdict:
     """Right if every [n] names one of the sources, and exactly the required sources are cited.
 

@@ -13,6 +13,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from rewardlab.core.domain import PositiveFloat, PositiveInt
 from rewardlab.sandbox import Limits, Outcome, ProgramRun, ProgramUnderTest, RunOutput, Sandbox
 
 from .contract import Pair, Verdict, no_verdict, right, verifier, wrong
@@ -31,7 +32,12 @@ class Wanted(NamedTuple):
 
 @verifier(over="pairs")
 def code(
-    pairs: Sequence[Pair], *, seconds: float = 10.0, memory: int = 512, processes: int = 8, partial: bool = False
+    pairs: Sequence[Pair],
+    *,
+    seconds: PositiveFloat = 10.0,
+    memory: PositiveInt = 512,
+    processes: PositiveInt = 8,
+    partial: bool = False,
 ) -> list[Verdict]:
     """Whether a program passes its tests; with partial, the value is the share of tests that it passes.
 

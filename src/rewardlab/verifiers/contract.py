@@ -26,6 +26,7 @@ from rewardlab.core.part import decorator
 from rewardlab.core.score import Score, Scores, Term
 from rewardlab.core.trajectory import Group
 from rewardlab.rewards.reward import Reward
+from rewardlab.util import extras
 
 GOLD = ("answer", "solution", "ground_truth", "gold", "label")
 """Columns that may contain the gold answer; the first one present is used."""
@@ -92,6 +93,10 @@ class Verifier(Reward):
 
     option_type = VerifierOptions
     options: Any
+
+    def require(self) -> None:
+        """Raise RewardlabError, which names the extra to install, unless all packages that it needs are installed."""
+        extras.require("verify", *self.options.modules, what=f"the verifier {self.name}")
 
     def check(self, response: str, answer: Any, prompt: str = "", **meta: Any) -> Verdict:
         return self.check_all([Pair(response, answer, prompt, meta)])[0]

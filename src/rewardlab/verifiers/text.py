@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from rewardlab.core import Trajectory
+from rewardlab.core.domain import PositiveInt, Share
 from rewardlab.rewards.reward import reward
 from rewardlab.text import words
 from rewardlab.text.answers import after_thinking
@@ -31,7 +32,7 @@ MOST_LINES = 200
 
 
 @verifier
-def token_f1(response: str, answer: Any, *, at: float = 1.0, of: str = "reply") -> Verdict:
+def token_f1(response: str, answer: Any, *, at: Share = 1.0, of: str = "reply") -> Verdict:
     """F1 over words as SQuAD computes it: in any order, ignoring case, punctuation and articles (arXiv:1606.05250)."""
 
     def measure(text: str, golds: list[str]) -> float:
@@ -42,14 +43,14 @@ def token_f1(response: str, answer: Any, *, at: float = 1.0, of: str = "reply") 
 
 
 @verifier
-def rouge(response: str, answer: Any, *, variant: str = "L", at: float = 1.0, of: str = "reply") -> Verdict:
+def rouge(response: str, answer: Any, *, variant: str = "L", at: Share = 1.0, of: str = "reply") -> Verdict:
     """ROUGE F1 without stemming (Lin 2004), as in the package rouge-score. variant: "1", "2", "L", or "Lsum" (by lines)."""
     measure = ROUGE[variant]
     return _measured(response, answer, at, of, lambda text, golds: max(measure(text, gold) for gold in golds), words.words)
 
 
 @verifier
-def bleu(response: str, answer: Any, *, order: int = 4, at: float = 1.0, of: str = "reply") -> Verdict:
+def bleu(response: str, answer: Any, *, order: PositiveInt = 4, at: Share = 1.0, of: str = "reply") -> Verdict:
     """Smoothed sentence BLEU over n-grams of up to `order` words, in lower case; several gold texts are its references."""
 
     def measure(text: str, golds: list[str]) -> float:
@@ -59,7 +60,7 @@ def bleu(response: str, answer: Any, *, order: int = 4, at: float = 1.0, of: str
 
 
 @verifier
-def edit_similarity(response: str, answer: Any, *, at: float = 1.0, of: str = "reply") -> Verdict:
+def edit_similarity(response: str, answer: Any, *, at: Share = 1.0, of: str = "reply") -> Verdict:
     """1 - Levenshtein distance / length of the longer text, both stripped of surrounding spaces."""
 
     def measure(text: str, golds: list[str]) -> float:
@@ -69,13 +70,13 @@ def edit_similarity(response: str, answer: Any, *, at: float = 1.0, of: str = "r
 
 
 @reward
-def repetition_penalty(trajectory: Trajectory, *, n: int = 3, most: float = 1.0) -> float:
+def repetition_penalty(trajectory: Trajectory, *, n: PositiveInt = 3, most: float = 1.0) -> float:
     """Minus `most` times the share of word n-grams that repeat an earlier one of the reply (Yeo et al. 2025, arXiv:2502.03373)."""
     counts = words.ngrams(words.words(trajectory.reply), n)
     return -most * (1 - len(counts) / counts.total()) if counts else 0.0
 
 
-def _measured(response: str, answer: Any, at: float, of: str, measure: Measure, units_of: Callable[[str], list[str]]) -> Verdict:
+def _measured(response: str, answer: Any, at: Share, of: str, measure: Measure, units_of: Callable[[str], list[str]]) -> Verdict:
     """The verdict on a reply. units: the words or characters of a gold text that are compared; one without any is unusable."""
     golds = [gold for gold in accepted(answer) if units_of(gold)]
     if not golds:

@@ -16,6 +16,7 @@ from functools import partial
 from typing import NamedTuple
 
 from rewardlab.core import Problem, Task, ask
+from rewardlab.core.domain import PositiveInt, Share
 from rewardlab.errors import RewardlabError
 from rewardlab.tasks.sources import test_set, training
 
@@ -36,7 +37,14 @@ class Chain(NamedTuple):
         return "\n".join([*self.steps, f"Answer: {self.expression}"])
 
 
-def countdown(*, numbers: int = 3, signs: str = "+-", test_size: int = 1000, size: int | None = None, error: float = 0.2) -> Task:
+def countdown(
+    *,
+    numbers: PositiveInt = 3,
+    signs: str = "+-",
+    test_size: PositiveInt = 1000,
+    size: PositiveInt | None = None,
+    error: Share = 0.2,
+) -> Task:
     """Reach a target in 0..99 from `numbers` numbers in 1..20 with the operations in `signs` (of + - *).
 
     error: how often the teacher of `demonstrate` writes an attempt that misses the target.  test_size: at most so many

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rewardlab.core import Message, Problem, Turn, environment
+from rewardlab.core.domain import PositiveInt
 from rewardlab.errors import RewardlabError
 from rewardlab.text.bm25 import index_of
 
@@ -20,7 +21,7 @@ def _start(problem: Problem, seed: int, *, results: int, field: str) -> tuple[Me
 
 
 @environment(start=_start)
-def search(state: State, turn: Turn, *, results: int = 1, field: str = "facts") -> tuple[Message | None, State]:
+def search(state: State, turn: Turn, *, results: PositiveInt = 1, field: str = "facts") -> tuple[Message | None, State]:
     """Answers the first line "Search: ..." of a reply with the best `results` documents of meta[`field`], by BM25.
 
     A reply without such a line is taken as final.

@@ -13,6 +13,7 @@ import random
 from functools import partial
 
 from rewardlab.core import Problem, Task, ask
+from rewardlab.core.domain import PositiveInt, Share
 from rewardlab.errors import RewardlabError
 from rewardlab.tasks.sources import test_set, training
 from rewardlab.text.bm25 import index_of
@@ -27,13 +28,13 @@ NOTHING = "Nothing found."
 
 def facts(
     *,
-    hops: int = 3,
-    people: int = 8,
-    relations: int = 3,
-    test_size: int = 200,
-    size: int | None = None,
-    error: float = 0.5,
-    redundant: float = 0.0,
+    hops: PositiveInt = 3,
+    people: PositiveInt = 8,
+    relations: PositiveInt = 3,
+    test_size: PositiveInt = 200,
+    size: PositiveInt | None = None,
+    error: Share = 0.5,
+    redundant: Share = 0.0,
 ) -> Task:
     """Follow `hops` relations from a person, among `people` who have `relations` relations each.
 

@@ -13,6 +13,7 @@ from functools import partial
 import numpy as np
 
 from rewardlab.core import Message, Problem, Task
+from rewardlab.core.domain import PositiveFloat, PositiveInt, Share
 from rewardlab.errors import RewardlabError
 from rewardlab.tasks.sources import test_set, training
 
@@ -20,7 +21,13 @@ Point = tuple[float, float]
 
 
 def flows(
-    *, modes: int = 4, care: float = 0.4, radius: float = 2.0, spread: float = 0.3, test_size: int = 300, size: int | None = None
+    *,
+    modes: PositiveInt = 4,
+    care: Share = 0.4,
+    radius: PositiveFloat = 2.0,
+    spread: PositiveFloat = 0.3,
+    test_size: PositiveInt = 300,
+    size: PositiveInt | None = None,
 ) -> Task:
     """Mixtures of Gaussians around the origin.
 

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from rewardlab.core import Problem, Score, Trajectory
+from rewardlab.core.domain import PositiveFloat
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.reward import reward
 
@@ -23,7 +24,7 @@ def _near(x: Tensor, problem: Problem, *, width: float) -> Tensor:
 
 
 @reward(differentiable=_near)
-def closeness(trajectory: Trajectory, *, width: float = 0.5) -> Score:
+def closeness(trajectory: Trajectory, *, width: PositiveFloat = 0.5) -> Score:
     """exp(-d^2 / (2 width^2)), d the distance to the centre of the requested mode."""
     return _score(_near, trajectory, width=width)
 
@@ -46,7 +47,7 @@ def _posterior(x: Tensor, problem: Problem, *, width: float) -> Tensor:
 
 
 @reward(differentiable=_posterior)
-def mode_posterior(trajectory: Trajectory, *, width: float = 0.5) -> Score:
+def mode_posterior(trajectory: Trajectory, *, width: PositiveFloat = 0.5) -> Score:
     """The probability that the point came from the requested mode. A proxy: far out it is as high as at the mode."""
     return _score(_posterior, trajectory, width=width)
 

@@ -10,13 +10,14 @@ from functools import partial
 from typing import Any
 
 from rewardlab.core import Problem, Task, ask
+from rewardlab.core.domain import PositiveInt
 from rewardlab.errors import RewardlabError
 from rewardlab.tasks.sources import test_set, training
 
 SHAPE: dict[str, Any] = {"observation": 6, "action": 4, "discrete": True}
 
 
-def gridworld(*, side: int = 5, test_size: int = 500, size: int | None = None) -> Task:
+def gridworld(*, side: PositiveInt = 5, test_size: PositiveInt = 500, size: PositiveInt | None = None) -> Task:
     """Grids of side x side with a start, a goal and a trap on different cells.
 
     size: so many training problems, in epochs; None: endless.

@@ -14,6 +14,7 @@ import random
 from functools import partial
 
 from rewardlab.core import Problem, Task, ask
+from rewardlab.core.domain import PositiveInt, Share
 from rewardlab.errors import RewardlabError
 from rewardlab.tasks.programs import parse, run
 from rewardlab.tasks.sources import test_set, training
@@ -34,7 +35,14 @@ SIGNS = "+-*"
 WORTH = 2.0
 
 
-def kernels(*, inputs: int = 4, length: int = 8, test_size: int = 200, size: int | None = None, error: float = 0.5) -> Task:
+def kernels(
+    *,
+    inputs: PositiveInt = 4,
+    length: PositiveInt = 8,
+    test_size: PositiveInt = 200,
+    size: PositiveInt | None = None,
+    error: Share = 0.5,
+) -> Task:
     """Rewrite f; g, judged on `inputs` hidden lists of `length` numbers.
 
     error: how often the teacher of `demonstrate` leaves a part to the library, or gets one wrong.

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from rewardlab.core import Problem, Task, ask, seed_of
+from rewardlab.core.domain import PositiveInt
 from rewardlab.errors import RewardlabError
 from rewardlab.tasks.episodes import Episode, load_episodes
 
@@ -20,7 +21,14 @@ SHAPE: dict[str, Any] = {"observation": 6, "action": 2, "discrete": False}
 LENGTH = 48
 
 
-def pointmass(*, pairs: int = 500, segment: int = 16, episodes: int = 200, data: str | None = None, test_size: int = 200) -> Task:
+def pointmass(
+    *,
+    pairs: PositiveInt = 500,
+    segment: PositiveInt = 16,
+    episodes: PositiveInt = 200,
+    data: str | None = None,
+    test_size: PositiveInt = 200,
+) -> Task:
     """pairs: to learn from.  segment: steps of each.  episodes: to record, from which the segments are cut, unless the folder
     `data` holds recorded ones with the same observations.
     """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from rewardlab.core import Score, Trajectory
+from rewardlab.core.domain import PositiveFloat
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.reward import reward
 from rewardlab.text.answers import after_answer
@@ -15,7 +16,7 @@ OPEN, CLOSE = "<answer>", "</answer>"
 
 
 @reward
-def reasoning_gym_answer(trajectory: Trajectory, *, seconds: float = 5.0) -> Score:
+def reasoning_gym_answer(trajectory: Trajectory, *, seconds: PositiveFloat = 5.0) -> Score:
     """The score of the generator's `score_answer`, in [0, 1]; only 1 is right.
 
     The problem's meta holds generator, options and entry, as the task `reasoning_gym` writes them. A scorer that raises, takes more

@@ -13,6 +13,7 @@ from functools import partial
 import numpy as np
 
 from rewardlab.core import Message, Problem, Task
+from rewardlab.core.domain import PositiveInt, Share
 from rewardlab.errors import RewardlabError
 from rewardlab.tasks.sources import test_set, training
 
@@ -25,8 +26,8 @@ Thing = tuple[str, str, Box]
 
 
 def scenes(
-    *, refer: float = 0.5, slip: float = 0.1, extra: float = 0.3, forget: float = 0.1, most: int = 3, test_size: int = 300,
-    size: int | None = None,
+    *, refer: Share = 0.5, slip: Share = 0.1, extra: Share = 0.3, forget: Share = 0.1, most: PositiveInt = 3,
+    test_size: PositiveInt = 300, size: PositiveInt | None = None,
 ) -> Task:  # fmt: skip
     """Referring expressions and detection.
 

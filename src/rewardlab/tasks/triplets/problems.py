@@ -13,6 +13,7 @@ import random
 from functools import partial
 
 from rewardlab.core import Problem, Task
+from rewardlab.core.domain import PositiveInt, Share
 from rewardlab.errors import RewardlabError
 from rewardlab.tasks.programs import Program, parse, read_value, run, sample_program, show, show_value
 from rewardlab.tasks.sources import test_set, training
@@ -23,7 +24,12 @@ LARGEST = 9
 
 
 def triplets(
-    *, stages: int = 2, error: float = 0.2, proposals: float = 0.15, test_size: int = 400, size: int | None = None
+    *,
+    stages: PositiveInt = 2,
+    error: Share = 0.2,
+    proposals: Share = 0.15,
+    test_size: PositiveInt = 400,
+    size: PositiveInt | None = None,
 ) -> Task:
     """Programs of 1 to `stages` stages on lists of 2 to 4 numbers in 0..9.
 

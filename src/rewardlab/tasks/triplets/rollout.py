@@ -6,6 +6,7 @@ import random
 from dataclasses import replace
 
 from rewardlab.core import Group, Problem, Run, Sampling, Trajectory, rollout, seed_of
+from rewardlab.core.domain import NonNegativeFloat, NonNegativeInt, PositiveInt
 from rewardlab.tasks.programs import ProgramError
 
 from .language import INPUTS, KINDS, Triplet, read_proposal, to_propose, to_solve, triplet
@@ -17,7 +18,13 @@ LARGEST = 2000
 
 @rollout(across_problems=True, rows=lambda n, **_: n + 1)
 def self_play(
-    problems: list[Problem], run: Run, *, n: int = 8, past: int = 2, temperature: float = 1.0, kinds: tuple[str, ...] = KINDS
+    problems: list[Problem],
+    run: Run,
+    *,
+    n: PositiveInt = 8,
+    past: NonNegativeInt = 2,
+    temperature: NonNegativeFloat = 1.0,
+    kinds: tuple[str, ...] = KINDS,
 ) -> list[Group]:
     """As many proposals as there are problems, of each kind in turn, and n solutions of each task. The problems are not used.
 

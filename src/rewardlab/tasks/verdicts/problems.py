@@ -11,6 +11,7 @@ import re
 from functools import partial
 
 from rewardlab.core import Problem, Task
+from rewardlab.core.domain import PositiveInt, Share
 from rewardlab.errors import RewardlabError
 from rewardlab.tasks.arithmetic import APPLY, arithmetic
 from rewardlab.tasks.sources import test_set, training
@@ -22,7 +23,12 @@ NEAR = (-10, -2, -1, 1, 2, 10)
 
 
 def verdicts(
-    *, difficulty: int = 3, error: float = 0.22, doubt: float = 0.15, test_size: int = 500, size: int | None = None
+    *,
+    difficulty: int = 3,
+    error: Share = 0.22,
+    doubt: Share = 0.15,
+    test_size: PositiveInt = 500,
+    size: PositiveInt | None = None,
 ) -> Task:
     """Solutions of arithmetic chains of `difficulty` steps.
 

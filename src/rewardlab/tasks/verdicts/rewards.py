@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rewardlab.core import Group, Run, Sampling, Score, Scores, Term, Trajectory
+from rewardlab.core.domain import PositiveInt
 from rewardlab.rewards.reward import reward
 from rewardlab.text.splitters import cut
 
@@ -31,7 +32,7 @@ def every_step_judged(trajectory: Trajectory) -> float:
 
 
 @reward(over="groups")
-def step_verdicts(groups: list[Group], run: Run, *, model: str = "verifier", max_new: int = 96) -> Scores:
+def step_verdicts(groups: list[Group], run: Run, *, model: str = "verifier", max_new: PositiveInt = 96) -> Scores:
     """The verdict of the model `model` on each of the K steps (lines): +1/K at the end of a right one, -1/K of a wrong one.
 
     The rollout marks the steps (steps="newline"). Solutions that do not fit the verifier's context are not judged; where it

@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from rewardlab.core.domain import PositiveFloat
 from rewardlab.errors import RewardlabError, unknown
 from rewardlab.processes.pool import Done, Failed, workers
 from rewardlab.text import strict_json
@@ -26,9 +27,9 @@ class Gold(NamedTuple):
     tools: dict[str, Schema]
 
 
-@verifier(over="pairs")
+@verifier(over="pairs", modules=("jsonschema",))
 def function_calls(
-    pairs: list[Pair], *, form: str = "auto", ordered: bool = False, partial: bool = False, seconds: float = 2.0
+    pairs: list[Pair], *, form: str = "auto", ordered: bool = False, partial: bool = False, seconds: PositiveFloat = 2.0
 ) -> list[Verdict]:
     """Right if the reply makes exactly the gold calls: the same functions with the same arguments, by type and value.
 

@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from rewardlab.core.domain import PositiveFloat
 from rewardlab.processes.pool import Done, Failed, workers
 from rewardlab.text.replies import data
 from rewardlab.verifiers.contract import Pair, Verdict, no_verdict, right, verifier, wrong
@@ -17,8 +18,8 @@ MOST = 1_000_000
 """Characters of a reply that are read."""
 
 
-@verifier(over="pairs")
-def graph_solution(pairs: list[Pair], *, seconds: float = 5.0) -> list[Verdict]:
+@verifier(over="pairs", modules=("networkx",))
+def graph_solution(pairs: list[Pair], *, seconds: PositiveFloat = 5.0) -> list[Verdict]:
     """Right if the reply solves the graph problem in the gold answer. Checked by algorithm (networkx), never against one solution.
 
     answer: {"kind": ..., "graph": {"nodes": [...], "edges": [[u, v] or [u, v, weight], ...], "directed": bool}, ...}, as data

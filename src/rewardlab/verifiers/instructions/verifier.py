@@ -18,7 +18,7 @@ Test = Callable[[str], bool]
 PLAIN = "A plain sentence, to test whether an instruction can be checked at all."
 
 
-@verifier
+@verifier(modules=("py3langid",))
 def instructions(response: str, answer: Any, *, loose: bool = False, share: bool = False) -> Verdict:
     """Right if the reply follows all instructions of the gold answer; with `share`, the value is the share that it follows.
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from rewardlab.core.domain import NonNegativeFloat, PositiveFloat
 from rewardlab.errors import RewardlabError
 from rewardlab.processes.pool import Done, workers
 from rewardlab.text.answers import after_thinking, boxed, statements
@@ -31,10 +32,10 @@ FIND = ("final", "boxed", "whole")
 _PERCENT = re.compile(r"percent|%", re.IGNORECASE)
 
 
-@verifier(over="pairs")
+@verifier(over="pairs", modules=("sympy",))
 def math(
-    pairs: Sequence[Pair], *, find: str = "final", strict: bool = True, tolerance: float = 0.0, worked_out: bool = False,
-    seconds: float = 5.0,
+    pairs: Sequence[Pair], *, find: str = "final", strict: bool = True, tolerance: NonNegativeFloat = 0.0, worked_out: bool = False,
+    seconds: PositiveFloat = 5.0,
 ) -> list[Verdict]:  # fmt: skip
     r"""1 if the answer of the reply is proven to equal the gold answer exactly.
 

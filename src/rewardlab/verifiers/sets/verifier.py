@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from rewardlab.core.domain import PositiveInt, Share
 from rewardlab.text.replies import data, listed, stated
 from rewardlab.text.words import f1
 from rewardlab.verifiers.contract import Verdict, no_verdict, verifier, wrong
@@ -21,7 +22,7 @@ MOST = 10_000
 
 
 @verifier
-def same_set(response: str, answer: Any, *, measure: str = "f1", at: float = 1.0) -> Verdict:
+def same_set(response: str, answer: Any, *, measure: str = "f1", at: Share = 1.0) -> Verdict:
     """How well the items of the reply match the gold list; order and repetitions do not count.
 
     measure: "f1", "jaccard", "precision" or "recall" is the value; all four are parts. (Recall alone rewards listing everything.)
@@ -47,7 +48,7 @@ def same_set(response: str, answer: Any, *, measure: str = "f1", at: float = 1.0
 
 
 @verifier
-def ranking(response: str, answer: Any, *, measure: str = "ndcg", k: int = 10, at: float = 1.0) -> Verdict:
+def ranking(response: str, answer: Any, *, measure: str = "ndcg", k: PositiveInt = 10, at: Share = 1.0) -> Verdict:
     """How well the reply ranks the relevant items. answer: {item: grade}, or a list of equally relevant items.
 
     measure: "ndcg", "recall", "precision", "mrr" or "map", of the first k. The value is its ratio to that of the best ranking

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from rewardlab.core.domain import NonNegativeFloat, PositiveFloat, PositiveInt
 from rewardlab.errors import RewardlabError
 from rewardlab.processes.pool import Done, Failed, Workers, workers
 from rewardlab.text.answers import after_thinking
@@ -33,10 +34,11 @@ class Gold(NamedTuple):
     dialect: str
 
 
-@verifier(over="pairs")
+@verifier(over="pairs", modules=("sqlglot", "duckdb"))
 def sql(
-    pairs: list[Pair], *, ordered: bool | None = None, column_order: bool = True, tolerance: float = 1e-9, strict: bool = False,
-    partial: Mapping[str, float] | None = None, seconds: float = 5.0, rows: int = 10_000, dialect: str = "sqlite",
+    pairs: list[Pair], *, ordered: bool | None = None, column_order: bool = True,
+    tolerance: NonNegativeFloat = 1e-9, strict: bool = False,
+    partial: Mapping[str, float] | None = None, seconds: PositiveFloat = 5.0, rows: PositiveInt = 10_000, dialect: str = "sqlite",
 ) -> list[Verdict]:  # fmt: skip
     """Right if the query, the last ```sql block or else the whole reply, returns what the gold query returns.
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from rewardlab.core.domain import PositiveFloat
 from rewardlab.errors import RewardlabError
 from rewardlab.processes.pool import Done, Failed, workers
 from rewardlab.text import strict_json
@@ -36,9 +37,9 @@ def json_value(response: str, answer: Any) -> Verdict:
     return right(text) if strict_json.equal(value, gold) else wrong(differs(text, answer), text)
 
 
-@verifier(over="pairs")
+@verifier(over="pairs", modules=("jsonschema",))
 def json_schema(
-    pairs: list[Pair], *, schema: Mapping[str, Any] | None = None, formats: bool = False, seconds: float = 2.0
+    pairs: list[Pair], *, schema: Mapping[str, Any] | None = None, formats: bool = False, seconds: PositiveFloat = 2.0
 ) -> list[Verdict]:
     """Right if the reply gives JSON, read as by `json_value`, that fits a JSON Schema (draft 2020-12, or its own $schema).
 
