@@ -26,6 +26,7 @@ IN_PYTHON = "given"
 
 COLUMNS = ("test", "prompt_column", "answer_column", "completion_column", "system")
 """Settings that say how the user's own problems are read: the options of the task `records`."""
+OVERLONG = ("error", "drop", "truncate-left")
 ENGINES = ("embedded", "trl")
 DTYPES = ("auto", "float32", "bfloat16")
 
@@ -134,6 +135,11 @@ class RunConfig:
         group=PROBLEMS,
     )  # fmt: skip
     system: str | None = setting(None, TEXT, "a system message put before each prompt", metavar="TEXT", group=PROBLEMS)
+    overlong: str = setting(
+        "error", one_of(*OVERLONG),
+        "prompts that leave no room for a reply in the model's context: error (default), drop, or truncate-left (cut the oldest "
+        "text; system message and chat template stay whole)", metavar="WHAT", group=PROBLEMS,
+    )  # fmt: skip
     model: str | None = setting(
         None, TEXT, "smollm2, a checkpoint folder, a run, or hf:FOLDER for transformers (default: the task's own small policy)",
         metavar="MODEL",
@@ -233,6 +239,16 @@ class RunConfig:
             columns = {name: source["options"].get(name) for name in COLUMNS}
             flat |= {"task": source["name"], **columns}
         return cls(**{f.name: flat[f.name] for f in fields(cls) if f.name in flat and f.metadata["saved"]})
+
+
+def config_of_run(model: Any) -> dict[str, Any] | None:
+    """The config.json of the run that a model's name means; None for every other model."""
+    file = Path(model) / "config.json" if isinstance(model, str | Path) else None
+    if file is None or not file.is_file():
+        return None
+    document = json.loads(file.read_text("utf-8"))
+    # a checkpoint has a config.json too, but no recipe
+    return document if "recipe" in document else None
 
 
 def read_config(folder: Path) -> dict[str, Any]:
