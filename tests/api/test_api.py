@@ -188,7 +188,7 @@ def test_training_may_begin_anywhere_in_the_data(policy, tmp_path):
 
     recipe, given = build("grpo", {"n": 2, "problems": 2}), {"max_new": 4, "eval_problems": 2, "out": tmp_path / "run"}
     train(recipe, policy.copy("policy"), replace(own_task(), train=Source()), steps=1, start=40, **given)
-    assert seen == [40, 41]
+    assert set(seen) == {40, 41}
 
 
 @pytest.mark.parametrize(("bytes_per_token", "fits"), [(1, 16384), (100_000, 8192), (10**6, 1024), (10**9, 512)])

@@ -151,8 +151,11 @@ METHOD = f"train METHOD {OFTEN} --task {{data}} --steps 6 --model {{home}}/model
         (TRAIN + " --task arithmetic:dificulty=3", "unknown option of the task arithmetic 'dificulty'; did you mean difficulty?"),
         (TRAIN + " --task arithmetic:difficulty=0", "difficulty is a number of steps from 1 up"),
         (TRAIN + " --task {home}/god.jsonl", "there is no file or folder {home}/god.jsonl; did you mean good.jsonl?"),
-        (TRAIN + " --task {home}/rewards.py", "cannot read {home}/rewards.py: a task is a .jsonl or .parquet file"),
-        (TRAIN + " --task {home}/methods", "{home}/methods holds neither train.jsonl nor train.parquet"),
+        (
+            TRAIN + " --task {home}/rewards.py",
+            "cannot read {home}/rewards.py: problems are in a .jsonl, .json, .csv, .tsv or .parquet file",
+        ),
+        (TRAIN + " --task {home}/methods", "{home}/methods holds neither train.jsonl (or .json"),
         (TRAIN.replace("grpo", "gpro") + " --task arithmetic", "unknown method 'gpro'; did you mean"),
         (TRAIN + " --task arithmetic --bete 1", "unknown flag of grpo '--bete'; did you mean --beta"),
         (TRAIN + " --task arithmetic --model embeded", "unknown model 'embeded'; did you mean embedded?"),
@@ -177,7 +180,7 @@ def test_what_does_not_exist_is_named(line, message, say, home, tmp_path):
         ([{"prompt": "a", "answer": 1}, '{"prompt": "b", '], "line 2: broken JSON"),
         ([{"prompt": "a", "answer": 1}, "", "[1, 2]"], "line 3: expected an object with columns, found list"),
         ([{"prompt": "a", "answer": 1}, {"question": "b", "answer": 2}], "line 2: no column 'prompt'"),
-        ([{"promt": "a", "answer": 1}], "line 1: no column 'prompt'; did you mean 'promt'?"),
+        ([{"promt": "a", "answer": 1}], "line 1: no column 'prompt'; did you mean 'promt' (--prompt-column promt)?"),
         (
             [{"prompt": "a", "answer": 1}, {"prompt": "b", "answer": ""}],
             "line 2: the problem has no answer (column 'answer' is '')",

@@ -132,5 +132,5 @@ def test_a_path_is_a_task_of_your_own_problems(tmp_path):
     prompt = task.test[0].prompt
     assert [m.role for m in prompt] == ["system", "user"]
     assert int(prompt[1].text[:-3]) + 1 == int(task.test[0].answer)
-    with pytest.raises(RewardlabError, match="option of the task arithmetic 'prompt_column'"):
+    with pytest.raises(RewardlabError, match="prompt_column is for problems of your own"):
         registry.task("arithmetic", prompt_column="q")

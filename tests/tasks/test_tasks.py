@@ -353,7 +353,7 @@ def test_a_path_that_leads_nowhere_is_named(tmp_path):
     (tmp_path / "notes.txt").write_text("x")
     for path, says in (
         ("problem.jsonl", "did you mean problems.jsonl"),
-        ("notes.txt", r"\.jsonl or \.parquet"),
+        ("notes.txt", r"\.tsv or \.parquet"),
         (".", "neither train.jsonl"),
     ):
         with pytest.raises(RewardlabError, match=says):

@@ -8,10 +8,12 @@ from rewardlab.core import Recipe, Score, Task, ask
 from rewardlab.core.domain import POSITIVE
 from rewardlab.errors import RewardlabError
 from rewardlab.models.load import Policy
+from rewardlab.runs.config import RunConfig, config_of_run
 from rewardlab.util.progress import in_batches
 
 from .evaluation import with_interval
-from .inputs import begin_run, configured, held_out, policy_of, recipe_of, task_of
+from .fitting import fit_prompts
+from .inputs import as_in_run, begin_run, configured, held_out, policy_of, recipe_of, task_of
 
 
 def answer(
@@ -20,19 +22,18 @@ def answer(
 ) -> dict[str, Any]:  # fmt: skip
     """Answer one prompt, or a task's held-out problems: sample replies, score them, and select one, as the method says.
 
+    With neither task nor prompt, the task of the run that `model` names is answered, read as it was in the run.
     settings: fields of RunConfig: seed, device, dtype, max_new, prompt_column ...
     """
     POSITIVE.check("problems", problems)
-    recipe, config = recipe_of(recipe), configured(None, model, task, settings)
+    recipe = recipe_of(recipe)
     if recipe.select is None or recipe.rollout is None:
         raise RewardlabError(
             f"{recipe.name or 'this recipe'} trains a policy and selects no answer; best_of_n and majority_vote do"
         )
-    if task is None and prompt is None:
-        raise RewardlabError("nothing to answer: give a task or a prompt")
-    one_prompt = Task("prompt", (), (ask(prompt or ""),), "exact_match")  # its verifier is never called
-    task = one_prompt if task is None else task_of(task, config)
+    config, task = _asked(model, task, prompt, settings)
     policy = policy_of(model, config, task)
+    task, _ = fit_prompts(task, policy, config)
     run = begin_run(recipe, policy, task, config)
     groups, chosen = [], []
     test_problems, tokens_before = held_out(task, problems), run.token_count.total
@@ -54,3 +55,20 @@ def answer(
     selected_right = [float(row[0].value or 0.0) for row in run.verdicts([[t] for t in chosen])]
     measured = {"accuracy": with_interval(selected_right), "pass@1": with_interval(shares_right), "tokens": tokens}
     return {**about, "task": task.name, "n": len(test_problems), **measured}
+
+
+def _asked(
+    model: str | Policy | None, task: Task | str | None, prompt: str | None, settings: dict[str, Any]
+) -> tuple[RunConfig, Task]:
+    """What is to be answered: one prompt, the task, or the task of the run that `model` names."""
+    document = config_of_run(model)
+    if prompt is None:
+        if task is None and document is None:
+            raise RewardlabError("nothing to answer: give a task or a prompt")
+        config, task = as_in_run(model, task, settings)
+        return config, task_of(task, config)
+    if document is not None:
+        was = RunConfig.from_json(document)
+        settings = {"system": was.system, "max_new": was.max_new, "overlong": was.overlong, **settings}
+    config = configured(None, model, None, settings)
+    return config, Task("prompt", (), (ask(prompt, system=config.system),), "exact_match")  # its verifier is never called

@@ -7,19 +7,23 @@ from typing import Any
 
 from rewardlab.core import Recipe, Task
 from rewardlab.core.domain import NOT_NEGATIVE, POSITIVE
+from rewardlab.errors import RewardlabError
 from rewardlab.evals.passk import count_right, mean_interval, pass_at
 from rewardlab.models.load import Policy
+from rewardlab.runs.config import config_of_run
 from rewardlab.util.progress import in_batches
 
-from .inputs import begin_run, configured, held_out, policy_of, task_of
+from .fitting import fit_prompts
+from .inputs import as_in_run, begin_run, held_out, policy_of, task_of
 
 
 def evaluate(
-    model: str | Policy, task: Task | str, *, k: Sequence[int] = (1, 8), problems: int = 200, temperature: float = 1.0,
-    **settings: Any,
+    model: str | Policy, task: Task | str | None = None, *, k: Sequence[int] = (1, 8), problems: int = 200,
+    temperature: float = 1.0, **settings: Any,
 ) -> dict[str, Any]:  # fmt: skip
     """pass@k on held-out problems, with 95% intervals over problems.
 
+    task: None means that of the run that `model` names, with its columns, system message and length of replies.
     settings: fields of RunConfig: seed, device, dtype, max_new, prompt_column ...
     """
     # all values are checked before a policy is loaded, which may take minutes
@@ -27,9 +31,12 @@ def evaluate(
     for tries in k:
         POSITIVE.check("k", tries)
     NOT_NEGATIVE.check("temperature", temperature)
-    config = configured(None, model, task, settings)
+    if task is None and config_of_run(model) is None:
+        raise RewardlabError("which task? only a run has one of its own")
+    config, task = as_in_run(model, task, settings)
     task = task_of(task, config)
     policy = policy_of(model, config, task)
+    task, _ = fit_prompts(task, policy, config)
     run = begin_run(Recipe(), policy, task, config)
     test_problems, n = held_out(task, problems), max(k)
     # one set of max(k) replies gives the unbiased estimate of pass@k for every smaller k too

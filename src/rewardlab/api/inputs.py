@@ -12,8 +12,9 @@ from rewardlab import registry
 from rewardlab.core import Problem, Recipe, Run, Task
 from rewardlab.errors import RewardlabError
 from rewardlab.models.load import Policy, learner_model, load_policy
-from rewardlab.runs.config import COLUMNS, RunConfig
+from rewardlab.runs.config import COLUMNS, RunConfig, config_of_run
 from rewardlab.tasks.sources import Shuffled
+from rewardlab.util.progress import console
 from rewardlab.verifiers.contract import Verifier
 
 
@@ -23,6 +24,38 @@ def configured(
     """The configuration with these changes, and with model and task where they are names; objects cannot be part of it."""
     named = {name: value for name, value in (("model", model), ("task", task)) if isinstance(value, str)}
     return (config or RunConfig()).but(**named, **changes)
+
+
+def as_in_run(
+    model: str | Policy | None, task: Task | str | None, changes: Mapping[str, Any]
+) -> tuple[RunConfig, Task | str | None]:
+    """The configuration and task to measure a model with: where it is a run, the run's own, but for what is given.
+
+    A run's task comes with its held-out file, columns and system message. Other problems of the user's own are read with the same
+    columns and system message; a task of ours has its own.
+    """
+    document = config_of_run(model)
+    if document is None:
+        return configured(None, model, task, changes), task
+    was, source = RunConfig.from_json(document), document.get("source")
+    taken = {name: getattr(was, name) for name in ("overlong", "max_new") if name not in changes}
+    if task is None:
+        if not source:
+            raise RewardlabError(f"which task? that of the run {model} was made in Python; give a task")
+        options = {**source["options"], **{name: value for name, value in changes.items() if name in COLUMNS}}
+        task = registry.task(source["name"], **options)
+        changes = {name: value for name, value in changes.items() if name not in COLUMNS}
+        _say(model, {"task": source["name"], **options, **taken})
+        return configured(None, model, task, {**taken, **changes}), task
+    if isinstance(task, str) and task.partition(":")[0] not in registry.tasks():
+        taken |= {name: getattr(was, name) for name in COLUMNS if name != "test" and name not in changes}
+    _say(model, taken)
+    return configured(None, model, task, {**taken, **changes}), task
+
+
+def _say(run: Any, taken: Mapping[str, Any]) -> None:
+    settings = ", ".join(f"{name} {value}" for name, value in taken.items() if value is not None)
+    console.print(f"as in {run}: {settings}", highlight=False, markup=False, soft_wrap=True)
 
 
 def recipe_of(recipe: Recipe | str, settings: Mapping[str, Any] | None = None) -> Recipe:

@@ -10,6 +10,7 @@ from rewardlab.engine.step import fitting_tokens
 from rewardlab.models.load import Policy
 from rewardlab.runs.config import RunConfig
 
+from .fitting import fit_prompts
 from .inputs import configured, policy_of, recipe_of, task_of
 
 PROMPTS = 50
@@ -20,14 +21,18 @@ def plan(
     recipe: Recipe | str, model: str | Policy | None = None, task: Task | str | None = None, *,
     config: RunConfig | None = None, settings: Mapping[str, Any] | None = None, **changes: Any,
 ) -> dict[str, Any]:  # fmt: skip
-    """The formula, and the columns, tokens and bytes of memory that a step of `train` would need with these arguments."""
+    """The formula, the columns, tokens and bytes of memory that a step of `train` would need, and the lengths of the prompts.
+
+    Raises RewardlabError for what would end such a run, such as prompts too long for the model.
+    """
     recipe, config = recipe_of(recipe, settings), configured(config, model, task, changes)
     task = task_of(task, config)
     policy = policy_of(model, config, task)
+    task, prompts = fit_prompts(task, policy, config, recipe)
     rows = recipe.update.problems * recipe.rows_per_problem
     problems = [task.train[i] for i in range(PROMPTS)]
-    prompts = policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
-    mean_prompt = sum(len(t) for t in prompts) / len(prompts)
+    read = policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
+    mean_prompt = sum(len(t) for t in read) / len(read)
     tokens = int(rows * (mean_prompt + (config.max_new or task.max_new)))  # an upper bound: every reply at full length
     weights = sum(p.numel() for p in policy.parameters())
     trained = (recipe.objective is not None) + len(recipe.also)
@@ -39,4 +44,5 @@ def plan(
     return {
         "formula": str(recipe), "columns": [*task.columns, *recipe.needs], "tokens_per_step": tokens, "rows_per_step": rows,
         "memory_bytes": 4 * weights * (loaded + 3 * trained) + activations, "parameters": weights,
+        "prompts": prompts,
     }  # fmt: skip

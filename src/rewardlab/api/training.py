@@ -22,6 +22,7 @@ from rewardlab.runs.config import COLUMNS, IN_PYTHON, RunConfig, read_config
 from rewardlab.runs.track import trackers, tracking
 from rewardlab.util.files import sweep, write_json
 
+from .fitting import fit_prompts, text_reader
 from .inputs import begin_run, configured, policy_of, recipe_of, require_packages, task_of, versions
 
 
@@ -90,17 +91,23 @@ def resume(out: Path | str, task: Task | None = None, model: Policy | None = Non
     # the columns are among the options of the source; given twice, they would be refused
     without_columns = config.but(**dict.fromkeys(COLUMNS))
     task = task_of(task or registry.task(document["source"]["name"], **document["source"]["options"]), without_columns)
-    run = begin_run(recipe, policy_of(model, config, task), task, config)
+    policy = policy_of(model, config, task)
+    # a run of an older version was begun without looking at its prompts, and is resumed so
+    if "overlong" in document:
+        task, _ = fit_prompts(task, policy, config, recipe)
+    run = begin_run(recipe, policy, task, config)
     return _run(recipe, run, task, config, folder, document, resumed=any((folder / "checkpoints").glob("step-*")))
 
 
 def _train_embedded(recipe: Recipe, model: str | Policy | None, task: Task, config: RunConfig, folder: Path) -> Result:
     policy = policy_of(model, config, task)
+    task, prompts = fit_prompts(task, policy, config, recipe)
     # measured on rank 0 and shared: all ranks must make the same micro-batches
     micro_tokens = config.micro_tokens or distributed.on_rank_zero(lambda: fitting_tokens(policy))
     config = replace(config, micro_tokens=micro_tokens).settled()
     run = begin_run(recipe, policy, task, config)
-    document = _document(recipe, task, config, folder) | {"params": sum(p.numel() for p in policy.parameters())}
+    params = sum(p.numel() for p in policy.parameters())
+    document = _document(recipe, task, config, folder) | {"prompts": prompts, "params": params}
     if distributed.is_rank_zero():
         # before the first step, so that a run that is stopped in it can be resumed
         write_json(folder / "config.json", document)
@@ -112,7 +119,8 @@ def _train_through_trl(recipe: Recipe, model: str | Policy | None, task: Task, c
     from rewardlab.engines import trl
 
     config = config.settled()
-    document = _document(recipe, task, config, folder)
+    task, prompts = fit_prompts(task, text_reader(model, config, task), config, recipe)
+    document = _document(recipe, task, config, folder) | {"prompts": prompts}
     document["versions"] |= trl.versions()
     verify = registry.part("reward", task.verifier)
     model = config.model if model is None or isinstance(model, str) else model

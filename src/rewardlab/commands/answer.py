@@ -2,6 +2,7 @@
 
 rewardlab answer majority_vote --task arithmetic --n 16
 rewardlab answer best_of_n --prompt "What is 17 * 4 + 3?"
+rewardlab answer majority_vote --model runs/mine
 rewardlab answer best_of_n --task arithmetic --reward "answer_given() >> likelihood()"
 """
 
@@ -20,7 +21,7 @@ FIELDS = (*shared.DATA[1:], *shared.LOADED, "seed")  # --task is added on its ow
 
 def flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("method", metavar="METHOD", help="a method, or several stacked")
-    what = parser.add_mutually_exclusive_group(required=True)
+    what = parser.add_mutually_exclusive_group()
     shared.config_flag(what, "task")
     what.add_argument("--prompt", metavar="TEXT", help="one question instead of a task")
     shared.reward_flag(parser)

@@ -1,7 +1,10 @@
 """Measure pass@k of a model, or of a run's policy, on held-out problems.
 
 rewardlab eval embedded --task arithmetic --k 1,8
-rewardlab eval runs/mine --task arithmetic --problems 500
+rewardlab eval runs/mine --problems 500
+rewardlab eval runs/mine --test held.jsonl
+
+A run is measured on the held-out problems of its own task, read as in the run, unless flags say otherwise.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rewardlab.core.domain import NOT_NEGATIVE, POSITIVE
+from rewardlab.runs.config import config_of_run
 
 from . import flags as shared
 
@@ -29,7 +33,8 @@ def flags(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     # before torch is imported, so that a missing task is reported at once
-    shared.require_task(args)
+    if config_of_run(args.model) is None:
+        shared.require_task(args)
 
     from rewardlab import api
 

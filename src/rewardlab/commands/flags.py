@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rewardlab.core import Recipe, Task
 
 FIELDS: dict[str, Field] = {f.name: f for f in fields(RunConfig)}
-DATA = ("task", *COLUMNS)
+DATA = ("task", *COLUMNS, "overlong")
 """Which problems, and how they are read: the same flags for every command that reads problems."""
 MODEL = ("model", "device", "dtype", "lora_rank", "max_new")
 """Which policy, and where it runs: the same flags for every command that loads one."""

@@ -58,8 +58,17 @@ def show(document: Mapping[str, Any]) -> None:
     lines(document["formula"])
     heading("Needs")
     memory = {"memory": f"{document['memory_bytes'] / 2**30:.2f} GiB"} if "memory_bytes" in document else {}
-    needs = {k: v for k, v in document.items() if k not in ("formula", "memory_bytes")}
-    facts({k.replace("_", " "): v for k, v in (needs | memory).items()})
+    needs = {k: v for k, v in document.items() if k not in ("formula", "memory_bytes", "prompts")}
+    facts({k.replace("_", " "): v for k, v in (needs | memory | prompts(document["prompts"])).items()})
+
+
+def prompts(found: Mapping[str, Any]) -> dict[str, str]:
+    """One line about the training prompts, and one about the held-out ones."""
+    return {
+        name: f"{of['prompts']:,}, the longest of {of['longest']:,} tokens"
+        + (f"; {of['overlong']:,} too long, {of['dropped']:,} of them dropped" if of["overlong"] else "")
+        for name, split in (("training prompts", "train"), ("held-out prompts", "test")) if (of := found.get(split))
+    }  # fmt: skip
 
 
 def refuse_besides_resume(args: argparse.Namespace) -> None:

@@ -45,6 +45,17 @@ class TextPolicy:
             for t, new in zip(trajectories, messages, strict=True)
         ]
 
+    def prompt_lengths(self, prompts: Sequence[tuple[Message, ...]]) -> list[int]:
+        """The tokens of each prompt through the chat template, in one call of the tokenizer."""
+        texts = [self._render(p) for p in prompts]
+        # not verbose: transformers warns of texts longer than the context, which is what is being found out
+        encoded = self.tokenizer(texts, add_special_tokens=not self.tokenizer.chat_template, verbose=False)
+        return [len(ids) for ids in encoded["input_ids"]]
+
+    def text_lengths(self, texts: Sequence[str]) -> list[int]:
+        """The tokens of each text alone."""
+        return [len(ids) for ids in self.tokenizer(list(texts), add_special_tokens=False, verbose=False)["input_ids"]]
+
     def write(self, trajectories: Sequence[Trajectory], replies: Sequence[str]) -> list[Trajectory]:
         """Append recorded replies, each closed by the end token, as decisions of this policy."""
         end = [self.tokenizer.eos_token_id]

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from rewardlab import api, registry
+from rewardlab.api.fitting import fit_prompts
 from rewardlab.api.inputs import policy_of, task_of
 from rewardlab.errors import RewardlabError
 from rewardlab.models.load import absolute_name
@@ -67,7 +68,9 @@ def run_methods(methods: Sequence[str], config: RunConfig, seeds: Sequence[int],
     if any(kind_of(registry.build(m)) == "study" for m in methods):
         raise RewardlabError("a study trains no policy and has no metric to compare; run it with: rewardlab study NAME")
     # a small policy is warmed up and cached here, once, and not by every worker
-    policy_of(None, config, task_of(None, config))
+    task = task_of(None, config)
+    # prompts too long for the model are refused here, before the first run
+    fit_prompts(task, policy_of(None, config, task), config, registry.build(methods[0]))
     config = config.but(model=absolute_name(config.model) if config.model else None)
     with tempfile.TemporaryDirectory(prefix="rewardlab-") as folder, Bar("comparing", len(methods) * len(seeds)) as bar:
 

@@ -90,7 +90,7 @@ def _study(recipe: Recipe, job: Job) -> tuple[Numbers, list[tuple[int, Numbers]]
 
 def _answer(recipe: Recipe, job: Job) -> tuple[Numbers, list[tuple[int, Numbers]]]:
     config = job.config
-    settings = {name: getattr(config, name) for name in ("seed", "device", "dtype", "lora_rank", "max_new", *COLUMNS)}
+    settings = {name: getattr(config, name) for name in ("seed", "device", "dtype", "lora_rank", "max_new", "overlong", *COLUMNS)}
     table = api.answer(recipe, config.model, config.task, problems=config.eval_problems, **settings)
     measured = {k: v["value"] for k, v in table.items() if isinstance(v, Mapping) and "value" in v}
     return {**measured, "tokens": table["tokens"]}, [(table["tokens"], measured)]

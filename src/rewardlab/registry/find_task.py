@@ -17,6 +17,9 @@ from .find import PACKAGE
 if TYPE_CHECKING:
     from rewardlab.core import Task
 
+HUB = "hub:"
+"""Before the name of a dataset of the Hugging Face hub."""
+
 
 def task_files() -> dict[str, Path]:
     """Name to file of every task: tasks/NAME.py, or tasks/NAME/problems.py, with a function NAME."""
@@ -32,7 +35,7 @@ def tasks() -> list[str]:
 
 
 def task(name: str, **options: Any) -> Task:
-    """A task by name (`arithmetic`, `arithmetic:difficulty=4,redundant=0.3`), or the problems in a file or folder.
+    """A task by name (`arithmetic`, `arithmetic:difficulty=4,redundant=0.3`), or the problems in a file, folder or hub dataset.
 
     An option without a default may be written without its name: `reasoning_gym:chain_sum,min_terms=2`.
     """
@@ -41,11 +44,15 @@ def task(name: str, **options: Any) -> Task:
     if plain in known:
         options = {k: v for k, v in options.items() if v is not None}
         return _load(plain, {**parse_options(written, _required(plain)), **options}, name, options)
-    if Path(name).suffix in (".jsonl", ".parquet") or Path(name).exists():
-        name = str(Path(name).resolve())
+    # no task of ours has a dot in its name
+    if name.startswith(HUB) or Path(plain).suffix or Path(name).expanduser().exists():
+        name = _absolute(name)
+        if options.get("test"):
+            options["test"] = _absolute(options["test"])
         return _load("records", {"path": name, **options}, name, options)
     problem = unknown("task", plain, known)
-    raise RewardlabError(f"{problem} (or give the path of a .jsonl or .parquet file, or of a dataset folder)")
+    hub = f"{HUB}{name}" if name.count("/") == 1 else f"{HUB}OWNER/NAME"
+    raise RewardlabError(f"{problem} (or give the path of a file or folder of problems, or {hub} for a dataset of the hub)")
 
 
 def endless(sized: Task) -> Task:
@@ -57,6 +64,11 @@ def endless(sized: Task) -> Task:
         return sized
     options = {k: v for k, v in source["options"].items() if k != "size"}
     return task(":".join([plain, *([",".join(remaining)] if remaining else [])]), **options)
+
+
+def _absolute(source: str) -> str:
+    """The user's own data by a name that is valid from any working folder."""
+    return source if source.startswith(HUB) else str(Path(source).expanduser().resolve())
 
 
 def split_options(text: str) -> list[str]:
@@ -91,6 +103,8 @@ def _load(name: str, options: dict[str, Any], written: str, besides: dict[str, A
         # a task with a parameter `options` passes on options that it does not have itself, as reasoning_gym does to its generators
         bound["options"] = own
     for key in bound:
+        if key not in known and key in hyperparameters(_function("records")):
+            raise RewardlabError(f"{key} is for problems of your own; the task {name} has prompts and answers of its own")
         if key not in known:
             raise unknown(f"option of the task {name}", key, known)
     require(name, function, bound)

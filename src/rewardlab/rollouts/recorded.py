@@ -34,7 +34,8 @@ def _check(problem: Problem, field: str) -> None:
     if not value or not all(isinstance(text, str) for text in _texts(value)):
         raise RewardlabError(
             f"problem {problem.question[:60]!r} has no text {field!r} to learn from; "
-            f"it has: {', '.join(problem.meta) or 'nothing'}. Use a task or a file with a column {field!r}"
+            f"it has: {', '.join(problem.meta) or 'nothing'}. Use a task or a file with a column {field!r}, or name the "
+            "column of the replies with --completion-column"
         )
 
 

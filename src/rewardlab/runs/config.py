@@ -25,8 +25,9 @@ MICRO_TOKENS = 16384
 IN_PYTHON = "given"
 """The model's name in the config.json of a run that was started in Python with a model object."""
 
-COLUMNS = ("prompt_column", "answer_column", "system")
-"""Settings that say how a file of the user's own problems is read."""
+COLUMNS = ("test", "prompt_column", "answer_column", "completion_column", "system")
+"""Settings that say how the user's own problems are read: the options of the task `records`."""
+OVERLONG = ("error", "drop", "truncate-left")
 ENGINES = ("embedded", "trl")
 DTYPES = ("auto", "float32", "bfloat16")
 
@@ -82,12 +83,26 @@ class RunConfig:
         None, TEXT, "name of the method in records and tables (default: the recipe's)", no_flag="it is the argument METHOD"
     )
     task: str = setting(
-        "arithmetic", TEXT, "a task (arithmetic, arithmetic:difficulty=4), or your own .jsonl or .parquet file or dataset folder",
-        metavar="TASK",
+        "arithmetic", TEXT,
+        "a task (arithmetic, arithmetic:difficulty=4), or problems of your own: a .jsonl, .json, .csv, .tsv or .parquet file, "
+        "a dataset folder, or a dataset of the hub (hub:OWNER/NAME,config=C,split=S)", metavar="TASK",
     )  # fmt: skip
-    prompt_column: str | None = setting(None, TEXT, "column of the prompts", metavar="NAME", group=PROBLEMS)
-    answer_column: str | None = setting(None, TEXT, "column of the answers", metavar="NAME", group=PROBLEMS)
+    test: str | None = setting(
+        None, TEXT, "the held-out problems, in the same forms (default: the data's own test split, else a tenth of the problems)",
+        metavar="FILE", group=PROBLEMS,
+    )  # fmt: skip
+    prompt_column: str | None = setting(None, TEXT, "column of the prompts (default: prompt)", metavar="NAME", group=PROBLEMS)
+    answer_column: str | None = setting(None, TEXT, "column of the answers (default: answer)", metavar="NAME", group=PROBLEMS)
+    completion_column: str | None = setting(
+        None, TEXT, "column of replies to imitate, for sft (default: completion, or the replies in messages)", metavar="NAME",
+        group=PROBLEMS,
+    )  # fmt: skip
     system: str | None = setting(None, TEXT, "a system message put before each prompt", metavar="TEXT", group=PROBLEMS)
+    overlong: str = setting(
+        "error", one_of(*OVERLONG),
+        "prompts that leave no room for a reply in the model's context: error (default), drop, or truncate-left (cut the oldest "
+        "text; system message and chat template stay whole)", metavar="WHAT", group=PROBLEMS,
+    )  # fmt: skip
     model: str | None = setting(
         None, TEXT, "smollm2, a checkpoint folder, a run, or hf:FOLDER for transformers (default: the task's own small policy)",
         metavar="MODEL",
@@ -187,6 +202,16 @@ class RunConfig:
             columns = {name: source["options"].get(name) for name in COLUMNS}
             flat |= {"task": source["name"], **columns}
         return cls(**{f.name: flat[f.name] for f in fields(cls) if f.name in flat and f.metadata["saved"]})
+
+
+def config_of_run(model: Any) -> dict[str, Any] | None:
+    """The config.json of the run that a model's name means; None for every other model."""
+    file = Path(model) / "config.json" if isinstance(model, str | Path) else None
+    if file is None or not file.is_file():
+        return None
+    document = json.loads(file.read_text("utf-8"))
+    # a checkpoint has a config.json too, but no recipe
+    return document if "recipe" in document else None
 
 
 def read_config(folder: Path) -> dict[str, Any]:

@@ -43,6 +43,17 @@ class Bar:
             console.print(f"{self.what} {self.done}{'' if self.total is None else f'/{self.total}'}  {note}", highlight=False)
 
 
+def unless_quick(what: str, items: Sequence[T], size: int = 512, seconds: float = 2.0) -> Iterator[Sequence[T]]:
+    """Yield the items `size` at a time; a progress bar appears if the first batch shows that all take longer than `seconds`."""
+    started = time.monotonic()
+    yield items[:size]
+    quick = (time.monotonic() - started) * len(items) / size < seconds
+    with Bar(what, len(items), done=min(size, len(items)), hidden=quick or len(items) <= size) as bar:
+        for i in range(size, len(items), size):
+            yield items[i : i + size]
+            bar.advance(n=len(items[i : i + size]))
+
+
 def in_batches(what: str, items: Sequence[T], size: int = 32) -> Iterator[Sequence[T]]:
     """Yield the items `size` at a time, with a progress bar if there is more than one item."""
     with Bar(what, len(items), hidden=len(items) == 1) as bar:

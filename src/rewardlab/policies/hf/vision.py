@@ -50,9 +50,17 @@ class VisionPolicy(HFPolicy):
 
     def read(self, trajectories: Sequence[Trajectory], messages: Sequence[Sequence[Message]]) -> list[Trajectory]:
         """Append messages; their images come before their text."""
-        mark = self.tokenizer.convert_ids_to_tokens(self.model.config.image_token_id) * self.tokens_per_image
-        shown = [[replace(m, text=mark * len(m.images) + m.text, images=()) for m in new] for new in messages]
+        shown = [self._shown(new) for new in messages]
         return [_with_images(t, new) for t, new in zip(super().read(trajectories, shown), messages, strict=True)]
+
+    def prompt_lengths(self, prompts: Sequence[tuple[Message, ...]]) -> list[int]:
+        """The tokens of each prompt, those of its images included."""
+        return super().prompt_lengths([self._shown(p) for p in prompts])
+
+    def _shown(self, messages: Sequence[Message]) -> tuple[Message, ...]:
+        """The messages with image tokens in place of their images."""
+        mark = self.tokenizer.convert_ids_to_tokens(self.model.config.image_token_id) * self.tokens_per_image
+        return tuple(replace(m, text=mark * len(m.images) + m.text, images=()) for m in messages)
 
     @contextmanager
     def _looking(self, rows: Sequence[Trajectory], model: Any = None) -> Iterator[None]:

@@ -1,0 +1,247 @@
+"""Problems of one's own, from every kind of file."""
+
+import csv
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+from rewardlab import registry
+from rewardlab.core import Trajectory, Turn
+from rewardlab.errors import RewardlabError
+from rewardlab.runs.config import COLUMNS, RunConfig
+
+ROWS = [{"prompt": f"What is {i}+1?", "answer": i + 1} for i in range(30)]
+
+
+def as_csv(rows: list[dict], delimiter: str = ",") -> str:
+    import io
+
+    text = io.StringIO()
+    writer = csv.DictWriter(text, rows[0], delimiter=delimiter)
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def write(path: Path, rows: list[dict]) -> str:
+    if path.suffix == ".parquet":
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        pq.write_table(pa.Table.from_pylist(rows), path)
+        return str(path)
+    texts = {
+        ".jsonl": lambda: "".join(json.dumps(row) + "\n" for row in rows),
+        ".json": lambda: json.dumps(rows, indent=1),
+        ".csv": lambda: as_csv(rows),
+        ".tsv": lambda: as_csv(rows, "\t"),
+    }
+    path.write_text(texts[path.suffix]())
+    return str(path)
+
+
+def everything(path: str, **options) -> dict:
+    """All problems of a file, by question."""
+    task = registry.task(path, **options)
+    return {p.question: p for p in [*task.train.problems, *task.test]}
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "json", "csv", "tsv", "parquet"])
+def test_every_kind_of_file_holds_the_same_problems(tmp_path, suffix):
+    problems = everything(write(tmp_path / f"mine.{suffix}", ROWS))
+    assert {q: str(p.answer) for q, p in problems.items()} == {r["prompt"]: str(r["answer"]) for r in ROWS}
+
+
+def test_numbers_as_answers_are_judged_as_numbers(tmp_path):
+    rows = [{"prompt": "a", "answer": 4}, {"prompt": "b", "answer": 4.0}, {"prompt": "c", "answer": 0.5}]
+    problems = everything(write(tmp_path / "mine.parquet", [{**r, "answer": float(r["answer"])} for r in rows]))
+    verify = registry.part("reward", "final_answer")
+    for question, right in (("a", "Answer: 4"), ("b", "Answer: 4"), ("c", "Answer: 1/2")):
+        replies = [Trajectory(problems[question]).plus(Turn("policy", [1], text=t), "end") for t in (right, "Answer: 7")]
+        assert [s.value for s in verify([replies], None)[0]] == [1.0, 0.0]
+
+
+def test_a_spreadsheets_csv_with_mark_commas_and_line_breaks(tmp_path):
+    path = tmp_path / "mine.csv"
+    path.write_bytes(b'\xef\xbb\xbfprompt,answer\r\n"One, two\nor three?",3\r\n\r\nb,4\r\n')
+    assert everything(str(path))["One, two\nor three?"].answer == "3"
+
+
+def test_cells_of_any_length(tmp_path):
+    path = write(tmp_path / "mine.csv", [{"prompt": "x" * 200_000, "answer": "1"}, {"prompt": "b", "answer": "2"}])
+    assert len(everything(path)) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "says"),
+    [
+        ("a.csv", 'prompt,answer\n"a\nb",1\nc,2,3\n', r"a\.csv, line 4: 3 cells, but 2 columns: prompt, answer"),
+        ("a.csv", 'prompt,answer\na,1\nb,"2\n', r"a\.csv, line 3: broken CSV"),
+        ("a.csv", "", r"a\.csv holds no problems"),
+        ("a.csv", "prompt,answer\na,1\nb,\n", r"a\.csv, line 3: the problem has no answer"),
+        ("a.json", '[{"prompt": "a",\n "answer" 1}]', r"a\.json, line 2: broken JSON"),
+        ("a.json", '{"prompt": "a"}\n{"prompt": "b"}\n', r"a\.json, line 2: broken JSON.*is named \.jsonl"),
+        ("a.json", '{"prompt": "a"}', "expected an array of objects, found dict"),
+        ("a.json", '[{"prompt": "a", "answer": 1}, 7]', r"object 2: expected an object"),
+    ],
+)
+def test_what_is_broken_is_named_by_file_and_line(tmp_path, name, text, says):
+    (tmp_path / name).write_text(text)
+    with pytest.raises(RewardlabError, match=says):
+        registry.task(str(tmp_path / name))
+
+
+@pytest.mark.parametrize(
+    ("row", "says"),
+    [
+        ({"question": "a", "solution": "1"}, r"no column 'prompt'; did you mean 'question' \(--prompt-column question\)"),
+        ({"prompt": "a", "label": "1"}, r"no column 'answer'; did you mean 'label' \(--answer-column label\)"),
+        ({"prompt": "a", "x": "1"}, r"no column 'answer'; Name yours with --answer-column\. The columns are: prompt, x"),
+    ],
+)
+def test_a_missing_column_is_named_with_what_may_be_meant(tmp_path, row, says):
+    with pytest.raises(RewardlabError, match=says):
+        registry.task(write(tmp_path / "mine.csv", [row]))
+
+
+# ---- held-out problems -----------------------------------------------------------------------------------------------
+
+
+def test_a_held_out_file_of_ones_own_is_never_trained_on(tmp_path):
+    path, held = write(tmp_path / "mine.csv", ROWS), write(tmp_path / "held.json", ROWS[:7])
+    task = registry.task(path, test=held)
+    assert (len(task.train), len(task.test)) == (23, 7)
+    assert not {p.key for p in task.train.problems} & {p.key for p in task.test}
+    assert Path(task.source["options"]["test"]).is_absolute()
+
+
+@pytest.mark.parametrize("name", ["test", "validation", "dev"])
+def test_a_held_out_split_of_a_folder_is_used_as_such(tmp_path, name):
+    write(tmp_path / "train.csv", ROWS[:20])
+    write(tmp_path / f"{name}.json", ROWS[20:])
+    task = registry.task(str(tmp_path))
+    assert (len(task.train), len(task.test)) == (20, 10)
+
+
+def test_a_folder_as_the_hub_lays_it_out(tmp_path):
+    (tmp_path / "data").mkdir()
+    for i, part in enumerate((ROWS[:10], ROWS[10:20])):
+        write(tmp_path / "data" / f"train-0000{i}-of-00002.parquet", part)
+    write(tmp_path / "data" / "test-00000-of-00001.parquet", ROWS[20:])
+    task = registry.task(str(tmp_path))
+    assert (len(task.train), len(task.test)) == (20, 10)
+    # as --test, the folder means its test split
+    assert len(registry.task(write(tmp_path / "mine.csv", ROWS), test=str(tmp_path)).test) == 10
+
+
+def test_settings_about_ones_own_data_are_refused_for_other_tasks():
+    for name in COLUMNS:
+        with pytest.raises(RewardlabError, match=f"{name} is for problems of your own; the task arithmetic"):
+            registry.task("arithmetic", **{name: "x"})
+
+
+# ---- TRL's and verl's formats ----------------------------------------------------------------------------------------
+
+
+def said(role: str, text: str) -> dict:
+    return {"role": role, "content": text}
+
+
+def test_prompts_and_answers_in_the_format_of_verl(tmp_path):
+    rows = [
+        {"data_source": "x", "prompt": [said("user", f"{i}?")], "reward_model": {"style": "rule", "ground_truth": str(i)}}
+        for i in range(3)
+    ]
+    problem = everything(write(tmp_path / "mine.parquet", rows))["2?"]
+    assert problem.answer == "2"
+    assert problem.meta["data_source"] == "x"
+    named = everything(write(tmp_path / "mine.jsonl", rows), answer_column="reward_model.style")["2?"]
+    assert named.answer == "rule"
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "parquet"])
+def test_completions_to_imitate_are_found_in_every_format_of_trl(tmp_path, suffix):
+    chat = [said("system", "Be short."), said("user", "1+1?")]
+    for rows in (
+        [{"prompt": "1+1?", "completion": "2"}, {"prompt": "b", "completion": "3"}],
+        [
+            {"prompt": chat, "completion": [said("assistant", "2")]},
+            {"prompt": [said("user", "b")], "completion": [said("assistant", "3")]},
+        ],
+        [{"messages": [*chat, said("assistant", "2")]}, {"messages": [said("user", "b"), said("assistant", "3")]}],
+    ):
+        problem = everything(write(tmp_path / f"mine.{suffix}", rows))["1+1?"]
+        assert problem.meta == {"solution": "2"}
+        assert problem.answer is None
+        assert problem.prompt[-1].text == "1+1?"
+
+
+def test_a_column_of_completions_is_named_and_stands_beside_the_answer(tmp_path):
+    rows = [{"q": f"{i}?", "a": i, "how": f"It is {i}."} for i in range(3)]
+    names = {"prompt_column": "q", "answer_column": "a", "completion_column": "how"}
+    problem = everything(write(tmp_path / "mine.csv", rows), **names)["2?"]
+    assert (problem.answer, problem.meta) == ("2", {"solution": "It is 2."})
+    with pytest.raises(RewardlabError, match=r"no column 'hwo'; did you mean 'how' \(--completion-column how\)"):
+        everything(write(tmp_path / "mine.csv", rows), **names | {"completion_column": "hwo"})
+
+
+def test_of_a_conversation_every_reply_is_learned_from(tmp_path):
+    turns = [said("user", "1+1?"), said("assistant", "2"), said("user", "and 1?"), said("assistant", "3")]
+    path = write(tmp_path / "mine.jsonl", [{"messages": turns}, {"messages": [said("user", "x"), said("assistant", "y")]}])
+    assert everything(path)["1+1?"].meta == {"solution": ["2", "and 1?", "3"]}
+    twice = [said("user", "1+1?"), said("assistant", "2"), said("assistant", "3")]
+    with pytest.raises(RewardlabError, match="line 1: after the prompt, messages of assistant and user must take turns"):
+        everything(write(tmp_path / "mine.jsonl", [{"messages": twice}]))
+
+
+def test_messages_in_parts_and_in_a_cell(tmp_path):
+    parts = [{"role": "user", "content": [{"type": "text", "text": "1+"}, {"type": "text", "text": "1?"}]}]
+    rows = [{"prompt": parts, "answer": 2}, {"prompt": [said("user", "b")], "answer": 3}]
+    assert set(everything(write(tmp_path / "mine.jsonl", rows))) == {"1+1?", "b"}
+    cells = [{**row, "prompt": json.dumps(row["prompt"])} for row in rows]
+    assert set(everything(write(tmp_path / "mine.csv", cells))) == {"1+1?", "b"}
+
+
+# ---- the hub ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def no_hub(monkeypatch):
+    """An address at which nobody answers."""
+    datasets = pytest.importorskip("datasets", reason="needs the extra 'data'")
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
+    monkeypatch.setattr(datasets.config, "HF_ENDPOINT", "http://127.0.0.1:9")
+
+
+def test_a_hub_out_of_reach_is_said_within_seconds(no_hub):
+    started = time.monotonic()
+    with pytest.raises(RewardlabError, match=r"no Hugging Face hub can be reached.*hf download --repo-type dataset nobody/gsm8k"):
+        registry.task("hub:nobody/gsm8k,config=main")
+    assert time.monotonic() - started < 10
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("hub:gsm8k", "is named hub:OWNER/NAME"),
+        ("hub:openai/gsm8k,conf=main", "unknown option of a hub dataset 'conf'; did you mean config"),
+        ("hub:openai/gsm8k,main", "unknown option of a hub dataset 'main'"),
+        ("hub:openai/gsm8k,config=", "option 'config' .*has no value"),
+        ("openai/gsm8k", "hub:openai/gsm8k for a dataset of the hub"),
+    ],
+)
+def test_a_name_that_cannot_be_one_of_the_hub_is_refused(name, says):
+    with pytest.raises(RewardlabError, match=says):
+        registry.task(name)
+
+
+def test_settings_about_ones_own_data_are_kept_with_a_run(tmp_path, monkeypatch):
+    path, held = write(tmp_path / "mine.csv", ROWS), write(tmp_path / "held.csv", ROWS[:7])
+    monkeypatch.chdir(tmp_path)
+    task = registry.task("mine.csv", test="held.csv", system="Be kind.")
+    config = RunConfig.from_json({"task": task.name, "source": task.source})
+    assert (config.task, config.test, config.system, config.prompt_column) == (path, held, "Be kind.", None)
