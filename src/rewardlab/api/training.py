@@ -16,7 +16,8 @@ from rewardlab.engine.loop import train as run_training
 from rewardlab.engine.step import fitting_tokens
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.passk import accuracy
-from rewardlab.models.load import Policy, absolute_name
+from rewardlab.models.checkpoint import absolute_name
+from rewardlab.models.load import Policy
 from rewardlab.report.page import write_report
 from rewardlab.runs.config import IN_PYTHON, RunConfig, read_config
 from rewardlab.runs.track import trackers, tracking
@@ -99,7 +100,8 @@ def _train_embedded(recipe: Recipe, model: str | Policy | None, task: Task, conf
     micro_tokens = config.micro_tokens or distributed.on_rank_zero(lambda: fitting_tokens(policy))
     config = replace(config, micro_tokens=micro_tokens).settled()
     run = begin_run(recipe, policy, task, config)
-    document = _document(recipe, task, config, folder) | {"params": sum(p.numel() for p in policy.parameters())}
+    about_policy = {"params": sum(p.numel() for p in policy.parameters()), "loaded_dtype": getattr(policy, "loaded_dtype", "float32")}
+    document = _document(recipe, task, config, folder) | about_policy
     if distributed.is_rank_zero():
         # before the first step, so that a run that is stopped in it can be resumed
         write_json(folder / "config.json", document)

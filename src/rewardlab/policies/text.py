@@ -13,6 +13,7 @@ from torch import Tensor
 from rewardlab.core import Message, Outputs, Policy, TokenCount, Trajectory, Turn
 from rewardlab.errors import RewardlabError
 
+from .adapter import Base
 from .packing import SCORE_TOKENS, by_tokens, pad
 
 
@@ -24,6 +25,10 @@ class TextPolicy:
     """The training step of the current weights; recorded in every sampled turn."""
     device: torch.device
     context: int
+    base: Base | None = None
+    """What the weights below adapters were loaded from; None where nothing on disk holds them."""
+    loaded_dtype = "float32"
+    """Number format of the checkpoint that the policy was loaded from: an exported one has it too."""
 
     def __init__(self, tokenizer: Any):
         self.tokenizer = tokenizer

@@ -124,12 +124,16 @@ class RunConfig:
     answer_column: str | None = setting(None, TEXT, "column of the answers", metavar="NAME", group=PROBLEMS)
     system: str | None = setting(None, TEXT, "a system message put before each prompt", metavar="TEXT", group=PROBLEMS)
     model: str | None = setting(
-        None, TEXT, "smollm2, a checkpoint folder, a run, or hf:FOLDER for transformers (default: the task's own small policy)",
+        None, TEXT, "smollm2, a folder (checkpoint, PEFT adapter or run), or ORG/NAME of the Hugging Face hub; with hf: before it, transformers "
+        "runs it even where the lean policy could (default: the task's own small policy)",
         metavar="MODEL",
     )  # fmt: skip
     device: str = setting("auto", DEVICE, "auto (a GPU if there is one), cpu or cuda", metavar="DEVICE")
     dtype: str = setting("auto", one_of(*DTYPES), "number format of computation: auto, float32 or bfloat16", metavar="DTYPE")
-    lora_rank: int | None = setting(None, POSITIVE, "train LoRA adapters of this rank", metavar="R")
+    lora_rank: int | None = setting(
+        None, POSITIVE, "train LoRA adapters of this rank instead of all weights; a model that is such an adapter trains on",
+        metavar="R",
+    )  # fmt: skip
     max_new: int | None = setting(None, POSITIVE, "longest reply in tokens (default: the task's)", metavar="N")
     seed: int = setting(0, WHOLE, "seed of all random numbers (default 0)", metavar="S")
     steps: int = setting(None, POSITIVE, f"training steps (default {STEPS}, or until the budget is used up)", metavar="N")
