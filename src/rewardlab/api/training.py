@@ -100,7 +100,10 @@ def _train_embedded(recipe: Recipe, model: str | Policy | None, task: Task, conf
     micro_tokens = config.micro_tokens or distributed.on_rank_zero(lambda: fitting_tokens(policy))
     config = replace(config, micro_tokens=micro_tokens).settled()
     run = begin_run(recipe, policy, task, config)
-    about_policy = {"params": sum(p.numel() for p in policy.parameters()), "loaded_dtype": getattr(policy, "loaded_dtype", "float32")}
+    about_policy = {
+        "params": sum(p.numel() for p in policy.parameters()),
+        "loaded_dtype": getattr(policy, "loaded_dtype", "float32"),
+    }
     document = _document(recipe, task, config, folder) | about_policy
     if distributed.is_rank_zero():
         # before the first step, so that a run that is stopped in it can be resumed

@@ -76,7 +76,9 @@ def _download(name: str, repository: str, revision: str | None) -> Path:
     except Exception as problem:
         raise _explained(name, problem) from problem
     if not has_weights(folder):
-        raise RewardlabError(f"{name} holds no weights that transformers reads (.safetensors or .bin); its files: {', '.join(files)}")
+        raise RewardlabError(
+            f"{name} holds no weights that transformers reads (.safetensors or .bin); its files: {', '.join(files)}"
+        )
     return folder
 
 
@@ -107,7 +109,9 @@ def _explained(name: str, problem: Exception) -> RewardlabError:
 
     hub = constants.ENDPOINT
     if isinstance(problem, errors.GatedRepoError):
-        return RewardlabError(f"{name} is gated: accept its terms at {hub}/{name.partition('@')[0]}, then log in with: hf auth login")
+        return RewardlabError(
+            f"{name} is gated: accept its terms at {hub}/{name.partition('@')[0]}, then log in with: hf auth login"
+        )
     if isinstance(problem, errors.RepositoryNotFoundError):
         return RewardlabError(f"{hub} has no model {name.partition('@')[0]!r}, or it is private (then log in with: hf auth login)")
     if isinstance(problem, errors.RevisionNotFoundError):

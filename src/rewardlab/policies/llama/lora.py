@@ -111,7 +111,9 @@ def check_adapter(folder: Path) -> None:
         raise Unsupported(f"{folder} holds no {WEIGHTS}")
     targets = config.get("target_modules") or ()
     wanted = {name.split(".")[-1] for names in MATRICES.values() for name in names}
-    if extras := beyond_lora(config) or ", ".join(k for k in ("rank_pattern", "alpha_pattern", "layers_to_transform") if config.get(k)):
+    if extras := beyond_lora(config) or ", ".join(
+        k for k in ("rank_pattern", "alpha_pattern", "layers_to_transform") if config.get(k)
+    ):
         raise Unsupported(f"the lean policy knows plain LoRA only, and the adapter has {extras}")
     if targets != "all-linear" and (isinstance(targets, str) or {t.split(".")[-1] for t in targets} != wanted):
         raise Unsupported("the lean policy has adapters on all linear layers only")
