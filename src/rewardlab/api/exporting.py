@@ -56,9 +56,7 @@ def _refuse_own_kind(source: Path) -> None:
 def _copy(source: Path, new: Path) -> dict[str, Any]:
     """Copy an adapter."""
     if not (source / CONFIG).is_file():
-        raise RewardlabError(
-            f"{source} holds whole weights and no adapter (the run had no --lora-rank): export it without --adapter"
-        )
+        raise RewardlabError(f"{source} holds whole weights, no adapter (the run had no --lora-rank): export it without --adapter")
     shutil.copytree(source, new, dirs_exist_ok=True)
     base = json.loads((new / CONFIG).read_text("utf-8"))["base_model_name_or_path"]
     return {"kind": "LoRA adapter", "base": base}

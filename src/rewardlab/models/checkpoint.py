@@ -100,6 +100,7 @@ def _with_base(adapter: Path) -> Checkpoint:
     """An adapter with the model that its adapter_config.json names."""
     base = Base.of(adapter)
     where = f"set base_model_name_or_path in {adapter / 'adapter_config.json'} to where it is"
+    needs = f"the adapter {adapter} needs its base model {base.name}"
     if not base.name:
         raise RewardlabError(f"the adapter {adapter} does not name its base model: {where}")
     try:

@@ -76,9 +76,7 @@ def _download(name: str, repository: str, revision: str | None) -> Path:
     except Exception as problem:
         raise _explained(name, problem) from problem
     if not has_weights(folder):
-        raise RewardlabError(
-            f"{name} holds no weights that transformers reads (.safetensors or .bin); its files: {', '.join(files)}"
-        )
+        raise RewardlabError(f"{name} holds no weights in a format of transformers (.safetensors, .bin), but {', '.join(files)}")
     return folder
 
 
@@ -122,7 +120,7 @@ def _explained(name: str, problem: Exception) -> RewardlabError:
     said = " ".join(str(problem).split())[:150] or type(problem).__name__
     why = "HF_HUB_OFFLINE forbids it" if offline else f"{hub} cannot be reached ({said})"
     return RewardlabError(
-        f"there is no folder {name}, and as a model of the hub it is not in the local cache ({constants.HF_HUB_CACHE}) and cannot be "
-        f"downloaded: {why}. Where there is a network, run `hf download {name.replace('@', ' --revision ')} --local-dir DIR`, copy "
+        f"there is no folder {name}, and as a model of the hub it is not in the local cache ({constants.HF_HUB_CACHE}) and cannot "
+        f"be downloaded: {why}. Where there is a network, run `hf download {name.replace('@', ' --revision ')} --local-dir DIR`, copy "
         "that folder here, and give its path"
     )

@@ -76,8 +76,8 @@ def _adapted(policy: Policy, name: str, lora_rank: int, found: Checkpoint | None
 def _from_checkpoint(name: str, found: Checkpoint, device: str, dtype: str, lora_rank: int | None) -> Policy:
     if lora_rank and found.rank and lora_rank != found.rank:
         raise RewardlabError(
-            f"the adapter {found.adapter} has rank {found.rank}: train it on with --lora-rank {found.rank}, or export it merged and "
-            f"begin a new one of rank {lora_rank} on that"
+            f"the adapter {found.adapter} has rank {found.rank}: train it on with --lora-rank {found.rank}, or export it merged "
+            f"and begin a new one of rank {lora_rank} on that"
         )
     policy = _loaded(name, found, device, dtype, lora_rank)
     policy.loaded_dtype = stored_dtype(found.folder)

@@ -124,8 +124,8 @@ class RunConfig:
     answer_column: str | None = setting(None, TEXT, "column of the answers", metavar="NAME", group=PROBLEMS)
     system: str | None = setting(None, TEXT, "a system message put before each prompt", metavar="TEXT", group=PROBLEMS)
     model: str | None = setting(
-        None, TEXT, "smollm2, a folder (checkpoint, PEFT adapter or run), or ORG/NAME of the Hugging Face hub; with hf: before it, transformers "
-        "runs it even where the lean policy could (default: the task's own small policy)",
+        None, TEXT, "smollm2, a folder (checkpoint, PEFT adapter or run), or ORG/NAME of the Hugging Face hub; with hf: before it, "
+        "transformers runs it even where the lean policy could (default: the task's own small policy)",
         metavar="MODEL",
     )  # fmt: skip
     device: str = setting("auto", DEVICE, "auto (a GPU if there is one), cpu or cuda", metavar="DEVICE")

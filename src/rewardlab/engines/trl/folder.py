@@ -39,8 +39,8 @@ def train(
     config = config.settled()
     with tempfile.TemporaryDirectory() as place:
         trainer = make(
-            recipe, loaded(recipe, model, task, Path(place), config.lora_rank), task, verify=verify, settings=config, steps=config.steps,
-            seed=config.seed, max_new=config.max_new or task.max_new, lora_rank=config.lora_rank, output_dir=str(folder / "trl"),
+            recipe, loaded(recipe, model, task, Path(place), config.lora_rank), task, verify=verify, settings=config,
+            steps=config.steps, seed=config.seed, max_new=config.max_new or task.max_new, lora_rank=config.lora_rank, output_dir=str(folder / "trl"),
             **fields_of(config),
         )  # fmt: skip
     for printing in (PrinterCallback, ProgressCallback):

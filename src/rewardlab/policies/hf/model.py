@@ -79,9 +79,7 @@ def with_adapters(model: Any, rank: int) -> Any:
 def with_saved_adapter(model: Any, folder: Path, trains: bool) -> Any:
     """The model with the adapter in a folder: a PeftModel if it trains, else merged into the weights."""
     if extras := beyond_lora(config_of(folder)):
-        raise RewardlabError(
-            f"the adapter {folder} is more than LoRA on weights ({extras}); merge it with peft, and use the result"
-        )
+        raise RewardlabError(f"the adapter {folder} is more than LoRA on weights ({extras}); merge it with peft and use that")
     try:
         from peft import PeftModel
     except ImportError as e:
