@@ -34,6 +34,12 @@ class Result:
     summary: dict[str, Any]
     run: Run | None = None
 
+    def __repr__(self) -> str:
+        before, after = (self.summary.get(name) or {} for name in ("before", "after"))
+        # the first number of an evaluation is the one that leads
+        measured = f", held-out {next(iter(after))} {_first(before):.3f} -> {_first(after):.3f}" if before and after else ""
+        return f"Result({str(self.out)!r}, {self.summary.get('method')}: {self.summary.get('steps')} steps{measured})"
+
 
 def train(
     recipe: Recipe | str, model: str | Policy | None = None, task: Task | str | None = None, *,
@@ -60,6 +66,10 @@ def train(
     # no folder is made before all arguments have been checked
     with _run_folder(config, task) as folder:
         return train_by(recipe, model, task, config, folder)
+
+
+def _first(measured: Mapping[str, Any]) -> float:
+    return next(iter(measured.values()))
 
 
 def resume(out: Path | str, task: Task | None = None, model: Policy | None = None) -> Result:

@@ -16,13 +16,13 @@ from __future__ import annotations
 import copy
 import functools
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from types import MappingProxyType
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, ClassVar, Self
 
 from rewardlab.errors import RewardlabError, unknown
 
 from .options import PartOptions, checked
+from .signatures import call_signature, describe_decorator, hyperparameters, plainly
 
 
 class Part:
@@ -41,6 +41,8 @@ class Part:
         # tuples, so that a part loaded from JSON equals the part that was saved, and nobody can change its settings
         self.bound = {k: _tuples(v) for k, v in (bound or {}).items()}
         self.options = self.option_type() if options is None else options
+        # `help(part)` then shows the function's text, and not that of the class
+        self.__doc__ = function.__doc__
 
     @property
     def name(self) -> str:
@@ -199,10 +201,15 @@ class PartFactory:
     """The result of decorating a function: call it with hyperparameters to get a part."""
 
     def __init__(self, function: Callable, make: type[Part], options: Any):
-        # keeps the docstring and signature of the function, for help() and the catalogue
+        # keeps the name and docstring of the function, for help() and the catalogue
         functools.update_wrapper(self, function)
         self.__name__: str = function.__name__
         self.function, self.make, self.options = function, make, options
+        self.__signature__ = call_signature(function, self.operands())
+
+    def operands(self) -> tuple[str, ...]:
+        """The names of the function's arguments that are given in the call: rewards to operators."""
+        return ()
 
     def __call__(self, **bound: Any) -> Any:
         # checked here, so that a wrong name fails where the recipe is written, not in the middle of a run
@@ -217,15 +224,7 @@ class PartFactory:
             raise RewardlabError(f"{self.function.__name__} needs {', '.join(missing)}")
 
     def __repr__(self) -> str:
-        return f"<{self.make.slot} {self.function.__name__}>"
-
-
-@functools.cache
-def hyperparameters(function: Callable) -> Mapping[str, Any]:
-    """Keyword-only arguments and their defaults (`inspect.Parameter.empty` where there is none)."""
-    parameters = inspect.signature(function).parameters.values()
-    # read-only, because the cache hands the same mapping to every caller
-    return MappingProxyType({p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY})
+        return f"<{self.make.slot} {self.function.__name__}{plainly(self.__signature__)}>"
 
 
 def check_names(function: Callable, names: Iterable[str]) -> None:
@@ -247,10 +246,11 @@ def saved_name(slot: str, function: Callable) -> str:
     return f"{slot}:{name}" if module.startswith("rewardlab.") else f"{slot}:{module}:{name}"
 
 
-def decorator(make: type[Part], factory: type[PartFactory] = PartFactory) -> Callable:
+def decorator(make: type[Part], factory: type[PartFactory] = PartFactory, about: str = "") -> Callable:
     """The decorator that makes parts of a slot from functions; used bare, or with the options that `make.option_type` lists.
 
-    An option that is unknown or of the wrong type raises RewardlabError when the module that defines the function is imported.
+    about: its docstring; those of the options follow. An option that is unknown or of the wrong type raises RewardlabError when the
+    module that defines the function is imported.
     """
 
     def decorate(function: Callable | None = None, **options: Any) -> Any:
@@ -262,6 +262,9 @@ def decorator(make: type[Part], factory: type[PartFactory] = PartFactory) -> Cal
             check_names(function, [typed.inner])
         return factory(function, make, typed)
 
+    describe_decorator(
+        decorate, make.__name__.lower(), about or f"Turn a function into a part:\n\n{make.__doc__}", make.option_type
+    )
     return decorate
 
 

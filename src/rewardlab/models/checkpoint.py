@@ -106,9 +106,7 @@ def _with_base(adapter: Path) -> Checkpoint:
     try:
         found = find(f"{base.name}@{base.revision}" if base.revision and hub.is_name(base.name) else base.name)
     except RewardlabError as problem:
-        raise RewardlabError(
-            f"the adapter {adapter} needs its base model {base.name}: {problem}. If it has moved, {where}"
-        ) from problem
+        raise RewardlabError(f"{needs}: {problem}. If it has moved, {where}") from problem
     if found.adapter:
         raise RewardlabError(f"the base model of the adapter {adapter} is an adapter itself ({base.name}): merge that one first")
     return Checkpoint(found.folder, base, adapter)

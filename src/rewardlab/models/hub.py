@@ -121,6 +121,6 @@ def _explained(name: str, problem: Exception) -> RewardlabError:
     why = "HF_HUB_OFFLINE forbids it" if offline else f"{hub} cannot be reached ({said})"
     return RewardlabError(
         f"there is no folder {name}, and as a model of the hub it is not in the local cache ({constants.HF_HUB_CACHE}) and cannot "
-        f"be downloaded: {why}. Where there is a network, run `hf download {name.replace('@', ' --revision ')} --local-dir DIR`, copy "
-        "that folder here, and give its path"
+        f"be downloaded: {why}. Where there is a network, run `hf download {name.replace('@', ' --revision ')} --local-dir DIR`, "
+        "copy that folder here, and give its path"
     )

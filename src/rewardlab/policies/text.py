@@ -15,6 +15,7 @@ from rewardlab.errors import RewardlabError
 
 from .adapter import Base
 from .packing import SCORE_TOKENS, by_tokens, pad
+from .weights import shown
 
 
 class TextPolicy:
@@ -37,6 +38,13 @@ class TextPolicy:
             raise RewardlabError("the tokenizer names no end-of-sequence token; set eos_token in tokenizer_config.json")
         self.token_count = TokenCount()
         self._between: dict[tuple[Message, ...], list[int]] = {}  # tokens of messages that follow a reply
+
+    def parameters(self) -> list[torch.nn.Parameter]:
+        """All weights, also those that are frozen."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return shown(self)
 
     # ---- text to tokens ----------------------------------------------------------------------------------------------
 

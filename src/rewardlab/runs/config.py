@@ -6,6 +6,7 @@ contents of config.json all follow from its fields. This module imports no torch
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -226,6 +227,12 @@ class RunConfig:
             columns = {name: source["options"].get(name) for name in ("prompt_column", "answer_column", "system")}
             flat |= {"task": source["name"], **columns}
         return cls(**{f.name: flat[f.name] for f in fields(cls) if f.name in flat and f.metadata["saved"]})
+
+
+# for `help(RunConfig)`: what --help says of each flag
+RunConfig.__doc__ = "\n\n".join(
+    [inspect.cleandoc(RunConfig.__doc__ or ""), *(f"{f.name}: {f.metadata['help']}" for f in fields(RunConfig))]
+)
 
 
 def read_config(folder: Path) -> dict[str, Any]:

@@ -40,8 +40,8 @@ def train(
     with tempfile.TemporaryDirectory() as place:
         trainer = make(
             recipe, loaded(recipe, model, task, Path(place), config.lora_rank), task, verify=verify, settings=config,
-            steps=config.steps, seed=config.seed, max_new=config.max_new or task.max_new, lora_rank=config.lora_rank, output_dir=str(folder / "trl"),
-            **fields_of(config),
+            steps=config.steps, seed=config.seed, max_new=config.max_new or task.max_new, lora_rank=config.lora_rank,
+            output_dir=str(folder / "trl"), **fields_of(config),
         )  # fmt: skip
     for printing in (PrinterCallback, ProgressCallback):
         trainer.remove_callback(printing)
