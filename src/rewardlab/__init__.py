@@ -36,7 +36,14 @@ __all__ = [
 ]  # fmt: skip
 
 
+def __dir__() -> list[str]:
+    """What `rewardlab.` completes to: the public names, also those that are not loaded yet."""
+    return [*__all__, "__doc__", "__version__"]
+
+
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return importlib.import_module("importlib.metadata").version(__name__)
     if name not in _MODULE:
         raise AttributeError(f"module 'rewardlab' has no attribute {name!r}")
     return getattr(importlib.import_module(f".{_MODULE[name]}", __name__), name)

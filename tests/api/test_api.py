@@ -127,6 +127,10 @@ def test_a_run_resumes_from_any_folder_though_its_model_was_named_relatively(pol
 def test_a_run_that_could_not_begin_leaves_no_folder(tmp_path):
     with pytest.raises(RewardlabError, match="unknown model 'nothing'"):
         rewardlab.train("grpo", "nothing", own_task(), **SMALL)
+    assert not (tmp_path / "runs").exists()
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(RewardlabError, match=r"has no config\.json"):
+        rewardlab.train("grpo", "./empty", own_task(), **SMALL)
     assert list((tmp_path / "runs").iterdir()) == []
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 from rewardlab.core import Message, Problem, ProblemSource, Recipe, Task
 from rewardlab.engine.distributed import is_rank_zero
 from rewardlab.errors import RewardlabError
-from rewardlab.models.load import NAMES, Policy, checkpoint_of
+from rewardlab.models.checkpoint import NAMES, find
+from rewardlab.models.load import Policy
 from rewardlab.policies.text import TextPolicy
 from rewardlab.policies.truncate import truncate_left
 from rewardlab.runs.config import RunConfig
@@ -58,9 +58,9 @@ def text_reader(model: str | Policy | None, config: RunConfig, task: Task) -> Po
 
     from rewardlab.policies.hf.model import context_of
 
-    folder = checkpoint_of(Path(name.removeprefix("hf:")), name)
-    reader = TextPolicy(AutoTokenizer.from_pretrained(str(folder)))
-    reader.context = context_of(SimpleNamespace(config=AutoConfig.from_pretrained(str(folder))), reader.tokenizer)
+    folder = str(find(name).folder)
+    reader = TextPolicy(AutoTokenizer.from_pretrained(folder))
+    reader.context = context_of(SimpleNamespace(config=AutoConfig.from_pretrained(folder)), reader.tokenizer)
     return reader
 
 

@@ -16,7 +16,8 @@ from rewardlab.engine.loop import train as run_training
 from rewardlab.engine.step import fitting_tokens
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.passk import accuracy
-from rewardlab.models.load import Policy, absolute_name
+from rewardlab.models.checkpoint import absolute_name
+from rewardlab.models.load import Policy
 from rewardlab.report.page import write_report
 from rewardlab.runs.config import COLUMNS, IN_PYTHON, RunConfig, read_config
 from rewardlab.runs.track import trackers, tracking
@@ -33,6 +34,12 @@ class Result:
     out: Path
     summary: dict[str, Any]
     run: Run | None = None
+
+    def __repr__(self) -> str:
+        before, after = (self.summary.get(name) or {} for name in ("before", "after"))
+        # the first number of an evaluation is the one that leads
+        measured = f", held-out {next(iter(after))} {_first(before):.3f} -> {_first(after):.3f}" if before and after else ""
+        return f"Result({str(self.out)!r}, {self.summary.get('method')}: {self.summary.get('steps')} steps{measured})"
 
 
 def train(
@@ -61,6 +68,10 @@ def train(
     # no folder is made before all arguments have been checked
     with _run_folder(config, task) as folder:
         return train_by(recipe, model, task, config, folder)
+
+
+def _first(measured: Mapping[str, Any]) -> float:
+    return next(iter(measured.values()))
 
 
 def resume(out: Path | str, task: Task | None = None, model: Policy | None = None) -> Result:
@@ -106,8 +117,12 @@ def _train_embedded(recipe: Recipe, model: str | Policy | None, task: Task, conf
     micro_tokens = config.micro_tokens or distributed.on_rank_zero(lambda: fitting_tokens(policy))
     config = replace(config, micro_tokens=micro_tokens).settled()
     run = begin_run(recipe, policy, task, config)
-    params = sum(p.numel() for p in policy.parameters())
-    document = _document(recipe, task, config, folder) | {"prompts": prompts, "params": params}
+    about_run = {
+        "prompts": prompts,
+        "params": sum(p.numel() for p in policy.parameters()),
+        "loaded_dtype": getattr(policy, "loaded_dtype", "float32"),
+    }
+    document = _document(recipe, task, config, folder) | about_run
     if distributed.is_rank_zero():
         # before the first step, so that a run that is stopped in it can be resumed
         write_json(folder / "config.json", document)

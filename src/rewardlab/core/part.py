@@ -23,6 +23,7 @@ from rewardlab.errors import RewardlabError
 
 from .hyperparameters import check_names, check_settings, hyperparameters
 from .options import PartOptions, checked
+from .signatures import call_signature, describe_decorator, plainly
 
 
 class Part:
@@ -41,6 +42,8 @@ class Part:
         # tuples, so that a part loaded from JSON equals the part that was saved, and nobody can change its settings
         self.bound = {k: _tuples(v) for k, v in (bound or {}).items()}
         self.options = self.option_type() if options is None else options
+        # `help(part)` then shows the function's text, and not that of the class
+        self.__doc__ = function.__doc__
 
     @property
     def name(self) -> str:
@@ -199,10 +202,15 @@ class PartFactory:
     """The result of decorating a function: call it with hyperparameters to get a part."""
 
     def __init__(self, function: Callable, make: type[Part], options: Any):
-        # keeps the docstring and signature of the function, for help() and the catalogue
+        # keeps the name and docstring of the function, for help() and the catalogue
         functools.update_wrapper(self, function)
         self.__name__: str = function.__name__
         self.function, self.make, self.options = function, make, options
+        self.__signature__ = call_signature(function, self.operands())
+
+    def operands(self) -> tuple[str, ...]:
+        """The names of the function's arguments that are given in the call: rewards to operators."""
+        return ()
 
     def __call__(self, **bound: Any) -> Any:
         # checked here, so that a wrong name fails where the recipe is written, not in the middle of a run
@@ -217,7 +225,7 @@ class PartFactory:
             raise RewardlabError(f"{self.function.__name__} needs {', '.join(missing)}")
 
     def __repr__(self) -> str:
-        return f"<{self.make.slot} {self.function.__name__}>"
+        return f"<{self.make.slot} {self.function.__name__}{plainly(self.__signature__)}>"
 
 
 def saved_name(slot: str, function: Callable) -> str:
@@ -232,10 +240,11 @@ def saved_name(slot: str, function: Callable) -> str:
     return f"{slot}:{name}" if module.startswith("rewardlab.") else f"{slot}:{module}:{name}"
 
 
-def decorator(make: type[Part], factory: type[PartFactory] = PartFactory) -> Callable:
+def decorator(make: type[Part], factory: type[PartFactory] = PartFactory, about: str = "") -> Callable:
     """The decorator that makes parts of a slot from functions; used bare, or with the options that `make.option_type` lists.
 
-    An option that is unknown or of the wrong type raises RewardlabError when the module that defines the function is imported.
+    about: its docstring; those of the options follow. An option that is unknown or of the wrong type raises RewardlabError when the
+    module that defines the function is imported.
     """
 
     def decorate(function: Callable | None = None, **options: Any) -> Any:
@@ -247,6 +256,9 @@ def decorator(make: type[Part], factory: type[PartFactory] = PartFactory) -> Cal
             check_names(function, [typed.inner])
         return factory(function, make, typed)
 
+    describe_decorator(
+        decorate, make.__name__.lower(), about or f"Turn a function into a part:\n\n{make.__doc__}", make.option_type
+    )
     return decorate
 
 

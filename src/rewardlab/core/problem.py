@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
@@ -88,3 +88,8 @@ class Task:
     model: str = "embedded"
     columns: tuple[str, ...] = ("prompt", "answer")
     source: Mapping[str, Any] | None = None
+
+    def __repr__(self) -> str:
+        """Without the problems, which may be many."""
+        train = len(self.train) if isinstance(self.train, Sized) else "endless"
+        return f"Task({self.name!r}: {train} training problems, {len(self.test)} held out, verifier {self.verifier})"

@@ -181,6 +181,10 @@ class Recipe:
         """Rows that the rollout samples per problem, before filters drop some."""
         return self.rollout.rows_per_problem if self.rollout else 1
 
+    def __repr__(self) -> str:
+        """The formula, for a notebook."""
+        return f"Recipe {self.name or '(no name)'}\n{self}"
+
     def __str__(self) -> str:
         lines = [f"{slot:<10} {part}" for slot, part in self.parts().items()]
         changed = [f"{f.name}={v!r}" for f in fields(Update) if (v := getattr(self.update, f.name)) != f.default]

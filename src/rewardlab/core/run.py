@@ -45,6 +45,10 @@ class Run:
     _streams: dict[str, torch.Generator] = field(default_factory=dict, repr=False)
     _streams_step: int = field(default=-1, repr=False)
 
+    def __repr__(self) -> str:
+        models = [f"{name} {model!r}" for name, model in {"policy": self.policy, **self.models}.items()]
+        return f"Run(step {self.step} of {self.steps}, {self.tokens:,} tokens, seed {self.seed}, {', '.join(models)})"
+
     @property
     def progress(self) -> float:
         """How much of the run is done, 0 to 1: of its steps, or of its budget, whichever is further."""

@@ -160,6 +160,8 @@ class Credit(Part):
 
 
 class Chain(Expression, Credit):
+    """Credits one after another, `a >> b`: each changes what the one before returns."""
+
     symbol: ClassVar[str] = ">>"
 
     def __call__(self, a: Tensor, batch: Batch, run: Any) -> Tensor:

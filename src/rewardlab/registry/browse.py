@@ -72,7 +72,7 @@ def _tasks() -> list[Entry]:
 
 
 def _models() -> list[Entry]:
-    path = PACKAGE / "models" / "load.py"
+    path = PACKAGE / "models" / "checkpoint.py"
     return [_entry(path, Definition("model", name, about, [], 1)) for name, about in literal_in(path, "NAMES").items()]
 
 

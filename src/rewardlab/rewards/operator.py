@@ -168,9 +168,12 @@ def _columns(rows: Inputs, width: int) -> list[list[float]]:
 class OperatorFactory(PartFactory):
     """The result of `@operator`: call it with rewards, or numbers, and hyperparameters."""
 
+    def operands(self) -> tuple[str, ...]:
+        positional = (p for p in inspect.signature(self.function).parameters.values() if p.kind is not p.KEYWORD_ONLY)
+        return tuple(p.name for p in positional if p.name not in CONTEXT)
+
     def __call__(self, *operands: Any, **bound: Any) -> Any:
-        positional = [p for p in inspect.signature(self.function).parameters.values() if p.kind is not p.KEYWORD_ONLY]
-        rewards = [p for p in positional if p.name not in CONTEXT]
+        rewards = [inspect.signature(self.function).parameters[name] for name in self.operands()]
         any_number = any(p.kind is p.VAR_POSITIONAL for p in rewards)
         if not operands or not (any_number or len(operands) == len(rewards)):
             expected = "at least one reward" if any_number else f"{len(rewards)} reward{'s' * (len(rewards) > 1)}"
@@ -179,8 +182,10 @@ class OperatorFactory(PartFactory):
         return Operator(self.function, bound, self.options, operands=tuple(as_reward(x) for x in operands))
 
 
-operator = decorator(Operator, OperatorFactory)
-"""Turn a function into an operator, with one argument for each reward.
+operator = decorator(
+    Operator,
+    OperatorFactory,
+    about="""Turn a function into an operator, with one argument for each reward.
 
 over="number" (default): f(x, y, *, ...) -> number, from one number of each reward
 over="trajectory": f(xs, *, ...) -> number, from all rewards of one rollout, its steps in order and the outcome last
@@ -192,4 +197,5 @@ steps=True: with one reward, each step reward is such a number too; otherwise st
 
 Two more arguments may come last: `run`, which may be None, and, for "groups" and "weights", `memory`: a dict of plain data that
 is saved with the run.
-"""
+""",
+)

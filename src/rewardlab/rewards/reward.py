@@ -250,11 +250,13 @@ def _as_score(x: Any, name: str, stepwise: bool) -> Score:
     return Score(None if x is None else float(x)).named(name)
 
 
-reward = decorator(Reward)
-"""Turn a function into a reward.
+reward = decorator(
+    Reward,
+    about="""Turn a function into a reward.
 
 over="trajectory" (default): f(trajectory[, run], *, ...) -> float | None | Score
 over="group": f(group[, run], *, ...) -> one of these per trajectory;  over="groups": f(groups[, run], *, ...) -> a list of lists
 steps=True: the function returns a list of (token position, reward) in place of each number
 differentiable=g: g(x, problem, *, ...) -> the same reward of decisions x (n, *shape) as a tensor (n,), with gradient
-"""
+""",
+)

@@ -6,6 +6,7 @@ contents of config.json all follow from its fields. This module imports no torch
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -104,12 +105,16 @@ class RunConfig:
         "text; system message and chat template stay whole)", metavar="WHAT", group=PROBLEMS,
     )  # fmt: skip
     model: str | None = setting(
-        None, TEXT, "smollm2, a checkpoint folder, a run, or hf:FOLDER for transformers (default: the task's own small policy)",
+        None, TEXT, "smollm2, a folder (checkpoint, PEFT adapter or run), or ORG/NAME of the Hugging Face hub; with hf: before it, "
+        "transformers runs it even where the lean policy could (default: the task's own small policy)",
         metavar="MODEL",
     )  # fmt: skip
     device: str = setting("auto", DEVICE, "auto (a GPU if there is one), cpu or cuda", metavar="DEVICE")
     dtype: str = setting("auto", one_of(*DTYPES), "number format of computation: auto, float32 or bfloat16", metavar="DTYPE")
-    lora_rank: int | None = setting(None, POSITIVE, "train LoRA adapters of this rank", metavar="R")
+    lora_rank: int | None = setting(
+        None, POSITIVE, "train LoRA adapters of this rank instead of all weights; a model that is such an adapter trains on",
+        metavar="R",
+    )  # fmt: skip
     max_new: int | None = setting(None, POSITIVE, "longest reply in tokens (default: the task's)", metavar="N")
     seed: int = setting(0, WHOLE, "seed of all random numbers (default 0)", metavar="S")
     steps: int = setting(None, POSITIVE, f"training steps (default {STEPS}, or until the budget is used up)", metavar="N")
@@ -202,6 +207,12 @@ class RunConfig:
             columns = {name: source["options"].get(name) for name in COLUMNS}
             flat |= {"task": source["name"], **columns}
         return cls(**{f.name: flat[f.name] for f in fields(cls) if f.name in flat and f.metadata["saved"]})
+
+
+# for `help(RunConfig)`: what --help says of each flag
+RunConfig.__doc__ = "\n\n".join(
+    [inspect.cleandoc(RunConfig.__doc__ or ""), *(f"{f.name}: {f.metadata['help']}" for f in fields(RunConfig))]
+)
 
 
 def config_of_run(model: Any) -> dict[str, Any] | None:

@@ -194,8 +194,10 @@ def _text(message: Any) -> str:
     return message
 
 
-verifier = decorator(Verifier)
-"""Make a verifier of a function.
+verifier = decorator(
+    Verifier,
+    about="""Make a verifier of a function.
 
 over="pair" (default): f(response, answer, *, ...) -> Verdict;  over="pairs": f(pairs, *, ...) -> a verdict for each
-"""
+""",
+)

@@ -250,14 +250,14 @@ def test_bfloat16_is_close(folder):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"model_type": "gpt2"}, "runs llama, mistral, qwen2, qwen3, not 'gpt2'; load it with hf:PATH"),
-        ({"model_type": "mistral", "sliding_window": 8}, "no sliding-window attention .*mistral.*hf:PATH"),
-        ({"model_type": "qwen2", "use_sliding_window": True}, "no sliding-window attention .*qwen2.*hf:PATH"),
-        ({"hidden_act": "gelu"}, "SiLU.*hf:PATH"),
-        ({"mlp_bias": True}, "without bias.*hf:PATH"),
-        (rope("dynamic", factor=2.0), "RoPE of type 'dynamic'.*hf:PATH"),
+        ({"model_type": "gpt2"}, "runs llama, mistral, qwen2, qwen3, not 'gpt2'"),
+        ({"model_type": "mistral", "sliding_window": 8}, "no sliding-window attention, .*mistral"),
+        ({"model_type": "qwen2", "use_sliding_window": True}, "no sliding-window attention, .*qwen2"),
+        ({"hidden_act": "gelu"}, "SiLU"),
+        ({"mlp_bias": True}, "without bias"),
+        (rope("dynamic", factor=2.0), "RoPE of type 'dynamic'"),
         ({"num_hidden_layers": 3}, "lacks the weight model.layers.2"),
-        ({"num_hidden_layers": 1}, "no place for the weight model.layers.1.*hf:PATH"),
+        ({"num_hidden_layers": 1}, "no place for the weight model.layers.1"),
     ],
 )
 def test_what_it_does_not_run_is_refused(change, message, folder):

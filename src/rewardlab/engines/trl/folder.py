@@ -13,7 +13,8 @@ from rewardlab.core import Recipe, Task
 from rewardlab.engine.distributed import is_rank_zero
 from rewardlab.engine.loop import due, evaluate, finish, record
 from rewardlab.engine.step import Ops
-from rewardlab.models.load import NAMES, checkpoint_of, load_policy
+from rewardlab.models.checkpoint import NAMES
+from rewardlab.models.load import load_policy
 from rewardlab.policies.hf.policy import HFPolicy
 from rewardlab.rewards.reward import Reward
 from rewardlab.runs.config import RunConfig
@@ -38,14 +39,14 @@ def train(
     config = config.settled()
     with tempfile.TemporaryDirectory() as place:
         trainer = make(
-            recipe, loaded(recipe, model, task, Path(place)), task, verify=verify, settings=config, steps=config.steps,
-            seed=config.seed, max_new=config.max_new or task.max_new, lora_rank=config.lora_rank, output_dir=str(folder / "trl"),
-            **fields_of(config),
+            recipe, loaded(recipe, model, task, Path(place), config.lora_rank), task, verify=verify, settings=config,
+            steps=config.steps, seed=config.seed, max_new=config.max_new or task.max_new, lora_rank=config.lora_rank,
+            output_dir=str(folder / "trl"), **fields_of(config),
         )  # fmt: skip
     for printing in (PrinterCallback, ProgressCallback):
         trainer.remove_callback(printing)
     if is_rank_zero():
-        write_json(folder / "config.json", document)
+        write_json(folder / "config.json", document | {"loaded_dtype": trainer.policy.loaded_dtype})
     log = _Log(trainer.ops, Recorder(folder))
     trainer.add_callback(log)
     with log.bar:
@@ -54,14 +55,17 @@ def train(
     return finish(trainer.ops, log.recorder, log.evaluations, {**about, "engine": "trl", "seconds": {"train": log.seconds()}})
 
 
-def loaded(recipe: Recipe, model: str | Any, task: Task, place: Path) -> str | HFPolicy:
+def loaded(recipe: Recipe, model: str | Any, task: Task, place: Path, lora_rank: int | None) -> str | HFPolicy:
     """A checkpoint folder that transformers can read, or a policy that holds a model of transformers.
 
     A lean policy is written to `place` as such a checkpoint.
     """
-    if isinstance(model, str) and model not in NAMES:
-        return str(checkpoint_of(Path(model.removeprefix("hf:")), model))
-    policy = load_policy(model, "cpu", "float32", task=task) if isinstance(model, str) else model
+    if not isinstance(model, str):
+        policy = model
+    elif model in NAMES:
+        policy = load_policy(model, "cpu", "float32", task=task)
+    else:
+        policy = load_policy(f"hf:{model.removeprefix('hf:')}", "cpu", "float32", lora_rank)
     if why := not_text(policy):
         raise refuse(recipe, why)
     if isinstance(policy, HFPolicy):

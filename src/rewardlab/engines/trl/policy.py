@@ -27,7 +27,9 @@ class TRLPolicy(HFPolicy):
     @classmethod
     def of(cls, policy: HFPolicy, device: torch.device, dtype: torch.dtype) -> TRLPolicy:
         """The same model, on this device."""
-        return cls(policy.whole, policy.tokenizer, device, dtype)
+        same = cls(policy.whole, policy.tokenizer, device, dtype)
+        same.base, same.loaded_dtype = policy.base, policy.loaded_dtype
+        return same
 
     def extend(self, trajectories: Sequence[Trajectory], sampling: Sampling, rng: torch.Generator) -> list[Trajectory]:
         """Sample one reply for each trajectory: by TRL where its generation has these settings, else by transformers."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import json
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -10,27 +12,51 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rewardlab.errors import RewardlabError
+from rewardlab.policies.adapter import Base, beyond_lora, config_of
 
 BOUNDLESS = 1 << 20
 """Tokens of context where neither model nor tokenizer sets a limit: tokenizers then name a number like 10^30."""
 
 
-def load_model(folder: str, lora_rank: int | None) -> tuple[Any, Tensor | None]:
+def load_model(folder: Path, lora_rank: int | None, adapter: Path | None = None) -> tuple[Any, Tensor | None]:
     """A causal model and None, or a sequence classifier's trunk and its scalar head (1, hidden).
 
-    lora_rank: put adapters on all linear layers.
+    adapter: the folder of an adapter to put on the model.  lora_rank: adapters train, this one or else fresh ones on all linear
+    layers; without it, the adapter is merged into the weights.
     """
     import transformers
 
     try:
-        config = transformers.AutoConfig.from_pretrained(folder)
+        # never code that came with a checkpoint
+        config = transformers.AutoConfig.from_pretrained(str(folder), trust_remote_code=False)
         scores = str((config.architectures or [""])[0]).endswith("ForSequenceClassification")
         kind: Any = transformers.AutoModelForSequenceClassification if scores else transformers.AutoModelForCausalLM
-        model = kind.from_pretrained(folder, dtype=torch.float32)
-    except (OSError, ValueError) as e:
-        raise RewardlabError(f"transformers cannot load {folder} as a language model: {str(e).splitlines()[0]}") from e
+        model, told = kind.from_pretrained(str(folder), dtype=torch.float32, trust_remote_code=False, output_loading_info=True)
+    except (OSError, ValueError, KeyError) as e:
+        raise _not_loaded(folder, e) from e
+    if missing := told["missing_keys"]:
+        # transformers would go on with random numbers
+        raise RewardlabError(f"{folder}: the checkpoint lacks the weight {min(missing)}")
     head = take_value_head(model) if scores else None
+    if adapter:
+        return with_saved_adapter(model, adapter, bool(lora_rank)), head
     return (with_adapters(model, lora_rank) if lora_rank else model), head
+
+
+def _not_loaded(folder: Path, problem: Exception) -> RewardlabError:
+    """The error for a checkpoint that transformers does not run as a language model; it names the architecture."""
+    import transformers
+
+    try:
+        config = json.loads((folder / "config.json").read_text("utf-8"))
+    except (OSError, ValueError):
+        config = {}
+    what = (config.get("architectures") or [config.get("model_type") or "it"])[0]
+    own_code = " (its code comes with the checkpoint, and is not run)" if config.get("auto_map") else ""
+    return RewardlabError(
+        f"transformers {transformers.__version__} cannot load {folder} as a language model: {what}{own_code}: "
+        f"{(str(problem).splitlines() or [type(problem).__name__])[0]}"
+    )
 
 
 def adapted(model: Any) -> bool:
@@ -48,6 +74,32 @@ def with_adapters(model: Any, rank: int) -> Any:
     with torch.random.fork_rng():
         torch.manual_seed(0)
         return get_peft_model(model, config)
+
+
+def with_saved_adapter(model: Any, folder: Path, trains: bool) -> Any:
+    """The model with the adapter in a folder: a PeftModel if it trains, else merged into the weights."""
+    if extras := beyond_lora(config_of(folder)):
+        raise RewardlabError(f"the adapter {folder} is more than LoRA on weights ({extras}); merge it with peft and use that")
+    try:
+        from peft import PeftModel
+    except ImportError as e:
+        raise RewardlabError("LoRA needs peft: pip install 'rewardlab[lora]'") from e
+    try:
+        whole = PeftModel.from_pretrained(model, str(folder), is_trainable=trains)
+    except (RuntimeError, ValueError) as e:
+        raise RewardlabError(f"{folder} does not fit its base model: {(str(e).splitlines() or [''])[-1].strip()}") from e
+    # peft froze the weights
+    return whole if trains else whole.merge_and_unload().requires_grad_(True)
+
+
+def save_adapter(model: Any, folder: Path, base: Base) -> None:
+    """Write the adapters of a PeftModel."""
+    for config in model.peft_config.values():
+        config.base_model_name_or_path, config.revision = base.name, base.revision
+    # "auto" would ask the hub whether the base's vocabulary has changed; it never changes here
+    model.save_pretrained(str(folder), save_embedding_layers=False)
+    # a form to fill in
+    (folder / "README.md").unlink(missing_ok=True)
 
 
 @torch.no_grad()

@@ -18,13 +18,14 @@ from torch import Tensor, nn
 
 from rewardlab.core import Batch, Outputs, Sampling, Trajectory
 from rewardlab.errors import RewardlabError
+from rewardlab.policies.adapter import Base
 from rewardlab.policies.head import per_token_losses, token_logprobs
 from rewardlab.policies.replies import Replies
 from rewardlab.policies.sampler import sample
 from rewardlab.policies.text import TextPolicy
 from rewardlab.util.device import device_of, dtype_of, keep_freed_memory
 
-from .model import adapted, check_head, classifier, context_of, for_sampling, load_model, vocabulary
+from .model import adapted, check_head, classifier, context_of, for_sampling, load_model, save_adapter, vocabulary
 
 ROWS = 256
 """Prompts in one call of `generate`."""
@@ -54,13 +55,23 @@ class HFPolicy(TextPolicy):
             check_head(self.model, device)
 
     @classmethod
-    def load(cls, folder: Path | str, device: str = "auto", dtype: str = "auto", lora_rank: int | None = None) -> HFPolicy:
-        """Read a Hugging Face checkpoint folder with its tokenizer; `lora_rank` puts fresh adapters on all linear layers."""
+    def load(
+        cls, folder: Path | str, device: str = "auto", dtype: str = "auto", lora_rank: int | None = None,
+        adapter: Path | None = None, base: Base | None = None,
+    ) -> HFPolicy:  # fmt: skip
+        """Read a Hugging Face checkpoint folder with its tokenizer.
+
+        lora_rank: adapters train instead of the weights: those in the folder `adapter`, or else fresh ones on all linear layers.
+        Without it, `adapter` is merged.  base: what `folder` is called; then `save` writes the adapters alone.
+        """
         from transformers import AutoTokenizer
 
         where = device_of(device)
-        model, value_head = load_model(str(folder), lora_rank)
-        return cls(model, AutoTokenizer.from_pretrained(str(folder)), where, dtype_of(dtype, where), value_head=value_head)
+        model, value_head = load_model(Path(folder), lora_rank, adapter)
+        tokenizer = AutoTokenizer.from_pretrained(str(folder), trust_remote_code=False)
+        policy = cls(model, tokenizer, where, dtype_of(dtype, where), value_head=value_head)
+        policy.base = base if lora_rank else None
+        return policy
 
     def copy(self, name: str, value_head: bool = False) -> HFPolicy:
         """A copy that trains separately (frozen weights are shared); `value_head` replaces the vocabulary head by a scalar one."""
@@ -68,10 +79,15 @@ class HFPolicy(TextPolicy):
         whole, head = copy.deepcopy(self.whole, frozen), None if self.value_head is None else self.value_head.clone()
         if value_head and head is None:
             head = torch.zeros(1, self.model.config.get_text_config().hidden_size)
-        return HFPolicy(whole, self.tokenizer, self.device, self.dtype, name, head)
+        copied = HFPolicy(whole, self.tokenizer, self.device, self.dtype, name, head)
+        copied.base, copied.loaded_dtype = self.base, self.loaded_dtype
+        return copied
 
     def save(self, folder: Path | str) -> None:
-        """Write an ordinary Hugging Face checkpoint, adapters merged into the weights of a copy."""
+        """Write an ordinary Hugging Face checkpoint in float32; of adapters on a known base, the adapters alone, as peft does."""
+        if self.base and self.value_head is None:
+            save_adapter(self.whole, Path(folder), self.base)
+            return
         model = copy.deepcopy(self.whole).merge_and_unload() if adapted(self.whole) else self.model
         if self.value_head is not None:
             model = classifier(model, self.value_head, self.tokenizer)

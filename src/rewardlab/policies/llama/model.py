@@ -25,6 +25,7 @@ from rewardlab.errors import RewardlabError
 
 from .linear import gated, linear
 from .lora import merged
+from .unsupported import Unsupported
 
 Attend = Callable[[int, Tensor, Tensor, Tensor], Tensor]
 """(layer, q (n, Hq, d), k (n, Hkv, d), v (n, Hkv, d)) -> (n, Hq, d)"""
@@ -53,11 +54,11 @@ class Shape:
     def of(cls, config: dict[str, Any]) -> Shape:
         family = config.get("model_type")
         if family not in FAMILIES:
-            raise RewardlabError(f"policies/llama runs {', '.join(FAMILIES)}, not {family!r}; load it with hf:PATH")
+            raise Unsupported(f"the lean policy runs {', '.join(FAMILIES)}, not {family!r}")
         if config.get("use_sliding_window") or (family == "mistral" and config.get("sliding_window")):
-            raise RewardlabError(f"policies/llama has no sliding-window attention (needed by this {family}); load it with hf:PATH")
+            raise Unsupported(f"the lean policy has no sliding-window attention, which this {family} needs")
         if config.get("mlp_bias") or config.get("hidden_act", "silu") != "silu":
-            raise RewardlabError("policies/llama has SiLU MLPs without bias; load this checkpoint with hf:PATH")
+            raise Unsupported("the lean policy has SiLU MLPs without bias only")
         heads = config["num_attention_heads"]
         return cls(
             vocab=config["vocab_size"],
@@ -203,7 +204,7 @@ def rope_tables(config: dict[str, Any], s: Shape) -> tuple[Tensor, Tensor]:
         from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
         if kind not in ROPE_INIT_FUNCTIONS or kind in ("dynamic", "longrope"):
-            raise RewardlabError(f"policies/llama does not know RoPE of type {kind!r}; load this checkpoint with hf:PATH")
+            raise Unsupported(f"the lean policy does not know RoPE of type {kind!r}")
         # transformers computes the scaled frequencies, and a factor for the attention logits
         full = AutoConfig.for_model(**config)
         inverse, scale = ROPE_INIT_FUNCTIONS[kind](full, torch.device("cpu"))
@@ -248,7 +249,7 @@ def load_llama(folder: Path, value_head: bool = False) -> Llama:
     config = json.loads((folder / "config.json").read_text())
     files = sorted(folder.glob("*.safetensors"))
     if not files:
-        raise RewardlabError(f"{folder} holds no .safetensors file; save the model with save_pretrained(safe_serialization=True)")
+        raise Unsupported(f"{folder} holds no .safetensors file; save the model with save_pretrained(safe_serialization=True)")
     tensors = {k: v for file in files for k, v in load_file(file).items()}
     model = Llama(config, value_head=value_head or "score.weight" in tensors)
     _refuse_unknown(folder, set(tensors) - {name for name, _ in _hf_names(model)})
@@ -267,17 +268,19 @@ def _refuse_unknown(folder: Path, names: set[str]) -> None:
     # a tied checkpoint may repeat the embedding as lm_head; old ones hold RoPE frequencies, which are computed here
     names = {n for n in names if n != "lm_head.weight" and not n.endswith("inv_freq")}
     if names:
-        raise RewardlabError(f"{folder}: policies/llama has no place for the weight {min(names)}; load it with hf:PATH")
+        raise Unsupported(f"the lean policy has no place for the weight {min(names)}")
 
 
 def save_llama(model: Llama, folder: Path) -> None:
-    """Write config.json and model.safetensors, readable by transformers; adapters are merged into the weights."""
+    """Write config.json and model.safetensors in float32, readable by transformers; adapters are merged into the weights."""
     # transformers reads plain weights only
     model = merged(model)
     folder.mkdir(parents=True, exist_ok=True)
     kind = "ForSequenceClassification" if model.value_head is not None else "ForCausalLM"
     family = {"llama": "Llama", "mistral": "Mistral", "qwen2": "Qwen2", "qwen3": "Qwen3"}[model.config["model_type"]]
-    config = model.config | {"architectures": [family + kind], "dtype": "float32"}
+    # the checkpoint that the model was loaded from may have had another format, and older ones call it torch_dtype
+    config = {k: v for k, v in model.config.items() if k != "torch_dtype"}
+    config |= {"architectures": [family + kind], "dtype": "float32"}
     if model.value_head is not None:
         config |= {"num_labels": 1, "id2label": {"0": "LABEL_0"}, "label2id": {"LABEL_0": 0}}
     (folder / "config.json").write_text(json.dumps(config, indent=2))

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from rewardlab.core import Batch, Outputs, Sampling, Trajectory
 from rewardlab.errors import RewardlabError
+from rewardlab.policies.adapter import Base
 from rewardlab.policies.head import per_token_losses, token_logprobs
 from rewardlab.policies.packing import rounded, scatter
 from rewardlab.policies.text import TextPolicy
@@ -22,7 +23,7 @@ from rewardlab.util.device import device_of, dtype_of, keep_freed_memory
 
 from .decode import generate
 from .layout import Layout, layout
-from .lora import adapt
+from .lora import adapt, load_adapter, merge, save_adapter
 from .model import Llama, load_llama, save_llama
 
 
@@ -49,9 +50,24 @@ class LlamaPolicy(HasWeights, TextPolicy):
         tokenizer = AutoTokenizer.from_pretrained(str(folder))
         return cls(load_llama(Path(folder), value_head), tokenizer, where, dtype_of(dtype, where))
 
-    def adapt(self, rank: int) -> LlamaPolicy:
-        """Train LoRA adapters of this rank instead of the weights. Their random half has a fixed seed, whatever the run's."""
+    def adapt(self, rank: int, base: Base | None = None) -> LlamaPolicy:
+        """Train LoRA adapters of this rank instead of the weights. Their random half has a fixed seed, whatever the run's.
+
+        base: what the weights were loaded from; then `save` writes the adapters alone.
+        """
         adapt(self.model, rank, torch.Generator().manual_seed(0))
+        self.base = base
+        return self
+
+    def load_adapter(self, folder: Path, base: Base) -> LlamaPolicy:
+        """Put the LoRA adapters in a folder of peft's format on the weights, and train them instead."""
+        load_adapter(self.model, folder)
+        self.base = base
+        return self
+
+    def merge(self) -> LlamaPolicy:
+        """Add the adapters to the weights, which train from now on."""
+        self.model, self.base = merge(self.model).requires_grad_(True), None
         return self
 
     def copy(self, name: str, value_head: bool = False) -> LlamaPolicy:
@@ -62,10 +78,15 @@ class LlamaPolicy(HasWeights, TextPolicy):
             model.head = None
             # zeros: a new critic predicts 0 everywhere instead of noise
             model.value_head = torch.nn.Parameter(torch.zeros(1, model.shape.hidden, device=self.device))
-        return LlamaPolicy(model, self.tokenizer, self.device, self.dtype, name)
+        copied = LlamaPolicy(model, self.tokenizer, self.device, self.dtype, name)
+        copied.base, copied.loaded_dtype = self.base, self.loaded_dtype
+        return copied
 
     def save(self, folder: Path | str) -> None:
-        """Write an ordinary Hugging Face checkpoint."""
+        """Write an ordinary Hugging Face checkpoint in float32; of adapters on a known base, the adapters alone, as peft does."""
+        if self.base and self.model.value_head is None:
+            save_adapter(self.model, Path(folder), self.base)
+            return
         save_llama(self.model, Path(folder))
         self.save_tokenizer(Path(folder))
 

