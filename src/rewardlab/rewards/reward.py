@@ -27,6 +27,9 @@ from rewardlab.core.score import Score, Scores, Term, add, derive, merge_terms, 
 from rewardlab.core.trajectory import Group
 from rewardlab.errors import RewardlabError
 
+from .calling import Arguments, results_of
+from .watch import Watch
+
 
 class Reward(Part):
     """(groups, run) -> scores, with `+ - * >>`, scaling by numbers, and `.named(name)`."""
@@ -41,8 +44,33 @@ class Reward(Part):
         return self.name
 
     def __call__(self, groups: list[Group], run: Any = None) -> Scores:
-        raw = _lift(self.function, self.settings, self.options.over, groups, run)
+        raw = self._raw(groups, run)
         return [[_as_score(x, self.name, self.options.steps) for x in row] for row in raw]
+
+    def _raw(self, groups: list[Group], run: Any) -> list[list[Any]]:
+        """What the function returns, for each rollout of each group."""
+        # a function of one argument does not need the run
+        run_argument = (run,) if len(_positional(self.function)) > 1 else ()
+        if self.options.over == "groups":
+            (rows,) = self._results([Arguments((groups, *run_argument), self.settings, f"{sum(map(len, groups))} rollouts")], run)
+        elif self.options.over == "group":
+            places = (f"group {g}" for g in range(len(groups)))
+            calls = [Arguments((group, *run_argument), self.settings, at) for group, at in zip(groups, places, strict=True)]
+            rows = self._results(calls, run)
+        else:
+            flat = [(f"rollout {i} of group {g}", t) for g, group in enumerate(groups) for i, t in enumerate(group)]
+            results = iter(self._results([Arguments((t, *run_argument), self.settings, at) for at, t in flat], run))
+            return [[next(results) for _ in group] for group in groups]
+        rows = _rows(self.name, rows, groups)
+        return [_row(self.name, row, len(group), g) for g, (row, group) in enumerate(zip(rows, groups, strict=True))]
+
+    def _results(self, calls: list[Arguments], run: Any) -> list[Any]:
+        if self.function.__module__.startswith("rewardlab."):
+            return [self.function(*call.positional, **call.named) for call in calls]
+        # a function of the user may hang, or call sys.exit
+        file = inspect.unwrap(self.function).__code__.co_filename
+        with Watch(f"the reward {self.name} of {file}", file, getattr(run, "reward_timeout", 0.0)) as watch:
+            return results_of(self.function, calls, watch)
 
     @property
     def per_rollout(self) -> bool:
@@ -228,26 +256,45 @@ class Named(_Combined):
         return self._of[0].differentiable(x, problem)
 
 
-def _lift(function: Callable, settings: dict, over: str, groups: list[Group], run: Any) -> list[list[Any]]:
-    """Apply a function written for one trajectory, one group, or all groups."""
-    positional = [p for p in inspect.signature(function).parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
-    # a function of one argument does not need the run
-    run_argument = (run,) if len(positional) > 1 else ()
-    if over == "groups":
-        return function(groups, *run_argument, **settings)
-    if over == "group":
-        return [list(function(group, *run_argument, **settings)) for group in groups]
-    return [[function(t, *run_argument, **settings) for t in group] for group in groups]
+def _positional(function: Callable) -> list[inspect.Parameter]:
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return [p for p in inspect.signature(function).parameters.values() if p.kind in positional]
+
+
+def _rows(name: str, rows: Any, groups: list[Group]) -> list[Any]:
+    """What a function returned for groups, as a list with an entry for each."""
+    if isinstance(rows, str) or not hasattr(rows, "__iter__") or len(listed := list(rows)) != len(groups):
+        raise RewardlabError(f"the reward {name} must return a list for each of {len(groups)} groups; it returned {str(rows)[:80]!r}")
+    return listed
+
+
+def _row(name: str, row: Any, rollouts: int, group: int) -> list[Any]:
+    """What a function returned for a group, as a list with an entry for each rollout."""
+    if isinstance(row, str | dict) or not hasattr(row, "__iter__"):
+        raise RewardlabError(
+            f"the reward {name} must return a list with a reward for each of the {rollouts} rollouts of group {group}; "
+            f"it returned {str(row)[:80]!r}"
+        )
+    if len(listed := list(row)) != rollouts:
+        raise RewardlabError(f"the reward {name} returned {len(listed)} rewards for the {rollouts} rollouts of group {group}")
+    return listed
 
 
 def _as_score(x: Any, name: str, stepwise: bool) -> Score:
     """What a reward function returned for one rollout, as a Score with a named term."""
     if isinstance(x, Score):
         return x.named(name)
-    if stepwise:
-        # Score(steps=()) would count as missing, but a rollout without any step has been judged
-        return Score(terms={name: Term(None, tuple((int(t), float(r)) for t, r in x))})
-    return Score(None if x is None else float(x)).named(name)
+    expected = "a list of (token position, reward)" if stepwise else "a number, None or a Score"
+    try:
+        if stepwise:
+            # Score(steps=()) would count as missing, but a rollout without any step has been judged
+            return Score(terms={name: Term(None, tuple((int(t), float(r)) for t, r in x))})
+        # float("1") would accept text, which is more likely a returned reply than a score
+        if isinstance(x, str | bytes):
+            raise TypeError
+        return Score(None if x is None else float(x)).named(name)
+    except (TypeError, ValueError) as e:
+        raise RewardlabError(f"the reward {name} returned {str(x)[:80]!r}, not {expected}") from e
 
 
 reward = decorator(Reward)

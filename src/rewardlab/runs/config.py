@@ -79,6 +79,7 @@ COUNT = Domain("a whole number from 0 up", lambda value: _integer(value) and val
 WHOLE = Domain("a whole number", _integer, parse_value)
 SHARE = Domain("a number from 0 to 1", lambda value: _number(value) and 0 <= value <= 1, parse_value)
 TEMPERATURE = Domain("a number from 0 up", lambda value: _number(value) and 0 <= value < float("inf"), parse_value)
+SECONDS = Domain("a number of seconds from 0 up", lambda value: _number(value) and 0 <= value < float("inf"), parse_value)
 TEXT = Domain("text", lambda value: isinstance(value, str))
 PATH = Domain("the path of a folder", lambda value: isinstance(value, str | Path), Path)
 DEVICE = Domain("auto, cpu, cuda or cuda:N", _device)
@@ -167,6 +168,9 @@ class RunConfig:
     )
     max_missing: float = setting(
         0.5, SHARE, "stop if more than this share of a step's rollouts get no verdict (default 0.5)", metavar="SHARE", group=AMOUNTS
+    )
+    reward_timeout: float = setting(
+        3600.0, SECONDS, "stop if one call of your reward takes so long (default 3600; 0: no limit)", metavar="SECONDS", group=AMOUNTS
     )
     patience: int = setting(
         30, COUNT, "stop if the reward has not varied in the first N steps (default 30; 0: never)", metavar="N", group=AMOUNTS
