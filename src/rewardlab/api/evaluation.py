@@ -12,6 +12,7 @@ from rewardlab.runs.config import POSITIVE, TEMPERATURE
 from rewardlab.util.progress import in_batches
 
 from .inputs import begin_run, configured, held_out, policy_of, task_of
+from .measuring import need_answers, without_answers
 
 
 def evaluate(
@@ -29,6 +30,8 @@ def evaluate(
     TEMPERATURE.check("temperature", temperature)
     config = configured(None, model, task, settings)
     task = task_of(task, config)
+    if without_answers(task):
+        raise need_answers(task, "pass@k")
     policy = policy_of(model, config, task)
     run = begin_run(Recipe(), policy, task, config)
     test_problems, n = held_out(task, problems), max(k)

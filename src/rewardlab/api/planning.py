@@ -11,6 +11,7 @@ from rewardlab.models.load import Policy
 from rewardlab.runs.config import RunConfig
 
 from .inputs import configured, policy_of, recipe_of, task_of
+from .measuring import check_answers, measured
 
 PROMPTS = 50
 """Prompts whose mean length is taken for the mean of all."""
@@ -23,6 +24,8 @@ def plan(
     """The formula, and the columns, tokens and bytes of memory that a step of `train` would need with these arguments."""
     recipe, config = recipe_of(recipe, settings), configured(config, model, task, changes)
     task = task_of(task, config)
+    check_answers(recipe, task)
+    recipe = measured(recipe, task)
     policy = policy_of(model, config, task)
     rows = recipe.update.problems * recipe.rows_per_problem
     problems = [task.train[i] for i in range(PROMPTS)]

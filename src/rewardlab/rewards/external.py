@@ -44,15 +44,26 @@ def from_file(groups: list[Group], run: Run, *, path: str, function: str, settin
     settings: the function is called with them first, and returns the function to use.  A reward that is decorated with @reward is
     used as it is, with these settings.  Raises RewardlabError, with file and line, for any error in the function.
     """
-    found = prepared(find(Path(path), function), Path(path).resolve(), settings)
-    return score_by(found, groups, run) if isinstance(found, Call) else found(groups, run)
+    return _scores(prepared(find(Path(path), function), Path(path).resolve(), settings), groups, run)
 
 
 @reward(over="groups")
 def from_module(groups: list[Group], run: Run, *, module: str, function: str, settings: dict[str, Any] | None = None) -> Scores:
     """The same as `from_file`, for a function in an installed module."""
-    found = prepared(find_in_module(module, function), Path(module), settings)
-    return score_by(found, groups, run) if isinstance(found, Call) else found(groups, run)
+    return _scores(prepared(find_in_module(module, function), Path(module), settings), groups, run)
+
+
+def _scores(found: Any, groups: list[Group], run: Run) -> Scores:
+    """The scores of a function, or of a decorated reward. Raises NotFinite for NaN and infinity, naming function and rollout."""
+    if not isinstance(found, Call):
+        return found(groups, run)
+    scores = score_by(found, groups, run)
+    for g, row in enumerate(scores):
+        for i, score in enumerate(row):
+            if bad := [x for term in score.terms.values() for x in term.numbers if not math.isfinite(x)]:
+                reply = groups[g][i].reply[:60]
+                raise NotFinite(f"{found.who} returned {bad[0]} (rollout {i} of group {g}, reply {reply!r})")
+    return scores
 
 
 def call_of(part: Any) -> Call | None:
@@ -211,10 +222,7 @@ def _as_list(call: Call, answer: Any, batch: list[Place], watch: Watch) -> list[
 
 
 def _score(call: Call, result: Any, place: Place) -> Score:
-    where, trajectory = place
-    score = result if isinstance(result, Score) else Score(_number(call, result, where))
-    if bad := [x for term in score.terms.values() for x in term.numbers if not math.isfinite(x)]:
-        raise NotFinite(f"{call.who} returned {bad[0]} ({where}, reply {trajectory.reply[:60]!r})")
+    score = result if isinstance(result, Score) else Score(_number(call, result, place[0]))
     return score.named(call.name)
 
 
@@ -228,4 +236,6 @@ def _number(call: Call, result: Any, where: str) -> float | None:
             raise TypeError
         return float(plain)
     except (TypeError, ValueError, RuntimeError):
+        if callable(plain):
+            raise RewardlabError(f"{call.who} returned a function; give its settings, as in FILE.py:{call.name}(x=1)") from None
         raise RewardlabError(f"{call.who} returned {str(result)[:80]!r}, not {EXPECTED} ({where})") from None

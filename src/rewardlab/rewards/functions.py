@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import difflib
 import functools
 import importlib
@@ -59,15 +60,10 @@ class Call:
 
 
 def find(path: Path, name: str) -> Any:
-    """The function, or decorated reward, of this name in a Python file; without a name, the only one there.
-
-    If there is none, or several without a name, raises RewardlabError that lists those there.
+    """The function, or decorated reward, of this name in a Python file. If there is none, raises RewardlabError that lists those
+    there.
     """
-    path = path.resolve()
-    if not path.is_file():
-        near = difflib.get_close_matches(path.name, [p.name for p in path.parent.glob("*.py")], n=1)
-        hint = f"; did you mean {near[0]}?" if near else ""
-        raise RewardlabError(f"there is no reward file {path}{hint}")
+    path = _existing(path)
     return _named(_load(path, path.stat().st_mtime_ns), str(path), name)
 
 
@@ -82,10 +78,13 @@ def find_in_module(module: str, name: str) -> Any:
 
 def only_function(path: Path) -> str:
     """The name of the only function in a Python file. Raises RewardlabError that lists them if there are several, or none."""
-    path = path.resolve()
-    # `find` reports a file that is not there
-    module = _load(path, path.stat().st_mtime_ns) if path.is_file() else find(path, "")
-    names = _functions(module)
+    path = _existing(path)
+    try:
+        # read, not imported: an audit imports the file in a process of its own
+        tree = ast.parse(path.read_text("utf-8"))
+    except (SyntaxError, ValueError) as e:
+        raise RewardlabError(f"cannot read {path}, line {getattr(e, 'lineno', None) or 1}: {type(e).__name__}: {e}") from e
+    names = [n.name for n in tree.body if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef) and n.name[0] != "_"]
     if len(names) == 1:
         return names[0]
     if not names:
@@ -110,6 +109,14 @@ def prepared(found: Any, path: Path, settings: Mapping[str, Any] | None) -> Any:
     if not callable(made):
         raise RewardlabError(f"{found.__name__}(...) of {path} returned {made!r}, not a function; leave the brackets away?")
     return Call(made, path)
+
+
+def _existing(path: Path) -> Path:
+    path = path.expanduser().resolve()
+    if path.is_file():
+        return path
+    near = difflib.get_close_matches(path.name, [p.name for p in path.parent.glob("*.py")], n=1)
+    raise RewardlabError(f"there is no reward file {path}" + (f"; did you mean {near[0]}?" if near else ""))
 
 
 def _named(module: ModuleType, where: str, name: str) -> Any:

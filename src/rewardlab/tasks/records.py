@@ -16,6 +16,8 @@ from .sources import Shuffled, held_out
 Row = tuple[str, Mapping[str, Any]]
 
 SUFFIXES = (".jsonl", ".parquet")
+ANSWER = "answer"
+"""The column of the answers, if no other is named. It may be missing: then the problems have none."""
 TEACHES = ({"chosen", "rejected"}, {"solution"})
 """Columns that preference and supervised methods learn from: rows that have them need no answer column."""
 
@@ -24,7 +26,7 @@ def records(
     *,
     path: str,
     prompt_column: str = "prompt",
-    answer_column: str = "answer",
+    answer_column: str = ANSWER,
     system: str | None = None,
     test_share: float = 0.1,
     verifier: str = "final_answer",
@@ -48,7 +50,7 @@ def records(
         test=test,
         verifier=verifier,
         about=f"{len(train)} problems to train on and {len(test)} to test, from {path}",
-        columns=("prompt", "answer", *extra),
+        columns=("prompt", *(["answer"] if any(p.answer is not None for p in train) else []), *extra),
     )
 
 
@@ -130,7 +132,9 @@ def _problems(rows: Iterator[Row], prompt_column: str, answer_column: str, syste
     has_answers = True
     for place, row in rows:
         if not problems:
-            has_answers = answer_column in row or not any(columns <= row.keys() for columns in TEACHES)
+            # data of prompts alone is welcome too: whether the answers are needed depends on the reward
+            named = answer_column != ANSWER and not any(columns <= row.keys() for columns in TEACHES)
+            has_answers = answer_column in row or named
         prompt = _prompt(_column(row, prompt_column, place), place, system)
         answer = _answer(_column(row, answer_column, place), answer_column, place) if has_answers else None
         meta = {k: _last_text(v) if k in ("chosen", "rejected", "solution") else v for k, v in row.items()}
