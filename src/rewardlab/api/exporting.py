@@ -10,10 +10,13 @@ from rewardlab.errors import RewardlabError
 from rewardlab.runs.config import read_config
 from rewardlab.util.files import new_folder
 
+from .choosing import choice
+
 
 def export(run: Path | str, out: Path | str, last: bool = False) -> dict[str, Any]:
     """Write a run's policy as an ordinary Hugging Face checkpoint: the best by held-out measure, or with `last` the last.
 
+    Returns what was written and why: which step, its measure, and a warning if training never improved on the untrained model.
     Raises RewardlabError if the run has no policy yet, or if `out` is a folder with files in it.
     """
     folder = Path(run)
@@ -27,4 +30,5 @@ def export(run: Path | str, out: Path | str, last: bool = False) -> dict[str, An
     # the folder appears under its name only when it is complete
     with new_folder(Path(out)) as new:
         shutil.copytree(source, new, dirs_exist_ok=True)
-    return {"run": str(folder), "which": "best" if source.name == "best" else "last", "out": str(out)}
+    which = "best" if source.name == "best" else "last"
+    return {"run": str(folder), "which": which, "out": str(out), **choice(folder, source.name)}

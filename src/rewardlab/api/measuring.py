@@ -53,7 +53,7 @@ def is_own(recipe: Recipe, task: Task) -> bool:
 
 
 def _as_in_training(recipe: Recipe) -> Rollout:
-    """How held-out problems are sampled: as training samples, but one rollout a problem, or a whole group if the reward needs it."""
+    """How held-out problems are sampled: as training samples, but once a problem, or a whole group if the reward needs it."""
     assert recipe.reward is not None
     calls = [call_of(part) for part in recipe.reward.walk() if hasattr(part, "function")]
     by_group = any(call and call.grouped for call in calls) or any(

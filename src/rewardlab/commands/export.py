@@ -1,4 +1,4 @@
-"""Write a run's policy as an ordinary Hugging Face checkpoint: the best by held-out accuracy, or with --last the last.
+"""Write a run's policy as an ordinary Hugging Face checkpoint: the best by held-out measure, or with --last the last.
 
 rewardlab export runs/mine mine-hf
 """
@@ -6,6 +6,7 @@ rewardlab export runs/mine mine-hf
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -28,4 +29,6 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 def show(document: Mapping[str, Any]) -> None:
     from .tables import facts
 
-    facts(document)
+    facts({name: value for name, value in document.items() if name != "warning"})
+    if "warning" in document:
+        print(f"warning: {document['warning']}", file=sys.stderr)

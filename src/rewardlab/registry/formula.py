@@ -63,7 +63,9 @@ def called(text: str) -> tuple[str, dict[str, Any] | None]:
             raise ValueError("settings are given by name")
         return match[1], {str(k.arg): _literal(k.value) for k in call.keywords}
     except (ValueError, SyntaxError, AssertionError) as problem:
-        raise RewardlabError(f"cannot read the settings of {text}: {problem}; write NAME(x=1, y='text'), and files in quotes in a formula") from None
+        raise RewardlabError(
+            f"cannot read the settings of {text}: {problem}; write NAME(x=1, y='text'), and files in quotes in a formula"
+        ) from None
 
 
 def _literal(node: ast.expr) -> Any:
@@ -121,10 +123,7 @@ def _read(node: ast.expr, written: str) -> Any:
 
 
 def _called(name: str, operands: list[Any], settings: dict[str, Any]) -> Reward:
-    try:
-        reward = part("reward", name, *operands, **settings)
-    except TypeError as e:
-        raise RewardlabError(f"{name}(...) takes no other reward; its settings are written by name") from e
+    reward = part("reward", name, *operands, **settings)
     for key, value in settings.items():
         # after `part`, which reports unknown names; this reports values of the wrong type
         fit(reward.function, key, value)

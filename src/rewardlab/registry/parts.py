@@ -82,11 +82,14 @@ def verifiers() -> dict[str, str]:
     return dict(sorted((part.name, part.about) for _, part in _read().values() if part.verifier))
 
 
-def part(slot: str, name: str, *of: Any, **settings: Any) -> Any:
+def part(slot: str, name: str = "", *of: Any, **settings: Any) -> Any:
     """The part of this name in a slot (`part("reward", "correct")`), with its hyperparameters bound; of: operands.
 
     Raises RewardlabError for a slot, name or hyperparameter that does not exist, with the nearest that do.
     """
+    for word in (slot, name):
+        if not isinstance(word, str) or not word:
+            raise RewardlabError(f'part takes a slot and a name, part("reward", "correct"), not {slot!r} and {name!r}')
     return _shared(slot, name)(*of, **settings)
 
 

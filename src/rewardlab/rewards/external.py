@@ -6,7 +6,7 @@
     def compute_score(data_source, solution_str, ground_truth, extra_info): ...      as in verl
     def reward_func(queries, prompts, labels): return {"rewards": [...]}             as in OpenRLHF
 
-Arguments are passed by name: the names in `functions`, their plurals, `run`, and every column of the data. docs/REWARDS.md lists them.
+Arguments are passed by name: the names in `functions`, their plurals, `run`, and every column of the data. See docs/REWARDS.md.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from rewardlab.errors import NotFinite, RewardlabError, unknown
 from rewardlab.verifiers.contract import GOLD
 
 from .calling import Arguments, results_of
-from .functions import PLURAL, QUESTION, REPLY, Call, prepared, find, find_in_module
+from .functions import PLURAL, QUESTION, REPLY, Call, find, find_in_module, prepared
 from .reward import reward
 from .watch import Watch
 
@@ -206,7 +206,8 @@ def _as_list(call: Call, answer: Any, batch: list[Place], watch: Watch) -> list[
     """What a call for many rollouts returned, as a list with an entry for each of them."""
     rewards = answer.get("rewards", answer) if isinstance(answer, Mapping) else answer
     if isinstance(rewards, str | bytes | Mapping | set | frozenset) or not hasattr(rewards, "__iter__"):
-        what = f"the {type(rewards).__name__} {str(rewards)[:60]!r}" if rewards is not None else "None (is there a `return`?)"
+        kind = "text" if isinstance(rewards, str) else type(rewards).__name__
+        what = f"the {kind} {str(rewards)[:60]!r}" if rewards is not None else "None (is there a `return`?)"
         raise RewardlabError(
             f"{call.who} takes lists, so it must return a list with a reward for each of the {len(batch)} rollouts; "
             f"it returned {what}"

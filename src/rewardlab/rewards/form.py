@@ -86,8 +86,7 @@ def _unpacked(target: ast.expr, iterated: ast.expr) -> Iterator[tuple[ast.expr, 
     """`for c, a in zip(completions, answers)` gives c from completions and a from answers."""
     called = isinstance(iterated, ast.Call) and isinstance(iterated.func, ast.Name) and iterated.func.id
     if called == "zip" and isinstance(target, ast.Tuple) and isinstance(iterated, ast.Call):
-        for part, argument in zip(target.elts, iterated.args, strict=False):
-            yield part, argument
+        yield from zip(target.elts, iterated.args, strict=False)
     elif called == "enumerate" and isinstance(target, ast.Tuple) and isinstance(iterated, ast.Call) and iterated.args:
         yield from _unpacked(target.elts[-1], iterated.args[0])
     else:

@@ -29,7 +29,7 @@ class TimedOut(BaseException):
 class Watch:
     """A `with` block around calls of one function; `call` marks each of them.
 
-    who: how messages name the function.  file: its source file, for the line at which it hangs.  limit: seconds of one call; 0: none.
+    who: how messages name the function.  file: its source file, for the line where it hangs.  limit: seconds of one call; 0: none.
 
     A thread looks at the calls. It cannot look while native code holds the interpreter's lock, as `re` does on a pattern that
     backtracks without end; but such code uses the processor, and checks for signals. So the look is repeated in the handler of a

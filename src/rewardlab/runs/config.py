@@ -170,7 +170,11 @@ class RunConfig:
         0.5, SHARE, "stop if more than this share of a step's rollouts get no verdict (default 0.5)", metavar="SHARE", group=AMOUNTS
     )
     reward_timeout: float = setting(
-        3600.0, SECONDS, "stop if one call of your reward takes so long (default 3600; 0: no limit)", metavar="SECONDS", group=AMOUNTS
+        3600.0,
+        SECONDS,
+        "stop if one call of your reward takes so long (default 3600; 0: no limit)",
+        metavar="SECONDS",
+        group=AMOUNTS,
     )
     patience: int = setting(
         30, COUNT, "stop if the reward has not varied in the first N steps (default 30; 0: never)", metavar="N", group=AMOUNTS
