@@ -42,8 +42,8 @@ MAY_IMPORT = {
     "models": EVERYWHERE | {"models", "policies", "engine", "runs.config", "registry"},
     "methods": EVERYWHERE | SERVICES | PARTS | {"proof.claim", "methods.baselines"},
     # names to files; `list` needs no torch, so that core is imported only where a recipe is built
-    "registry": EVERYWHERE | {SLOT, "rewards.external", "registry"},
-    "audit": EVERYWHERE | SERVICES | {SLOT, "rewards.external", "verifiers", "registry", "audit"},
+    "registry": EVERYWHERE | {SLOT, "rewards.external", "rewards.functions", "registry"},
+    "audit": EVERYWHERE | SERVICES | {SLOT, "rewards.external", "rewards.functions", "verifiers", "registry", "audit"},
     "api": EVERYWHERE | SERVICES | TRAINING | PARTS | {"registry", "models", "engines", "api"},
     "proof": EVERYWHERE | {"processes", "runs", "models", "registry", "api", "proof"},
     "commands": EVERYWHERE | TRAINING | {"text", "models", "engines", "registry", "api", "audit", "proof", "commands"},

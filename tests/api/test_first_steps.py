@@ -67,7 +67,7 @@ def test_help_of_a_decorator_names_it_and_its_options(name):
     text = help_of(decorator)
     assert f"\n{name}(function=None, /, *, needs: " in text
     assert "columns of the batch that the engine must compute before the part runs" in text
-    assert list(inspect.signature(decorator).parameters)[0] == "function"
+    assert next(iter(inspect.signature(decorator).parameters)) == "function"
     unknown = {"nonsense": 1}
     with pytest.raises(RewardlabError, match=f"unknown option of @{name} 'nonsense'"):
         decorator(**unknown)(lambda: None)

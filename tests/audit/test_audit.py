@@ -34,8 +34,8 @@ class Here:
 
     def __init__(self, spec, budget=30.0):
         self.spec, self.target, self.until = spec, load(spec), time.monotonic() + budget
-        self.messages = self.given_up = False
-        names = ("name", "reads_gold", "takes_text", "concurrent")
+        self.given_up = False
+        names = ("name", "reads_gold", "messages", "concurrent")
         self.about = {name: getattr(self.target, name) for name in names}
 
     def ask(self, rows, how="each", until=None):
@@ -45,7 +45,7 @@ class Here:
             place = what.pop("i")
             found[place] = RewardResult(**what)
 
-        serve(self.target, {"rows": [astuple(row) for row in rows], "how": how, "messages": self.messages}, say)
+        serve(self.target, {"rows": [astuple(row) for row in rows], "how": how}, say)
         return found
 
 

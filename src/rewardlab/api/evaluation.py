@@ -15,6 +15,7 @@ from rewardlab.util.progress import in_batches
 
 from .fitting import fit_prompts
 from .inputs import as_in_run, begin_run, held_out, policy_of, task_of
+from .measuring import need_answers, without_answers
 
 
 def evaluate(
@@ -35,6 +36,8 @@ def evaluate(
         raise RewardlabError("which task? only a run has one of its own")
     config, task = as_in_run(model, task, settings)
     task = task_of(task, config)
+    if without_answers(task):
+        raise need_answers(task, "pass@k")
     policy = policy_of(model, config, task)
     task, _ = fit_prompts(task, policy, config)
     run = begin_run(Recipe(), policy, task, config)

@@ -13,9 +13,12 @@ from rewardlab.policies.adapter import CONFIG
 from rewardlab.runs.config import one_of, read_config
 from rewardlab.util.files import new_folder
 
+from .choosing import choice
+
 DTYPE = one_of("auto", *FORMATS.values())
 OWN = ("rewardlab_denoiser", "rewardlab_actor")
 """Model types that rewardlab alone reads."""
+
 
 
 def export(run: Path | str, out: Path | str, last: bool = False, *, adapter: bool = False, dtype: str = "auto") -> dict[str, Any]:
@@ -24,6 +27,7 @@ def export(run: Path | str, out: Path | str, last: bool = False, *, adapter: boo
     LoRA adapters are merged into their base model; with `adapter` they are copied as they are, in PEFT's format.  dtype: number
     format of the weights. "auto" is that of the model which the run began from; in the run's folder all are float32.
 
+    Returns what was written and why: which step, its measure, and a warning if training never improved on the untrained model.
     Raises RewardlabError if the run has no policy yet, if nothing but rewardlab could read it, or if `out` is a folder with files
     in it.
     """
@@ -40,7 +44,8 @@ def export(run: Path | str, out: Path | str, last: bool = False, *, adapter: boo
     # the folder appears under its name only when it is complete
     with new_folder(Path(out)) as new:
         what = _copy(source, new) if adapter else _whole(source, new, document.get("loaded_dtype") if dtype == "auto" else dtype)
-    return {"run": str(folder), "which": "best" if source.name == "best" else "last", "out": str(out), **what}
+    which = "best" if source.name == "best" else "last"
+    return {"run": str(folder), "which": which, "out": str(out), **what, **choice(folder, source.name)}
 
 
 def _refuse_own_kind(source: Path) -> None:

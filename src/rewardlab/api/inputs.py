@@ -97,7 +97,10 @@ def policy_of(model: str | Policy | None, config: RunConfig, task: Task) -> Poli
 def begin_run(recipe: Recipe, policy: Policy, task: Task, config: RunConfig) -> Run:
     """The state that training starts from, with copies of the policy and second models where the recipe asks for them."""
     config = config.settled()
-    run = Run(policy, steps=config.steps, budget=config.budget, seed=config.seed, max_new=config.max_new or task.max_new)
+    run = Run(
+        policy, steps=config.steps, budget=config.budget, seed=config.seed, max_new=config.max_new or task.max_new,
+        reward_timeout=config.reward_timeout,
+    )  # fmt: skip
     run.verify = registry.part("reward", task.verifier)
     # only on demand: the reference takes as much memory as the policy's weights
     if any(need == "ref" or need.startswith("reference.") for need in recipe.needs):

@@ -12,6 +12,7 @@ from rewardlab.runs.config import RunConfig
 
 from .fitting import fit_prompts
 from .inputs import configured, policy_of, recipe_of, task_of
+from .measuring import check_answers, measured
 
 PROMPTS = 50
 """Prompts whose mean length is taken for the mean of all."""
@@ -27,6 +28,8 @@ def plan(
     """
     recipe, config = recipe_of(recipe, settings), configured(config, model, task, changes)
     task = task_of(task, config)
+    check_answers(recipe, task)
+    recipe = measured(recipe, task)
     policy = policy_of(model, config, task)
     task, prompts = fit_prompts(task, policy, config, recipe)
     rows = recipe.update.problems * recipe.rows_per_problem

@@ -15,7 +15,6 @@ from rewardlab.engine import distributed
 from rewardlab.engine.loop import train as run_training
 from rewardlab.engine.step import fitting_tokens
 from rewardlab.errors import RewardlabError
-from rewardlab.evals.passk import accuracy
 from rewardlab.models.checkpoint import absolute_name
 from rewardlab.models.load import Policy
 from rewardlab.report.page import write_report
@@ -25,6 +24,7 @@ from rewardlab.util.files import sweep, write_json
 
 from .fitting import fit_prompts, text_reader
 from .inputs import begin_run, configured, policy_of, recipe_of, require_packages, task_of, versions
+from .measuring import check_answers, measured
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,8 @@ def train(
     recipe, config = recipe_of(recipe, settings), config.but(track=tuple(trackers(config.track)))
     task = task_of(task, config)
     require_packages(recipe, task)
+    check_answers(recipe, task)
+    recipe = measured(recipe, task)
     if recipe.study is not None:
         raise RewardlabError(f"{recipe.name} is a study and trains no policy; run it with: rewardlab study {recipe.name}")
     model_name = config.model or task.model if model is None or isinstance(model, str) else None
@@ -106,6 +108,8 @@ def resume(out: Path | str, task: Task | None = None, model: Policy | None = Non
     # a run of an older version was begun without looking at its prompts, and is resumed so
     if "overlong" in document:
         task, _ = fit_prompts(task, policy, config, recipe)
+    # older versions saved a recipe without a measure, where it is now chosen before it is saved
+    recipe = recipe if recipe.measure else measured(recipe, task)
     run = begin_run(recipe, policy, task, config)
     return _run(recipe, run, task, config, folder, document, resumed=any((folder / "checkpoints").glob("step-*")))
 
@@ -139,7 +143,7 @@ def _train_through_trl(recipe: Recipe, model: str | Policy | None, task: Task, c
     document["versions"] |= trl.versions()
     verify = registry.part("reward", task.verifier)
     model = config.model if model is None or isinstance(model, str) else model
-    return Result(folder, trl.train(_with_measure(recipe), model, task, config, folder, document, verify=verify))
+    return Result(folder, trl.train(recipe, model, task, config, folder, document, verify=verify))
 
 
 def _run(recipe: Recipe, run: Run, task: Task, config: RunConfig, folder: Path, document: dict[str, Any], resumed: bool) -> Result:
@@ -147,15 +151,10 @@ def _run(recipe: Recipe, run: Run, task: Task, config: RunConfig, folder: Path, 
     tracked = config.track if distributed.is_rank_zero() else ()
     try:
         with tracking(tracked, folder, document, resumed=(folder / "track.json").exists()) as track:
-            return Result(folder, run_training(_with_measure(recipe), run, task, config, folder, about, resumed, track), run)
+            return Result(folder, run_training(recipe, run, task, config, folder, about, resumed, track), run)
     except KeyboardInterrupt:
         # the command line says how to resume the run, and needs its folder for that
         raise KeyboardInterrupt(str(folder)) from None
-
-
-def _with_measure(recipe: Recipe) -> Recipe:
-    """The recipe, with pass@1 as its measure if it has none of its own."""
-    return recipe if recipe.measure else recipe.but(measure=accuracy())
 
 
 def _document(recipe: Recipe, task: Task, config: RunConfig, folder: Path) -> dict[str, Any]:

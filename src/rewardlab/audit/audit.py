@@ -16,7 +16,7 @@ from .bias import bias, bias_of_form, of_form, of_template
 from .built_in import KINDS, OF, built_in
 from .conduct import SLOW, conduct, health, speed
 from .findings import Finding, Trial, in_order, judged
-from .levels import Levels, by_turns, choose_shape, gold_findings, of_built_in, of_items
+from .levels import Levels, by_turns, gold_findings, of_built_in, of_items
 from .problems import Item
 from .process import TargetProcess
 from .replies import AnswerFormat, Reply
@@ -183,7 +183,6 @@ def examine(process: TargetProcess, items: Sequence[Item] = (), kind: str | None
         kind = OF.get(process.spec["name"])
     first = items or built_in(kind or KINDS[0])
     until = (time.monotonic() + process.until) / 2
-    fatal = choose_shape(process, first, until)
     levels = of_items(process, first, questions, until) if items or kind else of_built_in(process, until)
     _reached(process, levels)
     if "code" in levels.formats:
@@ -191,7 +190,7 @@ def examine(process: TargetProcess, items: Sequence[Item] = (), kind: str | None
     if not items:
         _suited(process, levels)
     results = Audit(process, levels, bool(items))
-    results.trials += [trial for trial in (*fatal, *levels.fatal) if not any(trial is other for other in levels.trials)]
+    results.trials += [trial for trial in levels.fatal if not any(trial is other for other in levels.trials)]
     results.run()
     return results
 
@@ -236,7 +235,7 @@ def describe(results: Audit, about: dict[str, Any], seconds: float) -> dict[str,
         "counts": counts,
         "problems": {kind: sum(item.kind == kind for item in items) for kind in dict.fromkeys(item.kind for item in items)},
         "reads": {kind: [fmt.name for fmt in own] for kind, own in results.levels.formats.items()},
-        "handed_over_as": "messages" if results.process.messages else "text",
+        "handed_over_as": "messages" if results.process.about["messages"] else "text",
         "given_up": results.process.given_up,
         "unfinished": unfinished,
         "skipped": [] if results.judges else ["changes", "crowds"],

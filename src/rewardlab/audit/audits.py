@@ -54,7 +54,6 @@ def replay(spec: Spec, which: str, target: str, limit: float = LIMIT) -> dict[st
     """
     example = _record(target, which)
     with TargetProcess(spec, limit, time.monotonic() + LOADING + 4 * limit) as process:
-        process.messages = bool(example.get("messages"))
         if batch := example.get("among"):
             # the fault showed only in a batch, so the whole batch is scored again
             rows = [row_of({"prompt": p, "answer": a, "response": r, "meta": m}) for p, a, r, m in batch]
@@ -88,8 +87,7 @@ def _record(target: str, which: str) -> Mapping[str, Any]:
 
 def _remember(target: str, document: Mapping[str, Any]) -> str:
     """Save the examples, by their ids, where a replay reads them."""
-    messages = document["handed_over_as"] == "messages"
-    examples = {e["id"]: {**e, "messages": messages} for f in document["findings"] for e in f["examples"]}
+    examples = {e["id"]: e for f in document["findings"] for e in f["examples"]}
     path = _memory(target)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_text(path, json.dumps(examples, default=str))

@@ -58,7 +58,7 @@ class Judge(Target):
         self.model = spec.get("model") or self._first_model()
         self.name = f"{self.model} at {spec['url']}"
 
-    def score(self, rows: Sequence[Row], messages: bool = False) -> list[RewardResult]:
+    def score(self, rows: Sequence[Row]) -> list[RewardResult]:
         with ThreadPoolExecutor(self.concurrent) as pool:
             return list(pool.map(self._one, rows))
 

@@ -131,28 +131,6 @@ def _equivalent(process: TargetProcess, levels: Levels, until: float) -> bool:
     return any(trial.share is not None and trial.share >= WORTH for trial in trials)
 
 
-def choose_shape(process: TargetProcess, items: Sequence[Item], until: float) -> list[Trial]:
-    """Choose whether prompts and completions are passed as texts or as messages: the one with which right answers get more.
-
-    Returns the replies that the target hung or crashed on.
-    """
-    gaps: list[tuple[float, int]] = []
-    trials: list[Trial] = []
-    if not process.about["takes_text"]:
-        return trials
-    for messages in (False, True):
-        process.messages = messages
-        levels = Levels(list(items[:2]))
-        _measure(process, levels, levels.items, until)
-        trials += [trial for trial in levels.trials if trial.result and trial.result.kind in ("hang", "crash")]
-        failed = sum(trial.result is not None and trial.result.kind == "error" for trial in levels.trials)
-        gaps.append((max((level.gap for level in levels.levels.values() if level.gap > 0), default=0.0), -failed))
-        if gaps[-1][0] > 0:
-            return trials
-    process.messages = gaps[1] > gaps[0]
-    return trials
-
-
 def _measure(process: TargetProcess, levels: Levels, items: Iterable[Item], until: float, best: bool = False) -> None:
     """Measure the rewards of right and wrong answers, in every answer format, or in the `best` one only."""
     trials = [

@@ -1,7 +1,8 @@
 """Targets by their names: `parse` turns a name into plain data, `load` turns that into a target, in the process it runs in.
 
 final_number, math(strict=false)              a built-in reward or verifier, with its settings
-rewards.py:my_reward                          a function in a file, in TRL's, verl's or rewardlab's signature
+rewards.py:my_reward                          a function in a file, in any signature of `rewards/functions.py`
+rewards.py                                    the only function in a file
 trl.rewards:accuracy_reward                   a function of an installed package
 trl.rewards:get_overlong(max_len=100)         the function that such a function returns for these settings
 http://localhost:8000/v1                      a judge behind an OpenAI-compatible endpoint
@@ -10,7 +11,6 @@ grpo+hapo, runs/mine                          the reward of a method, or of a ru
 
 from __future__ import annotations
 
-import ast
 import json
 import re
 import sys
@@ -21,9 +21,10 @@ from typing import Any
 import numpy as np
 
 from rewardlab import registry
-from rewardlab.core import Message, PartFactory, Problem, Recipe, Run, Trajectory, Turn
+from rewardlab.core import Message, Problem, Recipe, Run, Trajectory, Turn
 from rewardlab.errors import RewardlabError
-from rewardlab.rewards import external
+from rewardlab.registry.formula import called
+from rewardlab.rewards import external, functions
 from rewardlab.verifiers.contract import GOLD
 
 from .judge import Judge
@@ -40,8 +41,10 @@ def parse(text: str, judge: Mapping[str, Any] | None = None, verifier: str | Non
     """
     if re.match(r"https?://", text):
         return {"kind": "judge", "url": text, **(judge or {})}
-    name, settings = _called(text)
+    name, settings = called(text)
     head, colon, function = name.rpartition(":")
+    if name.endswith(".py"):
+        head, colon, function = name, ":", functions.only_function(Path(name))
     if colon:
         module = str(Path(head).resolve()) if head.endswith(".py") else head
         return {"kind": "function", "where": module, "function": function, "settings": settings}
@@ -55,28 +58,6 @@ def parse(text: str, judge: Mapping[str, Any] | None = None, verifier: str | Non
         raise RewardlabError(f"{problem} (a target is a built-in reward, FILE.py:FUNCTION, MODULE:FUNCTION, "
                              "a judge's http address, a method, or the folder of a run)") from None  # fmt: skip
     return {"kind": "part", "name": name, "settings": settings, "verifier": verifier}
-
-
-def _called(text: str) -> tuple[str, dict[str, Any] | None]:
-    """`name(x=1)` as its name and settings; the settings of a name alone are None."""
-    match = re.fullmatch(r"(.+?)\((.*)\)", text, re.S)
-    if not match:
-        return text, None
-    try:
-        call = ast.parse(f"f({match[2]})", mode="eval").body
-        assert isinstance(call, ast.Call)
-        if call.args:
-            raise ValueError("settings are given by name")
-        return match[1], {str(k.arg): _literal(k.value) for k in call.keywords}
-    except (ValueError, SyntaxError, AssertionError) as problem:
-        raise RewardlabError(f"cannot read the settings of {text}: {problem}; write NAME(x=1, y='text')") from None
-
-
-def _literal(node: ast.expr) -> Any:
-    """A value, in Python's or JSON's notation."""
-    # settings may be copied from JSON
-    named = {"true": True, "false": False, "null": None}
-    return named[node.id] if isinstance(node, ast.Name) and node.id in named else ast.literal_eval(node)
 
 
 def _settings(settings: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -94,7 +75,7 @@ class PartTarget(Target):
         self.run = Run(None, verify=verify)
         self.reads_gold = True if hasattr(reward, "check_all") else None
 
-    def score(self, rows: Sequence[Row], messages: bool = False) -> list[RewardResult]:
+    def score(self, rows: Sequence[Row]) -> list[RewardResult]:
         scores = self.reward([[trajectory(row)] for row in rows], self.run)
         return [result_of(score) for (score,) in scores]
 
@@ -102,14 +83,13 @@ class PartTarget(Target):
 class FunctionTarget(Target):
     """A function of the user or of a package, called as training calls it."""
 
-    def __init__(self, call: external.Call):
+    def __init__(self, call: functions.Call):
         self.call, self.name = call, call.name
-        names = {external.PLURAL.get(p.name, p.name) for p in call.named}
+        names = {functions.PLURAL.get(p.name, p.name) for p in call.named}
         self.reads_gold = True if names & {*GOLD, "trajectory"} else None if call.open or "meta" in names else False
-        self.takes_text = bool(names & {"completion", "prompt"})
+        self.messages = call.messages
 
-    def score(self, rows: Sequence[Row], messages: bool = False) -> list[RewardResult]:
-        self.call.messages = messages
+    def score(self, rows: Sequence[Row]) -> list[RewardResult]:
         scores = external.score_by(self.call, [[trajectory(row)] for row in rows], Run(None))
         return [result_of(score) for (score,) in scores]
 
@@ -132,12 +112,9 @@ def _function(spec: Spec) -> Target:
     # a module of the user's project is found from the folder that the command runs in
     sys.path.insert(0, str(Path.cwd()))
     where, name = spec["where"], spec["function"]
-    call = external.find(Path(where), name) if where.endswith(".py") else external.find_in_module(where, name)
-    if isinstance(call.function, PartFactory):
-        return PartTarget(call.function(**_settings(spec["settings"])))
-    if spec["settings"] is not None:
-        call = external.Call(call.function(**spec["settings"]), call.path)
-    return FunctionTarget(call)
+    found = functions.find(Path(where), name) if where.endswith(".py") else functions.find_in_module(where, name)
+    reward = functions.prepared(found, Path(where), spec["settings"])
+    return FunctionTarget(reward) if isinstance(reward, functions.Call) else PartTarget(reward)
 
 
 def _from_recipe(recipe: Recipe, verify: Any) -> Target:

@@ -34,14 +34,14 @@ class TargetProcess:
     """A target in a process of its own. Used in a `with` block, whose end kills the process and all that it started.
 
     seconds: limit of one call.  until: time (of `time.monotonic`) after which no calls are made.
-    about: the target's own data: name, reads_gold, takes_text, concurrent.  messages: hand texts over as lists of messages.
+    about: the target's own data: name, reads_gold, messages, concurrent.
     """
 
     def __init__(self, spec: Spec, seconds: float, until: float):
         self.spec, self.seconds, self.until = spec, seconds, until
         self.child: Child | None = None
         self.fork: int | None = None
-        self.deaths, self.messages = 0, False
+        self.deaths = 0
         self.about: dict[str, Any] = {}
 
     def __enter__(self) -> Self:
@@ -76,7 +76,7 @@ class TargetProcess:
         """Send one request, and yield results until all rows have one, a row takes too long, or the process dies."""
         if self.child is None and not self._restart():
             return
-        self._send({"rows": [astuple(row) for row in rows], "how": how, "messages": self.messages})
+        self._send({"rows": [astuple(row) for row in rows], "how": how})
         missing = set(range(len(rows)))
         # a batch takes longer than one row, but not in proportion
         limit = self.seconds * (min(len(rows), 4) if how == "together" else 1)

@@ -46,7 +46,7 @@ def main() -> None:
     except BaseException as problem:
         send({"failed": _message(problem)})
         return
-    send({"name": target.name, "reads_gold": target.reads_gold, "takes_text": target.takes_text, "concurrent": target.concurrent})
+    send({"name": target.name, "reads_gold": target.reads_gold, "messages": target.messages, "concurrent": target.concurrent})
     while (child := fork_if_alone()) != 0:
         send({"child": child})
         if child is None:
@@ -88,10 +88,10 @@ def serve(target: Any, request: dict[str, Any], send: Send) -> None:
     from .target import Row
 
     rows = [Row(*row) for row in request["rows"]]
-    messages, how = request["messages"], request["how"]
+    how = request["how"]
 
     def one(i: int) -> dict[str, Any]:
-        (result,) = scored(target, [rows[i]], messages)
+        (result,) = scored(target, [rows[i]])
         return {"i": i, **asdict(result)}
 
     def each() -> None:
@@ -99,7 +99,7 @@ def serve(target: Any, request: dict[str, Any], send: Send) -> None:
             send(one(i))
 
     if how == "together":
-        for i, result in enumerate(scored(target, rows, messages)):
+        for i, result in enumerate(scored(target, rows)):
             send({"i": i, **asdict(result)})
     elif target.concurrent > 1:
         with ThreadPoolExecutor(target.concurrent) as pool:
@@ -113,13 +113,13 @@ def serve(target: Any, request: dict[str, Any], send: Send) -> None:
         each()
 
 
-def scored(target: Any, rows: list[Any], messages: bool) -> list[Any]:
+def scored(target: Any, rows: list[Any]) -> list[Any]:
     """The results of the rows, and the seconds that each took; after an exception each of them has the error."""
     from .target import RewardResult
 
     began = time.perf_counter()
     try:
-        results = target.score(rows, messages)
+        results = target.score(rows)
     except BaseException as problem:
         results = [RewardResult("error", None, _message(problem))] * len(rows)
     seconds = (time.perf_counter() - began) / max(len(rows), 1)

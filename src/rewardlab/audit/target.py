@@ -35,16 +35,16 @@ class RewardResult:
 class Target:
     """A reward that can be called on rows.
 
-    reads_gold: True, False, or None where only a trial can tell.  takes_text: it takes prompts or completions, as texts or as lists
-    of messages.  concurrent: calls at a time.
+    reads_gold: True, False, or None where only a trial can tell.  messages: it takes prompts and completions as lists of
+    messages, not as texts.  concurrent: calls at a time.
     """
 
     name = ""
     concurrent = 1
     reads_gold: bool | None = None
-    takes_text = False
+    messages = False
 
-    def score(self, rows: Sequence[Row], messages: bool = False) -> list[RewardResult]:
+    def score(self, rows: Sequence[Row]) -> list[RewardResult]:
         raise NotImplementedError
 
 

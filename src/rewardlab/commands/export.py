@@ -1,4 +1,4 @@
-"""Write a run's policy as an ordinary Hugging Face checkpoint: the best by held-out accuracy, or with --last the last.
+"""Write a run's policy as an ordinary Hugging Face checkpoint: the best by held-out measure, or with --last the last.
 
   rewardlab export runs/mine mine-hf
   rewardlab export runs/lora mine-hf                LoRA adapters merged into their base model
@@ -11,6 +11,7 @@ run began from, unless --dtype names another.
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -36,4 +37,6 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 def show(document: Mapping[str, Any]) -> None:
     from .tables import facts
 
-    facts(document)
+    facts({name: value for name, value in document.items() if name != "warning"})
+    if "warning" in document:
+        print(f"warning: {document['warning']}", file=sys.stderr)

@@ -22,8 +22,10 @@ from typing import Any, ClassVar, Self
 from rewardlab.errors import RewardlabError
 
 from .hyperparameters import check_names, check_settings, hyperparameters
+from .misuse import NotCalled, check_scalar, refuse_positional
 from .options import PartOptions, checked
 from .signatures import call_signature, describe_decorator, plainly
+from .values import plain, show, tuples
 
 
 class Part:
@@ -40,10 +42,14 @@ class Part:
     def __init__(self, function: Callable, bound: dict[str, Any] | None = None, options: Any = None):
         self.function = function
         # tuples, so that a part loaded from JSON equals the part that was saved, and nobody can change its settings
-        self.bound = {k: _tuples(v) for k, v in (bound or {}).items()}
+        self.bound = {k: tuples(v) for k, v in (bound or {}).items()}
         self.options = self.option_type() if options is None else options
         # `help(part)` then shows the function's text, and not that of the class
         self.__doc__ = function.__doc__
+
+    @classmethod
+    def check_function(cls, function: Callable, options: Any) -> None:
+        """Raise RewardlabError if a function cannot be called as parts of this slot are."""
 
     @property
     def name(self) -> str:
@@ -88,7 +94,7 @@ class Part:
         check_settings(self.function, settings)
         # copied, not constructed anew: subclasses hold more than function, bound and options (operands, for one)
         changed = copy.copy(self)
-        changed.bound = self.bound | {k: _tuples(v) for k, v in settings.items()}
+        changed.bound = self.bound | {k: tuples(v) for k, v in settings.items()}
         # the copy took along the cached `settings` of the original
         changed.__dict__.pop("settings", None)
         return changed
@@ -128,7 +134,7 @@ class Part:
     def __str__(self) -> str:
         defaults = hyperparameters(self.function)
         # only what differs from the default is shown, in the order of the signature
-        shown = (f"{k}={_show(self.bound[k])}" for k, v in defaults.items() if k in self.bound and self.bound[k] != v)
+        shown = (f"{k}={show(self.bound[k])}" for k, v in defaults.items() if k in self.bound and self.bound[k] != v)
         return f"{self.name}({', '.join(shown)})"
 
     __repr__ = __str__
@@ -145,7 +151,7 @@ class Part:
         return hash(str(self))
 
     def to_json(self) -> dict[str, Any]:
-        return {"part": saved_name(self.slot, self.function), "with": {k: _plain(v) for k, v in self.bound.items()}}
+        return {"part": saved_name(self.slot, self.function), "with": {k: plain(v) for k, v in self.bound.items()}}
 
 
 class Expression(Part):
@@ -183,10 +189,10 @@ class Expression(Part):
         return type(self), self._of
 
     def _bracket(self, x: Any) -> str:
-        return f"({x})" if isinstance(x, Expression) and x.rank < self.rank else _show(x)
+        return f"({x})" if isinstance(x, Expression) and x.rank < self.rank else show(x)
 
     def to_json(self) -> dict[str, Any]:
-        return {"expression": f"{self.slot}:{type(self).__name__}", "of": [_plain(x) for x in self._of]}
+        return {"expression": f"{self.slot}:{type(self).__name__}", "of": [plain(x) for x in self._of]}
 
     @classmethod
     def join(cls, *of: Any) -> Self:
@@ -198,7 +204,7 @@ class Expression(Part):
         return cls(*(y for x in of for y in (x._of if type(x) is cls else (x,))))
 
 
-class PartFactory:
+class PartFactory(NotCalled):
     """The result of decorating a function: call it with hyperparameters to get a part."""
 
     def __init__(self, function: Callable, make: type[Part], options: Any):
@@ -212,7 +218,9 @@ class PartFactory:
         """The names of the function's arguments that are given in the call: rewards to operators."""
         return ()
 
-    def __call__(self, **bound: Any) -> Any:
+    def __call__(self, *given: Any, **bound: Any) -> Any:
+        if given:
+            refuse_positional(self.__name__, given[0])
         # checked here, so that a wrong name fails where the recipe is written, not in the middle of a run
         self.check(bound)
         return self.make(self.function, bound, self.options)
@@ -223,6 +231,8 @@ class PartFactory:
         missing = [k for k, v in hyperparameters(self.function).items() if v is inspect.Parameter.empty and k not in bound]
         if missing:
             raise RewardlabError(f"{self.function.__name__} needs {', '.join(missing)}")
+        for key, value in bound.items():
+            check_scalar(self.function, key, value)
 
     def __repr__(self) -> str:
         return f"<{self.make.slot} {self.function.__name__}{plainly(self.__signature__)}>"
@@ -248,10 +258,13 @@ def decorator(make: type[Part], factory: type[PartFactory] = PartFactory, about:
     """
 
     def decorate(function: Callable | None = None, **options: Any) -> Any:
+        if function is not None and not callable(function):
+            raise RewardlabError(f"@{make.__name__.lower()} takes options by name, such as over=..., not {function!r}")
         if function is None:
             # used with options: Python calls the result with the function
             return lambda f: decorate(f, **options)
         typed = checked(make.option_type, make.__name__.lower(), function, options)
+        make.check_function(function, typed)
         if typed.inner:
             check_names(function, [typed.inner])
         return factory(function, make, typed)
@@ -269,29 +282,3 @@ def _parts(values: Iterable[Any]) -> Iterator[Part]:
             yield value
         elif isinstance(value, tuple | dict):
             yield from _parts(value.values() if isinstance(value, dict) else value)
-
-
-def _tuples(value: Any) -> Any:
-    """The value with every list in it made a tuple."""
-    if isinstance(value, dict):
-        return {k: _tuples(v) for k, v in value.items()}
-    return tuple(_tuples(x) for x in value) if isinstance(value, list | tuple) else value
-
-
-def _plain(value: Any) -> Any:
-    """The value as data that JSON can hold; a part becomes its saved form."""
-    if isinstance(value, Part):
-        return value.to_json()
-    if isinstance(value, list | tuple):
-        return [_plain(x) for x in value]
-    if isinstance(value, dict):
-        return {k: _plain(v) for k, v in value.items()}
-    if value is None or isinstance(value, str | int | float | bool):
-        return value
-    raise RewardlabError(f"a hyperparameter must be plain data or a part, not {type(value).__name__}")
-
-
-def _show(value: Any) -> str:
-    if isinstance(value, float):
-        return f"{value:g}"
-    return str(value) if isinstance(value, Part) else repr(value)

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from rewardlab.errors import RewardlabError, unknown
 
 from .domain import Decay, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, Share, check_values
+from .misuse import advice
 from .part import Part, PartFactory
 from .slots import Credit, Loop, Measure, Objective, Rollout, Select, Weighting
 
@@ -210,4 +211,5 @@ def _check_slot(slot: str, value: Any) -> None:
     if isinstance(value, PartFactory):
         raise RewardlabError(f"the {slot} is a part that was not called: write {value.__name__}(...)")
     what = f"a part of the slot {value.slot}" if isinstance(value, Part) else f"not a part but {type(value).__name__}"
-    raise RewardlabError(f"{value!r} cannot be the {slot}: it is {what}")
+    hint = advice(value) if slot == "reward" else ""
+    raise RewardlabError(f"{value!r} cannot be the {slot}: it is {what}{hint}")

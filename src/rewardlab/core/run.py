@@ -25,6 +25,7 @@ TOKENS = "engine.tokens"
 class Run:
     """All that changes while training. Methods keep their own state in `memory`, as plain data; it is saved with the run.
 
+    `reward_timeout`: seconds that one call of a user's reward may take; 0: no limit.
     `rng(purpose)` gives the random stream of a purpose (data, rollout, environment, eval) at this step. Streams are keyed by
     (seed, purpose, step): no generator state needs to be saved, and sampling from one never changes another. `verify`: the
     task's verifier, as a reward. `budget`: the run ends when all models together have generated and scored this many tokens.
@@ -38,6 +39,7 @@ class Run:
     budget: int | None = None
     seed: int = 0
     max_new: int = 128
+    reward_timeout: float = 0.0
     verify: Any = None
     memory: dict[str, Any] = field(default_factory=dict)
     metrics: dict[str, float] = field(default_factory=dict)

@@ -33,6 +33,11 @@ class Term:
     steps: Steps = ()
     weight: float | None = 1.0
 
+    @property
+    def numbers(self) -> list[float]:
+        """The outcome, if there is one, and the rewards of the steps."""
+        return [*([] if self.value is None else [self.value]), *(r for _, r in self.steps)]
+
 
 @dataclass(frozen=True, init=False)
 class Score:
@@ -180,9 +185,7 @@ def check_finite(groups: list[Group], scores: Scores, source: str) -> None:
         for i, score in enumerate(row):
             # finite terms can still overflow in their sum
             for name, term in {**score.terms, "total": score.as_term()}.items():
-                # a term without an outcome (None) has nothing to check
-                values = [term.value or 0.0, *(r for _, r in term.steps)]
-                if not all(math.isfinite(v) for v in values):
+                if not all(math.isfinite(v) for v in term.numbers):
                     rollout: Trajectory = groups[g][i]
                     raise NotFinite(
                         f"reward term {name!r} of {source} is not finite for rollout {i} of group {g} "

@@ -1,6 +1,7 @@
 """Read rewards written as text: a name, a function in a file of your own, or a formula.
 
-    correct    length_penalty:per_token=0.01    mine.py:score    format_ok(pattern=".+####.+") >> correct() - 0.1 * "mine.py:cost"
+    correct    length_penalty:per_token=0.01    mine.py:score    mine.py:made(by=2)    package.module:score
+    format_ok(pattern=".+####.+") >> correct() - 0.1 * "mine.py:cost"
 
 A formula is what a recipe prints for its reward: + - * >>, numbers, brackets, .named("..."), rewards and operators by name with
 their settings, and files in quotes. It is parsed, not evaluated: nothing else of Python has a meaning in it.
@@ -10,18 +11,21 @@ from __future__ import annotations
 
 import ast
 import operator
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from rewardlab.errors import RewardlabError
-from rewardlab.rewards.external import find
+from rewardlab.rewards.functions import find, find_in_module, only_function, prepared
 from rewardlab.rewards.reward import Reward
 
 from .find_task import parse_options
-from .parts import part
+from .parts import part, shared_parts
 from .settings import fit
 
+FUNCTION = re.compile(r"(.+\.py|[A-Za-z_][\w.]*):\w+(\(.*\))?", re.S)
+"""FILE.py:function or MODULE:function, with or without settings."""
 SIGNS: dict[type, Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -32,23 +36,58 @@ SIGNS: dict[type, Callable[[Any, Any], Any]] = {
 
 def read_reward(written: str) -> Reward:
     """The reward that a text stands for. Raises RewardlabError that quotes what cannot be read."""
-    path, _, function = written.rpartition(":")
-    if path.endswith(".py") and "(" not in function:
-        return _of_file(Path(path), function)
     if written.endswith(".py"):
-        raise RewardlabError(f"which function of {written}? write --reward {written}:FUNCTION")
+        return _of_file(Path(written), only_function(Path(written)), None)
+    if FUNCTION.fullmatch(written):
+        name, settings = called(written)
+        where, _, function = name.rpartition(":")
+        if where.endswith(".py"):
+            return _of_file(Path(where), function, settings)
+        if ("reward", where) not in shared_parts():
+            return _of_module(where, function, settings)
     if "(" in written or '"' in written:
         return _of_formula(written)
     name, _, options = written.partition(":")
     return part("reward", name, **parse_options(options))
 
 
-def _of_file(path: Path, function: str) -> Reward:
-    if not path.is_file():
-        raise RewardlabError(f"there is no reward file {path}")
-    # a missing function is reported now, not after the first rollouts
-    find(path, function)
-    return part("reward", "from_file", path=str(path.resolve()), function=function)
+def called(text: str) -> tuple[str, dict[str, Any] | None]:
+    """`name(x=1)` as its name and settings; the settings of a name alone are None."""
+    match = re.fullmatch(r"(.+?)\((.*)\)", text, re.S)
+    if not match:
+        return text, None
+    try:
+        call = ast.parse(f"f({match[2]})", mode="eval").body
+        assert isinstance(call, ast.Call)
+        if call.args:
+            raise ValueError("settings are given by name")
+        return match[1], {str(k.arg): _literal(k.value) for k in call.keywords}
+    except (ValueError, SyntaxError, AssertionError) as problem:
+        raise RewardlabError(
+            f"cannot read the settings of {text}: {problem}; write NAME(x=1, y='text'), and files in quotes in a formula"
+        ) from None
+
+
+def _literal(node: ast.expr) -> Any:
+    """A value, in Python's or JSON's notation."""
+    # settings may be copied from JSON
+    named = {"true": True, "false": False, "null": None}
+    return named[node.id] if isinstance(node, ast.Name) and node.id in named else ast.literal_eval(node)
+
+
+def _of_file(path: Path, function: str, settings: dict[str, Any] | None) -> Reward:
+    # what is missing or wrong is reported now, not after the first rollouts
+    prepared(find(path, function), path, settings)
+    return part("reward", "from_file", path=str(path.expanduser().resolve()), function=function, **_given(settings))
+
+
+def _of_module(module: str, function: str, settings: dict[str, Any] | None) -> Reward:
+    prepared(find_in_module(module, function), Path(module), settings)
+    return part("reward", "from_module", module=module, function=function, **_given(settings))
+
+
+def _given(settings: dict[str, Any] | None) -> dict[str, Any]:
+    return {} if settings is None else {"settings": settings}
 
 
 def _of_formula(written: str) -> Reward:
@@ -84,10 +123,7 @@ def _read(node: ast.expr, written: str) -> Any:
 
 
 def _called(name: str, operands: list[Any], settings: dict[str, Any]) -> Reward:
-    try:
-        reward = part("reward", name, *operands, **settings)
-    except TypeError as e:
-        raise RewardlabError(f"{name}(...) takes no other reward; its settings are written by name") from e
+    reward = part("reward", name, *operands, **settings)
     for key, value in settings.items():
         # after `part`, which reports unknown names; this reports values of the wrong type
         fit(reward.function, key, value)

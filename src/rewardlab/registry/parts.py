@@ -59,11 +59,14 @@ def shared_definitions() -> list[tuple[Path, Definition]]:
     return list(_read().values())
 
 
-def part(slot: str, name: str, *of: Any, **settings: Any) -> Any:
+def part(slot: str, name: str = "", *of: Any, **settings: Any) -> Any:
     """The part of this name in a slot (`part("reward", "correct")`), with its hyperparameters bound; of: operands.
 
     Raises RewardlabError for a slot, name or hyperparameter that does not exist, with the nearest that do.
     """
+    for word in (slot, name):
+        if not isinstance(word, str) or not word:
+            raise RewardlabError(f'part takes a slot and a name, part("reward", "correct"), not {slot!r} and {name!r}')
     return shared_part(slot, name)(*of, **settings)
 
 

@@ -153,7 +153,8 @@ def _accuracy(rows: list[Row]) -> Row:
     if line and all(bounds):
         line["low"], line["high"] = ([plain(b.get(x, math.nan)) for x in line["x"]] for b in bounds)
     note = f"{name} on held-out problems, with its 95% interval"
-    is_share = line is not None and all(v is None or 0 <= v <= 1 for v in line["y"])
+    # a reward within 0 and 1 is no share of right replies
+    is_share = name != "reward" and line is not None and all(v is None or 0 <= v <= 1 for v in line["y"])
     return _panel("Held-out accuracy" if is_share else f"Held-out {name}", note, [line], percent=is_share)
 
 

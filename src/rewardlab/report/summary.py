@@ -19,7 +19,7 @@ def summarise(run_dir: Path | str) -> Row:
     """The results of a run, read from its files.
 
     method, task, model, seed, step, steps, finished, measure (what was evaluated);
-    before, after, best: {"step", "value", "ci95", "n"} or None;
+    before, after, start, best: {"step", "value", "ci95", "n"} or None;
     gain: (difference, low, high) or None; reward and length: the last; tokens and seconds: the total; warnings.
     """
     run_dir = Path(run_dir)
@@ -36,6 +36,7 @@ def summarise(run_dir: Path | str) -> Row:
         "measure": name,
         "before": before,
         "after": after,
+        "start": evals[0] if evals else None,
         "best": max(evals, key=lambda e: e["value"], default=None),
         "gain": _gain(before, after),
         **{k: curves.last(rows, k) for k in ("reward", "length", "tokens")},

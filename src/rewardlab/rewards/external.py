@@ -2,153 +2,192 @@
 
     def my_reward(completion, answer): return float(answer in completion)            one call per rollout
     def my_reward(completions, answers, **columns): return [...]                     one call for all, as in TRL
+    def my_reward(group, completions): return [...]                                  one call for each group
     def compute_score(data_source, solution_str, ground_truth, extra_info): ...      as in verl
+    def reward_func(queries, prompts, labels): return {"rewards": [...]}             as in OpenRLHF
 
-Arguments are passed by name: the names below, their plurals, `run`, and every column of the data.
+Arguments are passed by name: the names in `functions`, their plurals, `run`, and every column of the data. See docs/REWARDS.md.
 """
 
 from __future__ import annotations
 
-import difflib
-import functools
-import importlib
-import importlib.util
-import inspect
-import sys
-import traceback
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import ModuleType
+from types import SimpleNamespace
 from typing import Any
 
 from rewardlab.core import Group, Run, Score, Scores, Trajectory
-from rewardlab.errors import RewardlabError, unknown
+from rewardlab.errors import NotFinite, RewardlabError, unknown
 from rewardlab.verifiers.contract import GOLD
 
+from .calling import Arguments, results_of
+from .functions import PLURAL, QUESTION, REPLY, Call, find, find_in_module, prepared
 from .reward import reward
+from .watch import Watch
 
-REPLY = ("response", "completion", "reply", "text", "solution_str")
-QUESTION = ("prompt", "question")
-SINGULAR = ("trajectory", "completion_id", *REPLY, *QUESTION, *GOLD, "meta", "data_source", "extra_info")
-PLURAL = {(name[:-1] + "ies" if name[-1] == "y" else name + "s"): name for name in SINGULAR if name != "meta"} | {"metas": "meta"}
+MISSING = object()
+"""Stands for a value that a rollout does not have."""
+EXPECTED = 'a number, a bool, None, {"score": number} or a Score'
 
-_MISSING = inspect.Parameter.empty
+Place = tuple[str, Trajectory]
+"""A rollout, after the words by which messages name it."""
 
 
 @reward(over="groups")
-def from_file(groups: list[Group], run: Run, *, path: str, function: str) -> Scores:
-    """The result of `function` in the Python file `path`: a number, a bool, None for no verdict, or {"score": number}.
+def from_file(groups: list[Group], run: Run, *, path: str, function: str, settings: dict[str, Any] | None = None) -> Scores:
+    """The result of `function` in the Python file `path`: a number, a bool, None for no verdict, {"score": number}, or a Score.
 
     A function with an argument of any plural name (completions, answers) is called once, with a list for every argument, and
-    returns a list. A column of the data takes precedence over an alias of the same name, except for the reply. The term is named
-    after the function. Raises RewardlabError, with file and line, for any error in the function.
+    returns a list; with an argument `group`, once for each group. A column of the data takes precedence over an alias of the same
+    name, except for the reply. The term is named after the function. An `async` function's calls run concurrently.
+    settings: the function is called with them first, and returns the function to use.  A reward that is decorated with @reward is
+    used as it is, with these settings.  Raises RewardlabError, with file and line, for any error in the function.
     """
-    return score_by(find(Path(path), function), groups, run)
+    return _scores(prepared(find(Path(path), function), Path(path).resolve(), settings), groups, run)
+
+
+@reward(over="groups")
+def from_module(groups: list[Group], run: Run, *, module: str, function: str, settings: dict[str, Any] | None = None) -> Scores:
+    """The same as `from_file`, for a function in an installed module."""
+    return _scores(prepared(find_in_module(module, function), Path(module), settings), groups, run)
+
+
+def _scores(found: Any, groups: list[Group], run: Run) -> Scores:
+    """The scores of a function, or of a decorated reward. Raises NotFinite for NaN and infinity, naming function and rollout."""
+    if not isinstance(found, Call):
+        return found(groups, run)
+    scores = score_by(found, groups, run)
+    for g, row in enumerate(scores):
+        for i, score in enumerate(row):
+            if bad := [x for term in score.terms.values() for x in term.numbers if not math.isfinite(x)]:
+                reply = groups[g][i].reply[:60]
+                raise NotFinite(f"{found.who} returned {bad[0]} (rollout {i} of group {g}, reply {reply!r})")
+    return scores
+
+
+def call_of(part: Any) -> Call | None:
+    """The user's function behind a part; None for every other part."""
+    if part.name == "from_file":
+        path = Path(part.settings["path"]).resolve()
+        found = prepared(find(path, part.settings["function"]), path, part.settings["settings"])
+    elif part.name == "from_module":
+        module = part.settings["module"]
+        found = prepared(find_in_module(module, part.settings["function"]), Path(module), part.settings["settings"])
+    else:
+        return None
+    return found if isinstance(found, Call) else None
 
 
 def score_by(call: Call, groups: list[Group], run: Run) -> Scores:
     """The scores of a user's function. Raises RewardlabError as `from_file` does."""
-    flat = [(f"rollout {i} of group {g}", trajectory) for g, group in enumerate(groups) for i, trajectory in enumerate(group)]
-    results = iter(_together(call, flat, run) if _plural(call) else [_alone(call, *rollout, run) for rollout in flat])
-    return [[next(results) for _ in group] for group in groups]
+    places = [[(f"rollout {i} of group {g}", t) for i, t in enumerate(group)] for g, group in enumerate(groups)]
+    flat = [place for group in places for place in group]
+    with Watch(call.who, str(call.path), getattr(run, "reward_timeout", 0.0)) as watch:
+
+        def results(calls: list[Arguments]) -> list[Any]:
+            return results_of(call.function, calls, watch, lambda e, place: _blamed(call, watch, e, place))
+
+        if not call.batched:
+            given = results([_arguments(call, _of_one(call, place, run), place[0]) for place in flat])
+        else:
+            batches = [group for group in places if group] if call.grouped else [flat] * bool(flat)
+            answers = results([_arguments(call, _of_many(call, batch, run), _together(batch)) for batch in batches])
+            given = [x for answer, batch in zip(answers, batches, strict=True) for x in _as_list(call, answer, batch, watch)]
+    scores = iter([_score(call, result, place) for result, place in zip(given, flat, strict=True)])
+    return [[next(scores) for _ in group] for group in groups]
 
 
-class Call:
-    """A user's function and its file.
-
-    messages: pass prompts and completions as lists of {"role", "content"}, as TRL does in conversations.
-    """
-
-    def __init__(self, function: Callable, path: Path, messages: bool = False):
-        self.function, self.path, self.messages = function, path, messages
-        self.name = getattr(function, "__name__", type(function).__name__)
-        self.parameters = inspect.signature(function).parameters.values()
-        # takes **columns, so it gets every column of the data
-        self.open = any(p.kind is p.VAR_KEYWORD for p in self.parameters)
-        self.named = [p for p in self.parameters if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)]
-
-    def __call__(self, values: dict[str, Any], place: str) -> Any:
-        first = [values[p.name] for p in self.named if p.kind is p.POSITIONAL_ONLY and p.name in values]
-        keywords = {k: v for k, v in values.items() if not any(p.name == k and p.kind is p.POSITIONAL_ONLY for p in self.named)}
-        try:
-            # the user's code may raise anything; the error names their file and line instead of ours
-            return self.function(*first, **keywords)
-        except Exception as e:
-            raise RewardlabError(f"{self.where(e)}: {type(e).__name__}: {e} ({place})") from e
-
-    def where(self, error: BaseException | None = None) -> str:
-        frames = traceback.extract_tb(error.__traceback__) if error else []
-        # the last frame in the user's file: deeper ones are in libraries that it called
-        lines = [frame.lineno for frame in frames if frame.filename == str(self.path)]
-        return f"the reward {self.name} of {self.path}" + (f", line {lines[-1]}" if lines else "")
+def _blamed(call: Call, watch: Watch, error: Exception, place: str) -> RewardlabError:
+    says = " ".join(str(error).split())
+    hint = ""
+    if not call.messages and isinstance(error, TypeError) and "string indices must be integers" in says:
+        hint = "; if it expects messages, annotate its argument: completions: list[list[dict]]"
+    return RewardlabError(f"{watch.where(error)}: {type(error).__name__}: {says} ({place}){hint}")
 
 
-def _plural(call: Call) -> bool:
-    return any(p.name in PLURAL for p in call.named)
+def _together(batch: list[Place]) -> str:
+    first, last = batch[0][0], batch[-1][0]
+    return f"{len(batch)} rollouts at once: {first} to {last}" if len(batch) > 1 else first
 
 
-def _alone(call: Call, place: str, trajectory: Trajectory, run: Run) -> Score:
-    """The score of one rollout by one call. place: how messages name the rollout."""
-    values = {p.name: _value(call, p, p.name, trajectory, run, place) for p in call.named}
+# ---- what the function is given --------------------------------------------------------------------------------------
+
+
+def _arguments(call: Call, values: Mapping[str, Any], place: str) -> Arguments:
+    """The values as arguments; those that the function takes by position only come first."""
+    by_position = [p.name for p in call.named if p.kind is p.POSITIONAL_ONLY and p.name in values]
+    return Arguments(
+        [values[name] for name in by_position], {k: v for k, v in values.items() if k not in by_position}, place
+    )  # fmt: skip
+
+
+def _of_one(call: Call, place: Place, run: Run) -> dict[str, Any]:
+    """The values for a call that scores one rollout, by name."""
+    _, trajectory = place
+    values = {p.name: _value(call, p, p.name, place, run) for p in call.named}
     if call.open:
-        values = {
-            "prompt": _prompt(call, trajectory),
-            "answer": trajectory.problem.answer,
-            **trajectory.problem.meta,
-        } | values
-    return _score(call, call({k: v for k, v in values.items() if v is not _MISSING}, place), place)
+        columns = {"prompt": _prompt(call, trajectory), "answer": trajectory.problem.answer, **trajectory.problem.meta}
+        values = columns | values
+    return {k: v for k, v in values.items() if v is not MISSING}
 
 
-def _together(call: Call, flat: list[tuple[str, Trajectory]], run: Run) -> list[Score]:
-    """The scores of all rollouts, given as (place, trajectory), by one call with a list for every argument."""
-    if not flat:
-        return []
+def _of_many(call: Call, batch: list[Place], run: Run) -> dict[str, Any]:
+    """The values for a call that scores many rollouts: a list for every name."""
     values: dict[str, Any] = {}
     if call.open:
         # problems may differ in their columns; a column that one lacks is None for it
-        columns = dict.fromkeys(k for _, t in flat for k in t.problem.meta)
-        values = {k: [t.problem.meta.get(k) for _, t in flat] for k in columns}
-        values |= {
-            "prompts": [_prompt(call, t) for _, t in flat],
-            "answer": [t.problem.answer for _, t in flat],
-        } | values
+        columns = dict.fromkeys(k for _, t in batch for k in t.problem.meta)
+        values = {"prompts": [_prompt(call, t) for _, t in batch], "answer": [t.problem.answer for _, t in batch]}
+        values |= {k: [t.problem.meta.get(k) for _, t in batch] for k in columns}
     for p in call.named:
-        name = PLURAL.get(p.name, p.name)
-        column = [_value(call, p, name, t, run, place) for place, t in flat]
-        if any(v is not _MISSING for v in column):
-            # there is one run, not one per rollout; a name that no rollout has keeps its default
-            values[p.name] = run if p.name == "run" else [None if v is _MISSING else v for v in column]
-    results = call(values, f"{len(flat)} rollouts at once")
-    try:
-        results = list(results)
-    except TypeError:
-        raise RewardlabError(f"{call.where()} takes lists, so it must return a list, not {results!r}") from None
-    if len(results) != len(flat):
-        raise RewardlabError(f"{call.where()} returned {len(results)} rewards for {len(flat)} rollouts")
-    return [_score(call, result, place) for result, (place, _) in zip(results, flat, strict=True)]
+        if p.name in ONCE:
+            values[p.name] = ONCE[p.name](run)
+        elif p.name == "group":
+            values[p.name] = [t for _, t in batch]
+        else:
+            column = [_value(call, p, PLURAL.get(p.name, p.name), place, run) for place in batch]
+            # a name that no rollout has keeps its default
+            if any(v is not MISSING for v in column):
+                values[p.name] = [None if v is MISSING else v for v in column]
+    return values
 
 
-def _value(call: Call, p: inspect.Parameter, name: str, trajectory: Trajectory, run: Run, place: str) -> Any:
-    """The value for the argument `p`, by its singular name; `_MISSING` if it keeps its default."""
+ONCE: dict[str, Callable[[Any], Any]] = {
+    "run": lambda run: run,
+    # the last three are TRL's
+    "trainer_state": lambda run: SimpleNamespace(global_step=getattr(run, "step", 0), max_steps=getattr(run, "steps", 0)),
+    "log_metric": lambda run: run.log if hasattr(run, "log") else lambda name, value: None,
+    "log_extra": lambda run: lambda name, values: None,
+}
+"""Arguments of which there is one in every call, and not one for each rollout."""
+
+
+def _value(call: Call, p: Any, name: str, place: Place, run: Run) -> Any:
+    """The value for the argument `p`, by its singular name; `MISSING` if it keeps its default."""
+    if name in ONCE:
+        return ONCE[name](run)
+    where, trajectory = place
     problem = trajectory.problem
-    fixed = {"trajectory": trajectory, "run": run, "meta": dict(problem.meta)} | dict.fromkeys(REPLY, trajectory.reply)
+    fixed = {"trajectory": trajectory, "meta": dict(problem.meta)} | dict.fromkeys(REPLY, trajectory.reply)
     fixed["completion"] = _completion(call, trajectory)
     if name == "completion_id":
         fixed[name] = _ids(trajectory)
     aliases = dict.fromkeys(QUESTION, _prompt(call, trajectory)) | dict.fromkeys(GOLD, problem.answer)
-    extra = {"data_source": "", "extra_info": dict(problem.meta)}
+    # a query is prompt and reply in one text, from which functions for OpenRLHF cut the prompt off
+    extra = {"data_source": "", "extra_info": dict(problem.meta), "query": problem.question + trajectory.reply}
     # later tables win: a column replaces an alias such as `prompt`, but not the reply
     known = extra | aliases | dict(problem.meta) | fixed
     if name in known:
         return known[name]
-    if p.default is _MISSING:
-        raise RewardlabError(f"{call.where()} asks for {unknown('argument', p.name, {*known, *PLURAL})} ({place})")
-    return _MISSING
+    if p.default is p.empty:
+        raise RewardlabError(f"{call.who} asks for {unknown('argument', p.name, {*known, *PLURAL, *ONCE, 'group'})} ({where})")
+    return MISSING
 
 
 def _prompt(call: Call, trajectory: Trajectory) -> Any:
-    question = trajectory.problem.question
-    return [{"role": "user", "content": question}] if call.messages else question
+    problem = trajectory.problem
+    return [{"role": m.role, "content": m.text} for m in problem.prompt] if call.messages else problem.question
 
 
 def _completion(call: Call, trajectory: Trajectory) -> Any:
@@ -160,60 +199,44 @@ def _ids(trajectory: Trajectory) -> list[int]:
     return [int(i) for turn in trajectory.turns[-1:] for i in turn.ids]
 
 
-def _score(call: Call, result: Any, place: str) -> Score:
-    plain = result.get("score", _MISSING) if isinstance(result, dict) else result
+# ---- what it returns -------------------------------------------------------------------------------------------------
+
+
+def _as_list(call: Call, answer: Any, batch: list[Place], watch: Watch) -> list[Any]:
+    """What a call for many rollouts returned, as a list with an entry for each of them."""
+    rewards = answer.get("rewards", answer) if isinstance(answer, Mapping) else answer
+    if isinstance(rewards, str | bytes | Mapping | set | frozenset) or not hasattr(rewards, "__iter__"):
+        kind = "text" if isinstance(rewards, str) else type(rewards).__name__
+        what = f"the {kind} {str(rewards)[:60]!r}" if rewards is not None else "None (is there a `return`?)"
+        raise RewardlabError(
+            f"{call.who} takes lists, so it must return a list with a reward for each of the {len(batch)} rollouts; "
+            f"it returned {what}"
+        )
     try:
-        value = None if plain is None else float(plain)
+        # an iterator, or a tensor without dimensions, may fail here
+        rewards = list(rewards)
+    except Exception as e:
+        raise _blamed(call, watch, e, _together(batch)) from e
+    if len(rewards) != len(batch):
+        raise RewardlabError(f"{call.who} returned {len(rewards)} rewards for {len(batch)} rollouts ({_together(batch)})")
+    return rewards
+
+
+def _score(call: Call, result: Any, place: Place) -> Score:
+    score = result if isinstance(result, Score) else Score(_number(call, result, place[0]))
+    return score.named(call.name)
+
+
+def _number(call: Call, result: Any, where: str) -> float | None:
+    plain = result.get("score", MISSING) if isinstance(result, Mapping) else result
+    if plain is None:
+        return None
+    try:
         # float("1") would accept text, which is more likely a returned reply than a score
         if isinstance(plain, str | bytes):
             raise TypeError
-    except (TypeError, ValueError):
-        expected = 'a number, a bool, None or {"score": number}'
-        raise RewardlabError(f"{call.where()} returned {result!r}, not {expected} ({place})") from None
-    return Score(value).named(call.name)
-
-
-def find(path: Path, name: str) -> Call:
-    """The function of this name in a Python file. If there is none, raises RewardlabError that lists the functions there."""
-    path = path.resolve()
-    if not path.is_file():
-        near = difflib.get_close_matches(path.name, [p.name for p in path.parent.glob("*.py")], n=1)
-        hint = f"; did you mean {near[0]}?" if near else ""
-        raise RewardlabError(f"there is no reward file {path}{hint}")
-    module = _load(path, path.stat().st_mtime_ns)
-    functions = [k for k, v in vars(module).items() if inspect.isfunction(v) and not k.startswith("_")]
-    if not callable(function := getattr(module, name, None)):
-        raise unknown(f"function in {path}:", name, functions)
-    return Call(function, path)
-
-
-def find_in_module(module: str, name: str) -> Call:
-    """The function of this name in an installed module."""
-    try:
-        loaded = importlib.import_module(module)
-    except Exception as e:
-        raise RewardlabError(f"cannot import {module}: {type(e).__name__}: {e}") from e
-    if not callable(function := getattr(loaded, name, None)):
-        functions = [k for k, v in vars(loaded).items() if inspect.isfunction(v) and not k.startswith("_")]
-        raise unknown(f"function in {module}:", name, functions)
-    return Call(function, Path(loaded.__file__ or module))
-
-
-@functools.lru_cache(maxsize=16)
-def _load(path: Path, changed: int) -> ModuleType:
-    """Import a file. `changed`, its modification time, is part of the cache's key, so an edited file is imported again."""
-    # the hash tells apart two files of the same name
-    name = f"rewardlab_user_{path.stem}_{abs(hash(path))}"
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
-        raise RewardlabError(f"{path} is not a Python file")
-    module = importlib.util.module_from_spec(spec)
-    # dataclasses and pickle look up the module of a class in sys.modules
-    sys.modules[name] = module
-    try:
-        spec.loader.exec_module(module)
-    except Exception as e:
-        lines = [f.lineno for f in traceback.extract_tb(e.__traceback__) if f.filename == str(path)]
-        line = e.lineno if isinstance(e, SyntaxError) else lines[-1] if lines else None
-        raise RewardlabError(f"cannot import {path}" + (f", line {line}" if line else "") + f": {type(e).__name__}: {e}") from e
-    return module
+        return float(plain)
+    except (TypeError, ValueError, RuntimeError):
+        if callable(plain):
+            raise RewardlabError(f"{call.who} returned a function; give its settings, as in FILE.py:{call.name}(x=1)") from None
+        raise RewardlabError(f"{call.who} returned {str(result)[:80]!r}, not {EXPECTED} ({where})") from None

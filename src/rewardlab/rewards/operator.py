@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from rewardlab.core.options import OperatorOptions
-from rewardlab.core.part import Part, PartFactory, decorator
+from rewardlab.core.part import Expression, Part, PartFactory, decorator
 from rewardlab.core.score import Score, Scores, Term, add, check_finite, derive, scale
 from rewardlab.core.trajectory import Group
 from rewardlab.errors import RewardlabError
@@ -158,6 +158,22 @@ class Operator(Reward):
         result = self.function(*columns, *({"run": run, "memory": now}[name] for name in self._context), **self.settings)
         run.memory[key] = {"step": run.step, "before": before, "now": now}
         return result
+
+
+def across_groups(reward: Reward) -> Reward:
+    """The reward as it compares over groups and steps: without operators that compare the rollouts of a group with one another.
+
+    The mean of `normalised(x)` is 0 whatever x is, so x itself takes its place; where such an operator has several operands, the
+    first one does.
+    """
+    if isinstance(reward, Operator):
+        operands = tuple(map(across_groups, reward.operands))
+        if reward.over in ("group", "groups"):
+            return operands[0]
+        return Operator(reward.function, reward.bound, reward.options, operands=operands)
+    if isinstance(reward, Expression):
+        return type(reward)(*(across_groups(x) if isinstance(x, Reward) else x for x in reward._of))
+    return reward
 
 
 def _columns(rows: Inputs, width: int) -> list[list[float]]:

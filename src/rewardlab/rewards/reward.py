@@ -21,11 +21,16 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, ClassVar
 
+from rewardlab.core.misuse import advice, check_reward, is_number, positional
 from rewardlab.core.options import PartOptions, RewardOptions
-from rewardlab.core.part import Expression, Part, decorator
+from rewardlab.core.part import Expression, Part, PartFactory, decorator
 from rewardlab.core.score import Score, Scores, Term, add, derive, merge_terms, scale
 from rewardlab.core.trajectory import Group
 from rewardlab.errors import RewardlabError
+
+from .calling import Arguments, results_of
+from .returned import as_score, row_of, rows_of
+from .watch import Watch
 
 
 class Reward(Part):
@@ -35,14 +40,45 @@ class Reward(Part):
     option_type: ClassVar[type[PartOptions]] = RewardOptions
     options: RewardOptions
 
+    @classmethod
+    def check_function(cls, function: Callable, options: Any) -> None:
+        # the functions of operators and verifiers, which are rewards too, have arguments of another kind
+        if isinstance(options, RewardOptions):
+            check_reward(function, options.over)
+
     @property
     def label(self) -> str:
         """The name of the term that holds this reward. A sum has no term of its own; its label is used to name products of it."""
         return self.name
 
     def __call__(self, groups: list[Group], run: Any = None) -> Scores:
-        raw = _lift(self.function, self.settings, self.options.over, groups, run)
-        return [[_as_score(x, self.name, self.options.steps) for x in row] for row in raw]
+        raw = self._raw(groups, run)
+        return [[as_score(x, self.name, self.options.steps) for x in row] for row in raw]
+
+    def _raw(self, groups: list[Group], run: Any) -> list[list[Any]]:
+        """What the function returns, for each rollout of each group."""
+        # a function of one argument does not need the run
+        run_argument = (run,) if len(positional(self.function)) > 1 else ()
+        if self.options.over == "groups":
+            (rows,) = self._results([Arguments((groups, *run_argument), self.settings, f"{sum(map(len, groups))} rollouts")], run)
+        elif self.options.over == "group":
+            places = (f"group {g}" for g in range(len(groups)))
+            calls = [Arguments((group, *run_argument), self.settings, at) for group, at in zip(groups, places, strict=True)]
+            rows = self._results(calls, run)
+        else:
+            flat = [(f"rollout {i} of group {g}", t) for g, group in enumerate(groups) for i, t in enumerate(group)]
+            results = iter(self._results([Arguments((t, *run_argument), self.settings, at) for at, t in flat], run))
+            return [[next(results) for _ in group] for group in groups]
+        rows = rows_of(self.name, rows, len(groups))
+        return [row_of(self.name, row, len(group), g) for g, (row, group) in enumerate(zip(rows, groups, strict=True))]
+
+    def _results(self, calls: list[Arguments], run: Any) -> list[Any]:
+        if self.function.__module__.startswith("rewardlab."):
+            return [self.function(*call.positional, **call.named) for call in calls]
+        # a function of the user may hang, or call sys.exit
+        file = inspect.unwrap(self.function).__code__.co_filename
+        with Watch(f"the reward {self.name} of {file}", file, getattr(run, "reward_timeout", 0.0)) as watch:
+            return results_of(self.function, calls, watch)
 
     @property
     def per_rollout(self) -> bool:
@@ -57,6 +93,8 @@ class Reward(Part):
         return gradient(x, problem, **self.settings)
 
     def named(self, name: str) -> Reward:
+        if not isinstance(name, str) or not name:
+            raise RewardlabError(f"the name of a reward must be a text, not {name!r}")
         return Named(self, name)
 
     def __add__(self, other: Any) -> Reward:
@@ -68,16 +106,25 @@ class Reward(Part):
 
     def __mul__(self, other: Any) -> Reward:
         # a number scales the weight of each term, so that terms stay apart; a product makes one new term
-        return Scaled(float(other), self) if isinstance(other, int | float) else Product.join(self, as_reward(other))
+        return Scaled(float(other), self) if is_number(other) else Product.join(self, as_reward(other))
 
     def __rmul__(self, other: Any) -> Reward:
-        return Scaled(float(other), self)
+        return Scaled(float(other), self) if is_number(other) else Product.join(as_reward(other), self)
+
+    def __truediv__(self, other: Any) -> Reward:
+        if not is_number(other) or other == 0:
+            by = "0" if is_number(other) else "a reward, which may be 0" if isinstance(other, Reward) else repr(other)
+            raise RewardlabError(f"cannot divide {self} by {by}: divide by a number, or use an operator of your own (@operator)")
+        return Scaled(1.0 / float(other), self)
+
+    def __rtruediv__(self, other: Any) -> Reward:
+        raise RewardlabError(f"cannot divide by the reward {self}, which may be 0: use an operator of your own (@operator)")
 
     def __neg__(self) -> Reward:
         return -1.0 * self
 
     def __sub__(self, other: Any) -> Reward:
-        return self + -1.0 * other
+        return self + (-other if is_number(other) else -as_reward(other))
 
     def __rsub__(self, other: Any) -> Reward:
         return other + -1.0 * self
@@ -85,13 +132,23 @@ class Reward(Part):
     def __rshift__(self, other: Any) -> Reward:
         return Gate.join(self, as_reward(other))
 
+    def _compared(self, other: Any) -> Any:
+        raise RewardlabError(
+            f"cannot compare {self} with {other!r}: its value is known only when rollouts are scored. Write threshold(x, at=...), "
+            "maximum(x, y) or minimum(x, y), and x >> y for a condition"
+        )
+
+    __lt__ = __le__ = __gt__ = __ge__ = _compared
+
 
 def as_reward(x: Any) -> Reward:
     """A reward unchanged; a number becomes the reward that pays it to every rollout."""
-    if isinstance(x, int | float) and math.isfinite(x):
+    if is_number(x):
         return Constant(float(x))
+    if isinstance(x, PartFactory):
+        raise RewardlabError(f"cannot combine a reward with {x.__name__}: forgot to call it? Write {x.__name__}(...)")
     if not isinstance(x, Reward):
-        raise RewardlabError(f"cannot combine a reward with {x!r}: it is not a reward (forgot to call it?)")
+        raise RewardlabError(f"cannot combine a reward with {x!r}: it is neither a reward nor a finite number{advice(x)}")
     return x
 
 
@@ -226,28 +283,6 @@ class Named(_Combined):
 
     def differentiable(self, x: Any, problem: Any) -> Any:
         return self._of[0].differentiable(x, problem)
-
-
-def _lift(function: Callable, settings: dict, over: str, groups: list[Group], run: Any) -> list[list[Any]]:
-    """Apply a function written for one trajectory, one group, or all groups."""
-    positional = [p for p in inspect.signature(function).parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
-    # a function of one argument does not need the run
-    run_argument = (run,) if len(positional) > 1 else ()
-    if over == "groups":
-        return function(groups, *run_argument, **settings)
-    if over == "group":
-        return [list(function(group, *run_argument, **settings)) for group in groups]
-    return [[function(t, *run_argument, **settings) for t in group] for group in groups]
-
-
-def _as_score(x: Any, name: str, stepwise: bool) -> Score:
-    """What a reward function returned for one rollout, as a Score with a named term."""
-    if isinstance(x, Score):
-        return x.named(name)
-    if stepwise:
-        # Score(steps=()) would count as missing, but a rollout without any step has been judged
-        return Score(terms={name: Term(None, tuple((int(t), float(r)) for t, r in x))})
-    return Score(None if x is None else float(x)).named(name)
 
 
 reward = decorator(

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from rewardlab.core.domain import COUNT, POSITIVE, SHARE, TEXT, WHOLE, Domain, one_of
+from rewardlab.core.domain import COUNT, POSITIVE, SHARE, TEXT, WHOLE, Domain, number, one_of
 from rewardlab.core.literals import parse_value
 from rewardlab.errors import RewardlabError, unknown
 
@@ -47,6 +47,7 @@ def _options(words: Sequence[str]) -> dict[str, Any]:
     return {name: parse_value(value) if equals else True for name, equals, value in pairs}
 
 
+SECONDS = number("a number of seconds from 0 up", lambda value: value >= 0)
 PATH = Domain("the path of a folder", lambda value: isinstance(value, str | Path), Path)
 DEVICE = Domain("auto, cpu, cuda or cuda:N", _device)
 NAMES = Domain("names, or one text with commas between them", _names, tuple)
@@ -152,6 +153,13 @@ class RunConfig:
     )
     max_missing: float = setting(
         0.5, SHARE, "stop if more than this share of a step's rollouts get no verdict (default 0.5)", metavar="SHARE", group=AMOUNTS
+    )
+    reward_timeout: float = setting(
+        3600.0,
+        SECONDS,
+        "stop if one call of your reward takes so long (default 3600; 0: no limit)",
+        metavar="SECONDS",
+        group=AMOUNTS,
     )
     patience: int = setting(
         30, COUNT, "stop if the reward has not varied in the first N steps (default 30; 0: never)", metavar="N", group=AMOUNTS

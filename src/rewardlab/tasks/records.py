@@ -14,6 +14,8 @@ from rewardlab.errors import RewardlabError
 from .rows import HUB, Row, splits
 from .sources import Shuffled, held_out
 
+ANSWER = "answer"
+"""The column of the answers, if no other is named. It may be missing: then the problems have none."""
 TEACHES = ({"chosen", "rejected"}, {"solution"})
 """Columns that preference and supervised methods learn from: rows that have them need no answer column."""
 OTHER_NAMES = {
@@ -29,7 +31,7 @@ def records(
     path: str,
     test: str | None = None,
     prompt_column: str = "prompt",
-    answer_column: str = "answer",
+    answer_column: str = ANSWER,
     completion_column: str | None = None,
     system: str | None = None,
     test_share: Share = 0.1,
@@ -61,7 +63,7 @@ def records(
         test=held,
         verifier=verifier,
         about=f"{len(train)} problems to train on and {len(held)} to test, from {path}",
-        columns=("prompt", "answer", *extra),
+        columns=("prompt", *(["answer"] if any(p.answer is not None for p in train) else []), *extra),
     )
 
 
@@ -100,9 +102,11 @@ def _problems(rows: Iterator[Row], columns: Columns) -> list[Problem]:
         if not problems:
             columns = columns.in_row(row)
         prompt, solution = _prompt_and_solution(row, columns, place)
-        teaching = row.keys() | ({"solution"} if solution else set())
         if not problems:
-            has_answers = _has(row, columns.answer) or not any(names <= teaching for names in TEACHES)
+            # data of prompts alone is welcome too: whether the answers are needed depends on the reward
+            teaching = row.keys() | ({"solution"} if solution else set())
+            named = columns.answer != ANSWER and not any(names <= teaching for names in TEACHES)
+            has_answers = _has(row, columns.answer) or named
         answer = _answer(_column(row, columns.answer, "answer", place), columns.answer, place) if has_answers else None
         meta = {k: _last_text(v) if k in ("chosen", "rejected", "solution") else v for k, v in row.items()}
         used = (columns.prompt, columns.answer, columns.completion)

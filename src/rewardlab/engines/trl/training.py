@@ -54,7 +54,8 @@ def make(
     if why := cannot_carry(recipe):
         raise refuse(recipe, why)
     task = problems if isinstance(problems, Task) else Task("problems", Shuffled(list(problems)), (), "exact_match")
-    run = Run(None, steps=steps, seed=seed, max_new=max_new, verify=verify)
+    limit = settings.reward_timeout if settings else 0.0
+    run = Run(None, steps=steps, seed=seed, max_new=max_new, reward_timeout=limit, verify=verify)
     config = config_of(recipe, run, **fields)
     run.policy = policy = policy_of(model, config, lora_rank)
     if any(need == "ref" or need.startswith("reference.") for need in recipe.needs):

@@ -1,0 +1,27 @@
+"""Which step of a run a policy is from, and why that one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from rewardlab.report.summary import summarise
+
+
+def choice(run: Path, which: str) -> dict[str, Any]:
+    """step, measure, value and start (the value before training) of a run's `best` or `model`, and a sentence `why`.
+
+    `warning`: present if training never improved the measure, so that the best policy is the one that the run began from.
+    """
+    row = summarise(run)
+    best, start, name = row["best"], row["start"], row["measure"]
+    if which != "best" or best is None:
+        measured = f"; {name} {row['after']['value']:.4g}" if row["after"] else ""
+        reason = "" if best else ": the run measured nothing on held-out problems, so none is the best"
+        return {"step": row["step"], "why": f"model/: the last, step {row['step']}{measured}{reason}"}
+    step, value = best["step"], best["value"]
+    found = {"step": step, "measure": name, "value": value, "start": start["value"]}
+    if step > 0:
+        return found | {"why": f"best/: step {step}, {name} {value:.4g} (start {start['value']:.4g})"}
+    warning = f"the untrained model was best: step 0, {name} {value:.4g}; no later one was above it (--last: the last policy)"
+    return found | {"why": f"best/: step 0, {name} {value:.4g}, before any training", "warning": warning}

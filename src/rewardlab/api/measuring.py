@@ -1,0 +1,94 @@
+"""What a run is measured by on held-out problems, which decides its best checkpoint."""
+
+from __future__ import annotations
+
+from rewardlab import registry
+from rewardlab.core import Recipe, Rollout, Task
+from rewardlab.errors import RewardlabError
+from rewardlab.evals.episodes import episode_accuracy
+from rewardlab.evals.length import length_of_right
+from rewardlab.evals.own_reward import own_reward
+from rewardlab.evals.passk import accuracy, coverage
+from rewardlab.rewards.external import call_of
+from rewardlab.rewards.operator import across_groups
+from rewardlab.rewards.reward import Reward
+from rewardlab.rewards.task import correct
+from rewardlab.rollouts.independent import independent
+from rewardlab.rollouts.interactive import interactive
+from rewardlab.verifiers.contract import Verifier
+
+BY_VERIFIER = (accuracy, coverage, episode_accuracy, length_of_right)
+"""Measures of what the task's verifier finds right."""
+ASK_VERIFIER = ("correct", "solved_between")
+"""Parts that need the task's verifier."""
+
+
+def measured(recipe: Recipe, task: Task) -> Recipe:
+    """The recipe with the measure that decides its best checkpoint.
+
+    A measure that does not ask the task's verifier stays. In place of one that does, or of none:
+    a reward of one's own (`is_own`) is measured by itself, with the verifier's accuracy beside it;
+    otherwise the verifier's accuracy is the measure, and without answers to verify by there is none.
+    """
+    if recipe.measure is not None and not any(recipe.measure.function is part.function for part in BY_VERIFIER):
+        return recipe
+    if is_own(recipe, task):
+        return recipe.but(measure=own_reward(reward=across_groups(recipe.reward), rollout=_as_in_training(recipe)))
+    if without_answers(task):
+        return recipe.but(measure=None)
+    return recipe if recipe.measure else recipe.but(measure=accuracy())
+
+
+def is_own(recipe: Recipe, task: Task) -> bool:
+    """Whether a policy is trained for a reward that asks the task neither for its verifier nor for a reward of its world.
+
+    So `correct() - 0.1 * length_penalty()` is not one: it verifies answers, and accuracy says best what it is for.
+    """
+    if not isinstance(recipe.reward, Reward) or (recipe.objective is None and not recipe.also):
+        return False
+    verifier = registry.part("reward", task.verifier)
+    asked = (correct().function, verifier.function)
+    functions = [part.function for part in recipe.reward.walk() if hasattr(part, "function")]
+    return not any(function in asked or function.__module__.startswith("rewardlab.tasks.") for function in functions)
+
+
+def _as_in_training(recipe: Recipe) -> Rollout:
+    """How held-out problems are sampled: as training samples, but once a problem, or a whole group if the reward needs it."""
+    assert recipe.reward is not None
+    calls = [call_of(part) for part in recipe.reward.walk() if hasattr(part, "function")]
+    by_group = any(call and call.grouped for call in calls) or any(
+        getattr(part.options, "over", None) == "group" for part in across_groups(recipe.reward).walk()
+    )
+    n = recipe.rows_per_problem if by_group else 1
+    sampler = recipe.rollout.innermost if recipe.rollout else independent()
+    if sampler.function in (independent.function, interactive.function):
+        return sampler.but(n=n)
+    # trees and recordings are made for training: only how they sample is taken over
+    known = independent().settings
+    return independent(**{k: v for k, v in sampler.settings.items() if k in known} | {"n": n})
+
+
+def without_answers(task: Task) -> bool:
+    """Whether the problems come from data that has prompts, but no answers."""
+    return "answer" not in task.columns
+
+
+def check_answers(recipe: Recipe, task: Task) -> None:
+    """Raise RewardlabError if the data has no answers and a part of the recipe, or of one of its learners, needs them."""
+    if not without_answers(task):
+        return
+    recipes = (recipe, *(learner.recipe for learner in recipe.also))
+    for part in (part for one in recipes for slot in one.parts().values() for part in slot.walk()):
+        call = call_of(part) if hasattr(part, "function") else None
+        if isinstance(part, Verifier) or part.name in ASK_VERIFIER:
+            raise need_answers(task, f"the {part.slot} {part}")
+        if call and (missing := [name for name in call.gold if name not in task.columns]):
+            raise need_answers(task, f"{call.who} takes the argument {missing[0]}, and")
+
+
+def need_answers(task: Task, who: str) -> RewardlabError:
+    others = ", ".join(task.columns[1:]) or "none"
+    return RewardlabError(
+        f"{who} needs answers, and the problems of {task.name} have none: there is no column 'answer' (columns besides the prompt: "
+        f"{others}). Name the column with --answer-column, or give a reward that needs no answer with --reward"
+    )

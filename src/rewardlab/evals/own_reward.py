@@ -1,0 +1,43 @@
+"""A run's own reward on held-out problems, with the verifier's accuracy beside it."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from rewardlab.core import Group, Problem, Rollout, Run, measure
+from rewardlab.errors import RewardlabError
+from rewardlab.rewards.reward import Reward
+
+from .passk import mean_interval
+
+
+@measure
+def own_reward(problems: Sequence[Problem], run: Run, *, reward: Reward, rollout: Rollout) -> dict[str, float]:
+    """reward: the mean of `reward` over what `rollout` samples for each problem, with its 95% interval over problems.
+
+    pass@1: the share of it that the task's verifier finds right, where that gives any verdict (data without answers has none).
+    Rollouts without a reward are left out of its mean; without a verdict, they count as wrong.
+    """
+    # a reward may remember what it has seen: held-out problems must not change what it pays in training
+    aside = replace(run, memory=copy.deepcopy(run.memory))
+    groups = rollout(list(problems), aside)
+    totals = [[s.total for s in row if s.total is not None] for row in reward(groups, aside)]
+    # averaged within a problem first: the interval is over problems, whose rollouts are not independent
+    means = [float(np.mean(row)) for row in totals if row]
+    if not means:
+        raise RewardlabError(f"{reward} gave no verdict on any of {len(problems)} held-out problems")
+    low, high = mean_interval(means)
+    return {
+        "reward": float(np.mean(means)), "ci95_low": low, "ci95_high": high, "n": float(len(means)), **_accuracy(groups, aside)
+    }  # fmt: skip
+
+
+def _accuracy(groups: list[Group], run: Run) -> dict[str, float]:
+    values = [[s.value for s in row] for row in run.verify(groups, run)] if run.verify is not None else []
+    if all(v is None for row in values for v in row):
+        return {}
+    return {"pass@1": float(np.mean([np.mean([v is not None and v >= 1.0 for v in row]) for row in values]))}

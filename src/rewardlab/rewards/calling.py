@@ -1,0 +1,107 @@
+"""Calls of the user's functions: one after the other, or, if the function is `async`, many at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import inspect
+import os
+import threading
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from .watch import TimedOut, Watch
+
+AT_A_TIME = 32
+"""Calls of an `async` function that may be under way together."""
+
+Blame = Callable[[Exception, str], Exception]
+"""Makes of an exception in a call, and the call's place, the exception to raise."""
+
+
+class Arguments(NamedTuple):
+    """One call. place: the rollouts that it scores, in words."""
+
+    positional: Sequence[Any]
+    named: Mapping[str, Any]
+    place: str
+
+
+def is_async(function: Callable) -> bool:
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004
+
+
+def results_of(function: Callable, calls: Sequence[Arguments], watch: Watch, blame: Blame | None = None) -> list[Any]:
+    """What the function returns for each of the calls.
+
+    Raises what `blame` makes of an exception in a call (None: the exception itself), and RewardlabError for a call of sys.exit.
+    """
+    if not is_async(function):
+        return [_result(function, call, watch, blame) for call in calls]
+    return _wait_for(_results(function, calls, watch, blame))
+
+
+def _result(function: Callable, call: Arguments, watch: Watch, blame: Blame | None) -> Any:
+    with watch.call(call.place):
+        try:
+            return function(*call.positional, **call.named)
+        except SystemExit as e:
+            raise watch.exited(e, call.place) from e
+        except Exception as e:
+            if blame is None:
+                raise
+            raise blame(e, call.place) from e
+
+
+async def _results(function: Callable, calls: Sequence[Arguments], watch: Watch, blame: Blame | None) -> list[Any]:
+    free = asyncio.Semaphore(AT_A_TIME)
+
+    async def result(call: Arguments) -> Any:
+        async with free:
+            with watch.call(call.place):
+                return await _awaited(function, call, watch, blame)
+
+    tasks = [asyncio.create_task(result(call)) for call in calls]
+    try:
+        return await asyncio.gather(*tasks)
+    finally:
+        # after an error, the other calls are of no use any more
+        for task in tasks:
+            task.cancel()
+
+
+async def _awaited(function: Callable, call: Arguments, watch: Watch, blame: Blame | None) -> Any:
+    try:
+        async with asyncio.timeout(watch.limit or None) as timeout:
+            return await function(*call.positional, **call.named)
+    except SystemExit as e:
+        raise watch.exited(e, call.place) from e
+    except Exception as e:
+        if isinstance(e, TimeoutError) and timeout.expired():
+            # the cancelled call's frames tell the line
+            raise TimedOut(call.place).with_traceback((e.__cause__ or e).__traceback__) from e
+        if blame is None:
+            raise
+        raise blame(e, call.place) from e
+
+
+def _wait_for(work: Coroutine[Any, Any, list[Any]]) -> list[Any]:
+    future = asyncio.run_coroutine_threadsafe(work, _event_loop(os.getpid()))
+    try:
+        return future.result()
+    except BaseException:
+        # Ctrl-C, for one, is raised here, while the calls go on in the other thread
+        future.cancel()
+        raise
+
+
+@functools.cache
+def _event_loop(process: int) -> asyncio.AbstractEventLoop:
+    """The loop of this process, which runs in a thread of its own.
+
+    One for all steps, since clients that a function keeps (httpx, openai) belong to the loop in which they were used first; and
+    not in the main thread, where notebooks run a loop already. A process that was forked has none of its parent's threads.
+    """
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, name="rewards", daemon=True).start()
+    return loop
