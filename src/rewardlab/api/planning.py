@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from rewardlab.core import Recipe, Task, Trajectory
@@ -11,6 +12,7 @@ from rewardlab.models.load import Policy
 from rewardlab.runs.config import RunConfig
 
 from .inputs import configured, policy_of, recipe_of, task_of
+from .space import disk_bytes, disk_free
 
 PROMPTS = 50
 """Prompts whose mean length is taken for the mean of all."""
@@ -20,7 +22,10 @@ def plan(
     recipe: Recipe | str, model: str | Policy | None = None, task: Task | str | None = None, *,
     config: RunConfig | None = None, settings: Mapping[str, Any] | None = None, **changes: Any,
 ) -> dict[str, Any]:  # fmt: skip
-    """The formula, and the columns, tokens and bytes of memory that a step of `train` would need with these arguments."""
+    """The formula, and the columns, tokens and bytes of memory that a step of `train` would need with these arguments.
+
+    disk_bytes: the least that its models would take on disk; disk_free_bytes: what is free there.
+    """
     recipe, config = recipe_of(recipe, settings), configured(config, model, task, changes)
     task = task_of(task, config)
     policy = policy_of(model, config, task)
@@ -39,4 +44,7 @@ def plan(
     return {
         "formula": str(recipe), "columns": [*task.columns, *recipe.needs], "tokens_per_step": tokens, "rows_per_step": rows,
         "memory_bytes": 4 * weights * (loaded + 3 * trained) + activations, "parameters": weights,
+        # second learners are taken to be as large as the policy
+        "disk_bytes": disk_bytes(recipe, policy, {learner.name: policy for learner in recipe.also}, config),
+        "disk_free_bytes": disk_free(Path(config.out or "runs")),
     }  # fmt: skip

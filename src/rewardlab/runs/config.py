@@ -26,6 +26,8 @@ IN_PYTHON = "given"
 
 ENGINES = ("embedded", "trl")
 DTYPES = ("auto", "float32", "bfloat16")
+ON_RESUME = ("steps", "budget", "device", "micro_tokens", "checkpoint_every", "track")
+"""The settings that may be given anew when a run is resumed: how long, where and how it goes on, not what it computes."""
 
 
 @dataclass(frozen=True)
