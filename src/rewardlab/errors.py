@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import signal
 from collections.abc import Iterable
 
 
@@ -12,6 +13,14 @@ class RewardlabError(Exception):
 
 class NotFinite(RewardlabError):
     """A reward, loss or gradient became NaN or infinite; the message names the term and the rollout."""
+
+
+class Stopped(KeyboardInterrupt):
+    """A signal asked this process to stop, and it did. number: of the signal; 0 if it is not known."""
+
+    def __init__(self, number: int = 0):
+        super().__init__(f"stopped by {signal.Signals(number).name}" if number else "stopped")
+        self.number = number
 
 
 def unknown(kind: str, name: str, known: Iterable[str]) -> RewardlabError:

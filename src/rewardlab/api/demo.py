@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 from dataclasses import replace
 from pathlib import Path
 
 from rewardlab import registry
 from rewardlab.models.load import load_policy
+from rewardlab.runs.folder import first_free
 from rewardlab.util.files import write_json
 
 from . import Result, train
 
 
-def demo(out: Path | str = "runs/demo", steps: int = 40) -> Result:
-    """Warm up the embedded policy (cached), train it with GRPO against an exact verifier, and show the gain."""
-    folder, started = Path(out), time.perf_counter()
-    # the demo may be run again; a folder that holds no run is left as it is
-    if (folder / "config.json").exists():
-        shutil.rmtree(folder)
+def demo(out: Path | str | None = None, steps: int = 40) -> Result:
+    """Warm up the embedded policy (cached), train it with GRPO against an exact verifier, and show the gain.
+
+    out: folder of the run; by default the first of runs/demo, runs/demo-2, ... that does not exist.
+    """
+    started = time.perf_counter()
     # loaded here too, and not only by train, to time the warm-up; the second time it comes from the cache
     policy = load_policy("embedded")
     warmed_up = time.perf_counter()
@@ -28,7 +28,7 @@ def demo(out: Path | str = "runs/demo", steps: int = 40) -> Result:
         "embedded",
         "arithmetic",
         steps=steps,
-        out=folder,
+        out=out or first_free(Path("runs"), "demo"),
         eval_every=10,
         eval_problems=500,
     )
@@ -38,5 +38,5 @@ def demo(out: Path | str = "runs/demo", steps: int = 40) -> Result:
         "total": round(time.perf_counter() - started, 1),
     }
     summary = result.summary | {"seconds": seconds, "parameters": sum(p.numel() for p in policy.parameters())}
-    write_json(folder / "summary.json", summary)
+    write_json(result.out / "summary.json", summary)
     return replace(result, summary=summary)

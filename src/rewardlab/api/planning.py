@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from rewardlab.core import Recipe, Task, Trajectory
@@ -13,6 +14,7 @@ from rewardlab.runs.config import RunConfig
 from .fitting import fit_prompts
 from .inputs import configured, policy_of, recipe_of, task_of
 from .measuring import check_answers, measured
+from .space import disk_bytes, disk_free
 
 PROMPTS = 50
 """Prompts whose mean length is taken for the mean of all."""
@@ -24,6 +26,7 @@ def plan(
 ) -> dict[str, Any]:  # fmt: skip
     """The formula, the columns, tokens and bytes of memory that a step of `train` would need, and the lengths of the prompts.
 
+    disk_bytes: the least that its models would take on disk; disk_free_bytes: what is free there.
     Raises RewardlabError for what would end such a run, such as prompts too long for the model.
     """
     recipe, config = recipe_of(recipe, settings), configured(config, model, task, changes)
@@ -48,4 +51,7 @@ def plan(
         "formula": str(recipe), "columns": [*task.columns, *recipe.needs], "tokens_per_step": tokens, "rows_per_step": rows,
         "memory_bytes": 4 * weights * (loaded + 3 * trained) + activations, "parameters": weights,
         "prompts": prompts,
+        # second learners are taken to be as large as the policy
+        "disk_bytes": disk_bytes(recipe, policy, {learner.name: policy for learner in recipe.also}, config),
+        "disk_free_bytes": disk_free(Path(config.out or "runs")),
     }  # fmt: skip

@@ -18,13 +18,19 @@ from rewardlab.errors import RewardlabError
 from rewardlab.models.checkpoint import absolute_name
 from rewardlab.models.load import Policy
 from rewardlab.report.page import write_report
-from rewardlab.runs.config import COLUMNS, IN_PYTHON, RunConfig, read_config
+from rewardlab.runs.config import COLUMNS, IN_PYTHON, RunConfig
+from rewardlab.runs.folder import checkpointed, new_run_folder, saying_how_to_go_on
+from rewardlab.runs.lock import locked
+from rewardlab.runs.sources import fingerprints
 from rewardlab.runs.track import trackers, tracking
-from rewardlab.util.files import sweep, write_json
+from rewardlab.util.files import disk_errors, sweep, write_json
+from rewardlab.util.ranks import is_first
 
+from .changes import prepare, resumable
 from .fitting import fit_prompts, text_reader
 from .inputs import begin_run, configured, policy_of, recipe_of, require_packages, task_of, versions
 from .measuring import check_answers, measured
+from .space import check_disk, disk_bytes
 
 
 @dataclass(frozen=True)
@@ -76,27 +82,55 @@ def _first(measured: Mapping[str, Any]) -> float:
     return next(iter(measured.values()))
 
 
-def resume(out: Path | str, task: Task | None = None, model: Policy | None = None) -> Result:
-    """Resume a run as if it had never stopped. A finished run is left as it is.
+def resume(
+    out: Path | str, task: Task | None = None, model: Policy | None = None, *, reward_changed: bool = False, **changes: Any
+) -> Result:
+    """Resume a run as if it had never stopped. A finished run is left as it is, unless it is extended.
 
     task, model: only for runs that were started in Python with objects that have no name to load them by again.
+    reward_changed: go on although a file of a reward or method is another one than when the run began.
+    changes: settings of `runs.config.ON_RESUME` by name. More steps, or a larger budget, extend the run, also a finished one: it
+    does what a run of so many steps would do from here on. The steps done are what they were: where the learning rate falls
+    (lr_end), or a part reads `run.progress`, they took it from the old number of steps; and a finished run was evaluated after
+    its last step.
+
+    Raises RewardlabError, before anything is written, while the run is still running, for fewer steps than it has done, and for a
+    file of a reward that has changed.
     """
     distributed.init()
     folder = Path(out)
-    document = read_config(folder)
-    config = RunConfig.from_json(document)
-    if config.engine != "embedded":
-        engine = config.engine.upper()
-        raise RewardlabError(
-            f"{folder} was trained through {engine} and cannot be resumed; start a new run from {folder / 'model'}"
-        )
-    if (folder / "summary.json").exists():
-        # the run was killed after its last step, while its report was written
-        if not (folder / "report.html").exists():
-            sweep(folder)
-            write_report(folder)
-        return Result(folder, json.loads((folder / "summary.json").read_text()))
-    recipe = registry.load_recipe(document["recipe"])
+    resumable(folder)
+    # nothing is left to do, and nothing is written: the folder may be one that cannot be written to
+    if not changes and all((folder / name).exists() for name in ("summary.json", "report.html")):
+        return _finished(folder)
+    with contextlib.ExitStack() as stack:
+        distributed.on_rank_zero(lambda: _take(stack, folder))
+        document = distributed.on_rank_zero(lambda: prepare(folder, changes, reward_changed))
+        if distributed.on_rank_zero((folder / "summary.json").exists):
+            # the run was killed after its last step, while its report was written
+            distributed.on_rank_zero(lambda: _report(folder))
+            return _finished(folder)
+        stack.enter_context(saying_how_to_go_on(folder))
+        return _resume(folder, document, task, model)
+
+
+def _finished(folder: Path) -> Result:
+    return Result(folder, json.loads((folder / "summary.json").read_text()))
+
+
+def _take(stack: contextlib.ExitStack, folder: Path) -> None:
+    with disk_errors(folder):
+        stack.enter_context(locked(folder))
+
+
+def _report(folder: Path) -> None:
+    if not (folder / "report.html").exists():
+        sweep(folder)
+        write_report(folder)
+
+
+def _resume(folder: Path, document: dict[str, Any], task: Task | None, model: Policy | None) -> Result:
+    config, recipe = RunConfig.from_json(document), registry.load_recipe(document["recipe"])
     if task is None and not document["source"]:
         raise RewardlabError(f"{folder} was trained on a task made in Python; resume it with rewardlab.resume(folder, task=...)")
     if model is None and config.model == IN_PYTHON:
@@ -111,7 +145,7 @@ def resume(out: Path | str, task: Task | None = None, model: Policy | None = Non
     # older versions saved a recipe without a measure, where it is now chosen before it is saved
     recipe = recipe if recipe.measure else measured(recipe, task)
     run = begin_run(recipe, policy, task, config)
-    return _run(recipe, run, task, config, folder, document, resumed=any((folder / "checkpoints").glob("step-*")))
+    return _run(recipe, run, task, config, folder, document, resumed=bool(checkpointed(folder)))
 
 
 def _train_embedded(recipe: Recipe, model: str | Policy | None, task: Task, config: RunConfig, folder: Path) -> Result:
@@ -127,9 +161,11 @@ def _train_embedded(recipe: Recipe, model: str | Policy | None, task: Task, conf
         "loaded_dtype": getattr(policy, "loaded_dtype", "float32"),
     }
     document = _document(recipe, task, config, folder) | about_run
+    distributed.on_rank_zero(lambda: check_disk(folder, disk_bytes(recipe, policy, run.models, config)))
     if distributed.is_rank_zero():
         # before the first step, so that a run that is stopped in it can be resumed
-        write_json(folder / "config.json", document)
+        with disk_errors(folder / "config.json"):
+            write_json(folder / "config.json", document)
     return _run(recipe, run, task, config, folder, document, resumed=False)
 
 
@@ -149,50 +185,31 @@ def _train_through_trl(recipe: Recipe, model: str | Policy | None, task: Task, c
 def _run(recipe: Recipe, run: Run, task: Task, config: RunConfig, folder: Path, document: dict[str, Any], resumed: bool) -> Result:
     about = {k: document[k] for k in ("method", "model", "task", "seed")}
     tracked = config.track if distributed.is_rank_zero() else ()
-    try:
-        with tracking(tracked, folder, document, resumed=(folder / "track.json").exists()) as track:
-            return Result(folder, run_training(recipe, run, task, config, folder, about, resumed, track), run)
-    except KeyboardInterrupt:
-        # the command line says how to resume the run, and needs its folder for that
-        raise KeyboardInterrupt(str(folder)) from None
+    with tracking(tracked, folder, document, resumed=(folder / "track.json").exists()) as track:
+        return Result(folder, run_training(recipe, run, task, config, folder, about, resumed, track), run)
 
 
 def _document(recipe: Recipe, task: Task, config: RunConfig, folder: Path) -> dict[str, Any]:
     """The contents of config.json."""
     return {
         "name": folder.name, **config.to_json(), "task": task.name, "source": task.source and dict(task.source),
-        "formula": str(recipe), "recipe": recipe.to_json(), "versions": versions(),
+        "formula": str(recipe), "recipe": recipe.to_json(), "files": fingerprints(recipe), "versions": versions(),
     }  # fmt: skip
 
 
 @contextlib.contextmanager
 def _run_folder(config: RunConfig, task: Task) -> Iterator[Path]:
-    """The folder of a new run; it is removed again if the run fails before anything is written."""
+    """The folder of a new run, locked by the first of the processes that train together."""
     name = f"{config.method}-{task.name}".replace("/", "-")
-    if config.engine == "embedded":
-        distributed.init()
-        folder = distributed.on_rank_zero(lambda: _new_folder(config.out, f"{name}-s{config.seed}"))
-    else:
-        # accelerate connects TRL's processes later: until then all of them must choose the same folder by themselves
-        folder = _new_folder(config.out or Path("runs") / f"{name}-{config.engine}-s{config.seed}", name)
-    try:
+    with contextlib.ExitStack() as stack:
+        if config.engine == "embedded":
+            distributed.init()
+            make = new_run_folder(config.out, f"{name}-s{config.seed}")
+            folder = distributed.on_rank_zero(lambda: stack.enter_context(make))
+        else:
+            # accelerate connects TRL's processes later: until then all of them must choose the same folder by themselves
+            folder = Path(config.out or Path("runs") / f"{name}-{config.engine}-s{config.seed}")
+            if is_first():
+                stack.enter_context(new_run_folder(folder, name))
+        stack.enter_context(saying_how_to_go_on(folder))
         yield folder
-    except BaseException:
-        # rmdir removes empty folders only: once something is written, the folder stays
-        with contextlib.suppress(OSError):
-            folder.rmdir()
-        raise
-
-
-def _new_folder(out: Path | str | None, name: str) -> Path:
-    """`out`, which must not hold a run, or the first of runs/NAME, runs/NAME-2, ... that does not exist."""
-    if out is not None:
-        folder = Path(out)
-        if (folder / "config.json").exists():
-            raise RewardlabError(f"{folder} already holds a run; resume it with --resume {folder}, or choose another --out")
-    else:
-        folders = (Path("runs") / (name if i == 1 else f"{name}-{i}") for i in range(1, 10_000))
-        folder = next(f for f in folders if not f.exists())
-    # exist_ok: all processes of a TRL run make the same folder
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder

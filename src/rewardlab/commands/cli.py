@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import errno
 import importlib
 import math
 import os
+import signal
 import sys
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, NoReturn
+
+from rewardlab.errors import RewardlabError, unknown
+from rewardlab.util.files import FULL, WRONG_PATH, intended, reason_of
+from rewardlab.util.ranks import is_first
+from rewardlab.util.signals import stopping_at_once
 
 COMMANDS = (
     *("demo", "train", "eval", "answer", "study", "reproduce", "compare", "parity"),
@@ -44,7 +48,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run one command; the exit code is 0, 1 (the machine failed), 2 (the request was wrong) or 130 (stopped)."""
+    """Run one command; the exit code is 0, 1 (the machine failed), 2 (the request was wrong), 130 (Ctrl-C) or 143 (SIGTERM)."""
     argv = list(sys.argv[1:] if argv is None else argv)
     debug = "--debug" in argv
     if "--unsafe-sandbox" in argv:
@@ -52,10 +56,13 @@ def main(argv: list[str] | None = None) -> int:
     # these two are accepted anywhere, and by every command
     argv = [word for word in argv if word not in ("--debug", "--unsafe-sandbox")]
     try:
-        return run(argv)
+        with stopping_at_once():
+            return run(argv)
     except KeyboardInterrupt as stop:
-        print(f"rewardlab: {stopped(argv, stop)}", file=sys.stderr)
-        return 130
+        # of several processes that stop together, only the first says so
+        if is_first():
+            print(f"rewardlab: {stopped(stop)}", file=sys.stderr)
+        return 128 + (getattr(stop, "number", 0) or signal.SIGINT)
     except Exception as problem:
         if debug:
             raise
@@ -73,14 +80,14 @@ def run(argv: list[str]) -> int:
         print(f"rewardlab {importlib.import_module('importlib.metadata').version('rewardlab')}")
         return 0
     if argv[0] not in COMMANDS:
-        raise _unknown("command", argv[0], COMMANDS)
+        raise unknown("command", argv[0], COMMANDS)
     # only the command that runs is imported, so that --help and errors do not wait for torch
     command = importlib.import_module(f"rewardlab.commands.{argv[0]}")
     args = parse(command, argv[0], argv[1:])
     # libraries may print to stdout, which is for the document alone
     with contextlib.redirect_stdout(sys.stderr) if args.json else contextlib.nullcontext():
         document = command.run(args)
-    if os.environ.get("RANK", "0") != "0" and "WORLD_SIZE" in os.environ:
+    if not is_first():
         pass  # of several processes that train together, only rank 0 prints
     elif args.json:
         print(as_json(document))
@@ -99,7 +106,7 @@ def parse(command: Any, name: str, argv: list[str]) -> argparse.Namespace:
     own = {flag: action.nargs != 0 for flag, action in parser._option_string_actions.items() if flag.startswith("--")}
     words, settings = split(argv, own)
     if settings and not getattr(command, "SETTINGS", False):
-        raise _unknown(f"flag of {name}", next(iter(settings)), own)
+        raise unknown(f"flag of {name}", next(iter(settings)), own)
     if {"-h", "--help"} & set(words) and hasattr(command, "help_of"):
         # the help of a command may depend on what it is to be done with
         parser.epilog = command.help_of(words)
@@ -144,27 +151,32 @@ def explain(problem: Exception) -> tuple[str, int]:
         # the reader of stdout (such as `head`) has gone; without this, Python would raise again when it closes stdout
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return "", 1
-    if isinstance(problem, OSError) and problem.errno == errno.ENOSPC:
-        where = f" ({problem.filename})" if problem.filename else ""
-        return f"the disk is full{where}; free some space, then resume with: rewardlab train --resume DIR", 1
-    if isinstance(problem, OSError):
-        return " ".join(str(problem).split()), 1
-    from rewardlab.errors import RewardlabError
-
+    text, code = " ".join(str(problem).split()), 1
     if isinstance(problem, RewardlabError):
-        return " ".join(str(problem).split()), 2
-    return f"{type(problem).__name__}: {' '.join(str(problem).split())} (--debug shows where)", 1
+        code = 2
+    elif isinstance(problem, OSError):
+        text, code = in_words(problem) or text, 2 if problem.errno in WRONG_PATH and problem.filename else 1
+    else:
+        text = f"{type(problem).__name__}: {text} (--debug shows where)"
+    return with_notes(text, problem), code
 
 
-def stopped(argv: list[str], stop: KeyboardInterrupt) -> str:
-    """The message after Ctrl-C: how to resume the run, if it has a folder. The trainer may name the folder in the exception."""
-    # --out DIR and --out=DIR alike
-    words = [part for word in argv for part in word.split("=", 1)]
-    named = [words[i + 1] for i, word in enumerate(words[:-1]) if word in ("--out", "--resume")]
-    where = str(stop.args[0]) if stop.args else next(iter(named), None)
-    if where and Path(where).is_dir():
-        return f"stopped; resume with: rewardlab train --resume {where}"
-    return "stopped"
+def in_words(problem: OSError) -> str | None:
+    """What an error of the system means, with its path and what to do; None for one that is not about files."""
+    reason = reason_of(problem)
+    if not problem.filename:
+        return reason if problem.errno in FULL else None
+    return reason and f"{intended(str(problem.filename))}: {reason}"
+
+
+def stopped(stop: KeyboardInterrupt) -> str:
+    """The message after Ctrl-C or SIGTERM: how to resume the run, if there is one."""
+    return with_notes("stopped", stop)
+
+
+def with_notes(text: str, problem: BaseException) -> str:
+    """The text of an error, and what was added to it on its way: how to go on."""
+    return "; ".join([text, *(" ".join(note.split()) for note in getattr(problem, "__notes__", ()))])
 
 
 def as_json(document: Any) -> str:
@@ -186,9 +198,3 @@ def plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value if value is None or isinstance(value, str | int | float | bool) else str(value)
-
-
-def _unknown(kind: str, name: str, known: Any) -> Exception:
-    from rewardlab.errors import unknown
-
-    return unknown(kind, name, known)

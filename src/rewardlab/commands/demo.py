@@ -11,7 +11,7 @@ HELP = "train a small policy and write its report, in minutes"
 
 
 def flags(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--out", type=Path, default=Path("runs/demo"), metavar="DIR", help="folder of the run")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="folder of the run (default: runs/demo, runs/demo-2, ...)")
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:

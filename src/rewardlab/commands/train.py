@@ -3,10 +3,16 @@
   rewardlab train grpo --task arithmetic --steps 40 --n 8 --lr 1e-4
   rewardlab train grpo --task mine.jsonl --prompt-column question --answer-column answer --reward mine.py:score
   rewardlab train grpo --task arithmetic --reward "answer_given() >> correct() - 0.01 * length_penalty(per_token=-1)"
-  rewardlab train --resume runs/mine
+  rewardlab train --resume runs/mine [--steps 80]
   rewardlab train grpo --task arithmetic --engine trl --model hf:FOLDER --trl per_device_train_batch_size=8
 
 Methods stack (grpo+a+b). Their settings are flags: `rewardlab show METHOD` lists them.
+
+--resume takes everything from the run's config.json. Only these may be given anew: --steps, --budget, --device, --micro-tokens,
+--checkpoint-every, --track. More steps, or a larger budget, extend the run, also a finished one: from there on it is the run of so
+many steps. The steps done stay what they were: where the learning rate falls (lr_end), they took it from the old number of steps.
+
+Ctrl-C and SIGTERM end the step, save the run and stop; a second Ctrl-C stops at once. One process at a time trains in a folder.
 """
 
 from __future__ import annotations
@@ -17,6 +23,8 @@ from pathlib import Path
 from typing import Any
 
 from rewardlab.errors import RewardlabError
+from rewardlab.runs.config import ON_RESUME
+from rewardlab.util.files import size
 
 from . import flags as shared
 
@@ -28,8 +36,12 @@ FIELDS = tuple(name for name, f in shared.FIELDS.items() if not f.metadata["no_f
 def flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("method", nargs="?", metavar="METHOD", help="a method, or several stacked: grpo+a+b")
     shared.reward_flag(parser)
-    parser.add_argument("--resume", type=Path, metavar="DIR", help="resume the run in this folder")
-    parser.add_argument("--dry-run", action="store_true", help="print the columns, tokens and memory it needs; do not train")
+    parser.add_argument("--resume", type=Path, metavar="DIR", help="resume the run in this folder, or with more --steps extend it")
+    changed = "resume though a file of the run's rewards or methods has changed, with the new one"
+    parser.add_argument("--reward-changed", action="store_true", help=changed)
+    parser.add_argument(
+        "--dry-run", action="store_true", help="print the columns, tokens, memory and disk space it needs; do not train"
+    )
     shared.config_flags(parser, FIELDS)
 
 
@@ -43,7 +55,11 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
     if args.dry_run:
         return api.plan(**arguments)
-    result = api.resume(args.resume) if args.resume else api.train(**arguments)
+    if args.resume:
+        changes = shared.given(args, ON_RESUME)
+        result = api.resume(args.resume, reward_changed=args.reward_changed, **changes)
+    else:
+        result = api.train(**arguments)
     return {"out": str(result.out), **result.summary}
 
 
@@ -57,9 +73,9 @@ def show(document: Mapping[str, Any]) -> None:
     heading("Formula")
     lines(document["formula"])
     heading("Needs")
-    memory = {"memory": f"{document['memory_bytes'] / 2**30:.2f} GiB"} if "memory_bytes" in document else {}
-    needs = {k: v for k, v in document.items() if k not in ("formula", "memory_bytes", "prompts")}
-    facts({k.replace("_", " "): v for k, v in (needs | memory | prompts(document["prompts"])).items()})
+    sizes = {k: size(v) for k, v in document.items() if k.endswith("_bytes")}
+    needs = {k: v for k, v in document.items() if k not in ("formula", "prompts", *sizes)} | sizes
+    facts({k.removesuffix("_bytes").replace("_", " "): v for k, v in needs.items()} | prompts(document["prompts"]))
 
 
 def prompts(found: Mapping[str, Any]) -> dict[str, str]:
@@ -72,14 +88,18 @@ def prompts(found: Mapping[str, Any]) -> dict[str, str]:
 
 
 def refuse_besides_resume(args: argparse.Namespace) -> None:
-    """Raise RewardlabError if --resume comes with anything that would change the run."""
-    refused = [*filter(None, [args.method]), *sorted(args.flags_given - {"--resume", "--json"}), *args.settings]
-    if refused:
-        raise RewardlabError(f"--resume takes everything from the run's config.json; drop {', '.join(refused)}")
+    """Raise RewardlabError if --resume comes with anything that a resumed run takes from its config.json."""
+    allowed = [shared.FIELDS[name].metadata["flag"] or shared.flag_of(name) for name in ON_RESUME]
+    given = sorted(args.flags_given - {"--resume", "--reward-changed", "--json", *allowed})
+    if refused := [*filter(None, [args.method]), *given, *args.settings]:
+        anew = ", ".join(allowed)
+        raise RewardlabError(f"--resume takes all but {anew} from the run's config.json; drop {', '.join(refused)}")
 
 
 def request(args: argparse.Namespace) -> dict[str, Any]:
     """The arguments of `api.train` and `api.plan` that these flags stand for."""
+    if args.reward_changed:
+        raise RewardlabError("--reward-changed is for --resume DIR; a new run takes its reward as it is now")
     if not args.method:
         raise RewardlabError("which method? rewardlab train METHOD --task TASK (rewardlab list shows them)")
     config = shared.RunConfig(method=args.method, **shared.given(args, FIELDS))

@@ -18,6 +18,8 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
+from rewardlab.errors import RewardlabError
+
 T = TypeVar("T")
 
 
@@ -79,12 +81,20 @@ def all_gather(value: T) -> list[T]:
 
 
 def on_rank_zero(make: Callable[[], T]) -> T:
-    """Call `make` on rank zero alone and broadcast its result to all ranks."""
+    """Call `make` on rank zero alone and broadcast its result to all ranks. A RewardlabError is raised on all of them."""
     if world_size() == 1:
         return make()
-    values: list[Any] = [make() if is_rank_zero() else None]
-    dist.broadcast_object_list(values)
-    return values[0]
+    outcome: list[Any] = [None, None]
+    if is_rank_zero():
+        try:
+            outcome[0] = make()
+        except RewardlabError as e:
+            # shared, or the other ranks would wait for this one without end
+            outcome[1] = e
+    dist.broadcast_object_list(outcome)
+    if outcome[1] is not None:
+        raise outcome[1]
+    return outcome[0]
 
 
 def all_reduce(x: Tensor) -> Tensor:

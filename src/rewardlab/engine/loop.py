@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import signal
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from rewardlab.core import Recipe, Run, Task
+from rewardlab.errors import Stopped
 from rewardlab.report.page import write_report
 from rewardlab.runs.config import RunConfig
-from rewardlab.runs.record import Line, Recorder, disk_errors
+from rewardlab.runs.record import Line, Recorder
+from rewardlab.util.files import disk_errors
 from rewardlab.util.progress import Bar
+from rewardlab.util.signals import Asked, stopping_later
 
 from . import checkpoint
-from .distributed import all_gather, is_rank_zero, on_rank_zero
+from .distributed import all_gather, is_rank_zero, on_rank_zero, world_size
 from .stats import after_update
 from .step import Ops, standard_loop, truth_of
 
@@ -35,11 +34,13 @@ def train(
     step_of = recipe.loop or standard_loop
     evaluations = _resume(ops, recorder) if resume else {}
     started = time.perf_counter()
-    with Bar("training", run.steps, done=run.step, hidden=not is_rank_zero()) as bar, _interrupts() as interrupted:
+    hidden, doing = not is_rank_zero(), "this step" if resume else "the first evaluation"
+    with Bar("training", run.steps, done=run.step, hidden=hidden) as bar, stopping_later(doing, hidden, world_size() > 1) as asked:
         if not resume:
             evaluations = _begin(ops, recorder)
-        # all ranks must leave the loop after the same step: one that went on alone would wait forever in a collective
-        while not run.over and not any(all_gather(interrupted())):
+            asked.doing = "this step"
+        stop = _agreed(asked)
+        while not run.over and not stop:
             run.metrics, ops.seconds, step_started = {}, {}, time.perf_counter()
             step_of(recipe, run, ops)
             run.step += 1
@@ -49,14 +50,23 @@ def train(
                 evaluations[run.step] = measured
                 run.metrics |= {f"eval/{k}": v for k, v in measured.items()}
             record(ops, recorder, time.perf_counter() - step_started)
+            stop = _agreed(asked)
             # metrics first: a run killed between the two resumes from an earlier checkpoint and writes this line again
-            if due(run, settings.checkpoint_every) or interrupted():
+            if due(run, settings.checkpoint_every) or stop:
                 _checkpoint(ops, folder)
             bar.advance(_shown(run.metrics, evaluations))
     if not run.over:
-        raise KeyboardInterrupt
+        raise Stopped(stop)
     # only a run that is over gets a summary and a report; an interrupted one has its checkpoint
     return finish(ops, recorder, evaluations, about | {"seconds": {"train": round(time.perf_counter() - started, 2)}})
+
+
+def _agreed(asked: Asked) -> int:
+    """The signal that has asked any rank to stop, else 0.
+
+    All ranks must leave the loop after the same step: one that went on alone would wait forever in a collective.
+    """
+    return max(all_gather(asked.number))
 
 
 def due(run: Run, every: int) -> bool:
@@ -187,24 +197,3 @@ def _best(evaluations: dict[int, dict[str, float]]) -> dict[str, Any]:
     # -s: of equal values the earliest, which is the one that `keep_best` saved
     step = max(evaluations, key=lambda s: (next(iter(evaluations[s].values())), -s))
     return {"step": step, **_headline(evaluations[step])}
-
-
-@contextmanager
-def _interrupts() -> Iterator[Any]:
-    """Yield a function that tells whether Ctrl-C was pressed: the step then ends and is saved. A second Ctrl-C stops at once."""
-    received: list[int] = []
-
-    def on_signal(number: int, frame: Any) -> None:
-        if received:
-            raise KeyboardInterrupt
-        received.append(number)
-
-    # Python lets only the main thread install signal handlers
-    if threading.current_thread() is not threading.main_thread():
-        yield lambda: False
-        return
-    previous = signal.signal(signal.SIGINT, on_signal)
-    try:
-        yield lambda: bool(received)
-    finally:
-        signal.signal(signal.SIGINT, previous)

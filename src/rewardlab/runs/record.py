@@ -9,11 +9,9 @@ summary.json, report.html
 
 from __future__ import annotations
 
-import errno
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +21,7 @@ import pyarrow.parquet as pq
 from torch import Tensor
 
 from rewardlab.core import Batch, Group, Run, Score, Scores, Trajectory
-from rewardlab.errors import RewardlabError
-from rewardlab.util.files import new_file, new_folder, sweep, write_json, write_text
+from rewardlab.util.files import disk_errors, new_file, new_folder, sweep, write_json, write_text
 
 from .metrics import read_metrics
 
@@ -165,18 +162,3 @@ def _earned(score: Score | None) -> dict[str, Any]:
 def _numbers(column: np.ndarray) -> list[float | None]:
     """A column with null for NaN, which marks tokens without a number."""
     return [None if math.isnan(x) else x for x in column.tolist()]
-
-
-@contextmanager
-def disk_errors(path: Path) -> Iterator[None]:
-    """A context that turns 'disk full' errors into a RewardlabError naming the file."""
-    try:
-        yield
-    except Exception as e:
-        # safetensors and tokenizers (written in Rust) raise errors without errno; the number is in their text alone
-        full = (errno.ENOSPC, errno.EDQUOT)
-        if getattr(e, "errno", None) not in full and not any(f"(os error {number})" in str(e) for number in full):
-            raise
-        raise RewardlabError(
-            f"the disk is full: cannot write {path}; the last checkpoint is whole. Free some space, then resume the run"
-        ) from e

@@ -180,8 +180,7 @@ def _open(name: str, folder: Path, config: dict[str, Any], log: _SentLog, resume
     except Exception as e:
         # a new run has lost nothing yet, so the error can be mended first; a resumed one must not lose hours of work
         if not resumed:
-            advice = f"nothing was trained yet; fix that, then rewardlab train --resume {folder}"
-            raise RewardlabError(f"the tracker {name} cannot be opened: {_first_line(e)} ({advice})") from e
+            raise RewardlabError(f"the tracker {name} cannot be opened: {_first_line(e)}") from e
         _warn(f"the tracker {name} cannot be opened, and the run continues without it: {_first_line(e)}")
         return None
     sent = previous.get("sent", -1)

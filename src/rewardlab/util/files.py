@@ -1,7 +1,8 @@
-"""Atomic writes: a reader sees the old file or the new one, never half of it. And the cache folder."""
+"""Atomic writes: a reader sees the old file or the new one, never half of it. Disk errors in words. And the cache folder."""
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
@@ -12,7 +13,22 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-_LEFT_BEHIND = re.compile(r"\..+\.\d+\.(tmp|old)")
+from rewardlab.errors import RewardlabError
+
+_LEFT_BEHIND = re.compile(r"\.(.+)\.\d+\.(tmp|old)")
+
+FULL = {errno.ENOSPC: "the disk is full", errno.EDQUOT: "your disk quota is used up"}
+WRONG_PATH = {
+    errno.EROFS: "the file system is read-only; choose another place",
+    errno.EACCES: "permission denied; choose another place, or get the right to use this one",
+    errno.EPERM: "permission denied; choose another place, or get the right to use this one",
+    errno.ENOTDIR: "a part of this path is a file, not a folder; choose another place",
+    errno.EISDIR: "this is a folder, not a file; choose another name",
+    errno.EEXIST: "this exists already; choose another name",
+    errno.ENOENT: "there is no such file or folder",
+    errno.ENAMETOOLONG: "the name is too long",
+}
+"""What the system's error numbers mean for the user, and what to do."""
 
 
 def write_text(path: Path, text: str) -> None:
@@ -29,8 +45,12 @@ def write_json(path: Path, data: Any) -> None:
 def new_file(path: Path) -> Iterator[Path]:
     """Yield a temporary path to write to, then rename it to `path`. On any error the temporary file is removed."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    # made before the writer makes it, to learn which mode a new file has here
+    temporary.touch()
+    mode = temporary.stat().st_mode & 0o666
     try:
         yield temporary
+        _allow(temporary, mode)
         _sync(temporary)
         os.replace(temporary, path)
     finally:
@@ -45,10 +65,13 @@ def new_folder(path: Path) -> Iterator[Path]:
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir()
+    mode = temporary.stat().st_mode & 0o666
     try:
         yield temporary
         # on disk before the rename, or a power cut could leave a complete name with empty files
         for entry in (*temporary.rglob("*"), temporary):
+            if entry.is_file():
+                _allow(entry, mode)
             _sync(entry)
         if path.exists():
             # a folder that is not empty cannot be replaced by a rename: move the old one aside first
@@ -71,12 +94,55 @@ def sweep(folder: Path) -> None:
             shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
 
 
+def _allow(path: Path, mode: int) -> None:
+    """Give a file the mode of any other new file: safetensors writes through a temporary file that only its owner may read."""
+    if path.stat().st_mode & 0o777 != mode:
+        path.chmod(mode)
+
+
 def _sync(path: Path) -> None:
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+@contextmanager
+def disk_errors(path: Path | str) -> Iterator[None]:
+    """A context for writing `path`: a full disk or an impossible path becomes a RewardlabError that says what to do."""
+    try:
+        yield
+    except Exception as e:
+        if reason := reason_of(e):
+            raise RewardlabError(f"cannot write {path}: {reason}") from e
+        raise
+
+
+def reason_of(problem: Exception) -> str | None:
+    """What an error of the system means, in words; None for an error of another kind."""
+    number = getattr(problem, "errno", None)
+    for full, reason in FULL.items():
+        # safetensors and tokenizers (written in Rust) raise errors without errno; the number is in their text alone
+        if number == full or f"(os error {full})" in str(problem):
+            return f"{reason}; free some space"
+    return WRONG_PATH.get(number) if number else None
+
+
+def size(n: float) -> str:
+    """A number of bytes as people read it: 512 B, 3.4 MiB, 1.2 GiB."""
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if n < 1024 or unit == "GiB":
+            break
+        n /= 1024
+    return f"{n:.0f} B" if unit == "B" else f"{n:.1f} {unit}"
+
+
+def intended(path: str) -> str:
+    """The path that a temporary file or folder would have got: the one that the user knows."""
+    folder, name = os.path.split(path)
+    temporary = _LEFT_BEHIND.fullmatch(name)
+    return os.path.join(folder, temporary[1]) if temporary else path
 
 
 def cache() -> Path:

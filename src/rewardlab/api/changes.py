@@ -1,0 +1,116 @@
+"""What may be different when a run is resumed: settings that change nothing it computed, and rewards that were mended."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rewardlab.errors import RewardlabError
+from rewardlab.runs.config import ON_RESUME, RunConfig, read_config
+from rewardlab.runs.folder import checkpointed, steps_done
+from rewardlab.runs.metrics import read_metrics
+from rewardlab.runs.sources import changes as changed_files
+from rewardlab.runs.sources import fingerprint
+from rewardlab.runs.track import trackers
+from rewardlab.util.files import disk_errors, write_json
+
+
+def resumable(folder: Path) -> dict[str, Any]:
+    """The config.json of a run that this engine trains. Raises RewardlabError for any other folder."""
+    document = read_config(folder)
+    if (engine := document.get("engine", "embedded")) != "embedded":
+        raise RewardlabError(
+            f"{folder} was trained through {engine.upper()} and cannot be resumed; start a new run from {folder / 'model'}"
+        )
+    return document
+
+
+def prepare(folder: Path, changes: Mapping[str, Any], reward_changed: bool) -> dict[str, Any]:
+    """The config.json of a run that is resumed, with these settings in it. It is written anew if it is another one than before.
+
+    A run that is extended loses its summary and report, which are those of the shorter run. Raises RewardlabError, before anything
+    is written, if the run cannot go on so.
+    """
+    document = resumable(folder)
+    config = RunConfig.from_json(document)
+    differing = _settings(folder, config, changes)
+    if (folder / "summary.json").exists():
+        if not {"steps", "budget"} & differing.keys():
+            return document
+        _refuse_if_over(folder, config.but(**differing))
+    if steps_done(folder) and not checkpointed(folder):
+        raise RewardlabError(f"{folder} has no checkpoint left to resume from; start a new run from its last model")
+    files = _files(folder, document, reward_changed)
+    if differing or files:
+        _note(folder, document, config, differing, files)
+        with disk_errors(folder / "config.json"):
+            # before the configuration: a run killed in between is a run of the old length, whose summary is written again
+            for name in ("summary.json", "report.html"):
+                (folder / name).unlink(missing_ok=True)
+            write_json(folder / "config.json", document)
+    return document
+
+
+def _settings(folder: Path, config: RunConfig, changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of the changes that differ from the run's settings, checked."""
+    for name in changes:
+        if name not in ON_RESUME:
+            known = ", ".join(ON_RESUME)
+            raise RewardlabError(
+                f"{name} cannot change when a run is resumed: all but {known} are taken from {folder / 'config.json'}"
+            )
+    given = dict(changes)
+    if "track" in given:
+        given["track"] = tuple(trackers(given["track"]))
+    config.but(**given)  # raises for a value outside its domain
+    step, tokens = _saved(folder)
+    for name, done, unit in (("steps", step, "steps"), ("budget", tokens, "tokens")):
+        if given.get(name) is not None and given[name] < done:
+            raise RewardlabError(f"{folder} has done {done} {unit} already: {name} cannot be {given[name]}")
+    return {name: value for name, value in given.items() if value != getattr(config, name)}
+
+
+def _saved(folder: Path) -> tuple[int, int]:
+    """The step of the newest checkpoint, and the tokens used up to it."""
+    step = max(checkpointed(folder), default=0)
+    return step, max((line.get("tokens", 0) for line in read_metrics(folder) if line["step"] <= step), default=0)
+
+
+def _refuse_if_over(folder: Path, config: RunConfig) -> None:
+    """Raise RewardlabError if a finished run has nothing left to do under this configuration either."""
+    step, tokens = _saved(folder)
+    if step >= (config.settled().steps or 0) or (config.budget is not None and tokens >= config.budget):
+        used = f"{step} of {config.steps} steps" + (f" and {tokens} of {config.budget} tokens" if config.budget else "")
+        raise RewardlabError(f"{folder} is over after {used}; to extend it, every limit that it has must be higher")
+
+
+def _files(folder: Path, document: Mapping[str, Any], reward_changed: bool) -> dict[str, str]:
+    """What has changed of the files of the run's rewards and methods. Raises RewardlabError unless that is wanted."""
+    # runs of older versions have no record of them
+    found = changed_files(document.get("files", {}))
+    if found and not reward_changed:
+        said = "; ".join(f"{path}: {what}" for path, what in found.items())
+        step, _ = _saved(folder)
+        raise RewardlabError(
+            f"a file that the run's rewards or methods come from has changed since the run began ({said}). Restore it, or give "
+            f"--reward-changed (in Python: reward_changed=True) to go on from step {step} with the new one"
+        )
+    if gone := [path for path in found if not Path(path).is_file()]:
+        raise RewardlabError(f"there is no file {' and no file '.join(gone)}, which the run's rewards or methods come from")
+    return found
+
+
+def _note(folder: Path, document: dict[str, Any], config: RunConfig, differing: dict[str, Any], files: dict[str, str]) -> None:
+    """Put the changes into the document: the new values, and a list of what was changed after which step."""
+    entry: dict[str, Any] = {"after_step": _saved(folder)[0], "time": time.strftime("%Y-%m-%d %H:%M:%S")}
+    if differing:
+        entry["settings"] = {name: [getattr(config, name), value] for name, value in differing.items()}
+    if files:
+        now = {path: fingerprint(Path(path)) for path in files}
+        entry["files"] = {path: [document["files"][path]["sha256"], now[path]["sha256"]] for path in files}
+        document["files"] |= now
+    values = config.but(**differing).to_json()
+    document |= {name: values[name] for name in differing}
+    document["changes"] = [*document.get("changes", ()), entry]

@@ -1,0 +1,120 @@
+"""The folder of a run: which one a new run gets, what an earlier run has left there, and how to go on after a failure."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from rewardlab.errors import RewardlabError
+from rewardlab.util.files import disk_errors
+from rewardlab.util.progress import console
+
+from .config import IN_PYTHON, read_config
+from .lock import locked
+from .metrics import read_metrics
+
+WRITTEN = (
+    *("best", "model", "checkpoints", "rollouts", "tensorboard", "metrics.jsonl", "track.json", "summary.json", "report.html"),
+    # last: a run that is cut off in between is still one that trained nothing
+    "config.json",
+)
+"""What a run writes into its folder."""
+
+
+@contextlib.contextmanager
+def new_run_folder(out: Path | str | None, name: str) -> Iterator[Path]:
+    """The locked folder of a new run: `out`, or the first of runs/NAME, runs/NAME-2, ... that does not exist.
+
+    It is removed again if nothing is written. Raises RewardlabError if `out` holds a run that has trained, or is in use, or cannot
+    be written to.
+    """
+    with contextlib.ExitStack() as stack:
+        with disk_errors(out or "runs"):
+            folder = first_free(Path("runs"), name) if out is None else Path(out)
+            # called after the lock is gone, which is a file in it
+            stack.callback(_remove_if_empty, folder)
+            stack.enter_context(locked(folder, instead=", or choose another folder (--out)"))
+            _make_free(folder)
+        yield folder
+
+
+def first_free(parent: Path, name: str) -> Path:
+    """The first of NAME, NAME-2, ... that does not exist in a folder, as a new folder."""
+    parent.mkdir(parents=True, exist_ok=True)
+    for i in range(1, 10_000):
+        folder = parent / (name if i == 1 else f"{name}-{i}")
+        # made, and not only looked for: another process may be choosing in the same moment
+        with contextlib.suppress(FileExistsError):
+            folder.mkdir()
+            return folder
+    raise RewardlabError(f"{parent} holds 10,000 runs named {name}; choose another folder (--out)")
+
+
+def _remove_if_empty(folder: Path) -> None:
+    # rmdir removes empty folders only: once something is written, the folder stays
+    with contextlib.suppress(OSError):
+        folder.rmdir()
+
+
+def _make_free(folder: Path) -> None:
+    """Take away what a run has left that never finished a step, so that its folder can be used again; refuse any other one."""
+    if not (folder / "config.json").exists():
+        return
+    document = read_config(folder)
+    done = steps_done(folder)
+    if (folder / "summary.json").exists():
+        raise RewardlabError(
+            f"{folder} already holds a run, which is finished; choose another folder (--out), or extend the run with "
+            f"rewardlab train --resume {folder} --steps N"
+        )
+    if done or (folder / "model").exists() or (folder / "trl").exists():
+        raise RewardlabError(
+            f"{folder} already holds a run of {done} steps; resume it with rewardlab train --resume {folder}, or choose another "
+            "folder (--out)"
+        )
+    console.print(f"{folder} held a run of {document.get('method')} that had trained no step: it is started anew", markup=False)
+    for name in WRITTEN:
+        path = folder / name
+        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+
+
+def steps_done(folder: Path) -> int:
+    """The steps that a run has finished, by its log or its checkpoints, whichever knows more."""
+    logged = [line["step"] for line in read_metrics(folder)]
+    return max([0, *logged, *checkpointed(folder)])
+
+
+def checkpointed(folder: Path) -> list[int]:
+    """The steps of a run's checkpoints, oldest first."""
+    return sorted(int(path.name.removeprefix("step-")) for path in (folder / "checkpoints").glob("step-*"))
+
+
+@contextlib.contextmanager
+def saying_how_to_go_on(folder: Path) -> Iterator[None]:
+    """A context that adds to an error how the run goes on, as a note, which a traceback and the command line show."""
+    try:
+        yield
+    except (Exception, KeyboardInterrupt) as problem:
+        # without a config.json there is no run yet
+        if (folder / "config.json").exists():
+            problem.add_note(how_to_go_on(folder, stopped=isinstance(problem, KeyboardInterrupt)))
+        raise
+
+
+def how_to_go_on(folder: Path, stopped: bool) -> str:
+    """What is saved of an unfinished run, and how it is resumed.  stopped: on purpose, so that nothing needs mending."""
+    document: dict[str, Any] = json.loads((folder / "config.json").read_text("utf-8"))
+    saved = max(checkpointed(folder), default=0)
+    done = f"the run is saved up to step {saved}" if saved else "no step is saved yet"
+    if document.get("engine") == "trl":
+        return f"a run through TRL cannot be resumed; what it wrote is in {folder}"
+    made = {"task": not document.get("source"), "model": document.get("model") == IN_PYTHON}
+    if objects := [f"{name}=..." for name in made if made[name]]:
+        return f"{done}; resume with: rewardlab.resume({str(folder)!r}, {', '.join(objects)})"
+    files = " or ".join(Path(path).name for path in document.get("files", {}))
+    after = f" (if you edit {files}: with --reward-changed)" if files and not stopped else ""
+    return f"{done}; resume with: rewardlab train --resume {folder}{after}"

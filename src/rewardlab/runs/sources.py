@@ -1,0 +1,62 @@
+"""The files outside rewardlab that a recipe's parts are made of: reward functions, and methods of one's own.
+
+Their hashes are in config.json, so that a run is not resumed with a reward that is another one by now.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from rewardlab.core import Part, Recipe
+from rewardlab.core.part import Expression, saved_name
+
+PACKAGE = Path(__file__).parents[1]
+
+
+def fingerprints(recipe: Recipe) -> dict[str, dict[str, str]]:
+    """Path to {"sha256", "modified"} of every file outside rewardlab that the recipe refers to."""
+    return {str(path): fingerprint(path) for path in sorted(set(_files(recipe)))}
+
+
+def fingerprint(path: Path) -> dict[str, str]:
+    """A file's hash, and when it was modified."""
+    modified = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(path.stat().st_mtime))
+    return {"sha256": hashlib.sha256(path.read_bytes()).hexdigest(), "modified": modified}
+
+
+def changes(recorded: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
+    """Path to what is different now, in words, of the files that are not what they were."""
+    found = {}
+    for path, then in recorded.items():
+        if not Path(path).is_file():
+            found[path] = "it is gone"
+        elif (now := fingerprint(Path(path)))["sha256"] != then["sha256"]:
+            found[path] = f"modified {now['modified']}, sha256 {now['sha256'][:12]} instead of {then['sha256'][:12]}"
+    return found
+
+
+def _files(recipe: Recipe) -> Iterator[Path]:
+    for part in _all_parts(recipe):
+        # such as the `path` of from_file
+        named = part.settings.get("path")
+        if isinstance(named, str) and Path(named).is_file():
+            yield Path(named).resolve()
+        # a part of a method's own file is saved as `slot:method/part`; one of the package cannot change without its version
+        if not isinstance(part, Expression) and "/" in saved_name(part.slot, part.function):
+            file = Path(inspect.getfile(part.function)).resolve()
+            if not file.is_relative_to(PACKAGE):
+                yield file
+
+
+def _all_parts(recipe: Recipe) -> Iterator[Part]:
+    """Every part of a recipe at every depth, those of its second learners too."""
+    for part in recipe.parts().values():
+        yield from part.walk()
+    for learner in recipe.also:
+        if learner.problems is not None:
+            yield from learner.problems.walk()
+        yield from _all_parts(learner.recipe)
