@@ -12,10 +12,8 @@ from rewardlab import registry
 from rewardlab.core import Problem, Recipe, Run, Task
 from rewardlab.errors import RewardlabError
 from rewardlab.models.load import Policy, learner_model, load_policy
-from rewardlab.runs.config import RunConfig
+from rewardlab.runs.config import COLUMNS, RunConfig
 from rewardlab.tasks.sources import Shuffled
-
-COLUMNS = ("prompt_column", "answer_column", "system")
 
 
 def configured(

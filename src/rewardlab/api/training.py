@@ -18,11 +18,11 @@ from rewardlab.errors import RewardlabError
 from rewardlab.evals.passk import accuracy
 from rewardlab.models.load import Policy, absolute_name
 from rewardlab.report.page import write_report
-from rewardlab.runs.config import IN_PYTHON, RunConfig, read_config
+from rewardlab.runs.config import COLUMNS, IN_PYTHON, RunConfig, read_config
 from rewardlab.runs.track import trackers, tracking
 from rewardlab.util.files import sweep, write_json
 
-from .inputs import COLUMNS, begin_run, configured, policy_of, recipe_of, task_of, versions
+from .inputs import begin_run, configured, policy_of, recipe_of, task_of, versions
 
 
 @dataclass(frozen=True)

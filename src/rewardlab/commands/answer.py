@@ -15,7 +15,7 @@ from . import flags as shared
 
 HELP = "answer problems, or one prompt, by a method's search and selection"
 SETTINGS = True
-FIELDS = (*shared.TASK[1:], *shared.POLICY)  # --task is added on its own: it excludes --prompt
+FIELDS = (*shared.DATA[1:], *shared.LOADED, "seed")  # --task is added on its own: it excludes --prompt
 
 
 def flags(parser: argparse.ArgumentParser) -> None:

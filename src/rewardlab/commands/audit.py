@@ -25,13 +25,14 @@ from . import flags as shared
 HELP = "find replies that a reward wrongly accepts or refuses"
 IMPORTS = 30.0
 """Seconds. A process that is older than this at its first use was not started for this command (a notebook, a test)."""
+PROBLEMS = "a task, or a file of your own problems (default: built-in problems)"
 TARGET = "a built-in reward, FILE.py:FUNCTION, MODULE:FUNCTION, a judge's http address, a method, or the folder of a run"
 
 
 def flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("target", metavar="TARGET", help=TARGET)
-    parser.add_argument("--problems", metavar="FILE", help="a .jsonl or .parquet file, or a task (default: built-in problems)")
-    shared.config_flags(parser, shared.TASK[1:])
+    shared.config_flag(parser, "task", also=("--problems",), help=PROBLEMS)
+    shared.config_flags(parser, shared.DATA[1:])
     parser.add_argument("--kind", metavar="KIND", help="kind of the built-in problems (default: all that the reward can judge)")
     shared.number_flag(parser, "most", "problems whose replies are varied most (default 24)", default=24)
     shared.number_flag(parser, "seconds", "seconds for the whole command (default 55)", metavar="S", default=55)
@@ -59,7 +60,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
     if args.out and args.out.suffix == ".html" and not args.out.parent.is_dir():
         raise RewardlabError(f"there is no folder {args.out.parent} to write {args.out.name} in")
-    task = shared.load_task(args, args.problems) if args.problems else None
+    task = shared.load_task(args) if args.task else None
     spec = parse(args.target, _judge(args), task.verifier if task else None)
     call = {"target": args.target, "limit": args.limit}
     try:

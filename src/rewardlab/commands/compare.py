@@ -17,7 +17,7 @@ from typing import Any
 from . import flags as shared
 
 HELP = "run several methods on the same problems and one budget"
-FIELDS = (*shared.TASK, "model", "device", "dtype", "lora_rank", "max_new", "steps", "budget", "eval_every")
+FIELDS = (*shared.DATA, *shared.MODEL, "steps", "budget", "eval_every")
 
 
 def flags(parser: argparse.ArgumentParser) -> None:

@@ -15,7 +15,7 @@ from rewardlab.runs.config import POSITIVE, TEMPERATURE
 from . import flags as shared
 
 HELP = "measure pass@k of a model or a run on held-out problems"
-FIELDS = (*shared.TASK, "device", "dtype", "max_new", "seed")
+FIELDS = (*shared.DATA, *shared.LOADED[1:], "seed")  # the model is an argument
 
 
 def flags(parser: argparse.ArgumentParser) -> None:

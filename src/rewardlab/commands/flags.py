@@ -11,14 +11,18 @@ from dataclasses import Field, fields
 from typing import TYPE_CHECKING, Any
 
 from rewardlab.errors import RewardlabError, unknown
-from rewardlab.runs.config import POSITIVE, Domain, RunConfig
+from rewardlab.runs.config import COLUMNS, POSITIVE, Domain, RunConfig
 
 if TYPE_CHECKING:
     from rewardlab.core import Recipe, Task
 
 FIELDS: dict[str, Field] = {f.name: f for f in fields(RunConfig)}
-TASK = ("task", "prompt_column", "answer_column", "system")
-POLICY = ("model", "device", "max_new", "seed")
+DATA = ("task", *COLUMNS)
+"""Which problems, and how they are read: the same flags for every command that reads problems."""
+MODEL = ("model", "device", "dtype", "lora_rank", "max_new")
+"""Which policy, and where it runs: the same flags for every command that loads one."""
+LOADED = tuple(name for name in MODEL if name != "lora_rank")
+"""MODEL for commands that do not train: adapters that are not trained change nothing."""
 
 
 def config_flags(parser: argparse.ArgumentParser, names: Iterable[str]) -> None:
@@ -30,8 +34,11 @@ def config_flags(parser: argparse.ArgumentParser, names: Iterable[str]) -> None:
         config_flag(groups[title], name)
 
 
-def config_flag(parser: Any, name: str, **instead: Any) -> None:
-    """The flag of one field of RunConfig. instead: arguments of add_argument that replace the field's own (help, default ...)."""
+def config_flag(parser: Any, name: str, also: Iterable[str] = (), **instead: Any) -> None:
+    """The flag of one field of RunConfig.
+
+    also: other spellings.  instead: arguments of add_argument that replace the field's own (help, default ...).
+    """
     about = FIELDS[name].metadata
     flag = about["flag"] or flag_of(name)
     if about["repeats"]:
@@ -39,7 +46,7 @@ def config_flag(parser: Any, name: str, **instead: Any) -> None:
     else:
         options = {"type": functools.partial(read, name, about["domain"])}
     # no default here: None tells a flag that was not given from one that was given its default value
-    parser.add_argument(flag, **{"dest": name, "metavar": about["metavar"], "help": about["help"], **options, **instead})
+    parser.add_argument(flag, *also, **{"dest": name, "metavar": about["metavar"], "help": about["help"], **options, **instead})
 
 
 def number_flag(parser: Any, name: str, help: str, domain: Domain = POSITIVE, metavar: str = "N", **options: Any) -> None:
@@ -76,7 +83,7 @@ def load_task(args: argparse.Namespace, name: str | None = None) -> Task:
     """The task of this name (default: of --task), with the columns that the flags name."""
     from rewardlab import registry
 
-    columns = {column: getattr(args, column) for column in TASK[1:]}
+    columns = {column: getattr(args, column) for column in COLUMNS}
     return registry.task(name or args.task, **columns)
 
 

@@ -24,7 +24,7 @@ CODES = {"equal": 0, "differs": 1, "cannot carry": 3}  # 2 is for wrong requests
 def flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("method", metavar="METHOD", help="a method, or several stacked: grpo+a+b")
     parser.add_argument("--engine", choices=("trl",), default="trl", help="the engine compared with the embedded one")
-    shared.config_flags(parser, shared.TASK)
+    shared.config_flags(parser, shared.DATA)
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:

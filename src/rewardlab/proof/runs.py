@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from rewardlab import api, registry
-from rewardlab.api.inputs import COLUMNS
 from rewardlab.core import Recipe, Run
 from rewardlab.errors import RewardlabError
-from rewardlab.runs.config import RunConfig
+from rewardlab.runs.config import COLUMNS, RunConfig
 from rewardlab.runs.metrics import read_metrics
 
 APART = 10_000  # positions in the training data between neighbouring seeds, so that their problems differ

@@ -24,6 +24,8 @@ MICRO_TOKENS = 16384
 IN_PYTHON = "given"
 """The model's name in the config.json of a run that was started in Python with a model object."""
 
+COLUMNS = ("prompt_column", "answer_column", "system")
+"""Settings that say how a file of the user's own problems is read."""
 ENGINES = ("embedded", "trl")
 DTYPES = ("auto", "float32", "bfloat16")
 
@@ -219,7 +221,7 @@ class RunConfig:
         """
         flat = {"engine_options": document.get("grpo_config", {}), **document.get("settings", {}), **document}
         if source := document.get("source"):
-            columns = {name: source["options"].get(name) for name in ("prompt_column", "answer_column", "system")}
+            columns = {name: source["options"].get(name) for name in COLUMNS}
             flat |= {"task": source["name"], **columns}
         return cls(**{f.name: flat[f.name] for f in fields(cls) if f.name in flat and f.metadata["saved"]})
 

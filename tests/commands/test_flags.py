@@ -1,0 +1,33 @@
+"""Commands that read problems or load a policy share their flags."""
+
+import argparse
+import importlib
+
+import pytest
+
+from rewardlab.commands import flags as shared
+
+
+def flags_of(command: str) -> set[str]:
+    parser = argparse.ArgumentParser(allow_abbrev=False)
+    importlib.import_module(f"rewardlab.commands.{command}").flags(parser)
+    return set(parser._option_string_actions)
+
+
+@pytest.mark.parametrize("command", ["train", "compare", "eval", "answer", "audit", "parity"])
+def test_every_command_that_reads_problems_takes_all_flags_about_them(command):
+    assert {shared.flag_of(name) for name in shared.DATA} <= flags_of(command)
+
+
+@pytest.mark.parametrize(
+    ("command", "fields"),
+    [("train", shared.MODEL), ("compare", shared.MODEL), ("answer", shared.LOADED), ("eval", shared.LOADED[1:])],
+)
+def test_every_command_that_loads_a_policy_takes_the_flags_about_it(command, fields):
+    assert {shared.flag_of(name) for name in fields} <= flags_of(command)
+
+
+def test_audit_takes_task_for_problems():
+    parser = argparse.ArgumentParser()
+    importlib.import_module("rewardlab.commands.audit").flags(parser)
+    assert parser.parse_args(["math", "--task", "mine.jsonl"]) == parser.parse_args(["math", "--problems", "mine.jsonl"])
