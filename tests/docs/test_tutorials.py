@@ -36,11 +36,12 @@ def test_tutorial(page, tmp_path, monkeypatch, small_policies):
     monkeypatch.chdir(tmp_path / "here")
     # tutorials set it with `export`, which would outlive the test
     monkeypatch.setenv("REWARDLAB_METHODS", "")
-    assert not tutorials.run(page.read_text("utf-8"), cli.main, WHOLE)
+    wrong = tutorials.run(page.read_text("utf-8"), cli.main, WHOLE)
+    assert not wrong, "\n".join(wrong)
 
 
 def test_a_line_that_is_not_printed_is_told():
-    page = '```bash\nrewardlab --version\n```\n\n```text\nrewardlab 9.9\nno such line\n```\n'
+    page = "```bash\nrewardlab --version\n```\n\n```text\nrewardlab 9.9\nno such line\n```\n"
     (wrong,) = tutorials.run(page, cli.main)
     assert wrong.startswith("'no such line'")
 

@@ -4,7 +4,7 @@
     ```bash                        commands: rewardlab, python, export; others (pip, make ...) are only read
     ```text                        what the commands before it print: these lines, in this order, with others between them
 
-Numbers may differ, and so may spaces; a line "..." stands for any lines. Scaled down, runs take two steps and policies are untrained.
+Numbers may differ, and so may spaces; "..." stands for anything. Scaled down, runs take two steps and policies are untrained.
 """
 
 from __future__ import annotations
@@ -23,9 +23,15 @@ from pathlib import Path
 READ_ONLY = ("pip", "make", "git", "cd", "torchrun", "open")
 """Commands that a tutorial tells a reader to run, and its test does not."""
 FENCE = re.compile(r"^```(\w+)(?: title=\"([^\"]+)\")?\n(.*?)^```$", re.M | re.S)
-NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?")
-SMALL = {"--steps": "2", "--problems": "4", "--eval-problems": "4", "--seeds": "2", "--eval-every": "1", "--max-new": "12"}
-TRAINS = ("train", "compare")
+NUMBER = re.compile(r"-?\d+(?:,\d{3})*(?:\.\d+)?(?:e[+-]?\d+)?")
+SMALL = {
+    "train": {"--model": "untrained", "--steps": "2", "--eval-problems": "4", "--max-new": "12"},
+    "compare": {"--model": "untrained", "--steps": "2", "--problems": "4", "--seeds": "2", "--max-new": "12"},
+    "eval": {"--problems": "4"},
+}
+"""The flags of commands that are set when a tutorial is scaled down; a model of its own is kept, unless it is `embedded`."""
+WHOLE_ONLY = ("reproduce",)
+"""Commands that cannot be scaled down: a claim fixes its policy and its steps."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +58,7 @@ def run(page: str, main: Callable[[list[str]], int], whole: bool = False) -> lis
         elif block.language == "bash":
             printed = "".join(command(words, main, whole) for words in commands(block.text))
         elif block.language == "text":
-            wrong += [f"{line!r} is not in:\n{printed}" for line in missing(block.text, printed)]
+            wrong += [f"{line!r} is not in:\n{printed}" for line in missing(block.text, printed) if printed]
     return wrong
 
 
@@ -75,51 +81,59 @@ def command(words: list[str], main: Callable[[list[str]], int], whole: bool) -> 
     out = io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
         if program == "python":
-            with contextlib.suppress(SystemExit), arguments_of(arguments):
+            with contextlib.suppress(SystemExit), script(arguments):
                 runpy.run_path(arguments[0], run_name="__main__")
         elif program == "rewardlab":
-            main(arguments if whole else scaled(arguments))
+            if whole or arguments[0] not in WHOLE_ONLY:
+                main(arguments if whole else scaled(arguments))
         else:
             raise AssertionError(f"a tutorial runs {program}, which its test does not know")
     return out.getvalue()
 
 
 @contextlib.contextmanager
-def arguments_of(words: list[str]) -> Iterator[None]:
-    before, sys.argv = sys.argv, words
+def script(words: list[str]) -> Iterator[None]:
+    """The arguments and the import path that `python SCRIPT` has; modules of the tutorial are forgotten afterwards."""
+    before = sys.argv, sys.path, set(sys.modules)
+    sys.argv, sys.path = words, [os.getcwd(), *sys.path]
     try:
         yield
     finally:
-        sys.argv = before
+        sys.argv, sys.path, known = before
+        for name in set(sys.modules) - known:
+            if Path(getattr(sys.modules[name], "__file__", None) or "/").parent == Path.cwd():
+                del sys.modules[name]
 
 
 def scaled(words: list[str]) -> list[str]:
-    """The words of a command with the numbers of SMALL in place of its own; training is small even where it names no numbers."""
-    given = [SMALL.get(before, word) for before, word in zip([None, *words], words, strict=False)]
-    if words[0] not in TRAINS or "--resume" in words:
-        return given
-    # held-out problems of a comparison are --problems
-    names = ("--steps", "--max-new", "--problems" if words[0] == "compare" else "--eval-problems")
-    return [*given, *(word for name in names if name not in words for word in (name, SMALL[name]))]
+    """The words of a command with the flags of SMALL in place of its own."""
+    command, flags = words[0], dict(SMALL.get(words[0], {}))
+    if "--resume" in words:
+        return words
+    if "--model" in words and words[words.index("--model") + 1] != "embedded":
+        del flags["--model"]
+    kept = [word for before, word in zip([None, *words], words, strict=False) if word not in flags and before not in flags]
+    return [*kept, *(word for pair in flags.items() for word in pair)]
 
 
 def smaller(text: str) -> str:
     """A file of a tutorial with its numbers of steps and problems cut down."""
-    text = re.sub(r"\bsteps=\d+", "steps=2, max_new=12", text)
+    text = re.sub(r"\bsteps=\d+", "steps=2", text)
     return re.sub(r"\b(eval_problems|problems)=\d+", r"\1=4", text)
 
 
 def missing(expected: str, printed: str) -> list[str]:
     """The lines that are not printed, in their order."""
-    remaining = [pattern(line) for line in printed.splitlines()]
-    absent = []
+    remaining, absent = [pattern(line) for line in printed.splitlines()], []
     for line in expected.splitlines():
-        if not line.strip() or line.strip() == "...":
+        if not line.strip(" ."):
             continue
-        if pattern(line) in remaining:
-            del remaining[: remaining.index(pattern(line)) + 1]
-        else:
+        wanted = re.compile(re.escape(pattern(line)).replace(re.escape("..."), ".*"))
+        place = next((i for i, found in enumerate(remaining) if wanted.fullmatch(found)), None)
+        if place is None:
             absent.append(line)
+        else:
+            del remaining[: place + 1]
     return absent
 
 
