@@ -107,7 +107,7 @@ def script(words: list[str]) -> Iterator[None]:
 
 def scaled(words: list[str]) -> list[str]:
     """The words of a command with the flags of SMALL in place of its own."""
-    command, flags = words[0], dict(SMALL.get(words[0], {}))
+    flags = dict(SMALL.get(words[0], {}))
     if "--resume" in words:
         return words
     if "--model" in words and words[words.index("--model") + 1] != "embedded":
