@@ -6,7 +6,7 @@ RUN := $(VENV)/bin/python
 TORCH ?= torch==2.13.0
 export TOKENIZERS_PARALLELISM = false
 
-.PHONY: demo test setup smollm2 bench lint docs clean
+.PHONY: demo test setup smollm2 bench lint docs site site-serve tutorials clean
 
 # What a user needs. The CPU build of PyTorch is enough; set TORCH=torch to take your platform's own build.
 $(VENV)/.installed: pyproject.toml
@@ -43,6 +43,21 @@ lint: setup
 docs: setup
 	$(RUN) -m rewardlab.proof.methods_doc
 	$(RUN) -m rewardlab.registry.parts_doc
+
+# The documentation as a site, in site/index.html; site-serve shows it while it is written.
+$(VENV)/.site: $(VENV)/.developer
+	$(RUN) -m pip install --quiet --editable ".[docs]"
+	@touch $@
+
+site: $(VENV)/.site
+	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --quiet
+
+site-serve: $(VENV)/.site
+	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs serve
+
+# Every tutorial as a reader runs it: real policies, all steps. About half an hour on two cores; `make test` runs them scaled down.
+tutorials: setup smollm2
+	REWARDLAB_TUTORIALS=whole $(RUN) -m pytest tests/docs -n 0
 
 bench: setup smollm2
 	$(VENV)/bin/rewardlab bench

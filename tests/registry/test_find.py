@@ -43,6 +43,14 @@ def test_two_files_of_one_name_are_refused(folder):
         path.unlink()
 
 
+def test_a_folder_may_have_the_name_of_one_of_the_package(folder):
+    path = write(folder, "shaping", "delta", ALPHA.replace("alpha", "delta"))
+    try:
+        assert registry.build("delta").name == "delta"
+    finally:
+        path.unlink()
+
+
 def test_a_file_without_its_function_is_refused(folder):
     path = write(folder, "toy_methods", "gamma", '"""Gamma: nothing."""\n')
     try:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -62,13 +62,22 @@ def file_of(name: str) -> Path:
 def module_of(name: str) -> ModuleType:
     """A method's module, imported now."""
     path = file_of(name)
-    package = importlib.import_module("rewardlab.methods")
-    # folders in REWARDLAB_METHODS join this package, so that their parts are saved under names of the same form
-    package.__path__ += [root for root in map(str, method_roots()) if root not in package.__path__]
+    # folders in REWARDLAB_METHODS join the package, so that their parts are saved under names of the same form
+    _join("rewardlab.methods", method_roots())
     try:
+        # one of theirs may have the name of one of the package's
+        _join(f"rewardlab.methods.{path.parent.name}", [root / path.parent.name for root in method_roots()])
         return importlib.import_module(f"rewardlab.methods.{path.parent.name}.{path.stem}")
     except (ImportError, SyntaxError) as e:
         raise RewardlabError(f"cannot import {path}: {e}") from e
+
+
+def _join(package: str, folders: Iterable[Path]) -> None:
+    """Let a package hold the modules of these folders too."""
+    known = importlib.import_module(package).__path__
+    for folder in map(str, folders):
+        if folder not in known:
+            known.append(folder)
 
 
 def method(name: str) -> Callable[..., Recipe]:

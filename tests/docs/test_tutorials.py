@@ -1,0 +1,52 @@
+"""Every tutorial does what it says: its files are written, its commands run, and they print what it shows.
+
+Here they run scaled down. `make tutorials` runs them whole, with the real policies, in about half an hour on two cores.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+import tutorials
+
+from rewardlab.commands import cli
+
+DOCS = Path(__file__).parents[2] / "docs"
+WHOLE = os.environ.get("REWARDLAB_TUTORIALS") == "whole"
+PAGES = sorted((DOCS / "tutorials").glob("*.md"))
+
+
+@pytest.fixture
+def small_policies(monkeypatch, tmp_path):
+    """Untrained policies in place of those that take minutes to make, and a tiny checkpoint in place of SmolLM2."""
+    from rewardlab.models import embedded, smollm2
+
+    tiny = tmp_path / "tiny"
+    if not WHOLE:
+        monkeypatch.setattr(embedded, "embedded", lambda device="auto", dtype="auto", task=None: embedded.untrained(task=task))
+        monkeypatch.setattr(smollm2, "checkpoint", lambda: tiny)
+        embedded.untrained().save(tiny)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_tutorial(page, tmp_path, monkeypatch, small_policies):
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    # tutorials set it with `export`, which would outlive the test
+    monkeypatch.setenv("REWARDLAB_METHODS", "")
+    wrong = tutorials.run(page.read_text("utf-8"), cli.main, WHOLE)
+    assert not wrong, "\n".join(wrong)
+
+
+def test_a_line_that_is_not_printed_is_told():
+    page = "```bash\nrewardlab --version\n```\n\n```text\nrewardlab 9.9\nno such line\n```\n"
+    (wrong,) = tutorials.run(page, cli.main)
+    assert wrong.startswith("'no such line'")
+
+
+def test_the_site_lists_every_page():
+    listed = (DOCS.parent / "mkdocs.yml").read_text("utf-8")
+    pages = [path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md") if "audits" not in path.parts]
+    assert not [page for page in pages if page not in listed]
