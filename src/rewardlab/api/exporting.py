@@ -20,7 +20,6 @@ OWN = ("rewardlab_denoiser", "rewardlab_actor")
 """Model types that rewardlab alone reads."""
 
 
-
 def export(run: Path | str, out: Path | str, last: bool = False, *, adapter: bool = False, dtype: str = "auto") -> dict[str, Any]:
     """Write a run's policy as an ordinary Hugging Face checkpoint: the best by held-out measure, or with `last` the last.
 
