@@ -24,8 +24,9 @@ class Stopped(KeyboardInterrupt):
 
 
 def unknown(kind: str, name: str, known: Iterable[str]) -> RewardlabError:
-    """The error for an unknown name; it suggests the closest known names."""
+    """The error for an unknown name; it suggests the closest known names, whatever their case."""
     known = sorted(known)
-    near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
+    lower = {other.lower(): other for other in known}
+    near = [lower[match] for match in difflib.get_close_matches(name.lower(), lower, n=3, cutoff=0.5)]
     hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(known) or 'none'}"
     return RewardlabError(f"unknown {kind} {name!r}; {hint}")

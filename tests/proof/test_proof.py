@@ -390,7 +390,7 @@ def test_development_seeds_are_never_mixed_with_others(ladder, tmp_path):
 
 
 def test_development_prints_one_document_or_a_table_and_leaves_no_record(ladder, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(results, "folder", lambda: tmp_path / "results")
+    monkeypatch.setenv("REWARDLAB_RESULTS", str(tmp_path / "results"))
     argv = ["reproduce", "ladder", "--dev", "--jobs", "1", "--seeds", "2"]
     assert cli.main([*argv, "--json"]) == 0
     document = json.loads(capsys.readouterr().out)

@@ -44,7 +44,17 @@ class UsageError(Exception):
 
 class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
+        extra, _, words = message.rpartition("unrecognized arguments: ")
+        if words != message and not extra:
+            message = unexpected(words.split())
         raise UsageError(f"{message} (see {self.prog} --help)")
+
+
+def unexpected(words: list[str]) -> str:
+    """What is said of words that a command has no place for."""
+    if words[0].startswith("-") and words[0][1:2].isalpha():
+        return f"unknown flag {words[0]!r}; flags have two dashes: -{words[0]}"
+    return f"unexpected {' '.join(map(repr, words))}; a text with spaces needs quotes, and methods are stacked with a plus (a+b)"
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -73,6 +83,8 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def run(argv: list[str]) -> int:
+    if argv[:1] == ["help"] and len(argv) > 1:
+        argv = [argv[1], "--help"]
     if not argv or argv[0] in ("-h", "--help", "help"):
         print(overview(), end="")
         return 0
@@ -80,7 +92,7 @@ def run(argv: list[str]) -> int:
         print(f"rewardlab {importlib.import_module('importlib.metadata').version('rewardlab')}")
         return 0
     if argv[0] not in COMMANDS:
-        raise unknown("command", argv[0], COMMANDS)
+        raise _unknown_command(argv)
     # only the command that runs is imported, so that --help and errors do not wait for torch
     command = importlib.import_module(f"rewardlab.commands.{argv[0]}")
     args = parse(command, argv[0], argv[1:])
@@ -106,7 +118,9 @@ def parse(command: Any, name: str, argv: list[str]) -> argparse.Namespace:
     own = {flag: action.nargs != 0 for flag, action in parser._option_string_actions.items() if flag.startswith("--")}
     words, settings = split(argv, own)
     if settings and not getattr(command, "SETTINGS", False):
-        raise unknown(f"flag of {name}", next(iter(settings)), own)
+        from .flags import unknown_flag
+
+        raise unknown_flag(name, next(iter(settings)), own)
     if {"-h", "--help"} & set(words) and hasattr(command, "help_of"):
         # the help of a command may depend on what it is to be done with
         parser.epilog = command.help_of(words)
@@ -198,3 +212,11 @@ def plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value if value is None or isinstance(value, str | int | float | bool) else str(value)
+
+
+def _unknown_command(argv: list[str]) -> Exception:
+    from rewardlab import registry
+
+    if argv[0] in registry.methods():
+        return UsageError(f"{argv[0]} is a method, not a command: rewardlab train {' '.join(argv)}, or rewardlab show {argv[0]}")
+    return unknown("command", argv[0], COMMANDS)

@@ -25,6 +25,25 @@ MODEL = ("model", "device", "dtype", "lora_rank", "max_new")
 LOADED = tuple(name for name in MODEL if name != "lora_rank")
 """MODEL for commands that do not train: adapters that are not trained change nothing."""
 
+ELSEWHERE = {
+    **dict.fromkeys(("--learning-rate", "--lr-actor", "--actor-lr"), "--lr"),
+    **dict.fromkeys(("--kl", "--kl-coef", "--kl-coeff", "--kl-beta"), "--beta"),
+    **dict.fromkeys(("--num-generations", "--group-size", "--num-samples", "--rollouts", "--num-rollouts"), "--n"),
+    **dict.fromkeys(("--batch-size", "--train-batch-size", "--per-device-train-batch-size", "--prompts"), "--problems"),
+    **dict.fromkeys(("--max-tokens", "--max-new-tokens", "--max-completion-length", "--max-length"), "--max-new"),
+    **dict.fromkeys(("--max-steps", "--num-steps", "--iterations", "--total-steps"), "--steps"),
+    **dict.fromkeys(("--clip", "--epsilon", "--clip-range", "--cliprange", "--clip-eps"), "--eps"),
+    **dict.fromkeys(("--output-dir", "--output", "--save-dir", "--run-dir"), "--out"),
+    **dict.fromkeys(("--num-train-epochs", "--num-epochs", "--ppo-epochs", "--num-iterations"), "--epochs"),
+    **dict.fromkeys(("--dataset", "--data", "--env", "--train-file"), "--task"),
+    **dict.fromkeys(("--max-grad-norm", "--grad-clip", "--clip-grad"), "--clip-norm"),
+    **dict.fromkeys(("--lora-r", "--rank", "--lora"), "--lora-rank"),
+    **dict.fromkeys(("--num-minibatches", "--num-mini-batches", "--mini-batches"), "--minibatches"),
+    **dict.fromkeys(("--model-name", "--model-name-or-path", "--model-path", "--policy"), "--model"),
+    **dict.fromkeys(("--report-to", "--logger", "--wandb"), "--track"),
+}
+"""What TRL, verl, OpenRLHF and others call a flag, and what it is called here."""
+
 
 def config_flags(parser: argparse.ArgumentParser, names: Iterable[str]) -> None:
     """The flags of these fields of RunConfig, in their groups of --help."""
@@ -93,6 +112,15 @@ def setting_names(flags: Mapping[str, str]) -> dict[str, str]:
     return {flag[2:].replace("-", "_"): text for flag, text in flags.items()}
 
 
+def unknown_flag(command: str, flag: str, known: Iterable[str]) -> RewardlabError:
+    """The error for an unknown flag; it knows what other libraries call some of them."""
+    known = set(known)
+    meant = ELSEWHERE.get(flag.replace("_", "-"))
+    if meant in known:
+        return RewardlabError(f"unknown flag of {command} {flag!r}; did you mean {meant}?")
+    return unknown(f"flag of {command}", flag, known)
+
+
 def reward_flag(parser: argparse.ArgumentParser) -> None:
     text = "FILE.py:function, the name of a reward, or a formula, in place of the method's own; several are added up"
     parser.add_argument("--reward", action="append", default=[], metavar="REWARD", help=text)
@@ -103,11 +131,14 @@ def load_recipe(args: argparse.Namespace) -> tuple[Recipe, dict[str, Any]]:
     from rewardlab import registry
 
     # a setting may be given without the method's name before it: --dapo.n as --n
-    known = {re.sub(r"^--.*\.", "--", p.flag) for p in registry.parameters(args.method)}
-    for flag in args.settings:
+    known = {re.sub(r"^--.*\.", "--", p.flag): p.type for p in registry.parameters(args.method)}
+    for flag, text in args.settings.items():
         # flags with a dot name one method of a stack; `build` checks those
         if "." not in flag and flag.replace("_", "-") not in known:
-            raise unknown(f"flag of {args.method}", flag, known | args.own_flags.keys())
+            raise unknown_flag(args.method, flag, known.keys() | args.own_flags.keys())
+        # a flag without a value reads as a switch that is on
+        if text == "true" and known.get(flag.replace("_", "-")) in ("int", "float"):
+            raise RewardlabError(f"{flag} needs a value: {flag} NUMBER")
     settings = {name: registry.parse_value(text) for name, text in setting_names(args.settings).items()}
     recipe = registry.build(args.method, settings)
     if getattr(args, "reward", None):

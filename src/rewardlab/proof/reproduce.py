@@ -61,8 +61,8 @@ def reproduce_all(seeds: Sequence[int] = SEEDS, *, jobs: int | None = None, into
     claims = {name: claim for name in sorted(registry.methods()) if (claim := getattr(registry.module_of(name), "claim", None))}
     rows = []
     for i, (name, claim) in enumerate(claims.items(), 1):
-        where = into or results.folder_for(name)
-        if _recorded(seeds) and results.fresh(name, claim, where):
+        where = (into or results.folder_for(name)) if _recorded(seeds) else None
+        if where and results.fresh(name, claim, where):
             last = results.read(name, where)
             assert last is not None  # or it would not be fresh
             rows.append({"name": name, **last["runs"][-1]})

@@ -11,7 +11,7 @@ from rewardlab.core.recipe import SLOTS
 
 from .catalogue import row
 from .describe import COMPUTED, baseline
-from .find import build, module_of, parameters
+from .find import build, module_of, names_in, parameters
 from .settings import Parameter
 
 
@@ -47,7 +47,7 @@ def _method_details(name: str) -> dict[str, Any]:
 
 
 def _stack_details(name: str) -> dict[str, Any]:
-    methods = [_method_details(part) for part in name.split("+")]
+    methods = [_method_details(part) for part in names_in(name)]
     recipe, first = build(name), methods[0]["name"]
     return {
         "name": recipe.name,

@@ -55,6 +55,9 @@ def file_of(name: str) -> Path:
     """The file of a method; a name that does not exist raises RewardlabError with the nearest that do."""
     known = methods()
     if spell(name) not in known:
+        several = re.split(r"[\s,&]+", name.strip())
+        if len(several) > 1 and all(spell(part) in known for part in several):
+            raise RewardlabError(f"{name!r} is not one method; methods are stacked with a plus: {'+'.join(several)}")
         raise unknown("method", name, known)
     return known[spell(name)]
 
@@ -106,5 +109,14 @@ def parameters(name: str) -> list[Parameter]:
     return parameters(_stacked(name))
 
 
+def names_in(stack: str) -> list[str]:
+    """The methods of a stack, `grpo+hapo`. Raises RewardlabError where a name is missing."""
+    names = stack.split("+")
+    if not all(map(str.strip, names)):
+        where = " beside a +" if "+" in stack else ""
+        raise RewardlabError(f"{stack!r} lacks the name of a method{where}; a stack is written grpo+hapo")
+    return names
+
+
 def _stacked(name: str) -> list[Method]:
-    return [(spell(n), method(n)) for n in name.split("+")]
+    return [(spell(n), method(n)) for n in names_in(name)]
