@@ -11,6 +11,7 @@ from rewardlab.api.fitting import fit_prompts
 from rewardlab.core import Message, Problem, Recipe, Task, Trajectory, ask
 from rewardlab.models.embedded import untrained
 from rewardlab.policies.truncate import truncate_left
+from rewardlab.proof.compare import compare
 from rewardlab.rollouts.recorded import recorded
 from rewardlab.runs.config import RunConfig
 from rewardlab.tasks.sources import Shuffled
@@ -49,6 +50,9 @@ def test_one_prompt_too_long_is_refused_before_anything_is_written(mine, tmp_pat
         rewardlab.plan("grpo", settings=GRPO, **mine, **SMALL)
     with pytest.raises(RewardlabError, match="1 of 8 held-out prompts are too long"):
         rewardlab.evaluate("untrained", k=(1,), problems=2, max_new=6, **mine)
+    with pytest.raises(RewardlabError, match="2 of 22 training prompts"):
+        # in this process, before any of those that train
+        compare(["grpo", "rloo"], RunConfig(model="untrained", max_new=6, **mine), out=tmp_path / "compared")
     with pytest.raises(RewardlabError, match="1 of 8 held-out prompts are too long"):
         rewardlab.answer("best_of_n", "untrained", problems=2, max_new=6, **mine)
 

@@ -2,9 +2,11 @@
 
 import argparse
 import importlib
+import shlex
 
 import pytest
 
+from rewardlab.commands import cli
 from rewardlab.commands import flags as shared
 
 
@@ -31,3 +33,11 @@ def test_audit_takes_task_for_problems():
     parser = argparse.ArgumentParser()
     importlib.import_module("rewardlab.commands.audit").flags(parser)
     assert parser.parse_args(["math", "--task", "mine.jsonl"]) == parser.parse_args(["math", "--problems", "mine.jsonl"])
+
+
+@pytest.mark.parametrize("name", cli.COMMANDS)
+def test_the_examples_of_help_are_command_lines_that_the_command_takes(name):
+    command = importlib.import_module(f"rewardlab.commands.{name}")
+    examples = [line.strip() for line in command.__doc__.splitlines() if line.strip().startswith(f"rewardlab {name}")]
+    for example in examples:
+        cli.parse(command, name, shlex.split(example)[2:])

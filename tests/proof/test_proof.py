@@ -23,6 +23,7 @@ from rewardlab.commands import cli
 from rewardlab.commands.reproduce import show
 from rewardlab.errors import RewardlabError
 from rewardlab.proof import compare, methods_doc, results, runs
+from rewardlab.proof import reproduce as reproducing
 from rewardlab.proof.claim import Claim
 from rewardlab.proof.page import page
 from rewardlab.proof.reproduce import claim_of, judge, reproduce, reproduce_all
@@ -277,6 +278,14 @@ def test_a_claim_is_run_and_every_run_of_it_is_kept_where_it_says(tmp_path, monk
     assert {"name": "rloo", **record["runs"][0]} == first
     assert first["code"]["method"] == results.hash_of(registry.file_of("rloo"))
     assert first["code"]["baseline"] == {"grpo": results.hash_of(registry.file_of("grpo"))}
+
+
+def test_a_claim_is_run_on_the_device_that_is_asked_for(monkeypatch):
+    jobs = []
+    monkeypatch.setattr(reproducing, "_cache_policy", lambda *_: None)
+    monkeypatch.setattr(reproducing, "_outcomes_of", lambda _, work, *__: jobs.extend(work) or enumerate([Failed("")] * len(work)))
+    reproducing.run_pairs("grpo", claim_of("grpo"), range(2), 1, "cpu")
+    assert [job.config.device for job in jobs] == ["cpu"] * 4
 
 
 def test_a_crash_is_told_and_recorded_and_the_claim_is_run_again(ladder, tmp_path, monkeypatch, capsys):

@@ -17,6 +17,9 @@ from rewardlab.tasks.sources import Shuffled
 from rewardlab.util.progress import console
 from rewardlab.verifiers.contract import Verifier
 
+SAMPLE = 100
+"""Problems of either side whose words are compared with those that the embedded policy was taught."""
+
 
 def configured(
     config: RunConfig | None, model: str | Policy | None, task: Task | str | None, changes: Mapping[str, Any]
@@ -91,7 +94,19 @@ def policy_of(model: str | Policy | None, config: RunConfig, task: Task) -> Poli
     """The policy: an object, or the one that the configuration names; without a name, the small one made for the task."""
     if model is not None and not isinstance(model, str):
         return model
-    return load_policy(config.model or task.model, config.device, config.dtype, config.lora_rank, task)
+    name = config.model or task.model
+    # a task without demonstrations has no policy of its own: it gets the one that was taught other tasks
+    if name == "embedded" and task.demonstrate is None:
+        _warn_of_untaught(task)
+    return load_policy(name, config.device, config.dtype, config.lora_rank, task)
+
+
+def _warn_of_untaught(task: Task) -> None:
+    # imported here, since it imports the trainer of the policy
+    from rewardlab.models.vocabulary import warn_of_untaught
+
+    train = task.train.problems[:SAMPLE] if isinstance(task.train, Shuffled) else ()
+    warn_of_untaught([*task.test[:SAMPLE], *train])
 
 
 def begin_run(recipe: Recipe, policy: Policy, task: Task, config: RunConfig) -> Run:

@@ -31,6 +31,7 @@ def flags(parser: argparse.ArgumentParser) -> None:
     shared.number_flag(parser, "seeds", "pairs of runs (default 5, the least for a verdict)", default=5)
     parser.add_argument("--dev", action="store_true", help="development: seeds from 0 instead of 100, and no record")
     shared.number_flag(parser, "jobs", "runs at a time (default: as many as there are cores)")
+    shared.config_flag(parser, "device", default="auto")
 
 
 def run(args: argparse.Namespace) -> dict[str, Any] | list[dict[str, Any]]:
@@ -40,8 +41,8 @@ def run(args: argparse.Namespace) -> dict[str, Any] | list[dict[str, Any]]:
     first_seed = 0 if args.dev else reproduce.DEVELOPMENT
     seeds = range(first_seed, first_seed + args.seeds)
     if args.all:
-        return reproduce.reproduce_all(seeds, jobs=args.jobs)
-    return reproduce.reproduce(args.method, seeds, jobs=args.jobs)
+        return reproduce.reproduce_all(seeds, jobs=args.jobs, device=args.device)
+    return reproduce.reproduce(args.method, seeds, jobs=args.jobs, device=args.device)
 
 
 def show(document: dict[str, Any] | list[dict[str, Any]]) -> None:

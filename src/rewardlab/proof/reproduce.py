@@ -31,20 +31,22 @@ Outcomes = list[Done | Failed]
 
 
 def reproduce(
-    name: str, seeds: Sequence[int] = SEEDS, *, claim: Claim | None = None, jobs: int | None = None, into: Path | None = None
-) -> Record:
+    name: str, seeds: Sequence[int] = SEEDS, *, claim: Claim | None = None, jobs: int | None = None, into: Path | None = None,
+    device: str = "auto",
+) -> Record:  # fmt: skip
     """Run a claim and append the result to NAME.json in its folder of results; returns what was appended, with the method's name
     and the file ("recorded", None if nothing was).
 
     seeds: one pair of runs each; runs on seeds below 100 are for development and are not recorded.  claim: instead of the
-    method's own.  jobs: processes at a time.  into: folder of the record (default: `catalogue.results_folder`).
+    method's own.  jobs: processes at a time.  into: folder of the record (default: `catalogue.results_folder`).  device: where the
+    runs compute.
     Raises RewardlabError for a method without claim, and for a claim about a number that is not measured.
     """
     name, claim = registry.spell(name), claim or claim_of(name)
     # asked for now, so that a folder that cannot be written to is refused before the runs
     where = (into or results.folder_for(name)) if _recorded(seeds) else None
     began, when = time.monotonic(), datetime.now(UTC).isoformat(timespec="seconds")
-    method, baseline = run_pairs(name, claim, seeds, jobs)
+    method, baseline = run_pairs(name, claim, seeds, jobs, device)
     sides = {"method": [_as_record(x) for x in method], "baseline": [_as_record(x) for x in baseline]}
     record = {
         "when": when, "seeds": list(seeds), "claim": results.as_record(claim), **sides, "measure": claim.measure,
@@ -56,7 +58,9 @@ def reproduce(
     return {"name": name, "recorded": path and str(path), **record}
 
 
-def reproduce_all(seeds: Sequence[int] = SEEDS, *, jobs: int | None = None, into: Path | None = None) -> list[Record]:
+def reproduce_all(
+    seeds: Sequence[int] = SEEDS, *, jobs: int | None = None, into: Path | None = None, device: str = "auto"
+) -> list[Record]:
     """Reproduce every claim that has no complete run with its present method file; returns one row for each method with a claim."""
     claims = {name: claim for name in sorted(registry.methods()) if (claim := getattr(registry.module_of(name), "claim", None))}
     rows = []
@@ -69,7 +73,7 @@ def reproduce_all(seeds: Sequence[int] = SEEDS, *, jobs: int | None = None, into
             continue
         console.print(f"{i}/{len(claims)} {name}: {claim.says}", highlight=False, markup=False)
         try:
-            rows.append(reproduce(name, seeds, jobs=jobs, into=where))
+            rows.append(reproduce(name, seeds, jobs=jobs, into=where, device=device))
         # one claim that cannot run must not stop the others
         except RewardlabError as e:
             rows.append({"name": name, "measure": claim.measure, "verdict": "not run", "error": str(e)})
@@ -84,13 +88,15 @@ def claim_of(name: str) -> Claim:
     return claim
 
 
-def run_pairs(name: str, claim: Claim, seeds: Sequence[int], jobs: int | None = None) -> tuple[Outcomes, Outcomes]:
+def run_pairs(
+    name: str, claim: Claim, seeds: Sequence[int], jobs: int | None = None, device: str = "auto"
+) -> tuple[Outcomes, Outcomes]:
     """The outcomes of method and baseline (empty if the claim has none), seed by seed."""
     sides = [(name, claim.settings)] + ([(claim.versus, claim.versus_settings)] if claim.versus else [])
     _cache_policy(claim, [method for method, _ in sides])
     by = claim.by.to_json() if claim.by else None
     config = RunConfig(task=claim.task, model=claim.model, eval_problems=claim.problems, budget=claim.budget, eval_every=0)
-    config = config.but(steps=claim.steps)
+    config = config.but(steps=claim.steps, device=device)
     with tempfile.TemporaryDirectory(prefix="rewardlab-") as folder:
         jobs_to_run = [
             Job(method, config.but(seed=seed), f"{folder}/{side}-{seed}", as_plain(settings), by)
