@@ -19,10 +19,10 @@ import inspect
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, ClassVar, Self
 
-from rewardlab.errors import RewardlabError, unknown
+from rewardlab.errors import RewardlabError
 
 from .options import PartOptions, checked
-from .signatures import call_signature, describe_decorator, hyperparameters, plainly
+from .signatures import call_signature, check_names, describe_decorator, hyperparameters, plainly
 
 
 class Part:
@@ -201,11 +201,13 @@ class PartFactory:
     """The result of decorating a function: call it with hyperparameters to get a part."""
 
     def __init__(self, function: Callable, make: type[Part], options: Any):
-        # keeps the name and docstring of the function, for help() and the catalogue
+        # keeps the name and module of the function
         functools.update_wrapper(self, function)
         self.__name__: str = function.__name__
         self.function, self.make, self.options = function, make, options
         self.__signature__ = call_signature(function, self.operands())
+        # help() of an object shows its docstring alone
+        self.__doc__ = f"{self.__name__}{plainly(self.__signature__)}\n\n{inspect.getdoc(function) or ''}"
 
     def operands(self) -> tuple[str, ...]:
         """The names of the function's arguments that are given in the call: rewards to operators."""
@@ -224,14 +226,7 @@ class PartFactory:
             raise RewardlabError(f"{self.function.__name__} needs {', '.join(missing)}")
 
     def __repr__(self) -> str:
-        return f"<{self.make.slot} {self.function.__name__}{plainly(self.__signature__)}>"
-
-
-def check_names(function: Callable, names: Iterable[str]) -> None:
-    known = hyperparameters(function)
-    for name in names:
-        if name not in known:
-            raise unknown(f"hyperparameter of {function.__name__}", name, known)
+        return f"<{self.make.slot} {self.function.__name__}>"
 
 
 def saved_name(slot: str, function: Callable) -> str:

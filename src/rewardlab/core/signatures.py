@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import MISSING, fields
 from types import MappingProxyType
 from typing import Any
+
+from rewardlab.errors import unknown
 
 from .options import PartOptions
 
@@ -18,6 +20,13 @@ def hyperparameters(function: Callable) -> Mapping[str, Any]:
     parameters = inspect.signature(function).parameters.values()
     # read-only, because the cache hands the same mapping to every caller
     return MappingProxyType({p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY})
+
+
+def check_names(function: Callable, names: Iterable[str]) -> None:
+    known = hyperparameters(function)
+    for name in names:
+        if name not in known:
+            raise unknown(f"hyperparameter of {function.__name__}", name, known)
 
 
 def call_signature(function: Callable, operands: Collection[str] = ()) -> inspect.Signature:
