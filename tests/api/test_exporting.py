@@ -10,6 +10,7 @@ import transformers
 
 import rewardlab
 from rewardlab import RewardlabError, Trajectory, ask, registry
+from rewardlab.commands.cli import main
 from rewardlab.models.embedded import untrained
 from rewardlab.models.formats import stored_dtype
 from rewardlab.models.load import load_policy
@@ -40,7 +41,7 @@ def test_a_run_computes_and_keeps_float32_and_exports_the_format_it_began_from(t
         assert str(transformers.AutoModelForCausalLM.from_pretrained(folder).dtype) == f"torch.{dtype}"
     with pytest.raises(RewardlabError, match="dtype must be auto, float32, bfloat16 or float16, not 'int8'"):
         rewardlab.export(run.out, tmp_path / "no", dtype="int8")
-    with pytest.raises(RewardlabError, match="holds whole weights and no adapter"):
+    with pytest.raises(RewardlabError, match="holds whole weights, no adapter"):
         rewardlab.export(run.out, tmp_path / "no", adapter=True)
     assert not (tmp_path / "no").exists()
 
@@ -56,6 +57,14 @@ def test_a_run_of_an_older_version_exports_what_it_holds(tmp_path):
     (run / "config.json").write_text(json.dumps({"recipe": {}}))
     rewardlab.export(run, tmp_path / "out")
     assert (tmp_path / "out" / "model.safetensors").read_bytes() == (run / "model" / "model.safetensors").read_bytes()
+
+
+def test_the_command_has_the_same_choices(tmp_path, capsys):
+    run = run_with(tmp_path / "run", untrained())
+    assert main(["export", str(run), str(tmp_path / "out"), "--dtype", "float16", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["dtype"] == stored_dtype(tmp_path / "out") == "float16"
+    assert main(["export", str(run), str(tmp_path / "no"), "--adapter"]) == 2
+    assert "holds whole weights, no adapter" in capsys.readouterr().err
 
 
 def test_a_reward_model_is_a_sequence_classifier_that_transformers_reads(tmp_path):

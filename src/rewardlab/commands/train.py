@@ -4,7 +4,7 @@
   rewardlab train grpo --task mine.jsonl --prompt-column question --answer-column answer --reward mine.py:score
   rewardlab train grpo --task arithmetic --reward "answer_given() >> correct() - 0.01 * length_penalty(per_token=-1)"
   rewardlab train --resume runs/mine [--steps 80]
-  rewardlab train grpo --task arithmetic --engine trl --model hf:FOLDER --trl per_device_train_batch_size=8
+  rewardlab train grpo --task arithmetic --engine trl --model ORG/NAME --trl per_device_train_batch_size=8
 
 Methods stack (grpo+a+b). Their settings are flags: `rewardlab show METHOD` lists them.
 

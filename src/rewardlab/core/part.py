@@ -24,7 +24,7 @@ from rewardlab.errors import RewardlabError
 from .hyperparameters import check_names, check_settings, hyperparameters
 from .misuse import NotCalled, check_scalar, refuse_positional
 from .options import PartOptions, checked
-from .signatures import call_signature, describe_decorator, plainly
+from .signatures import call_signature, describe_decorator
 from .values import plain, show, tuples
 
 
@@ -208,11 +208,13 @@ class PartFactory(NotCalled):
     """The result of decorating a function: call it with hyperparameters to get a part."""
 
     def __init__(self, function: Callable, make: type[Part], options: Any):
-        # keeps the name and docstring of the function, for help() and the catalogue
+        # keeps the name and module of the function
         functools.update_wrapper(self, function)
         self.__name__: str = function.__name__
         self.function, self.make, self.options = function, make, options
         self.__signature__ = call_signature(function, self.operands())
+        # help() of an object shows its docstring alone
+        self.__doc__ = f"{self.__name__}{plainly(self.__signature__)}\n\n{inspect.getdoc(function) or ''}"
 
     def operands(self) -> tuple[str, ...]:
         """The names of the function's arguments that are given in the call: rewards to operators."""
@@ -235,7 +237,7 @@ class PartFactory(NotCalled):
             check_scalar(self.function, key, value)
 
     def __repr__(self) -> str:
-        return f"<{self.make.slot} {self.function.__name__}{plainly(self.__signature__)}>"
+        return f"<{self.make.slot} {self.function.__name__}>"
 
 
 def saved_name(slot: str, function: Callable) -> str:

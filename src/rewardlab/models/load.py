@@ -87,6 +87,8 @@ def _from_checkpoint(name: str, found: Checkpoint, device: str, dtype: str, lora
 def _loaded(name: str, found: Checkpoint, device: str, dtype: str, lora_rank: int | None) -> Policy:
     kind = found.config.get("model_type")
     if kind in OWN:
+        if found.adapter:
+            raise RewardlabError(f"the adapter {found.adapter} is on a {kind} model, and adapters are for language models only")
         module, cls = OWN[kind]
         policy = getattr(importlib.import_module(f"rewardlab.policies.{module}"), cls).load(found.folder, device)
         return _adapted(policy, name, lora_rank, found) if lora_rank else policy

@@ -3,7 +3,8 @@
 config.json                  recipe, formula, settings, versions
 metrics.jsonl                one flushed line per step
 rollouts/step-000010.parquet the sampled replies, token by token, with rewards and credit
-best/, model/                ordinary Hugging Face checkpoints: the best by held-out measure, and the last
+best/, model/                the best model by held-out measure, and the last: Hugging Face checkpoints in float32, or with
+                             --lora-rank PEFT adapters, which name their base model
 summary.json, report.html
 """
 

@@ -18,6 +18,7 @@ from torch import Tensor
 
 from rewardlab.core import Batch, Message, Outputs, Sampling, Trajectory
 from rewardlab.errors import RewardlabError
+from rewardlab.policies.adapter import Base
 from rewardlab.util.device import device_of, dtype_of
 
 from .policy import HFPolicy
@@ -27,11 +28,14 @@ class VisionPolicy(HFPolicy):
     """A Llava model whose vision encoder reads square images of one size."""
 
     @classmethod
-    def load(cls, folder: Path | str, device: str = "auto", dtype: str = "auto", lora_rank: int | None = None) -> VisionPolicy:
+    def load(
+        cls, folder: Path | str, device: str = "auto", dtype: str = "auto", lora_rank: int | None = None,
+        adapter: Path | None = None, base: Base | None = None,
+    ) -> VisionPolicy:  # fmt: skip
         """Read a Hugging Face checkpoint folder with its tokenizer."""
         from transformers import AutoModelForImageTextToText, AutoTokenizer
 
-        if lora_rank:
+        if lora_rank or adapter:
             raise RewardlabError("adapters on vision-language models are not offered; train the whole model")
         where = device_of(device)
         model = AutoModelForImageTextToText.from_pretrained(str(folder), dtype=torch.float32)
