@@ -113,8 +113,10 @@ def how_to_go_on(folder: Path, stopped: bool) -> str:
     if document.get("engine") == "trl":
         return f"a run through TRL cannot be resumed; what it wrote is in {folder}"
     made = {"task": not document.get("source"), "model": document.get("model") == IN_PYTHON}
-    if objects := [f"{name}=..." for name in made if made[name]]:
-        return f"{done}; resume with: rewardlab.resume({str(folder)!r}, {', '.join(objects)})"
+    objects = "".join(f", {name}=..." for name in made if made[name])
+    call = f"rewardlab.resume({str(folder)!r}{objects})" if objects else f"rewardlab train --resume {folder}"
     files = " or ".join(Path(path).name for path in document.get("files", {}))
-    after = f" (if you edit {files}: with --reward-changed)" if files and not stopped else ""
-    return f"{done}; resume with: rewardlab train --resume {folder}{after}"
+    # a run that was stopped on purpose needs no mending
+    flag = "reward_changed=True" if objects else "--reward-changed"
+    after = f" (if you edit {files}: with {flag})" if files and not stopped else ""
+    return f"{done}; resume with: {call}{after}"
