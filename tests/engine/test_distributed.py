@@ -74,6 +74,7 @@ def one_of_two(rank: int, port: int, out: str) -> None:
     groups = ops.rollout(ops.problems(3))
     torch.save([[t.ids.tolist() for t in g] for g in groups], f"{out}/rank{rank}.rollouts")
     torch.save(tokens_of_kto(), f"{out}/rank{rank}.tokens")
+    stopped_by_the_second(rank, out)
     torch.distributed.barrier()
     distributed.shutdown()
 
@@ -95,14 +96,11 @@ def tokens_of_kto() -> list[int]:
 @pytest.fixture(scope="module")
 def two(tmp_path_factory) -> Path:
     out = tmp_path_factory.mktemp("two")
-    mp.spawn(one_of_two, (free_port(), str(out)), nprocs=2)
-    return out
-
-
-def free_port() -> int:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        return free.getsockname()[1]
+        port = free.getsockname()[1]
+    mp.spawn(one_of_two, (port, str(out)), nprocs=2)
+    return out
 
 
 def test_two_processes_take_the_steps_of_one(two):
@@ -134,21 +132,16 @@ def test_the_steps_do_move_the_weights():
     assert any(not torch.allclose(before[k], after[k], atol=1e-5) for k in before)
 
 
-def stopped_by_the_second(rank: int, port: int, out: str) -> None:
+def stopped_by_the_second(rank: int, out: str) -> None:
     """Train; the second of the two processes alone gets SIGTERM, in its third step."""
-    os.environ |= {"RANK": str(rank), "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
-    torch.set_num_threads(1)
     problems = [ask(f"Say {i}", i) for i in range(4)]
     task = Task("mine", Signalling(problems) if rank else Endless(problems), (), "exact_match", max_new=4)
     recipe = registry.build("grpo", {"n": 2, "problems": 2}).but(reward=length_penalty())
-    try:
-        with pytest.raises(Stopped, match="stopped by SIGTERM") as stopped:
-            train(recipe, untrained(), task, out=Path(out) / "run", steps=50, checkpoint_every=10)
-        with pytest.raises(RewardlabError, match="already holds a run of 3 steps"):
-            train(recipe, untrained(), task, out=Path(out) / "run", steps=50)
-        Path(out, f"rank{rank}.stopped").write_text("; ".join(stopped.value.__notes__))
-    finally:
-        distributed.shutdown()
+    with pytest.raises(Stopped, match="stopped by SIGTERM") as stopped:
+        train(recipe, untrained(), task, out=Path(out) / "run", steps=50, checkpoint_every=10)
+    with pytest.raises(RewardlabError, match="already holds a run of 3 steps"):
+        train(recipe, untrained(), task, out=Path(out) / "run", steps=50)
+    Path(out, f"rank{rank}.stopped").write_text("; ".join(getattr(stopped.value, "__notes__", [])))
 
 
 class Endless:
@@ -166,11 +159,10 @@ class Signalling(Endless):
         return super().__getitem__(i)
 
 
-def test_a_signal_to_one_of_two_processes_stops_both_after_the_same_step_and_saves_it(tmp_path):
+def test_a_signal_to_one_of_two_processes_stops_both_after_the_same_step_and_saves_it(two):
     """And what the first process refuses, the second refuses too, in place of waiting for it."""
-    mp.spawn(stopped_by_the_second, (free_port(), str(tmp_path)), nprocs=2)
-    notes = [(tmp_path / f"rank{rank}.stopped").read_text() for rank in range(2)]
-    assert notes[0] == notes[1]
-    assert notes[0].startswith("the run is saved up to step 3; resume with: ")
-    assert (tmp_path / "run" / "checkpoints" / "step-000003" / "state.json").exists()
-    assert [line["step"] for line in read_metrics(tmp_path / "run")] == [0, 1, 2, 3]
+    first, second = ((two / f"rank{rank}.stopped").read_text() for rank in range(2))
+    assert first.startswith("the run is saved up to step 3; resume with: ")
+    assert second == ""
+    assert (two / "run" / "checkpoints" / "step-000003" / "state.json").exists()
+    assert [line["step"] for line in read_metrics(two / "run")] == [0, 1, 2, 3]

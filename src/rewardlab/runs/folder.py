@@ -12,6 +12,7 @@ from typing import Any
 from rewardlab.errors import RewardlabError
 from rewardlab.util.files import disk_errors
 from rewardlab.util.progress import console
+from rewardlab.util.ranks import is_first
 
 from .config import IN_PYTHON, read_config
 from .lock import locked
@@ -99,8 +100,8 @@ def saying_how_to_go_on(folder: Path) -> Iterator[None]:
     try:
         yield
     except (Exception, KeyboardInterrupt) as problem:
-        # without a config.json there is no run yet
-        if (folder / "config.json").exists():
+        # without a config.json there is no run yet; of several processes only the first knows what it has saved
+        if is_first() and (folder / "config.json").exists():
             problem.add_note(how_to_go_on(folder, stopped=isinstance(problem, KeyboardInterrupt)))
         raise
 
