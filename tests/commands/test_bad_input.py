@@ -1,5 +1,6 @@
 """Whatever is wrong is said in one clear line, with a non-zero exit code, and nothing is lost."""
 
+import hashlib
 import json
 import os
 import subprocess
@@ -232,13 +233,45 @@ def assert_kept(out, step):
 
 
 def test_a_run_goes_on_once_its_reward_is_mended(say, home, tmp_path):
-    mine = tmp_path / "mine.py"
+    """A reward that is another one than before is not used without a word."""
+    mine, out = tmp_path / "mine.py", tmp_path / "out"
     mine.write_text("def size(completion, run): return len(completion) / (2 - run.step)\n")
-    assert "ZeroDivisionError" in say(TRAIN + f" --task {{data}} --steps 4 --reward {mine}:size")
-    assert_kept(tmp_path / "out", 2)
+    said = say(TRAIN + f" --task {{data}} --steps 4 --reward {mine}:size")
+    assert "ZeroDivisionError" in said
+    hint = (
+        f"the run is saved up to step 2; resume with: rewardlab train --resume {out} (if you edit mine.py: with --reward-changed)"
+    )
+    assert said.endswith(hint)
+    assert_kept(out, 2)
+    before = json.loads((out / "config.json").read_text())
     mine.write_text("def size(completion, run): return len(completion)\n")
-    assert cli.main(["train", "--resume", str(tmp_path / "out")]) == 0
-    assert [line["step"] for line in read_metrics(tmp_path / "out")] == [0, 1, 2, 3, 4]
+    said = say(f"train --resume {out}")
+    assert f"has changed since the run began ({mine}: modified 20" in said
+    assert "or give --reward-changed" in said
+    assert json.loads((out / "config.json").read_text()) == before
+    assert cli.main(["train", "--resume", str(out), "--reward-changed"]) == 0
+    assert [line["step"] for line in read_metrics(out)] == [0, 1, 2, 3, 4]
+    after = json.loads((out / "config.json").read_text())
+    old, new = before["files"][str(mine)]["sha256"], after["files"][str(mine)]["sha256"]
+    assert new == hashlib.sha256(mine.read_bytes()).hexdigest() != old
+    assert [(c["after_step"], c["files"]) for c in after["changes"]] == [(2, {str(mine): [old, new]})]
+
+
+def test_a_run_that_trained_no_step_does_not_block_its_folder(say, tmp_path, home):
+    mine, out = tmp_path / "mine.py", tmp_path / "out"
+    mine.write_text("def size(completion): return 1 / 0\n")
+    again = TRAIN + f" --task {{data}} --steps 2 --reward {mine}:size"
+    assert f"no step is saved yet; resume with: rewardlab train --resume {out}" in say(again)
+    (out / "notes.txt").write_text("mine")
+    mine.write_text("def size(completion): return len(completion)\n")
+    argv = [w.format(home=home, out=out, data=home / "good.jsonl") for w in again.split()]
+    assert cli.main(argv) == 0
+    assert [line["step"] for line in read_metrics(out)] == [0, 1, 2]
+    assert (out / "notes.txt").read_text() == "mine"
+    assert f"{out} already holds a run, which is finished; choose another folder (--out), or extend" in say(again)
+    (out / "summary.json").unlink()
+    assert f"{out} already holds a run of 2 steps; resume it with rewardlab train --resume {out}, or choose" in say(again)
+    assert [line["step"] for line in read_metrics(out)] == [0, 1, 2]
 
 
 def test_a_reward_that_never_varies_stops_the_run(say, tmp_path):
@@ -274,11 +307,11 @@ def test_a_memory_that_cannot_be_saved_is_named(say):
 
 def test_folders_that_are_taken_are_refused(say, home, tmp_path):
     assert cli.main([w.format(home=home, out=tmp_path / "out", data=home / "good.jsonl") for w in (WITH + "spaces").split()]) == 0
-    assert f"{tmp_path}/out already holds a run; resume it with --resume {tmp_path}/out" in say(WITH + "spaces")
+    assert f"{tmp_path}/out already holds a run, which is finished" in say(WITH + "spaces")
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "x").touch()
     assert f"{tmp_path}/full exists and is not empty" in say(f"export {{out}} {tmp_path}/full")
-    assert f"{tmp_path}/full/x" in say(f"export {{out}} {tmp_path}/full/x", code=1)
+    assert f"{tmp_path}/full/x: a part of this path is a file" in say(f"export {{out}} {tmp_path}/full/x")
     assert os.listdir(tmp_path / "full") == ["x"]
 
 
@@ -300,20 +333,60 @@ def ballast(disk, free):
     (disk / "ballast").write_bytes(b"0" * (stat.f_bavail * stat.f_frsize - free))
 
 
-@pytest.mark.parametrize(
-    ("free", "what"), [(100_000, "best"), (300_000, "checkpoints"), (700_000, "checkpoints"), (1_700_000, "report.html")]
-)
-def test_a_full_disk_is_one_line_and_the_run_goes_on_when_there_is_room(free, what, small_disk, say, tmp_path):
-    """Wherever the disk fills: at the first model, the first checkpoint, a later one, or the report."""
-    ballast(small_disk, free)
-    said = say(WITH.replace("{out}", f"{small_disk}/run") + "spaces")
-    assert f"the disk is full: cannot write {small_disk}/run/{what}; the last checkpoint is whole" in said
-    run = small_disk / "run"
+FILLING = """import os
+
+def spaces(completion, run):
+    if run.step == {step} and not os.path.exists("{disk}/late"):
+        stat = os.statvfs("{disk}")
+        with open("{disk}/late", "wb") as f:
+            f.write(b"0" * (stat.f_bavail * stat.f_frsize - {free}))
+    return completion.count(" ")
+"""
+SAVED = "the run is saved up to step {}; resume with: rewardlab train --resume {}"
+
+
+@pytest.mark.parametrize(("step", "free", "what", "saved"), [(0, 100_000, "checkpoints", 0), (3, 100_000, "checkpoints", 3)])
+def test_a_disk_that_fills_while_training_is_one_line_and_the_run_goes_on(step, free, what, saved, small_disk, say, tmp_path):
+    """In the first step, when no step is saved, and in a later one."""
+    run, mine = small_disk / "run", tmp_path / "mine.py"
+    mine.write_text(FILLING.format(step=step, disk=small_disk, free=free))
+    said = say(WITH.replace("{out}", str(run)).replace("{home}/rewards.py:", f"{mine}:") + "spaces")
+    state = SAVED.format(saved, run) if saved else f"no step is saved yet; resume with: rewardlab train --resume {run}"
+    assert f"cannot write {run}/{what}: the disk is full; free some space; {state}" in said
     assert not list(run.rglob(".*"))
     for kept in (run / "checkpoints").glob("step-*"):
         assert load_file(kept / "policy.safetensors")
         assert bool(load_file(kept / "policy.optimiser.safetensors")) == (kept.name != "step-000000")
-    (small_disk / "ballast").unlink()
+    # emptied, not removed: the reward would fill the disk again
+    (small_disk / "late").write_bytes(b"")
     assert cli.main(["train", "--resume", str(run)]) == 0
     assert [line["step"] for line in read_metrics(run)] == list(range(7))
+
+
+def test_a_report_that_does_not_fit_is_written_on_resume(small_disk, say):
+    ballast(small_disk, 1_700_000)
+    run = small_disk / "run"
+    said = say(WITH.replace("{out}", str(run)) + "spaces")
+    assert f"cannot write {run}/report.html: the disk is full; free some space; {SAVED.format(6, run)}" in said
+    (small_disk / "ballast").unlink()
+    assert cli.main(["train", "--resume", str(run)]) == 0
     assert (run / "report.html").exists()
+
+
+def test_a_disk_that_is_surely_too_small_is_refused_with_numbers_before_anything_is_written(small_disk, say):
+    ballast(small_disk, 300_000)
+    said = say(WITH.replace("{out}", f"{small_disk}/run") + "spaces")
+    assert f"{small_disk}/run will hold at least 80" in said
+    assert "KiB of checkpoints and models, and only 288.0 KiB are free there; free some space, or choose another" in said
+    assert os.listdir(small_disk) == ["ballast"]
+
+
+def test_a_place_that_cannot_be_written_to_is_refused_before_the_model_is_loaded(small_disk, say, home):
+    subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
+    slow = (WITH + "spaces").replace("{home}/model", "{home}/none")
+    for out, reason in (
+        (f"{small_disk}/run", "the file system is read-only; choose another place"),
+        (f"{home}/good.jsonl", "this exists already; choose another name"),
+        (f"{home}/good.jsonl/run", "a part of this path is a file, not a folder; choose another place"),
+    ):
+        assert say(slow.replace("{out}", out)) == f"rewardlab: cannot write {out}: {reason}"

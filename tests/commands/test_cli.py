@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from rewardlab.commands import bench, cli, train
+from rewardlab.errors import Stopped
 from rewardlab.registry import catalogue, details
 from rewardlab.runs.config import RunConfig
 
@@ -76,7 +77,9 @@ TRAIN = "train grpo --task arithmetic"
         (f"{TRAIN} --n many", "n of grpo must be a whole number above 0, not 'many'"),
         (f"{TRAIN} --reward none.py:f", "there is no reward file none.py"),
         (f"{TRAIN} --reward corect", "did you mean correct"),
-        ("train grpo --resume runs/x --steps 9", "--resume takes everything from the run's config.json; drop grpo, --steps"),
+        ("train grpo --resume runs/x --n 9", "from the run's config.json; drop grpo, --n"),
+        ("train --resume runs/x --steps 9 --seed 1", "--resume takes all but --steps, --budget, --device, --micro-tokens"),
+        ("train grpo --task arithmetic --reward-changed", "--reward-changed is for --resume DIR"),
         ("eval embedded --task arithmetic --k 1,no", "k must be a whole number above 0, not 'no'"),
         ("answer grpo", "one of the arguments --task --prompt is required"),
         ("report no/such/run", "there is no run in no/such/run"),
@@ -106,11 +109,20 @@ def test_our_own_mistake_is_one_line_too(monkeypatch, capsys):
     assert capsys.readouterr().err == "rewardlab: ZeroDivisionError: division by zero (--debug shows where)\n"
 
 
-def test_a_full_disk_is_named():
-    message, code = cli.explain(OSError(errno.ENOSPC, "No space left on device", "runs/x/metrics.jsonl"))
-    assert code == 1
-    assert "the disk is full (runs/x/metrics.jsonl)" in message
-    assert "--resume" in message
+@pytest.mark.parametrize(
+    ("number", "path", "message", "exit_code"),
+    [
+        (errno.ENOSPC, "runs/x/metrics.jsonl", "runs/x/metrics.jsonl: the disk is full; free some space", 1),
+        (errno.ENOSPC, None, "the disk is full; free some space", 1),
+        (errno.EROFS, "/cd/.best.12.tmp", "/cd/best: the file system is read-only; choose another place", 2),
+        (errno.EACCES, "/root/x", "/root/x: permission denied; choose another place, or get the right to use this one", 2),
+        (errno.ENOTDIR, "a.txt/x", "a.txt/x: a part of this path is a file, not a folder; choose another place", 2),
+        (errno.ENOENT, "a.txt", "a.txt: there is no such file or folder", 2),
+        (errno.ECONNREFUSED, None, "[Errno 111] Connection refused", 1),
+    ],
+)
+def test_an_error_of_the_system_is_a_sentence_with_its_path(number, path, message, exit_code):
+    assert cli.explain(OSError(number, os.strerror(number), path)) == (message, exit_code)
 
 
 def test_a_reader_that_leaves_is_no_error():
@@ -122,19 +134,13 @@ def test_a_reader_that_leaves_is_no_error():
     assert writer.returncode == 1
 
 
-def test_ctrl_c_says_how_to_go_on(methods, tmp_path):
-    (methods / "command_line" / "interrupted.py").write_text(STOPPED)
-    run = tmp_path / "run"
-    run.mkdir()
-    argv = ("train", "interrupted", "--task", "arithmetic", "--out", str(run))
-    done = rewardlab(*argv, REWARDLAB_METHODS=str(methods))
-    assert done.returncode == 130
-    assert done.stderr == f"rewardlab: stopped; resume with: rewardlab train --resume {run}\n"
-
-
-def test_ctrl_c_names_the_folder_the_trainer_chose(tmp_path):
-    assert cli.stopped(["demo"], KeyboardInterrupt(tmp_path)).endswith(f"--resume {tmp_path}")
-    assert cli.stopped(["bench"], KeyboardInterrupt()) == "stopped"
+def test_what_an_error_was_told_on_its_way_is_said_too():
+    stop, broken = Stopped(signal.SIGTERM), ValueError("no")
+    for problem in (stop, broken):
+        problem.add_note("resume with:\n  this")
+    assert cli.stopped(stop) == "stopped; resume with: this"
+    assert cli.explain(broken) == ("ValueError: no (--debug shows where); resume with: this", 1)
+    assert cli.stopped(KeyboardInterrupt()) == "stopped"
 
 
 @pytest.mark.parametrize("argv", [["list"], ["list", "--json"]])
@@ -253,10 +259,12 @@ def test_without_a_checkout_there_is_nothing_to_bench(monkeypatch, capsys):
     assert "from a checkout" in capsys.readouterr().err
 
 
-def test_stopping_by_signal_leaves_no_traceback(methods):
-    (methods / "command_line" / "interrupted.py").write_text(STOPPED)
+@pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143)])
+def test_stopping_by_signal_leaves_no_traceback_and_cleans_up(name, code, methods, tmp_path):
+    """Before there is a run, as in a warm-up: nothing is left of it, and nothing to resume is promised."""
+    (methods / "command_line" / "interrupted.py").write_text(STOPPED.replace("SIGINT", name))
     done = rewardlab("show", "interrupted", REWARDLAB_METHODS=str(methods))
-    assert (done.returncode, done.stderr) == (128 + signal.SIGINT, "rewardlab: stopped\n")
+    assert (done.returncode, done.stderr) == (code, "rewardlab: stopped\n")
 
 
 def test_only_a_flag_lets_code_run_without_isolation(monkeypatch, capsys):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 from pathlib import Path
 
@@ -11,16 +12,19 @@ import torch
 import torch.multiprocessing as mp
 from safetensors.torch import load_file, save_file
 
-from rewardlab import registry
-from rewardlab.core import Recipe, Run, Score, Trajectory, ask, objective
+from rewardlab import RewardlabError, registry, train
+from rewardlab.core import Problem, Recipe, Run, Score, Task, Trajectory, ask, objective
 from rewardlab.credit.group import center, whiten
 from rewardlab.credit.value import to_go
 from rewardlab.engine import distributed
 from rewardlab.engine.step import Ops, standard_loop
+from rewardlab.errors import Stopped
 from rewardlab.models.embedded import untrained
 from rewardlab.objectives.ratio import policy_gradient
 from rewardlab.objectives.weighting import token_mean
+from rewardlab.rewards.length import length_penalty
 from rewardlab.runs.config import RunConfig
+from rewardlab.runs.metrics import read_metrics
 
 
 @objective(unit="batch")
@@ -70,6 +74,7 @@ def one_of_two(rank: int, port: int, out: str) -> None:
     groups = ops.rollout(ops.problems(3))
     torch.save([[t.ids.tolist() for t in g] for g in groups], f"{out}/rank{rank}.rollouts")
     torch.save(tokens_of_kto(), f"{out}/rank{rank}.tokens")
+    stopped_by_the_second(rank, out)
     torch.distributed.barrier()
     distributed.shutdown()
 
@@ -125,3 +130,39 @@ def test_the_steps_do_move_the_weights():
     before = untrained().state()
     after, _ = trained()
     assert any(not torch.allclose(before[k], after[k], atol=1e-5) for k in before)
+
+
+def stopped_by_the_second(rank: int, out: str) -> None:
+    """Train; the second of the two processes alone gets SIGTERM, in its third step."""
+    problems = [ask(f"Say {i}", i) for i in range(4)]
+    task = Task("mine", Signalling(problems) if rank else Endless(problems), (), "exact_match", max_new=4)
+    recipe = registry.build("grpo", {"n": 2, "problems": 2}).but(reward=length_penalty())
+    with pytest.raises(Stopped, match="stopped by SIGTERM") as stopped:
+        train(recipe, untrained(), task, out=Path(out) / "run", steps=50, checkpoint_every=10)
+    with pytest.raises(RewardlabError, match="already holds a run of 3 steps"):
+        train(recipe, untrained(), task, out=Path(out) / "run", steps=50)
+    Path(out, f"rank{rank}.stopped").write_text("; ".join(getattr(stopped.value, "__notes__", [])))
+
+
+class Endless:
+    def __init__(self, problems: list[Problem]):
+        self.problems = problems
+
+    def __getitem__(self, i: int) -> Problem:
+        return self.problems[i % len(self.problems)]
+
+
+class Signalling(Endless):
+    def __getitem__(self, i: int) -> Problem:
+        if i == 5:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return super().__getitem__(i)
+
+
+def test_a_signal_to_one_of_two_processes_stops_both_after_the_same_step_and_saves_it(two):
+    """And what the first process refuses, the second refuses too, in place of waiting for it."""
+    first, second = ((two / f"rank{rank}.stopped").read_text() for rank in range(2))
+    assert first.startswith("the run is saved up to step 3; resume with: ")
+    assert second == ""
+    assert (two / "run" / "checkpoints" / "step-000003" / "state.json").exists()
+    assert [line["step"] for line in read_metrics(two / "run")] == [0, 1, 2, 3]

@@ -304,12 +304,52 @@ def test_a_process_killed_from_outside_and_one_stopped_by_ctrl_c_go_on_bit_equal
     second.send_signal(signal.SIGINT)
     told = second.communicate(timeout=60)[1]
     assert second.returncode == 130
-    assert told.splitlines()[-1] == f"rewardlab: stopped; resume with: rewardlab train --resume {stopped}"
-    assert "Traceback" not in told
     done = read_metrics(stopped)[-1]["step"]
+    assert told.splitlines()[-2:] == [
+        "rewardlab: finishing this step, then saving; Ctrl-C again stops now",
+        f"rewardlab: stopped; the run is saved up to step {done}; resume with: rewardlab train --resume {stopped}",
+    ]
+    assert "Traceback" not in told
     assert (stopped / "checkpoints" / f"step-{done:06d}" / "state.json").exists()
 
     for out in (killed, stopped):
         assert 0 < read_metrics(out)[-1]["step"] < 80
         run(server, place, ["train", "--resume", str(out)])
         same(place.folder / "longer", out)
+
+
+def test_sigterm_ends_the_step_saves_the_run_and_says_so(place, longer, server, tmp_path):
+    """As a scheduler sends it before it takes the machine away. The live run is in use by its process."""
+    out = tmp_path / "preempted"
+    process = rewardlab(place, *longer[:-1], str(out))
+    until(lambda: lines(out) > 10, process)
+    assert start(server, place, ["train", "--resume", str(out)]) == 2
+    assert f"{out} is in use: process {process.pid} on " in said(place)
+    assert start(server, place, [*longer[:-1], str(out)]) == 2
+    assert f"{out} is in use: process {process.pid} on " in said(place)
+    process.send_signal(signal.SIGTERM)
+    told = process.communicate(timeout=60)[1].splitlines()
+    assert process.returncode == 143
+    done = read_metrics(out)[-1]["step"]
+    assert told[-2:] == [
+        "rewardlab: SIGTERM: finishing this step, then saving",
+        f"rewardlab: stopped; the run is saved up to step {done}; resume with: rewardlab train --resume {out}",
+    ]
+    assert (out / "checkpoints" / f"step-{done:06d}" / "state.json").exists()
+    run(server, place, ["train", "--resume", str(out)])
+    same(place.folder / "longer", out)
+
+
+@pytest.mark.parametrize("when", [None, ("rename /.config.json", 0), ("mkdir /checkpoints/.step-000006", 0)])
+def test_a_finished_run_is_extended_to_what_the_longer_run_would_have_been(when, server, place, tmp_path):
+    """Also if the extension is killed on the way and resumed."""
+    reference, out = whole(server, place, "ppo"), tmp_path / "run"
+    run(server, place, [word if word != str(STEPS) else "4" for word in place.argv("ppo", out)])
+    assert (summary(out)["steps"], read_metrics(out)[-1]["step"]) == (4, 4)
+    longer = ["train", "--resume", str(out), "--steps", str(STEPS)]
+    if when:
+        run(server, place, longer, die=when)
+    run(server, place, longer)
+    same(reference, out)
+    config = json.loads((out / "config.json").read_text())
+    assert (config["steps"], config["changes"][0]["settings"]) == (STEPS, {"steps": [4, STEPS]})

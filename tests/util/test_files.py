@@ -1,7 +1,9 @@
 """Writing that is never half done, and plain data that comes back as it went in."""
 
 import contextlib
+import errno
 import json
+import os
 from dataclasses import dataclass
 
 import numpy as np
@@ -207,3 +209,35 @@ Turn2.__name__ = "Turn"
 def test_what_cannot_be_saved_is_named_with_its_place(bad):
     with pytest.raises(RewardlabError, match=r"memory\['seen'\]\[1\] holds an? "):
         pack({"seen": [0, bad]}, {})
+
+
+@pytest.mark.parametrize(("umask", "mode"), [(0o022, 0o644), (0o027, 0o640), (0o002, 0o664)])
+def test_weights_have_the_mode_of_any_other_new_file(umask, mode, tmp_path):
+    before = os.umask(umask)
+    try:
+        with files.new_folder(tmp_path / "model") as new:
+            (new / "deep").mkdir()
+            save_file({"x": torch.zeros(3)}, new / "deep" / "model.safetensors")
+        with files.new_file(tmp_path / "one.safetensors") as new:
+            save_file({"x": torch.zeros(3)}, new)
+    finally:
+        os.umask(before)
+    for path in (tmp_path / "model" / "deep" / "model.safetensors", tmp_path / "one.safetensors"):
+        assert path.stat().st_mode & 0o777 == mode
+        assert load_file(path)["x"].shape == (3,)
+
+
+def test_errors_of_the_system_are_said_with_what_to_do_and_others_pass():
+    with pytest.raises(RewardlabError, match="cannot write runs/x: your disk quota is used up; free some space"):  # noqa: SIM117
+        with files.disk_errors("runs/x"):
+            raise OSError(errno.EDQUOT, "Disk quota exceeded")
+    with pytest.raises(RewardlabError, match="cannot write runs/x: the disk is full; free some space"):  # noqa: SIM117
+        with files.disk_errors("runs/x"):
+            raise Exception("No space left on device (os error 28)")  # as safetensors does, without a number
+    with pytest.raises(ZeroDivisionError), files.disk_errors("runs/x"):
+        raise ZeroDivisionError
+
+
+@pytest.mark.parametrize(("n", "text"), [(512, "512 B"), (2048, "2.0 KiB"), (3.5 * 2**20, "3.5 MiB"), (5000 * 2**30, "5000.0 GiB")])
+def test_sizes_are_readable(n, text):
+    assert files.size(n) == text

@@ -57,10 +57,7 @@ def _settings(folder: Path, config: RunConfig, changes: Mapping[str, Any]) -> di
     """Those of the changes that differ from the run's settings, checked."""
     for name in changes:
         if name not in ON_RESUME:
-            known = ", ".join(ON_RESUME)
-            raise RewardlabError(
-                f"{name} cannot change when a run is resumed: all but {known} are taken from {folder / 'config.json'}"
-            )
+            raise RewardlabError(f"{name} cannot change when a run is resumed; these can: {', '.join(ON_RESUME)}")
     given = dict(changes)
     if "track" in given:
         given["track"] = tuple(trackers(given["track"]))
@@ -75,7 +72,7 @@ def _settings(folder: Path, config: RunConfig, changes: Mapping[str, Any]) -> di
 def _saved(folder: Path) -> tuple[int, int]:
     """The step of the newest checkpoint, and the tokens used up to it."""
     step = max(checkpointed(folder), default=0)
-    return step, max((line.get("tokens", 0) for line in read_metrics(folder) if line["step"] <= step), default=0)
+    return step, int(max((line.get("tokens", 0) for line in read_metrics(folder) if line["step"] <= step), default=0))
 
 
 def _refuse_if_over(folder: Path, config: RunConfig) -> None:

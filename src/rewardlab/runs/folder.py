@@ -12,6 +12,7 @@ from typing import Any
 from rewardlab.errors import RewardlabError
 from rewardlab.util.files import disk_errors
 from rewardlab.util.progress import console
+from rewardlab.util.ranks import is_first
 
 from .config import IN_PYTHON, read_config
 from .lock import locked
@@ -99,8 +100,8 @@ def saying_how_to_go_on(folder: Path) -> Iterator[None]:
     try:
         yield
     except (Exception, KeyboardInterrupt) as problem:
-        # without a config.json there is no run yet
-        if (folder / "config.json").exists():
+        # without a config.json there is no run yet; of several processes only the first knows what it has saved
+        if is_first() and (folder / "config.json").exists():
             problem.add_note(how_to_go_on(folder, stopped=isinstance(problem, KeyboardInterrupt)))
         raise
 
@@ -113,8 +114,10 @@ def how_to_go_on(folder: Path, stopped: bool) -> str:
     if document.get("engine") == "trl":
         return f"a run through TRL cannot be resumed; what it wrote is in {folder}"
     made = {"task": not document.get("source"), "model": document.get("model") == IN_PYTHON}
-    if objects := [f"{name}=..." for name in made if made[name]]:
-        return f"{done}; resume with: rewardlab.resume({str(folder)!r}, {', '.join(objects)})"
+    objects = "".join(f", {name}=..." for name in made if made[name])
+    call = f"rewardlab.resume({str(folder)!r}{objects})" if objects else f"rewardlab train --resume {folder}"
     files = " or ".join(Path(path).name for path in document.get("files", {}))
-    after = f" (if you edit {files}: with --reward-changed)" if files and not stopped else ""
-    return f"{done}; resume with: rewardlab train --resume {folder}{after}"
+    # a run that was stopped on purpose needs no mending
+    flag = "reward_changed=True" if objects else "--reward-changed"
+    after = f" (if you edit {files}: with {flag})" if files and not stopped else ""
+    return f"{done}; resume with: {call}{after}"
