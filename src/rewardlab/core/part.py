@@ -89,6 +89,8 @@ class Part:
     def but(self, **settings: Any) -> Self:
         """This part with some hyperparameters changed."""
         check_names(self.function, settings)
+        for key, value in settings.items():
+            check_scalar(self.function, key, value)
         # copied, not constructed anew: subclasses hold more than function, bound and options (operands, for one)
         changed = copy.copy(self)
         changed.bound = self.bound | {k: tuples(v) for k, v in settings.items()}
