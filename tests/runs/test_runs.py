@@ -119,7 +119,7 @@ def test_a_run_folder_holds_all_that_it_should(run):
 def test_metrics_have_one_line_a_step_with_what_is_worth_watching(run):
     lines = read_metrics(run)
     assert [line["step"] for line in lines] == [0, 1, 2, 3, 4]
-    held_out = {"eval/pass@1", "eval/ci95_low", "eval/ci95_high", "eval/n"}
+    held_out = {"eval/reward", "eval/pass@1", "eval/ci95_low", "eval/ci95_high", "eval/n"}
     always = {
         *("step", "reward", "reward/spaces", "reward/brief", "missing", "truth", "length", "tokens"),
         *("loss", "entropy", "grad_norm", "lr", "seconds/generate", "seconds/reward", "seconds/train", "seconds/step"),
@@ -172,7 +172,7 @@ def test_the_summary_tells_before_and_after(run):
     assert [summary[k] for k in ("method", "task", "seed", "steps")] == ["grpo", "mine", 0, 4]
     for side in ("before", "after", "best"):
         low, high = summary[side]["ci95"]
-        assert low <= summary[side]["pass@1"] <= high
+        assert low <= summary[side]["reward"] <= high
         assert summary[side]["n"] == HELD_OUT
     assert summary["seconds"]["train"] > 0
 

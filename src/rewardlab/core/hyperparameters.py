@@ -11,6 +11,7 @@ from typing import Any
 from rewardlab.errors import unknown
 
 from .domain import check_values
+from .misuse import check_scalar
 
 
 @functools.cache
@@ -31,4 +32,6 @@ def check_names(function: Callable, names: Iterable[str]) -> None:
 def check_settings(function: Callable, settings: Mapping[str, Any]) -> None:
     """Raise RewardlabError for a name that is not a hyperparameter, and for a value outside its domain."""
     check_names(function, settings)
+    for name, value in settings.items():
+        check_scalar(function, name, value)
     check_values(function, settings, of=f" of {function.__name__}")

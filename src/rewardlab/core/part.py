@@ -22,9 +22,9 @@ from typing import Any, ClassVar, Self
 from rewardlab.errors import RewardlabError
 
 from .hyperparameters import check_names, check_settings, hyperparameters
-from .misuse import NotCalled, check_scalar, refuse_positional
+from .misuse import NotCalled, refuse_positional
 from .options import PartOptions, checked
-from .signatures import call_signature, describe_decorator
+from .signatures import call_signature, describe_decorator, plainly
 from .values import plain, show, tuples
 
 
@@ -233,8 +233,6 @@ class PartFactory(NotCalled):
         missing = [k for k, v in hyperparameters(self.function).items() if v is inspect.Parameter.empty and k not in bound]
         if missing:
             raise RewardlabError(f"{self.function.__name__} needs {', '.join(missing)}")
-        for key, value in bound.items():
-            check_scalar(self.function, key, value)
 
     def __repr__(self) -> str:
         return f"<{self.make.slot} {self.function.__name__}>"

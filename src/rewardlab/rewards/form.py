@@ -124,11 +124,18 @@ def _is_key(node: ast.expr) -> bool:
 
 
 def _known(function: Any) -> Mapping[str, Any]:
+    """The names that a function's code can use, and what they stand for."""
+    code, cells = getattr(function, "__code__", None), getattr(function, "__closure__", None) or ()
+    closed = dict(zip(code.co_freevars, cells, strict=False)) if code else {}
+    # a cell is empty until the function around it has set the variable
+    return {**getattr(function, "__globals__", {}), **{k: c.cell_contents for k, c in closed.items() if _filled(c)}}
+
+
+def _filled(cell: Any) -> bool:
     try:
-        closed = inspect.getclosurevars(function)
-        return {**closed.globals, **closed.nonlocals}
-    except (TypeError, ValueError):
-        return {}
+        return cell.cell_contents is not cell
+    except ValueError:
+        return False
 
 
 def _passes_on(call: ast.Call, names: set[str], known: Mapping[str, Any], depth: int) -> bool:

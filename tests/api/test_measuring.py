@@ -1,0 +1,196 @@
+"""What decides a run's best checkpoint: its own reward where it has one, and what `export` says of it."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+import rewardlab
+from rewardlab import RewardlabError, Task, ask, build, part, registry, reward
+from rewardlab.api.measuring import is_own, measured
+from rewardlab.commands import cli
+from rewardlab.core import Run, measure
+from rewardlab.evals.own_reward import own_reward
+from rewardlab.models.embedded import untrained
+from rewardlab.rewards.algebra import normalised, rank
+from rewardlab.rewards.length import length_penalty
+from rewardlab.rewards.operator import across_groups
+from rewardlab.rewards.task import correct
+from rewardlab.rollouts.independent import independent
+from rewardlab.runs.metrics import read_metrics
+from rewardlab.verifiers.match import exact_match
+
+TASK = Task("mine", [ask(f"Say {i}", i) for i in range(8)], [ask(f"Say {i}", i) for i in range(8, 12)], "exact_match", max_new=6)
+SMALL = {"steps": 3, "max_new": 6, "eval_problems": 4, "eval_every": 1, "device": "cpu"}
+
+
+@reward
+def steps_done(trajectory, run, *, sign=1.0):
+    """More with every step of training, whatever the policy does: the last checkpoint is the best, or with sign=-1 the first."""
+    return sign * run.step + 0.01 * (len(trajectory.reply) % 2)
+
+
+@reward(over="group")
+def unlike_others(group):
+    return [float(len(group))] * len(group)
+
+
+@measure
+def constant(problems, run):
+    return {"constant": 1.0}
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def trained(recipe, out="run", task=TASK, **changes):
+    return rewardlab.train(recipe.but(problems=2), untrained(), task, out=out, **SMALL | changes)
+
+
+def grpo_for(own, **settings):
+    return build("grpo", {"n": 2} | settings).but(reward=own)
+
+
+# ---- the rule --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("own", "expected"),
+    [
+        (steps_done(), True),
+        (0.5 * steps_done() + length_penalty(), True),
+        (part("reward", "math"), True),
+        (correct(), False),
+        (correct() + 0.1 * steps_done(), False),
+        (steps_done() >> correct(), False),
+        # the verifier of the task by its own name
+        (exact_match(), False),
+        (part("reward", "countdown_equation"), False),
+    ],
+)
+def test_a_reward_of_ones_own_is_one_that_never_asks_the_task(own, expected):
+    recipe = grpo_for(own)
+    assert is_own(recipe, TASK) is expected
+    assert measured(recipe, TASK).measure.name == ("own_reward" if expected else "accuracy")
+
+
+def test_no_published_method_is_measured_by_another_number_than_before():
+    for name in registry.methods():
+        recipe = registry.build(name)
+        assert recipe.measure is None or measured(recipe, TASK).measure == recipe.measure, name
+
+
+def test_a_measure_of_ones_own_stays():
+    assert measured(grpo_for(steps_done()).but(measure=constant()), TASK).measure == constant()
+
+
+def test_held_out_problems_are_sampled_as_in_training_once_each_or_in_groups():
+    recipe = grpo_for(steps_done(), temperature=0.7)
+    assert measured(recipe, TASK).measure == own_reward(reward=steps_done(), rollout=independent(n=1, temperature=0.7))
+    grouped = grpo_for(unlike_others(), n=4)
+    assert measured(grouped, TASK).measure.settings["rollout"].settings["n"] == 4
+
+
+def test_what_compares_within_a_group_is_measured_by_what_it_compares():
+    own = 2 * normalised(steps_done()) + rank(length_penalty()).named("short")
+    assert str(across_groups(own)) == "2 * steps_done() + length_penalty().named('short')"
+
+
+def test_measuring_leaves_no_trace_in_what_a_reward_remembers():
+    @reward
+    def counting(trajectory, run):
+        run.memory["calls"] = run.memory.get("calls", 0) + 1
+        return float(run.memory["calls"])
+
+    run = Run(untrained(), max_new=4, memory={"calls": 5})
+    numbers = own_reward(reward=counting(), rollout=independent(n=1))(list(TASK.test), run)
+    assert numbers["reward"] == 7.5
+    assert run.memory == {"calls": 5}
+
+
+# ---- a run -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_reward_leads_with_accuracy_beside_it_and_decides_the_best():
+    result = trained(grpo_for(steps_done()))
+    lines = read_metrics(result.out)
+    assert [k for k in lines[0] if k.startswith("eval/")][0] == "eval/reward"
+    assert all("eval/pass@1" in line for line in lines)
+    assert list(result.summary["after"])[0] == "reward"
+    assert result.summary["best"]["step"] == 3
+    found = rewardlab.export(result.out, "best")
+    assert (found["step"], found["measure"]) == (3, "reward")
+    assert found["why"] == f"best/: step 3, reward {found['value']:.4g} (start {found['start']:.4g})"
+    assert found["value"] == pytest.approx(3, abs=0.02)
+    assert "warning" not in found
+    assert rewardlab.report.summary.summarise(result.out)["measure"] == "reward"
+
+
+def test_export_warns_that_the_untrained_model_was_best(capsys):
+    trained(grpo_for(steps_done(sign=-1.0)))
+    assert cli.main(["export", "run", "best", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["step"] == 0
+    assert found["warning"].startswith("the untrained model was best: step 0, reward ")
+    assert cli.main(["export", "run", "again"]) == 0
+    assert "warning: the untrained model was best" in capsys.readouterr().err
+    last = rewardlab.export("run", "last", last=True)
+    assert (last["which"], last["step"]) == ("last", 3)
+    assert last["why"].startswith("model/: the last, step 3; reward ")
+
+
+def test_a_resumed_run_keeps_the_measure_that_it_began_with():
+    result = trained(grpo_for(steps_done()))
+    saved = json.loads((result.out / "config.json").read_text())["recipe"]
+    assert registry.load_recipe(saved).measure.name == "own_reward"
+
+
+# ---- prompts without answers -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def prompts(tmp_path):
+    path = tmp_path / "prompts.jsonl"
+    path.write_text("\n".join(json.dumps({"prompt": f"Say {i}", "hint": "x"}) for i in range(12)))
+    (tmp_path / "mine.py").write_text(
+        "def brief(completion): return -len(completion)\ndef right(completion, answer): return completion == answer\n"
+        "def hinted(completion, hint): return hint in completion\n"
+    )
+    return path
+
+
+TRAIN = "train grpo --task {} --n 2 --problems 2 --steps 1 --max-new 4 --eval-problems 2 --model untrained --device cpu --out run"
+
+
+def test_prompts_alone_suffice_for_a_reward_that_needs_no_answer(prompts, capsys):
+    assert cli.main([*TRAIN.format(prompts).split(), "--reward", "mine.py:hinted", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert "reward" in document["after"]
+    assert "pass@1" not in document["after"]
+
+
+@pytest.mark.parametrize(
+    ("chosen", "says"),
+    [
+        ([], r"the reward correct\(\) needs answers"),
+        (["--reward", "mine.py:right"], "takes the argument answer, and needs answers"),
+        (["--reward", '"mine.py:brief" + math()'], r"the reward math\(\) needs answers"),
+    ],
+)
+def test_where_a_part_needs_answers_it_is_said_before_training(chosen, says, prompts, tmp_path, capsys):
+    assert cli.main([*TRAIN.format(prompts).split(), *chosen]) == 2
+    said = capsys.readouterr().err
+    assert re.search(says, said)
+    assert "(columns besides the prompt: hint). Name the column with --answer-column" in said
+    assert not (tmp_path / "run").exists()
+
+
+def test_without_answers_and_a_reward_nothing_is_measured(prompts):
+    task = registry.task(str(prompts))
+    assert measured(build("sft"), task).measure is None
+    with pytest.raises(RewardlabError, match="pass@k needs answers"):
+        rewardlab.evaluate(untrained(), task)
