@@ -160,7 +160,8 @@ def stopped(argv: list[str], stop: KeyboardInterrupt) -> str:
     named = [words[i + 1] for i, word in enumerate(words[:-1]) if word in ("--out", "--resume")]
     where = str(stop.args[0]) if stop.args else next(iter(named), None)
     if where and Path(where).is_dir():
-        return f"stopped; resume with: rewardlab train --resume {where}"
+        command = "compare" if argv[:1] == ["compare"] else "train"
+        return f"stopped; resume with: rewardlab {command} --resume {where}"
     return "stopped"
 
 

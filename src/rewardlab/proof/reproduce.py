@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from rewardlab import api, registry
+from rewardlab.core import Recipe
 from rewardlab.errors import RewardlabError
 from rewardlab.models.load import load_policy
 from rewardlab.runs.config import RunConfig
@@ -41,6 +42,9 @@ def reproduce(
     """
     name, claim = registry.spell(name), claim or claim_of(name)
     recorded = _recorded(seeds)
+    if recorded:
+        # now, and not after hours of runs
+        results.check_writable(into or results.folder())
     began, when = time.monotonic(), datetime.now(UTC).isoformat(timespec="seconds")
     method, baseline = run_pairs(name, claim, seeds, jobs)
     sides = {"method": [_as_record(x) for x in method], "baseline": [_as_record(x) for x in baseline]}
@@ -86,14 +90,15 @@ def claim_of(name: str) -> Claim:
 def run_pairs(name: str, claim: Claim, seeds: Sequence[int], jobs: int | None = None) -> tuple[Outcomes, Outcomes]:
     """The outcomes of method and baseline (empty if the claim has none), seed by seed."""
     sides = [(name, claim.settings)] + ([(claim.versus, claim.versus_settings)] if claim.versus else [])
-    _cache_policy(claim, [method for method, _ in sides])
+    recipes = [registry.build(method, as_plain(settings)) for method, settings in sides]
+    _cache_policy(claim, recipes)
     by = claim.by.to_json() if claim.by else None
     config = RunConfig(task=claim.task, model=claim.model, eval_problems=claim.problems, budget=claim.budget, eval_every=0)
     config = config.but(steps=claim.steps)
     with tempfile.TemporaryDirectory(prefix="rewardlab-") as folder:
         jobs_to_run = [
-            Job(method, config.but(seed=seed), f"{folder}/{side}-{seed}", as_plain(settings), by)
-            for seed in seeds for side, (method, settings) in enumerate(sides)
+            Job(method, recipe.to_json(), config.but(seed=seed), f"{folder}/{side}-{seed}", by)
+            for seed in seeds for side, ((method, _), recipe) in enumerate(zip(sides, recipes, strict=True))
         ]  # fmt: skip
         measures = [claim.measure, *filter(None, [claim.against])]
         outcomes = dict(_outcomes_of(f"reproducing {name}", jobs_to_run, jobs, measures))
@@ -158,9 +163,9 @@ def _check(job: Job, outcome: Done, measures: list[str]) -> None:
         console.print(message, markup=False, highlight=False)
 
 
-def _cache_policy(claim: Claim, methods: list[str]) -> None:
+def _cache_policy(claim: Claim, recipes: list[Recipe]) -> None:
     """Fill the cache with the policy that every worker loads, before they start."""
-    if any(kind_of(registry.build(name)) != "study" for name in methods):
+    if any(kind_of(recipe) != "study" for recipe in recipes):
         task = registry.task(claim.task)
         load_policy(claim.model or task.model, task=task)
 
