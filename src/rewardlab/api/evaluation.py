@@ -29,9 +29,9 @@ def evaluate(
     TEMPERATURE.check("temperature", temperature)
     config = configured(None, model, task, settings)
     task = task_of(task, config)
+    test_problems, n = held_out(task, problems), max(k)
     policy = policy_of(model, config, task)
     run = begin_run(Recipe(), policy, task, config)
-    test_problems, n = held_out(task, problems), max(k)
     # one set of max(k) replies gives the unbiased estimate of pass@k for every smaller k too
     right_counts = [
         sum(row) for batch in in_batches("evaluating", test_problems) for row in count_right(batch, run, n, temperature)

@@ -94,10 +94,11 @@ def show(document: Mapping[str, Any]) -> None:
         lines(note)
     heading("Next")
     lines(f"open {out / 'compare.html'}")
-    lines(f"rewardlab report {shlex.quote(str(out / 'runs'))}/* --out {shlex.quote(str(out / 'runs.html'))}    every run, with its rollouts")
-    more = f"rewardlab compare --resume {shlex.quote(str(out))} --seeds {max(2 * seeds, SEEDS)}"
+    runs, page = shlex.quote(str(out / "runs")), shlex.quote(str(out / "runs.html"))
+    lines(f"rewardlab report {runs}/* --out {page}    every run, with its rollouts")
     if any(row["difference"] and row["difference"]["decision"] in UNDECIDED for row in rows):
-        lines(f"{more}    more seeds, which the runs above count towards")
+        more = f"rewardlab compare --resume {shlex.quote(str(out))} --seeds {max(2 * seeds, SEEDS)}"
+        lines(f"{more}    more seeds, beside those above")
 
 
 UNDECIDED = ("too few seeds", "not decided")

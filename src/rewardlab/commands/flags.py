@@ -15,7 +15,6 @@ from rewardlab.runs.config import COLUMNS, POSITIVE, Domain, RunConfig
 
 if TYPE_CHECKING:
     from rewardlab.core import Recipe, Task
-    from rewardlab.rewards.reward import Reward
 
 FIELDS: dict[str, Field] = {f.name: f for f in fields(RunConfig)}
 DATA = ("task", *COLUMNS)
@@ -93,7 +92,7 @@ def reward_flag(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--reward", action="append", default=[], metavar="REWARD", help=text)
 
 
-def load_reward(args: argparse.Namespace) -> Reward | None:
+def load_reward(args: argparse.Namespace) -> Any:
     """The reward that --reward names, the sum of several; None if it was not given."""
     if not getattr(args, "reward", None):
         return None

@@ -46,8 +46,8 @@ def arms_of(
 ) -> list[Arm]:
     """The arms of a comparison.
 
-    settings: `n` goes to every method that has it, `grpo.n` to grpo alone or in a stack, and before `n` where both are given; fields
-    of Update (lr, problems ...) go to all.  reward: in place of the reward of every method that has one.
+    settings: `n` goes to every method that has it, `grpo.n` to grpo alone or in a stack, and counts where both are given; fields of
+    Update (lr, problems ...) go to all.  reward: in place of the reward of every method that has one.
     Raises RewardlabError for a setting that no method has, for fewer than two methods, and for what cannot be compared.
     """
     settings, names = dict(settings or {}), [_name(m) for m in methods]
@@ -120,7 +120,9 @@ def _rewarded(recipes: list[Recipe], reward: Reward) -> list[Recipe]:
 
 def _check(arm: Arm) -> None:
     if arm.recipe.study is not None:
-        raise RewardlabError(f"{arm.name} is a study: it trains no policy and has no metric to compare; run: rewardlab study {arm.name}")
+        raise RewardlabError(
+            f"{arm.name} is a study: it trains no policy and has no metric to compare; run: rewardlab study {arm.name}"
+        )
     # runs are processes of their own, in which the module __main__ is another
     if ":__main__:" in json.dumps(arm.recipe.to_json()):
         raise RewardlabError(

@@ -115,7 +115,9 @@ def _not_measured(arm: Arm, measure: str, names: Mapping[str, Sequence[str]]) ->
     if not any(measure in known for known in names.values()):
         return unknown(f"measure of {', '.join(names)}", measure, {name for known in names.values() for name in known})
     why = "measures" if arm.trains else "trains nothing; it measures"
-    return RewardlabError(f"{arm.name} does not measure {measure!r} and cannot be compared by it: it {why} {', '.join(names[arm.name])}")
+    return RewardlabError(
+        f"{arm.name} does not measure {measure!r} and cannot be compared by it: it {why} {', '.join(names[arm.name])}"
+    )
 
 
 def _complete(plan: Plan, folder: Path, jobs: int | None) -> Record:

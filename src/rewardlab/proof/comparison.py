@@ -123,7 +123,9 @@ def _unequal(row: Record, first: Record) -> list[str]:
 
 def _undefined(rows: Sequence[Record]) -> list[str]:
     counts = {row["method"]: sum(value is None for value in row["values"]) for row in rows}
-    return [f"{rows[0]['measure']} is undefined in {n} of the runs of {name}; they are left out." for name, n in counts.items() if n]
+    return [
+        f"{rows[0]['measure']} is undefined in {n} of the runs of {name}; they are left out." for name, n in counts.items() if n
+    ]
 
 
 def _without_reward(plan: Plan) -> list[str]:

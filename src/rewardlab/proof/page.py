@@ -28,9 +28,7 @@ def page(record: Record) -> str:
     own_script = re.findall(r"<script>(.*?)</script>", template, re.S)[-1]
     plotly = get_plotlyjs()
     # a method that trains nothing has no curve: its mean is drawn as a line across
-    curves = [
-        {"name": row["method"], **row["curve"], "level": None if row.get("trains", True) else row["mean"]} for row in rows
-    ]
+    curves = [{"name": row["method"], **row["curve"], "level": None if row.get("trains", True) else row["mean"]} for row in rows]
     levels = [y for curve in curves for y in (*curve["low"], *curve["high"], curve["level"]) if y is not None]
     pieces = {
         "notes": "".join(f'<p class="caution">{escape(note)}</p>' for note in record.get("notes", ())),

@@ -76,7 +76,9 @@ def read_plan(folder: Path) -> Plan:
         config = RunConfig.from_json(document["config"])
         return Plan(arms, config, tuple(document["seeds"]), *(document[name] for name in ("measure", "reward", "keep_models")))
     except (OSError, ValueError, KeyError, TypeError) as e:
-        raise RewardlabError(f"{folder} is not the folder of a comparison: {e}; give the folder that `rewardlab compare` wrote") from e
+        raise RewardlabError(
+            f"{folder} is not the folder of a comparison: {e}; give the folder that `rewardlab compare` wrote"
+        ) from e
 
 
 @contextmanager

@@ -20,7 +20,8 @@ from rewardlab.util.progress import Bar, console
 
 from . import results
 from .claim import Claim
-from .runs import Done, Job, as_plain, kind_of, number, run
+from .rehearse import rehearsed
+from .runs import Done, Job, as_plain, kind_of, number, recipe_of, run
 from .verdict import INCOMPLETE, verdict
 from .workers import Failed, run_all
 
@@ -44,7 +45,7 @@ def reproduce(
     recorded = _recorded(seeds)
     if recorded:
         # now, and not after hours of runs
-        results.check_writable(into or results.folder())
+        results.prepare(name, into or results.folder())
     began, when = time.monotonic(), datetime.now(UTC).isoformat(timespec="seconds")
     method, baseline = run_pairs(name, claim, seeds, jobs)
     sides = {"method": [_as_record(x) for x in method], "baseline": [_as_record(x) for x in baseline]}
@@ -101,6 +102,7 @@ def run_pairs(name: str, claim: Claim, seeds: Sequence[int], jobs: int | None = 
             for seed in seeds for side, ((method, _), recipe) in enumerate(zip(sides, recipes, strict=True))
         ]  # fmt: skip
         measures = [claim.measure, *filter(None, [claim.against])]
+        _rehearse(jobs_to_run[: len(sides)], measures, jobs)
         outcomes = dict(_outcomes_of(f"reproducing {name}", jobs_to_run, jobs, measures))
     # jobs end in any order; by position, method and baseline take turns
     ordered = [outcomes[i] for i in range(len(outcomes))]
@@ -149,6 +151,16 @@ def _outcomes_of(what: str, work: list[Job], jobs: int | None, measures: list[st
                 _check(job, outcome, measures)
             bar.advance(f"{job.method}, seed {job.config.seed}")
             yield i, outcome
+
+
+def _rehearse(sides: list[Job], measures: list[str], processes: int | None) -> None:
+    """Raise RewardlabError if a side cannot do one step, or lacks a metric that the claim needs."""
+    # a study has no steps, and what training logs may begin after its first one: both are noticed after the first run
+    trained = [job for job in sides if kind_of(recipe_of(job)) == "train"]
+    for job, names in zip(trained, rehearsed(trained, processes), strict=True):
+        for measure in measures:
+            if not measure.startswith("train."):
+                number(dict.fromkeys(names, 0.0), measure, job.method)
 
 
 def _check(job: Job, outcome: Done, measures: list[str]) -> None:

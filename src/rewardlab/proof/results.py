@@ -17,7 +17,7 @@ from rewardlab import registry
 from rewardlab.core import Part
 from rewardlab.errors import RewardlabError
 from rewardlab.registry import catalogue
-from rewardlab.util.files import write_json
+from rewardlab.util.files import check_writable, write_json
 
 from .claim import Claim
 from .verdict import INCOMPLETE
@@ -54,6 +54,16 @@ def append(name: str, claim: Record, run: Record, where: Path) -> Path:
         system = catalogue.row(name)["system"]
         write_json(path, {"name": name, "system": system, "claim": claim, "runs": [*record["runs"], run]})
     return path
+
+
+def prepare(name: str, where: Path) -> None:
+    """Make the folder of records. Raises RewardlabError if the record of this method cannot be added to."""
+    try:
+        where.mkdir(parents=True, exist_ok=True)
+    except OSError as e:
+        raise RewardlabError(f"cannot write results to {where}: {e.strerror}") from e
+    check_writable(where / f"{name}.json")
+    read(name, where)
 
 
 def as_record(claim: Claim) -> Record:

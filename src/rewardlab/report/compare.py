@@ -196,9 +196,9 @@ def pairs(runs: Sequence[Finished]) -> str:
         return reasons_text or '<p class="note">None: one run, or repetitions of one.</p>'
     note = (
         "Second minus first, of shares in percentage points, with the 95% Student t interval over pairs. Seeds: the final held-out "
-        f"measure, one pair per seed that both have; coloured from {LEAST_PAIRS} pairs on. Problems: the share of right rollouts of a "
-        "training problem at the last step that both recorded, one pair per problem that both sampled there; this says nothing about "
-        "other seeds."
+        f"measure, one pair per seed that both have; coloured from {LEAST_PAIRS} pairs on. Problems: the share of right rollouts "
+        "of a training problem at the last step that both recorded, one pair per problem that both sampled there; this says "
+        "nothing about other seeds."
     )
     return table(["", "paired over", "pairs", "difference"], rows) + reasons_text + f'<p class="note">{note}</p>'
 
@@ -229,7 +229,8 @@ def _by_seed(runs: Sequence[Finished]) -> tuple[list[list[str]], list[str]]:
         shared = [seed for seed in values[0] if seed in values[1]]
         what = [(arm[0].config.get("task"), arm[0].summary["measure"]) for arm in (base, other)]
         if what[0] != what[1]:
-            reasons.append(f"{names} are not paired over seeds: one was measured by {_measured_on(*what[1])}, the other by {_measured_on(*what[0])}.")
+            told = " and by ".join(f"{measure} on {task}" for task, measure in reversed(what))
+            reasons.append(f"{names} are not paired over seeds: they were measured by {told}.")
         elif not shared:
             reasons.append(f"{names} share no seed on which both have finished.")
         else:
@@ -239,10 +240,6 @@ def _by_seed(runs: Sequence[Finished]) -> tuple[list[list[str]], list[str]]:
             is_share = all(0 <= value <= 1 for side in values for value in side.values())
             rows.append(_paired(base[0].name, other[0].name, "seeds", effects, is_share))
     return rows, reasons
-
-
-def _measured_on(task: Any, measure: Any) -> str:
-    return f"{measure} on {task}"
 
 
 def _by_problem(runs: Sequence[Finished]) -> Iterator[list[str]]:

@@ -52,9 +52,9 @@ function traces(plot) {
     const base = { x, yaxis: line.right ? "y2" : "y", type: "scatter", showlegend: false, connectgaps: false };
     // a line has no mark for a point between two gaps
     const alone = line.y.some((y, j) => y !== null && (line.y[j - 1] ?? null) === null && (line.y[j + 1] ?? null) === null);
-    const few = x.length <= 25 || alone, smooth = look.smooth > 0 && !line.exact && !panel.stacked && x.length >= 12;
+    const few = x.length <= 25, smooth = look.smooth > 0 && !line.exact && !panel.stacked && x.length >= 12;
     const hover = several && quantities(panel).length > 1 ? `${named(line)}, ${line.name}` : named(line);
-    const main = { ...base, y: smooth ? smoothed(line.y, look.smooth) : line.y, name: label(hover), mode: few && !smooth ? "lines+markers" : "lines", line: { color: tone, width: 2.2, dash }, marker: { size: 6, color: tone } };
+    const main = { ...base, y: smooth ? smoothed(line.y, look.smooth) : line.y, name: label(hover), mode: (few && !smooth) || alone ? "lines+markers" : "lines", line: { color: tone, width: 2.2, dash }, marker: { size: 6, color: tone } };
     if (panel.stacked) return [{ ...main, stackgroup: "all", line: { color: tone, width: 0.8 }, marker: { size: 4, color: tone }, fillcolor: tint(tone, 0.5) }];
     const out = [];
     if (line.low && x.length === 1) {
