@@ -12,7 +12,8 @@ answer and trains nothing (best_of_n) is compared by the accuracy of its answers
 Settings of methods are flags: --n 16 is for every method that has it, --grpo.n 16 for one. Problems per training step are
 --METHOD.problems, since --problems is the number of held-out ones.
 
-DIR/runs holds an ordinary run folder for each run; the weights of finished runs are removed unless --keep-models is given.
+DIR/runs holds an ordinary run folder for each run, without the checkpoints and, unless --keep-models is given, the models of
+runs that have finished.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ def flags(parser: argparse.ArgumentParser) -> None:
     shared.config_flag(parser, "eval_problems", also=("--problems",))
     shared.config_flag(parser, "eval_every", help=f"steps between points of the curves (default {EVAL_EVERY})")
     shared.number_flag(parser, "jobs", "runs at a time (default: as many as there are cores)")
-    parser.add_argument("--keep-models", action="store_true", help="keep the weights of finished runs: best/ and model/")
+    parser.add_argument("--keep-models", action="store_true", help="keep best/ and model/ of finished runs")
     shared.config_flags(parser, (name for name in FIELDS if name not in OWN))
     parser.add_argument("--out", type=Path, metavar="DIR", help="folder to write (default: a new one in runs/)")
 

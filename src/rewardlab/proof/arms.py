@@ -121,7 +121,7 @@ def _rewarded(recipes: list[Recipe], reward: Reward) -> list[Recipe]:
 def _check(arm: Arm) -> None:
     if arm.recipe.study is not None:
         raise RewardlabError(
-            f"{arm.name} is a study: it trains no policy and has no metric to compare; run: rewardlab study {arm.name}"
+            f"{arm.name}: a study trains no policy and has no metric to compare; run it with: rewardlab study {arm.name}"
         )
     # runs are processes of their own, in which the module __main__ is another
     if ":__main__:" in json.dumps(arm.recipe.to_json()):

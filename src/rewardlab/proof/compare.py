@@ -46,7 +46,7 @@ def compare(
     which trains uses in config.steps (default 20) steps with the same seed.  settings: of the methods: `n` for all that have it,
     `grpo.n` for one.  reward: in place of the methods' own, a part or a text as of --reward.  measure: the number compared; None:
     the first one that the first method measures.  jobs: runs at a time; None: as many as there are cores.  out: the folder; None: a
-    new one in runs/.  keep_models: keep the weights of finished runs, which are removed otherwise.
+    new one in runs/.  keep_models: keep the models of finished runs, which are removed otherwise, as their checkpoints are.
 
     What can be known beforehand is checked before the first run, by one step of each method. Raises RewardlabError for what is
     wrong, and for a run that fails; `resume` then completes the comparison.
@@ -167,7 +167,6 @@ def _run(todo: Sequence[Job], plan: Plan, folder: Path, processes: int | None, b
                 raise RewardlabError(f"{name}, failed: {outcome.reason} ({how})")
             # from its files, as they will be read when the comparison is completed or extended
             done[where] = finished(where) or outcome
-            if not plan.keep_models:
-                drop_weights(where)
+            drop_weights(where, models_too=not plan.keep_models)
             bar.advance(name)
     return done

@@ -117,7 +117,7 @@ def _unequal(row: Record, first: Record) -> list[str]:
         mine, other = row[what], first[what]
         if mine and other and abs(mine - other) > UNEQUAL * other:
             on = " on the same tokens" if what == "updates" else ""
-            found.append(f"{row['method']} had {mine:,.0f} {what}{on}, {first['method']} {other:,.0f}: {why}.")
+            found.append(f"{row['method']} had {_count(mine)} {what}{on}, {first['method']} {_count(other)}: {why}.")
     return found
 
 
@@ -138,10 +138,14 @@ def _values(arm: Arm, plan: Plan, outcomes: Outcomes) -> list[float | None]:
     return [done.numbers.get(arm.measured_by(plan.measure)) for done in outcomes[arm.name]]
 
 
-def _average(runs: Sequence[Done], name: str) -> int | float | None:
+def _average(runs: Sequence[Done], name: str) -> float | None:
     """The mean of a count over runs; None where none of them has it."""
     counts = [done.numbers[name] for done in runs if done.numbers.get(name) is not None]
-    return round(sum(counts) / len(counts), 1 if name == "train.length" else 0) if counts else None
+    return round(sum(counts) / len(counts), 1) if counts else None
+
+
+def _count(number: float) -> str:
+    return f"{number:,.1f}".removesuffix(".0")
 
 
 def _mean(values: Sequence[float | None]) -> Record:

@@ -33,7 +33,7 @@ class Plan:
 
     config: what all runs share; every run ends at config.budget; without one, at the tokens that the first arm which trains uses in
     config.steps steps with the same seed.  measure: the number compared.  reward: the formula of one given in place of the methods'
-    own.  keep_models: whether finished runs keep their weights.
+    own.  keep_models: whether finished runs keep their models.
     """
 
     arms: tuple[Arm, ...]

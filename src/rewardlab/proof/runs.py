@@ -22,7 +22,7 @@ LAST = 0.25  # share of the steps that a number `train.X` is the mean of
 BESIDES = ("n", "ci95")  # in a summary, but nothing to compare
 COUNTERS = ("step", "tokens")  # in every line of metrics.jsonl
 ANSWERED = "answered.json"  # the outcome of a method that trains nothing, in its folder
-WEIGHTS = ("checkpoints", "best", "model")  # of a run folder, which is small without them
+CHECKPOINTS, MODELS = "checkpoints", ("best", "model")  # the weights in a run folder, which is small without them
 
 Numbers = dict[str, float]
 
@@ -88,9 +88,9 @@ def finished(folder: Path) -> Done | None:
     return Done({**numbers, **counts}, curve, round(seconds, 2))
 
 
-def drop_weights(folder: Path) -> None:
-    """Remove the checkpoints and models of a finished run; its configuration, metrics, rollouts and report stay."""
-    for name in WEIGHTS:
+def drop_weights(folder: Path, models_too: bool = True) -> None:
+    """Remove the checkpoints of a finished run, and its models; its configuration, metrics, rollouts and report stay."""
+    for name in (CHECKPOINTS, *(MODELS if models_too else ())):
         shutil.rmtree(folder / name, ignore_errors=True)
 
 
