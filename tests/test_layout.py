@@ -45,9 +45,9 @@ MAY_IMPORT = {
     "registry": EVERYWHERE | {SLOT, "rewards.external", "rewards.functions", "registry"},
     "audit": EVERYWHERE | SERVICES | {SLOT, "rewards.external", "rewards.functions", "verifiers", "registry", "audit"},
     "api": EVERYWHERE | SERVICES | TRAINING | PARTS | {"registry", "models", "engines", "api"},
-    "proof": EVERYWHERE | {"processes", "runs", "models", "registry", "api", "proof"},
+    "proof": EVERYWHERE | {SLOT, "processes", "runs", "report", "models", "registry", "api", "proof"},
     "commands": EVERYWHERE | TRAINING | {"text", "models", "engines", "registry", "api", "audit", "proof", "commands"},
-    "__init__.py": {"errors", "core", SLOT, "registry", "models", "runs.config", "api"},
+    "__init__.py": {"errors", "core", SLOT, "registry", "models", "runs.config", "api", "proof.compare"},
     "__main__.py": {"commands.cli"},
 }
 """By folder: the modules that its files may import, anywhere in a file. Nobody imports methods: the registry finds them by name."""

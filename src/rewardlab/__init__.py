@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from rewardlab.core import Problem, Recipe, Score, Task, Trajectory, ask, credit, objective
     from rewardlab.errors import RewardlabError
     from rewardlab.models.load import load_policy
+    from rewardlab.proof.compare import compare
     from rewardlab.registry import build, part, task
     from rewardlab.rewards.reward import Reward, reward
 
@@ -27,12 +28,14 @@ _WHERE = {
     "rewards.reward": ("Reward", "reward"),
     "registry": ("build", "part", "task"),
     "models.load": ("load_policy",),
+    "proof.compare": ("compare",),
 }  # fmt: skip
 _MODULE = {name: module for module, names in _WHERE.items() for name in names}
 
 __all__ = [
     "Problem", "Recipe", "Result", "Reward", "RewardlabError", "RunConfig", "Score", "Task", "Trajectory", "answer", "ask", "build",
-    "credit", "demo", "evaluate", "export", "load_policy", "objective", "part", "plan", "resume", "reward", "task", "train",
+    "compare", "credit", "demo", "evaluate", "export", "load_policy", "objective", "part", "plan", "resume", "reward", "task",
+    "train",
 ]  # fmt: skip
 
 

@@ -22,10 +22,10 @@ from rewardlab import api, registry
 from rewardlab.commands import cli
 from rewardlab.commands.reproduce import show
 from rewardlab.errors import RewardlabError
-from rewardlab.proof import compare, methods_doc, results, runs
+from rewardlab.proof import methods_doc, results, runs
 from rewardlab.proof import reproduce as reproducing
 from rewardlab.proof.claim import Claim
-from rewardlab.proof.page import page
+from rewardlab.proof.rehearse import rehearse
 from rewardlab.proof.reproduce import claim_of, judge, reproduce, reproduce_all
 from rewardlab.proof.runs import Done, Job
 from rewardlab.proof.verdict import holds, verdict
@@ -203,12 +203,16 @@ def test_a_number_that_is_not_measured_is_named():
 # ---- runs ------------------------------------------------------------------------------------------------------------
 
 
+def job_of(method, config, folder, settings=None, **more):
+    return Job(method, registry.build(method, settings or {}).to_json(), config, str(folder), **more)
+
+
 def test_a_training_run_tells_its_numbers_and_leaves_nothing(tmp_path):
     config = CONFIG.but(seed=3, steps=5, eval_every=2)
-    job = Job("grpo", config, str(tmp_path / "run"), {"problems": 1, "n": 2})
+    job = job_of("grpo", config, tmp_path / "run", {"problems": 1, "n": 2})
     found = runs.run(job)
     assert {"pass@1", "before.pass@1", "train.reward", "train.length", "tokens", "steps"} <= found.numbers.keys()
-    assert found.numbers["steps"] == 5
+    assert found.numbers["steps"] == found.numbers["updates"] == 5
     spent = [tokens for tokens, _ in found.curve]
     assert len(spent) == 4  # before, after steps 2, 4 and 5
     assert spent == sorted(spent)
@@ -227,7 +231,7 @@ def test_both_sides_see_the_same_problems_on_the_same_budget(tmp_path, monkeypat
     seen, train = [], api.train
     monkeypatch.setattr(api, "train", lambda *a, **k: seen.append((k, r := train(*a, **k))) or r)
     for method, settings in (("grpo", {"problems": 1, "n": 2}), ("rloo", {"problems": 2, "n": 2})):
-        runs.run(Job(method, CONFIG.but(seed=7, budget=200), str(tmp_path / method), settings))
+        runs.run(job_of(method, CONFIG.but(seed=7, budget=200), tmp_path / method, settings))
     (one, first), (two, second) = seen
     assert one["config"].but(out=None) == two["config"].but(out=None)
     config = one["config"]
@@ -236,9 +240,10 @@ def test_both_sides_see_the_same_problems_on_the_same_budget(tmp_path, monkeypat
 
 
 def test_answers_and_studies_are_runs_too(ladder, tmp_path):
-    found = runs.run(Job("best_of_n", CONFIG.but(seed=1, eval_problems=3), str(tmp_path / "no"), {"n": 2})).numbers
-    assert {"accuracy", "pass@1", "tokens"} == found.keys()
-    assert runs.run(Job("ladder", RunConfig(seed=4), "")).numbers == runs.study("ladder", 4) == {"height": 1.004, "depth": 0.25}
+    found = runs.run(job_of("best_of_n", CONFIG.but(seed=1, eval_problems=3), tmp_path / "no", {"n": 2})).numbers
+    assert {"accuracy", "pass@1", "tokens", "tokens_per_answer"} == found.keys()
+    assert found["tokens_per_answer"] == pytest.approx(found["tokens"] / 3)
+    assert runs.run(job_of("ladder", RunConfig(seed=4), "")).numbers == runs.study("ladder", 4) == {"height": 1.004, "depth": 0.25}
     with pytest.raises(RewardlabError, match="grpo is not a study; run it with: rewardlab train grpo"):
         runs.study("grpo")
 
@@ -265,6 +270,8 @@ def test_no_job_reaches_another_not_even_by_dying(capfd):
 
 
 def test_a_claim_is_run_and_every_run_of_it_is_kept_where_it_says(tmp_path, monkeypatch):
+    # in this process, for speed
+    monkeypatch.setattr("rewardlab.proof.reproduce.rehearsed", lambda jobs, _: [rehearse(job) for job in jobs])
     monkeypatch.setenv("REWARDLAB_RESULTS", str(tmp_path))
     first = reproduce("rloo", range(100, 102), claim=SMALL, jobs=1)
     assert first.pop("recorded") == str(tmp_path / "rloo.json")
@@ -383,11 +390,21 @@ def test_a_run_is_fresh_until_the_method_or_its_claim_changes(tmp_path):
     assert not results.fresh("grpo", claim, tmp_path)
 
 
-def test_results_that_cannot_be_written_are_said_before_the_runs(tmp_path, monkeypatch):
-    (tmp_path / "file").write_text("")
+def test_what_would_end_a_reproduction_late_ends_it_before_the_first_run(tmp_path, monkeypatch):
+    monkeypatch.setattr("rewardlab.proof.reproduce.rehearsed", lambda jobs, _: [rehearse(job) for job in jobs])
+    monkeypatch.setattr("rewardlab.proof.reproduce.run_all", not_reached)
+    with pytest.raises(RewardlabError, match=r"rloo does not measure 'pass@3' here; it measures: pass@1"):
+        reproduce("rloo", range(100, 102), claim=replace(SMALL, measure="pass@3"), into=tmp_path)
+    with pytest.raises(RewardlabError, match=r"unknown setting of rloo 'nn'; did you mean n"):
+        reproduce("rloo", range(100, 102), claim=replace(SMALL, settings={"nn": 2}), into=tmp_path)
+    (tmp_path / "file").touch()
     monkeypatch.setenv("REWARDLAB_RESULTS", str(tmp_path / "file" / "results"))
-    with pytest.raises(RewardlabError, match="cannot be made for the results of rloo: Not a directory; set REWARDLAB_RESULTS"):
-        reproduce("rloo", range(100, 102), claim=SMALL, jobs=1)
+    with pytest.raises(RewardlabError, match=r"cannot write results of rloo to .*file/results: Not a directory; set REWARDLAB_RES"):
+        reproduce("rloo", range(100, 102), claim=SMALL)
+
+
+def not_reached(*_, **__):
+    raise AssertionError("a run began")
 
 
 def test_development_seeds_are_never_mixed_with_others(ladder, tmp_path):
@@ -419,7 +436,7 @@ def test_development_prints_one_document_or_a_table_and_leaves_no_record(ladder,
         ("reproduce grpoo", "unknown method 'grpoo'; did you mean grpo"),
         ("study grpo", "grpo is not a study; run it with: rewardlab train grpo"),
         ("compare grpo grpo --task arithmetic", "grpo is named twice"),
-        ("compare grpo rloo", "the following arguments are required: --task"),
+        ("compare grpo rloo", "which task? give --task"),
         ("compare grpo ladder --task arithmetic", "a study trains no policy"),
         ("compare grpo rloo --task arithmetic --out /proc", "/proc exists and is not an empty folder"),
     ],
@@ -432,55 +449,6 @@ def test_a_wrong_request_is_refused_with_its_reason(ladder, line, message, capsy
 def test_study_prints_its_table(ladder, capsys):
     assert cli.main(["study", "ladder", "--seed", "5", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"study": "ladder", "seed": 5, "numbers": {"height": 1.005, "depth": 0.25}}
-
-
-# ---- comparisons -----------------------------------------------------------------------------------------------------
-
-
-def test_compared_methods_get_what_the_first_spends(ladder, tmp_path, monkeypatch):
-    # in this process, for speed: the others are tested above
-    monkeypatch.setattr(compare, "run_all", lambda do, jobs, processes: ((i, do(job)) for i, job in enumerate(jobs)))
-    config = CONFIG.but(task="arithmetic:test_size=8,difficulty=1", eval_every=1, steps=2)
-    found = compare.compare(["few", "less"], config, seeds=range(2), measure="train.length", jobs=1, out=tmp_path / "out")
-    first, second = found["methods"]
-    assert second["tokens"] >= first["tokens"]
-    differences = [b - a for a, b in zip(first["values"], second["values"], strict=True)]
-    assert second["difference"]["values"] == pytest.approx(differences)
-    assert second["difference"]["mean"] == pytest.approx(sum(differences) / 2)
-    # two values: half width t * s / sqrt(2), s = |a - b| / sqrt(2)
-    a, b = first["values"]
-    half = 12.7062 * abs(a - b) / 2
-    assert first["ci95"] == pytest.approx([(a + b) / 2 - half, (a + b) / 2 + half], rel=1e-4)
-    assert {"out": str(tmp_path / "out"), **json.loads((tmp_path / "out" / "compare.json").read_text())} == found
-    text = (tmp_path / "out" / "compare.html").read_text()
-    assert not re.search(r"<(script|link|img)[^>]+(src|href)=", text)
-
-
-def test_a_mean_curve_is_where_every_seed_was_measured():
-    # at 100 tokens the first is half way from 0 to 1, the second at 0.6; at 200 both are at 1 and 0.8
-    curves = [[(0, {"x": 0.0}), (200, {"x": 1.0})], [(0, {"x": 0.4}), (100, {"x": 0.6}), (300, {"x": 1.0})]]
-    found = compare.mean_curve(curves, "x")
-    assert (found["tokens"][0], found["tokens"][-1]) == (0, 200)
-    assert found["mean"][0] == pytest.approx(0.2)
-    assert found["mean"][-1] == pytest.approx(0.9)
-    assert np.interp(100, found["tokens"], found["mean"]) == pytest.approx(0.55, abs=0.01)
-    # half width at 200: 12.7062 * s / sqrt(2), s = 0.2 / sqrt(2)
-    assert found["high"][-1] == pytest.approx(0.9 + 12.7062 * 0.2 / 2, rel=1e-4)
-    assert compare.mean_curve([[(50, {"x": 1.0})]], "x") == {"tokens": [50.0], "mean": [1.0], "low": [1.0], "high": [1.0]}
-    assert compare.mean_curve(curves, "y") == {"tokens": [], "mean": [], "low": [], "high": []}
-
-
-def test_nothing_written_by_others_can_run_in_the_page():
-    hostile = "</script><script>alert(1)</script>{{data}}"
-    curve = {"tokens": [1.0], "mean": [1.0], "low": [1.0], "high": [1.0]}
-    row = {
-        "method": hostile, "formula": hostile, "mean": 1.0, "ci95": None, "difference": None, "tokens": 1, "seconds": [1.0],
-        "curve": curve,
-    }  # fmt: skip
-    record = {"task": hostile, "model": hostile, "seeds": [0], "budget": None, "problems": 1, "measure": hostile, "methods": [row]}
-    text = page(record)
-    assert "<script>alert" not in text
-    assert len(re.findall(r"<script", text.split("plotly.js")[0])) == 2  # the data, and the one that begins with plotly
 
 
 # ---- docs/methods.md -------------------------------------------------------------------------------------------------

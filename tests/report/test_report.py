@@ -380,3 +380,70 @@ def test_a_failed_write_leaves_the_old_report(tmp_path, monkeypatch):
         write_report(tmp_path)
     assert (tmp_path / "report.html").read_bytes() == old
     assert not list(tmp_path.glob(".report-*"))
+
+
+def test_a_constant_is_drawn_at_its_value_and_ticks_have_enough_digits(tmp_path):
+    """Plotly's own range for a constant is from 1 below it to 1 above, where 3e-4 looks like 0."""
+    steps = [training(s, lr=3e-4, kl=2e-12 * s, grad_norm=0.0, reward=7.0, truth=0.5) for s in range(1, 21)]
+    evals = [evaluation(0, 0.412), evaluation(20, 0.418)]
+    exact = [{k: v for k, v in line.items() if "ci95" not in k} for line in evals]
+    found = panels(report(make_run(tmp_path, [exact[0], *steps, exact[1]])))
+    assert found["Learning rate"]["range"] == pytest.approx([1.5e-4, 4.5e-4])
+    assert found["Gradient norm"]["range"] == [-1.0, 1.0]
+    assert "range" not in found["KL to the reference"]
+    assert found["Proxy against truth"]["range"] == [3.5, 10.5]
+    assert found["Proxy against truth"]["right_range"] == [0.25, 0.75]
+    # 41.2% and 41.8% differ in their first decimal
+    assert found["Held-out accuracy"]["ticks"] == ".1%"
+    flat = [{"step": s, "eval/pass@1": 1.0} for s in (0, 5)]
+    assert panels(report(make_run(tmp_path, flat)))["Held-out accuracy"]["range"] == [0.5, 1.05]
+
+
+def test_what_is_constant_in_each_run_is_framed_by_what_all_show(tmp_path):
+    for name, rate in (("a", 1e-4), ("b", 3e-4)):
+        (tmp_path / name).mkdir()
+        make_run(tmp_path / name, [training(s, lr=rate, loss=0.25) for s in range(1, 4)])
+    found = panels(Page(write_comparison([tmp_path / "a", tmp_path / "b"], tmp_path / "all.html").read_text("utf-8")))
+    assert "range" not in found["Learning rate"]
+    assert found["Loss"]["range"] == [0.125, 0.375]
+
+
+def arm(folder: Path, name: str, seed: int, after: float, **config: Any) -> Path:
+    (folder / f"{name}-s{seed}").mkdir()
+    settings = CONFIG | {"method": name, "seed": seed, "formula": f"credit    {name}()"} | config
+    return make_run(folder / f"{name}-s{seed}", [evaluation(0, 0.4), training(1), evaluation(40, after)], settings)
+
+
+def pairs_told(runs: list[Path]) -> str:
+    text = Page(write_comparison(runs, runs[0].parent / "all.html").read_text("utf-8")).words
+    return "".join(text.split())
+
+
+def test_two_runs_on_one_seed_are_paired_and_have_no_interval(tmp_path):
+    told = pairs_told([arm(tmp_path, "grpo", 0, 0.5), arm(tmp_path, "rloo", 0, 0.6)])
+    assert "rloo-s0minusgrpo-s0seeds1+10.0" in told
+    assert "shareseed0alone:anintervalneedstwoseedsormore" in told
+
+
+def test_runs_that_cannot_be_paired_are_told_why(tmp_path):
+    told = pairs_told([arm(tmp_path, "grpo", 0, 0.5), arm(tmp_path, "rloo", 0, 0.6, task="countdown")])
+    assert "theyweremeasuredbypass@1oncountdownandbypass@1onarithmetic" in told
+    told = pairs_told([arm(tmp_path, "ppo", 1, 0.5), arm(tmp_path, "dapo", 2, 0.6)])
+    assert "dapo-s2andppo-s1sharenoseed" in told
+
+
+@pytest.mark.parametrize(("seeds", "coloured"), [(4, False), (5, True)])
+def test_seeds_that_begin_elsewhere_and_have_other_budgets_repeat_one_arm(tmp_path, seeds, coloured):
+    """As `compare` sets its runs up: each seed begins elsewhere in the data, with the tokens of the first method on that seed."""
+    first = [arm(tmp_path, "grpo", s, 0.5, start=s * 10_000) for s in range(seeds)]
+    second = [arm(tmp_path, "rloo", s, 0.6 + s / 100, start=s * 10_000, budget=1000 + s) for s in range(seeds)]
+    page = write_comparison([*first, *second], tmp_path / "all.html").read_text("utf-8")
+    assert re.search(rf"rloo-s0 minus grpo-s0</th><td>seeds</td><td>{seeds}</td><td><b class=\"(up)?\">\+1", page)
+    assert ('<b class="up">+1' in page.split("Paired differences")[1]) == coloured
+
+
+def test_runs_on_one_seed_with_two_budgets_are_two_arms(tmp_path):
+    runs = [arm(tmp_path, "grpo", 0, 0.5, budget=1000)]
+    (tmp_path / "more").mkdir()
+    runs.append(arm(tmp_path / "more", "grpo", 0, 0.7, budget=9000))
+    assert "minus" in pairs_told(runs)

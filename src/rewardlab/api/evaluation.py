@@ -38,6 +38,8 @@ def evaluate(
     task = task_of(task, config)
     if without_answers(task):
         raise need_answers(task, "pass@k")
+    # refused before a model is loaded, if there are none
+    held_out(task, problems)
     policy = policy_of(model, config, task)
     task, _ = fit_prompts(task, policy, config)
     run = begin_run(Recipe(), policy, task, config)

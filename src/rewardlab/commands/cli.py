@@ -189,7 +189,7 @@ def stopped(stop: KeyboardInterrupt) -> str:
 
 
 def with_notes(text: str, problem: BaseException) -> str:
-    """The text of an error, and what was added to it on its way: how to go on."""
+    """The text of an error, and what was added to it on its way: how to resume."""
     return "; ".join([text, *(" ".join(note.split()) for note in getattr(problem, "__notes__", ()))])
 
 

@@ -129,23 +129,36 @@ def reward_flag(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--reward", action="append", default=[], metavar="REWARD", help=text)
 
 
+def load_reward(args: argparse.Namespace) -> Any:
+    """The reward that --reward names, the sum of several; None if it was not given."""
+    if not getattr(args, "reward", None):
+        return None
+    from rewardlab.registry.formula import read_reward
+
+    return functools.reduce(operator.add, map(read_reward, args.reward))
+
+
+def method_settings(args: argparse.Namespace, *methods: str) -> dict[str, Any]:
+    """The flags that are settings of these methods, as values. Raises RewardlabError for one that none of them has."""
+    from rewardlab import registry
+
+    # a setting may be given without the method's name before it: --dapo.n as --n
+    known = {re.sub(r"^--.*\.", "--", p.flag): p.type for method in methods for p in registry.parameters(method)}
+    for flag, text in args.settings.items():
+        # flags with a dot name one method; they are checked where the recipe is built
+        if "." not in flag and flag.replace("_", "-") not in known:
+            raise unknown_flag(", ".join(methods), flag, known.keys() | args.own_flags.keys())
+        # a flag without a value reads as a switch that is on
+        if text == "true" and known.get(flag.replace("_", "-")) in ("int", "float"):
+            raise RewardlabError(f"{flag} needs a value: {flag} NUMBER")
+    return {name: registry.parse_value(text) for name, text in setting_names(args.settings).items()}
+
+
 def load_recipe(args: argparse.Namespace) -> tuple[Recipe, dict[str, Any]]:
     """The recipe of METHOD under its settings, with --reward in place of its own reward; and those settings as values."""
     from rewardlab import registry
 
-    # a setting may be given without the method's name before it: --dapo.n as --n
-    known = {re.sub(r"^--.*\.", "--", p.flag): p.type for p in registry.parameters(args.method)}
-    for flag, text in args.settings.items():
-        # flags with a dot name one method of a stack; `build` checks those
-        if "." not in flag and flag.replace("_", "-") not in known:
-            raise unknown_flag(args.method, flag, known.keys() | args.own_flags.keys())
-        # a flag without a value reads as a switch that is on
-        if text == "true" and known.get(flag.replace("_", "-")) in ("int", "float"):
-            raise RewardlabError(f"{flag} needs a value: {flag} NUMBER")
-    settings = {name: registry.parse_value(text) for name, text in setting_names(args.settings).items()}
+    settings = method_settings(args, args.method)
     recipe = registry.build(args.method, settings)
-    if getattr(args, "reward", None):
-        from rewardlab.registry.formula import read_reward
-
-        recipe = recipe.but(reward=functools.reduce(operator.add, map(read_reward, args.reward)))
-    return recipe, settings
+    reward = load_reward(args)
+    return (recipe if reward is None else recipe.but(reward=reward)), settings

@@ -22,15 +22,21 @@ def flags(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> dict[str, Any]:
     from rewardlab.errors import RewardlabError
     from rewardlab.report.page import write_comparison, write_report
+    from rewardlab.util.files import check_writable
 
     for folder in args.run:
         if not folder.is_dir():
             raise RewardlabError(f"there is no run in {folder}; give the folder that `rewardlab train` wrote")
-    if args.out and not args.out.parent.is_dir():
-        raise RewardlabError(f"there is no folder {args.out.parent} to write {args.out.name} in")
-    if len(args.run) == 1:
-        return {"report": str(write_report(args.run[0], args.out))}
-    return {"report": str(write_comparison(args.run, args.out or Path("comparison.html")))}
+        if (folder / "plan.json").exists():
+            raise RewardlabError(
+                f"{folder} holds a comparison, whose page is compare.html; for its runs: rewardlab report {folder}/runs/*"
+            )
+    one = len(args.run) == 1
+    out = args.out or (args.run[0] / "report.html" if one else Path("comparison.html"))
+    if not out.parent.is_dir():
+        raise RewardlabError(f"there is no folder {out.parent} to write {out.name} in")
+    check_writable(out)
+    return {"report": str(write_report(args.run[0], out) if one else write_comparison(args.run, out))}
 
 
 def show(document: Mapping[str, Any]) -> None:

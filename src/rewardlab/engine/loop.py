@@ -9,7 +9,7 @@ from typing import Any
 from rewardlab.core import Recipe, Run, Task
 from rewardlab.errors import Stopped
 from rewardlab.report.page import write_report
-from rewardlab.runs.config import RunConfig
+from rewardlab.runs.config import UNLIMITED, RunConfig
 from rewardlab.runs.record import Line, Recorder
 from rewardlab.util.files import disk_errors
 from rewardlab.util.progress import Bar
@@ -17,6 +17,7 @@ from rewardlab.util.signals import Asked, stopping_later
 
 from . import checkpoint
 from .distributed import all_gather, is_rank_zero, on_rank_zero, world_size
+from .learner import LearnerState
 from .stats import after_update
 from .step import Ops, standard_loop, truth_of
 
@@ -35,7 +36,9 @@ def train(
     evaluations = _resume(ops, recorder) if resume else {}
     started = time.perf_counter()
     hidden, doing = not is_rank_zero(), "this step" if resume else "the first evaluation"
-    with Bar("training", run.steps, done=run.step, hidden=hidden) as bar, stopping_later(doing, hidden, world_size() > 1) as asked:
+    # where the budget ends the run, the number of steps is unknown
+    total = None if run.steps == UNLIMITED else run.steps
+    with Bar("training", total, done=run.step, hidden=hidden) as bar, stopping_later(doing, hidden, world_size() > 1) as asked:
         if not resume:
             evaluations = _begin(ops, recorder)
             asked.doing = "this step"
@@ -83,8 +86,12 @@ def evaluate(ops: Ops, recorder: Recorder) -> dict[str, float]:
 
 
 def _main_model(ops: Ops) -> Any:
-    """The model that the run trains: the policy, or, where the policy does not learn, the first second learner."""
-    return next((learner.model for learner in ops.learners.values() if learner.optimiser is not None), ops.run.policy)
+    return _main_learner(ops).model
+
+
+def _main_learner(ops: Ops) -> LearnerState:
+    """What the run trains: the policy, or, where the policy does not learn, the first second learner."""
+    return next((learner for learner in ops.learners.values() if learner.optimiser is not None), ops.policy)
 
 
 def record(ops: Ops, recorder: Recorder, seconds: float) -> None:
@@ -168,7 +175,8 @@ def _shown(metrics: dict[str, float], evaluations: dict[int, dict[str, float]]) 
 
 def finish(ops: Ops, recorder: Recorder, evaluations: dict[int, dict[str, float]], summary: dict[str, Any]) -> dict[str, Any]:
     """Write the last model, the summary, and the report page, in this order; returns the summary."""
-    summary |= {"steps": ops.run.step, "tokens": ops.run.tokens}
+    # optimiser steps: of two methods with the same tokens one may make many more
+    summary |= {"steps": ops.run.step, "updates": _main_learner(ops).updates, "tokens": ops.run.tokens}
     if evaluations:
         first, last = evaluations[min(evaluations)], evaluations[max(evaluations)]
         summary |= {"before": _headline(first), "after": _headline(last), "best": _best(evaluations)}

@@ -1,152 +1,176 @@
-"""Several methods on the same problems and one budget: means, paired differences, and learning curves."""
+"""Several methods on the same problems and one budget, run in a folder from which a comparison that was stopped is completed."""
 
 from __future__ import annotations
 
-import itertools
-import tempfile
+import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from rewardlab import api, registry
+from rewardlab import api
 from rewardlab.api.fitting import fit_prompts
-from rewardlab.api.inputs import policy_of, task_of
-from rewardlab.errors import RewardlabError
+from rewardlab.api.inputs import held_out, policy_of, task_of
+from rewardlab.core import Recipe, Task
+from rewardlab.errors import RewardlabError, unknown
 from rewardlab.models.checkpoint import absolute_name
+from rewardlab.rewards.reward import Reward
 from rewardlab.runs.config import RunConfig
-from rewardlab.util.files import new_folder, write_json, write_text
+from rewardlab.runs.track import trackers
+from rewardlab.util.files import write_json, write_text
 from rewardlab.util.progress import Bar
 
+from . import comparison
+from .arms import SELECTED, Arm, arms_of
 from .page import page
-from .runs import Done, Job, kind_of, number, run
-from .verdict import interval
+from .plan import Plan, new_comparison, read_plan
+from .rehearse import rehearsed
+from .runs import Done, Job, drop_weights, finished, run
 from .workers import Failed, run_all
 
-POINTS = 60  # token counts at which a mean learning curve is drawn
-STEPS = 20  # of the first method, if neither steps nor a budget are given
+STEPS = 20  # of the first method that trains, if neither steps nor a budget are given
 
 Record = dict[str, Any]
-Outcomes = dict[str, list[Done]]
 
 
 def compare(
-    methods: Sequence[str], config: RunConfig, *, seeds: Sequence[int] = range(5), measure: str | None = None,
-    jobs: int | None = None, out: Path | None = None,
+    methods: Sequence[str | Recipe], config: RunConfig | None = None, *, settings: Mapping[str, Any] | None = None,
+    reward: Reward | str | None = None, seeds: Sequence[int] = range(5), measure: str | None = None, jobs: int | None = None,
+    out: Path | str | None = None, keep_models: bool = False, **changes: Any,
 ) -> Record:  # fmt: skip
-    """Run every method on every seed; write compare.json and compare.html into a folder, and return the contents of compare.json.
+    """Run every method on every seed and compare them; returns the contents of compare.json.
 
-    config: what all methods share: task, model, eval_problems, eval_every ...  Every run ends at config.budget; without one, at the
-    tokens that the first method uses in config.steps (default 20) steps with the same seed.
-    measure: the number compared; None: the first one that the first method measures.  out: the folder; None: a new one in runs/.
+    methods: names, stacks (`grpo+hapo`), or recipes with distinct names.  config, and `changes` to it by name: what all runs share
+    (task, model, lora_rank, eval_problems ...). Every run ends at config.budget; without one, at the tokens that the first method
+    which trains uses in config.steps (default 20) steps with the same seed.  settings: of the methods: `n` for all that have it,
+    `grpo.n` for one.  reward: in place of the methods' own, a part or a text as of --reward.  measure: the number compared; None:
+    the first one that the first method measures.  jobs: runs at a time; None: as many as there are cores.  out: the folder; None: a
+    new one in runs/.  keep_models: keep the models of finished runs, which are removed otherwise, as their checkpoints are.
+
+    What can be known beforehand is checked before the first run, by one step of each method. Raises RewardlabError for what is
+    wrong, and for a run that fails; `resume` then completes the comparison.
     """
-    config = config.but(steps=None if config.budget else config.steps or STEPS)
-    methods = [registry.spell(m) if "+" not in m else m for m in methods]
-    if repeated := next((m for m in methods if methods.count(m) > 1), None):
-        raise RewardlabError(f"{repeated} is named twice; name every method once")
-    # before any run, so that a folder that exists is refused at once and not after hours
-    folder = _new_folder(out, methods, config.task)
-    outcomes = run_methods(methods, config, seeds, jobs)
-    measure = measure or next(iter(outcomes[methods[0]][0].numbers))
-    model = config.model or task_of(None, config).model
+    config = (config or RunConfig()).but(**changes)
+    config = config.but(steps=None if config.budget else config.steps or STEPS, track=tuple(trackers(config.track)))
+    if config.engine != "embedded":
+        raise RewardlabError(f"a comparison gives every method the same tokens, which the engine {config.engine} cannot count")
+    arms = tuple(arms_of(methods, settings, reward))
+    plan = Plan(arms, config, tuple(seeds), measure or "", str(reward or ""), keep_models)
+    task = task_of(None, config)
+    _problems(task, config)
+    with new_comparison(out, [arm.name for arm in arms], config.task) as folder:
+        # a small policy is warmed up and cached here, once, and not by every worker
+        policy = policy_of(None, config, task)
+        # prompts too long for the model are refused, or counted, here and not in every run
+        fit_prompts(task, policy, config, arms[0].recipe)
+        plan = replace(plan, config=_anywhere(config, task))
+        plan = replace(plan, measure=_measure(plan, folder, jobs))
+        plan.save(folder)
+        return _complete(plan, folder, jobs)
+
+
+def resume(folder: Path | str, *, seeds: Sequence[int] | None = None, jobs: int | None = None) -> Record:
+    """Complete a comparison that was stopped: runs that have finished are read, the others are run or resumed.
+
+    seeds: more of them than before; a comparison that had finished is extended by the new ones.
+    """
+    folder = Path(folder)
+    plan = read_plan(folder)
+    if seeds is not None:
+        if missing := [seed for seed in plan.seeds if seed not in seeds]:
+            raise RewardlabError(f"a comparison can get more seeds and not fewer: {folder} has seed {missing[0]} already")
+        plan = replace(plan, seeds=tuple(seeds))
+        plan.save(folder)
+    return _complete(plan, folder, jobs)
+
+
+def _problems(task: Task, config: RunConfig) -> int:
+    """Held-out problems that every run is measured on."""
+    return len(held_out(task, config.eval_problems)) if config.eval_problems else 0
+
+
+def _anywhere(config: RunConfig, task: Task) -> RunConfig:
+    """The configuration with paths made absolute, so that the comparison can be completed from another working folder."""
+    where = task.source["name"] if task.source else config.task
+    return config.but(task=where, model=absolute_name(config.model) if config.model else None)
+
+
+def _measure(plan: Plan, folder: Path, jobs: int | None) -> str:
+    """The number to compare, once every method has shown in a rehearsal that it measures it."""
+    seed = plan.seeds[0]
+    tried = [replace(plan.job(arm, seed, folder), folder=str(folder / f".rehearsal-{arm.folder}")) for arm in plan.arms]
+    try:
+        names = dict(zip((arm.name for arm in plan.arms), rehearsed(tried, jobs), strict=True))
+    finally:
+        for job in tried:
+            # a process that is ended with the others cleans nothing up
+            shutil.rmtree(job.folder, ignore_errors=True)
+    measure = plan.measure or (names[plan.trained[0].name][0] if plan.trained else SELECTED)
+    for arm in plan.arms:
+        if arm.measured_by(measure) not in names[arm.name]:
+            raise _not_measured(arm, measure, names)
+    return measure
+
+
+def _not_measured(arm: Arm, measure: str, names: Mapping[str, Sequence[str]]) -> RewardlabError:
+    if not any(measure in known for known in names.values()):
+        return unknown(f"measure of {', '.join(names)}", measure, {name for known in names.values() for name in known})
+    why = "measures" if arm.trains else "trains nothing; it measures"
+    return RewardlabError(
+        f"{arm.name} does not measure {measure!r} and cannot be compared by it: it {why} {', '.join(names[arm.name])}"
+    )
+
+
+def _complete(plan: Plan, folder: Path, jobs: int | None) -> Record:
+    """Run what has not finished, and write the result."""
+    try:
+        outcomes = _outcomes(plan, folder, jobs)
+    except KeyboardInterrupt as stop:
+        # the command line shows notes
+        stop.add_note(f"finished runs are kept; resume with: rewardlab compare --resume {folder}")
+        raise
+    config, task = plan.config, task_of(None, plan.config)
     record = {
-        "when": datetime.now(UTC).isoformat(timespec="seconds"), "task": config.task, "model": model,
-        "problems": config.eval_problems, "seeds": list(seeds), "budget": config.budget, "steps": config.steps, "measure": measure,
-        "methods": [summarise(m, outcomes, measure) for m in methods], "versions": api.versions(),
+        "when": datetime.now(UTC).isoformat(timespec="seconds"), "task": task.name, "model": config.model or task.model,
+        "problems": _problems(task, config), "seeds": list(plan.seeds), "budget": config.budget,
+        "steps": config.steps, "measure": plan.measure, **comparison.result(plan, outcomes), "versions": api.versions(),
     }  # fmt: skip
-    with new_folder(folder) as new:
-        write_json(new / "compare.json", record)
-        write_text(new / "compare.html", page(record))
+    write_json(folder / "compare.json", record)
+    write_text(folder / "compare.html", page(record))
     return {"out": str(folder), **record}
 
 
-def run_methods(methods: Sequence[str], config: RunConfig, seeds: Sequence[int], jobs: int | None) -> Outcomes:
-    """Every method on every seed; without a budget, the others get the tokens that the first uses. Raises where a run fails."""
-    if any(kind_of(registry.build(m)) == "study" for m in methods):
-        raise RewardlabError("a study trains no policy and has no metric to compare; run it with: rewardlab study NAME")
-    # a small policy is warmed up and cached here, once, and not by every worker
-    task = task_of(None, config)
-    # prompts too long for the model are refused here, before the first run
-    fit_prompts(task, policy_of(None, config, task), config, registry.build(methods[0]))
-    config = config.but(model=absolute_name(config.model) if config.model else None)
-    with tempfile.TemporaryDirectory(prefix="rewardlab-") as folder, Bar("comparing", len(methods) * len(seeds)) as bar:
-
-        def jobs_of(names: Sequence[str], budgets: Sequence[int | None]) -> list[Job]:
-            return [
-                Job(
-                    name, config.but(seed=seed, steps=None if tokens else config.steps, budget=tokens), f"{folder}/{name}-{seed}"
-                )
-                for (seed, tokens), name in itertools.product(zip(seeds, budgets, strict=True), names)
-            ]  # fmt: skip
-
-        if config.budget:
-            return _run(jobs_of(methods, [config.budget] * len(seeds)), jobs, bar)
-        # the first method runs alone: what it uses is the budget of the others, seed by seed
-        first = _run(jobs_of(methods[:1], [None] * len(seeds)), jobs, bar)
-        used = [int(done.numbers["tokens"]) or None for done in first[methods[0]]]
-        return first | _run(jobs_of(methods[1:], used), jobs, bar)
+def _outcomes(plan: Plan, folder: Path, jobs: int | None) -> dict[str, list[Done]]:
+    """The outcome of every run, by method, in the order of the seeds."""
+    budgets = dict.fromkeys(plan.seeds, plan.config.budget)
+    done: dict[Path, Done] = {}
+    folders = [Path(plan.job(arm, seed, folder).folder) for arm in plan.arms for seed in plan.seeds]
+    with Bar("comparing", len(folders), done=sum(finished(where) is not None for where in folders)) as bar:
+        if plan.trained and not plan.config.budget:
+            # the first method runs alone: what it uses is the budget of the others, seed by seed
+            first = [plan.job(plan.trained[0], seed, folder) for seed in plan.seeds]
+            done = _run(first, plan, folder, jobs, bar)
+            budgets = {job.config.seed: int(done[Path(job.folder)].numbers["tokens"]) or None for job in first}
+        every = [plan.job(arm, seed, folder, budgets[seed]) for seed in plan.seeds for arm in plan.arms]
+        done |= _run([job for job in every if Path(job.folder) not in done], plan, folder, jobs, bar)
+    return {arm.name: [done[Path(plan.job(arm, seed, folder).folder)] for seed in plan.seeds] for arm in plan.arms}
 
 
-def summarise(method: str, outcomes: Outcomes, measure: str) -> Record:
-    """A method's numbers, seed by seed, their mean, their differences to the first method, and its learning curve."""
-    values = [number(done.numbers, measure, method) for done in outcomes[method]]
-    first = next(iter(outcomes))
-    differences = [v - number(d.numbers, measure, first) for v, d in zip(values, outcomes[first], strict=True)]
-    tokens = [done.numbers["tokens"] for done in outcomes[method]]
-    return {
-        "method": method, "formula": str(registry.build(method)), "values": values, **_mean(values),
-        "difference": None if method == first else {"values": differences, **_mean(differences)},
-        "tokens": round(sum(tokens) / len(tokens)), "steps": [done.numbers.get("steps") for done in outcomes[method]],
-        "seconds": [done.seconds for done in outcomes[method]], "curve": mean_curve([d.curve for d in outcomes[method]], measure),
-    }  # fmt: skip
-
-
-def mean_curve(curves: Sequence[Sequence[tuple[int, Mapping[str, float]]]], measure: str) -> Record:
-    """The mean over seeds of a number against the token count, with its t interval, where all seeds have been measured."""
-    points = [[(tokens, numbers[measure]) for tokens, numbers in curve if measure in numbers] for curve in curves]
-    if not all(points):
-        return {"tokens": [], "mean": [], "low": [], "high": []}
-    starts, ends = ([curve[i][0] for curve in points] for i in (0, -1))
-    # only where every seed has points on both sides; unique leaves one point if that is a single token count
-    tokens = np.unique(np.linspace(max(starts), max(max(starts), min(ends)), POINTS))
-    # seeds are measured at different token counts, so every curve is interpolated at the same ones
-    table = np.stack([np.interp(tokens, *np.asarray(curve, float).T) for curve in points], -1)  # (points, seeds)
-    mean, low, high = interval(table)
-    # the interval of a single seed is infinite, which JSON cannot hold and a page cannot draw
-    bounds = {"low": low, "high": high} if len(points) > 1 else {"low": mean, "high": mean}
-    return {name: values.tolist() for name, values in ({"tokens": tokens, "mean": mean} | bounds).items()}
-
-
-def _run(todo: list[Job], jobs: int | None, bar: Bar) -> Outcomes:
-    """Do the jobs, `jobs` of them at a time; their outcomes by method, in the order of the seeds. Raises where a run fails."""
-    done: dict[int, Done] = {}
+def _run(todo: Sequence[Job], plan: Plan, folder: Path, processes: int | None, bar: Bar) -> dict[Path, Done]:
+    """The outcomes of jobs by their folders: read where they have finished, else run. Raises RewardlabError where one fails."""
+    done = {where: outcome for job in todo if (outcome := finished(where := Path(job.folder)))}
+    missing = [job for job in todo if Path(job.folder) not in done]
     # closing ends the other runs when one has failed
-    with closing(run_all(run, todo, jobs)) as outcomes:
+    with closing(run_all(run, missing, processes)) as outcomes:
         for i, outcome in outcomes:
-            name = f"{todo[i].method}, seed {todo[i].config.seed}"
+            name, where = f"{missing[i].method}, seed {missing[i].config.seed}", Path(missing[i].folder)
             if isinstance(outcome, Failed):
-                raise RewardlabError(f"{name}, failed: {outcome.error}")
+                how = f"finished runs are kept; once it is mended, resume with: rewardlab compare --resume {folder}"
+                raise RewardlabError(f"{name}, failed: {outcome.reason} ({how})")
+            # from its files, as they will be read when the comparison is completed or extended
+            done[where] = finished(where) or outcome
+            drop_weights(where, models_too=not plan.keep_models)
             bar.advance(name)
-            done[i] = outcome
-    methods = dict.fromkeys(job.method for job in todo)
-    return {method: [done[i] for i, job in enumerate(todo) if job.method == method] for method in methods}
-
-
-def _mean(values: Sequence[float]) -> Record:
-    mean, low, high = (float(x) for x in interval(np.asarray(values, float)))
-    return {"mean": mean, "ci95": [low, high] if len(values) > 1 else None}
-
-
-def _new_folder(out: Path | None, methods: Sequence[str], task: str) -> Path:
-    """`out`, which must be new, or the first of runs/compare-..., runs/compare-...-2, ... that does not exist."""
-    if out is not None:
-        if out.exists() and (not out.is_dir() or any(out.iterdir())):
-            raise RewardlabError(f"{out} exists and is not an empty folder; choose a new --out")
-        return out
-    # file systems limit a name to 255 bytes, and a comparison may have many methods
-    name = f"compare-{'-'.join(methods)[:80]}-{task.partition(':')[0].rpartition('/')[2]}"
-    folders = (Path("runs") / (name if i == 1 else f"{name}-{i}") for i in itertools.count(1))
-    return next(folder for folder in folders if not folder.exists())
+    return done

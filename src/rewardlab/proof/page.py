@@ -10,6 +10,10 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from rewardlab.report.curves import around
+
+from .comparison import HIGHER, LOWER
+
 Record = dict[str, Any]
 
 
@@ -18,20 +22,25 @@ def page(record: Record) -> str:
     # imported here, since plotly takes long to import and only this function needs it
     from plotly.offline import get_plotlyjs
 
+    rows = record["methods"]
     template = Path(__file__).with_name("compare_page.html").read_text("utf-8")
     # the template's last script draws the curves; the first is the placeholder of plotly's
     own_script = re.findall(r"<script>(.*?)</script>", template, re.S)[-1]
     plotly = get_plotlyjs()
-    curves = [{"name": row["method"], **row["curve"]} for row in record["methods"]]
+    # a method that trains nothing has no curve: its mean is drawn as a line across
+    curves = [{"name": row["method"], **row["curve"], "level": None if row.get("trains", True) else row["mean"]} for row in rows]
+    levels = [y for curve in curves for y in (*curve["low"], *curve["high"], curve["level"]) if y is not None]
     pieces = {
+        "notes": "".join(f'<p class="caution">{escape(note)}</p>' for note in record.get("notes", ())),
+        "costs": "".join(map(_cost, rows)),
         "hashes": " ".join(f"'sha256-{_hash(script)}'" for script in (plotly, own_script)),
-        "title": escape(f"{', '.join(row['method'] for row in record['methods'])} on {record['task']}"),
+        "title": escape(f"{', '.join(row['method'] for row in rows)} on {record['task']}"),
         "facts": "".join(f"<span>{escape(fact)}</span>" for fact in _facts(record)),
-        "first": escape(record["methods"][0]["method"]),
+        "first": escape(rows[0]["method"]),
         "measure": escape(record["measure"]),
-        "rows": "".join(_row(row) for row in record["methods"]),
-        "formulas": "".join(_formula(row) for row in record["methods"]),
-        "data": _embed({"measure": record["measure"], "curves": curves}),
+        "rows": "".join(map(_row, rows)),
+        "formulas": "".join(_formula(row) for row in rows),
+        "data": _embed({"measure": record["measure"], "curves": curves, "range": around(levels)}),
         "plotly": plotly,
     }
     # one pass: text that is filled in may look like a placeholder, and must not be replaced itself
@@ -45,20 +54,35 @@ def _facts(record: Record) -> list[str]:
 
 
 def _row(row: Record) -> str:
-    difference = row["difference"]
+    """A method's numbers; its difference is coloured only where it is decided."""
+    change = row["difference"]
+    # a comparison of an older version decided nothing
+    decision = change.get("decision", "") if change else ""
     cells = [
         escape(row["method"]),
-        f"{row['mean']:.4g}",
+        _number(row["mean"]),
         _interval(row["ci95"]),
-        f"{difference['mean']:+.4g}" if difference else "",
-        _interval(difference["ci95"], "+") if difference else "",
-        f"{row['tokens']:,}",
-        f"{sum(row['seconds']) / len(row['seconds']):.1f}",
+        _number(change["mean"], "+") if change else "",
+        _interval(change["ci95"], "+") if change else "",
+        decision,
     ]
-    # coloured only where the whole interval lies on one side of 0
-    significant = difference and difference["ci95"] and (difference["ci95"][0] > 0 or difference["ci95"][1] < 0)
-    kind = ("up" if difference["mean"] > 0 else "down") if significant else ""
-    return f'<tr class="{kind}">{"".join(f"<td>{cell}</td>" for cell in cells)}</tr>'
+    kind = {HIGHER: "up", LOWER: "down"}.get(decision, "")
+    return f'<tr class="{kind}">{_cells(cells)}</tr>'
+
+
+def _cost(row: Record) -> str:
+    counts = [row["tokens"], row.get("updates"), row.get("tokens_per_answer")]
+    shown = ["–" if count is None else f"{count:,.0f}" for count in counts]
+    seconds = sum(row["seconds"]) / len(row["seconds"])
+    return f"<tr>{_cells([escape(row['method']), *shown, f'{seconds:.1f}'])}</tr>"
+
+
+def _cells(cells: list[str]) -> str:
+    return "".join(f"<td>{cell}</td>" for cell in cells)
+
+
+def _number(value: float | None, sign: str = "") -> str:
+    return "undefined" if value is None else f"{value:{sign}.4g}"
 
 
 def _interval(bounds: list[float] | None, sign: str = "") -> str:

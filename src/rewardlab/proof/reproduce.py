@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from rewardlab import api, registry
+from rewardlab.core import Recipe
 from rewardlab.errors import RewardlabError
 from rewardlab.models.load import load_policy
 from rewardlab.runs.config import RunConfig
@@ -19,7 +20,8 @@ from rewardlab.util.progress import Bar, console
 
 from . import results
 from .claim import Claim
-from .runs import Done, Job, as_plain, kind_of, number, run
+from .rehearse import rehearsed
+from .runs import Done, Job, as_plain, kind_of, number, recipe_of, run
 from .verdict import INCOMPLETE, verdict
 from .workers import Failed, run_all
 
@@ -43,8 +45,10 @@ def reproduce(
     Raises RewardlabError for a method without claim, and for a claim about a number that is not measured.
     """
     name, claim = registry.spell(name), claim or claim_of(name)
-    # asked for now, so that a folder that cannot be written to is refused before the runs
     where = (into or results.folder_for(name)) if _recorded(seeds) else None
+    if where:
+        # now, and not after hours of runs
+        results.prepare(name, where)
     began, when = time.monotonic(), datetime.now(UTC).isoformat(timespec="seconds")
     method, baseline = run_pairs(name, claim, seeds, jobs, device)
     sides = {"method": [_as_record(x) for x in method], "baseline": [_as_record(x) for x in baseline]}
@@ -93,16 +97,18 @@ def run_pairs(
 ) -> tuple[Outcomes, Outcomes]:
     """The outcomes of method and baseline (empty if the claim has none), seed by seed."""
     sides = [(name, claim.settings)] + ([(claim.versus, claim.versus_settings)] if claim.versus else [])
-    _cache_policy(claim, [method for method, _ in sides])
+    recipes = [registry.build(method, as_plain(settings)) for method, settings in sides]
+    _cache_policy(claim, recipes)
     by = claim.by.to_json() if claim.by else None
     config = RunConfig(task=claim.task, model=claim.model, eval_problems=claim.problems, budget=claim.budget, eval_every=0)
     config = config.but(steps=claim.steps, device=device)
     with tempfile.TemporaryDirectory(prefix="rewardlab-") as folder:
         jobs_to_run = [
-            Job(method, config.but(seed=seed), f"{folder}/{side}-{seed}", as_plain(settings), by)
-            for seed in seeds for side, (method, settings) in enumerate(sides)
+            Job(method, recipe.to_json(), config.but(seed=seed), f"{folder}/{side}-{seed}", by)
+            for seed in seeds for side, ((method, _), recipe) in enumerate(zip(sides, recipes, strict=True))
         ]  # fmt: skip
         measures = [claim.measure, *filter(None, [claim.against])]
+        _rehearse(jobs_to_run[: len(sides)], measures, jobs)
         outcomes = dict(_outcomes_of(f"reproducing {name}", jobs_to_run, jobs, measures))
     # jobs end in any order; by position, method and baseline take turns
     ordered = [outcomes[i] for i in range(len(outcomes))]
@@ -153,6 +159,16 @@ def _outcomes_of(what: str, work: list[Job], jobs: int | None, measures: list[st
             yield i, outcome
 
 
+def _rehearse(sides: list[Job], measures: list[str], processes: int | None) -> None:
+    """Raise RewardlabError if a side cannot do one step, or lacks a metric that the claim needs."""
+    # a study has no steps, and what training logs may begin after its first one: both are noticed after the first run
+    trained = [job for job in sides if kind_of(recipe_of(job)) == "train"]
+    for job, names in zip(trained, rehearsed(trained, processes), strict=True):
+        for measure in measures:
+            if not measure.startswith("train."):
+                number(dict.fromkeys(names, 0.0), measure, job.method)
+
+
 def _check(job: Job, outcome: Done, measures: list[str]) -> None:
     """Raise RewardlabError if a run lacks a metric that the claim needs; report a budget that was not used up."""
     for measure in measures:
@@ -165,9 +181,9 @@ def _check(job: Job, outcome: Done, measures: list[str]) -> None:
         console.print(message, markup=False, highlight=False)
 
 
-def _cache_policy(claim: Claim, methods: list[str]) -> None:
+def _cache_policy(claim: Claim, recipes: list[Recipe]) -> None:
     """Fill the cache with the policy that every worker loads, before they start."""
-    if any(kind_of(registry.build(name)) != "study" for name in methods):
+    if any(kind_of(recipe) != "study" for recipe in recipes):
         task = registry.task(claim.task)
         load_policy(claim.model or task.model, task=task)
 

@@ -17,7 +17,7 @@ from rewardlab import registry
 from rewardlab.core import Part
 from rewardlab.errors import RewardlabError
 from rewardlab.registry import catalogue
-from rewardlab.util.files import write_json
+from rewardlab.util.files import check_writable, write_json
 
 from .claim import Claim
 from .verdict import INCOMPLETE
@@ -27,15 +27,8 @@ Record = dict[str, Any]
 
 
 def folder_for(name: str) -> Path:
-    """The folder of the record of a method, made if need be. Raises RewardlabError if it cannot be written to."""
-    where = catalogue.results_folder(registry.file_of(name))
-    try:
-        where.mkdir(parents=True, exist_ok=True)
-    except OSError as e:
-        raise RewardlabError(f"{where} cannot be made for the results of {name}: {e.strerror}; set REWARDLAB_RESULTS") from e
-    if not os.access(where, os.W_OK):
-        raise RewardlabError(f"{where}, where results of {name} go, cannot be written to; set REWARDLAB_RESULTS to another folder")
-    return where
+    """The folder of the record of a method."""
+    return catalogue.results_folder(registry.file_of(name))
 
 
 def read(name: str, where: Path) -> Record | None:
@@ -61,6 +54,18 @@ def append(name: str, claim: Record, run: Record, where: Path) -> Path:
         system = catalogue.row(name)["system"]
         write_json(path, {"name": name, "system": system, "claim": claim, "runs": [*record["runs"], run]})
     return path
+
+
+def prepare(name: str, where: Path) -> None:
+    """Make the folder of records. Raises RewardlabError if the record of this method cannot be added to."""
+    try:
+        where.mkdir(parents=True, exist_ok=True)
+    except OSError as e:
+        raise RewardlabError(
+            f"cannot write results of {name} to {where}: {e.strerror}; set REWARDLAB_RESULTS to another folder"
+        ) from e
+    check_writable(where / f"{name}.json")
+    read(name, where)
 
 
 def as_record(claim: Claim) -> Record:

@@ -6,37 +6,42 @@ import json
 import shutil
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 from rewardlab import api, registry
 from rewardlab.core import Recipe, Run
 from rewardlab.errors import RewardlabError
-from rewardlab.runs.config import COLUMNS, RunConfig
+from rewardlab.runs.config import RunConfig
 from rewardlab.runs.metrics import read_metrics
+from rewardlab.util.files import write_json
 
 APART = 10_000  # positions in the training data between neighbouring seeds, so that their problems differ
 LAST = 0.25  # share of the steps that a number `train.X` is the mean of
 BESIDES = ("n", "ci95")  # in a summary, but nothing to compare
 COUNTERS = ("step", "tokens")  # in every line of metrics.jsonl
+ANSWERED = "answered.json"  # the outcome of a method that trains nothing, in its folder
+CHECKPOINTS, MODELS = "checkpoints", ("best", "model")  # the weights in a run folder, which is small without them
 
 Numbers = dict[str, float]
 
 
 @dataclass(frozen=True)
 class Job:
-    """A method to run under a configuration: plain data, so that another process can do it.
+    """A recipe to run under a configuration: plain data, so that another process can do it.
 
-    folder: where it may write; it is removed afterwards.  settings: of the method.  by: a Measure as JSON, None for the method's
-    own.  config.eval_every: steps between the points of the learning curve; 0: only before and after.
+    method: its name in messages.  recipe: as JSON.  folder: where it may write.  by: a Measure as JSON, None for the recipe's own.
+    keep: whether the folder stays, so that a run that was stopped is resumed from it.  config.eval_every: steps between the points
+    of the learning curve; 0: only before and after.
     """
 
     method: str
+    recipe: Mapping[str, Any]
     config: RunConfig
     folder: str
-    settings: Mapping[str, Any] = field(default_factory=dict)
     by: Mapping[str, Any] | None = None
+    keep: bool = False
 
 
 @dataclass(frozen=True)
@@ -49,14 +54,44 @@ class Done:
 
 
 def run(job: Job) -> Done:
-    """Do a job: train and measure, answer, or run a study, according to its method."""
+    """Do a job: train and measure, answer, or run a study, according to its recipe."""
     started = time.monotonic()
-    recipe = registry.build(job.method, job.settings)
-    if job.by is not None:
-        recipe = recipe.but(measure=registry.load_part(job.by))
-    run_recipe = {"study": _study, "answer": _answer, "train": _train}[kind_of(recipe)]
-    numbers, curve = run_recipe(recipe, job)
-    return Done(numbers, curve, round(time.monotonic() - started, 2))
+    recipe = recipe_of(job)
+    done = {"study": _study, "answer": _answer, "train": _train}[kind_of(recipe)](recipe, job)
+    done = replace(done, seconds=round(time.monotonic() - started, 2))
+    if job.keep and kind_of(recipe) != "train":
+        # it has no run folder of its own
+        Path(job.folder).mkdir(parents=True, exist_ok=True)
+        write_json(Path(job.folder) / ANSWERED, asdict(done))
+    return done
+
+
+def recipe_of(job: Job) -> Recipe:
+    recipe = registry.load_recipe(dict(job.recipe))
+    return recipe.but(measure=registry.load_part(job.by)) if job.by is not None else recipe
+
+
+def finished(folder: Path) -> Done | None:
+    """What the run in a folder measured, with the seconds of its steps; None if it has not finished."""
+    if (folder / ANSWERED).exists():
+        done = json.loads((folder / ANSWERED).read_text("utf-8"))
+        return Done(done["numbers"], [(tokens, numbers) for tokens, numbers in done["curve"]], done["seconds"])
+    if not (folder / "summary.json").exists():
+        return None
+    summary, lines = json.loads((folder / "summary.json").read_text("utf-8")), read_metrics(folder)
+    before, after = (dict(_plain(summary.get(side) or {})) for side in ("before", "after"))
+    numbers = {**after, **{f"before.{k}": v for k, v in before.items()}, **_in_training(lines)}
+    curve = [(int(line.get("tokens", 0)), measured) for line in lines if (measured := _measured(line))]
+    counts = {name: summary[name] for name in ("tokens", "steps", "updates") if name in summary}
+    # added up over the steps: a run may have been stopped and resumed
+    seconds = sum(line.get("seconds/step") or 0.0 for line in lines)
+    return Done({**numbers, **counts}, curve, round(seconds, 2))
+
+
+def drop_weights(folder: Path, models_too: bool = True) -> None:
+    """Remove the checkpoints of a finished run, and its models; its configuration, metrics, rollouts and report stay."""
+    for name in (CHECKPOINTS, *(MODELS if models_too else ())):
+        shutil.rmtree(folder / name, ignore_errors=True)
 
 
 def kind_of(recipe: Recipe) -> str:
@@ -83,33 +118,40 @@ def study(name: str, seed: int = 0) -> Numbers:
     return {k: float(v) for k, v in recipe.study(Run(policy=None, seed=seed)).items()}
 
 
-def _study(recipe: Recipe, job: Job) -> tuple[Numbers, list[tuple[int, Numbers]]]:
+def _study(recipe: Recipe, job: Job) -> Done:
     assert recipe.study is not None
-    return {k: float(v) for k, v in recipe.study(Run(policy=None, seed=job.config.seed)).items()}, []
+    return Done({k: float(v) for k, v in recipe.study(Run(policy=None, seed=job.config.seed)).items()}, [], 0.0)
 
 
-def _answer(recipe: Recipe, job: Job) -> tuple[Numbers, list[tuple[int, Numbers]]]:
+def _answer(recipe: Recipe, job: Job) -> Done:
     config = job.config
-    settings = {name: getattr(config, name) for name in ("seed", "device", "dtype", "lora_rank", "max_new", "overlong", *COLUMNS)}
+    settings = {f.name: getattr(config, f.name) for f in fields(config) if f.name not in ("model", "task")}
     table = api.answer(recipe, config.model, config.task, problems=config.eval_problems, **settings)
     measured = {k: v["value"] for k, v in table.items() if isinstance(v, Mapping) and "value" in v}
-    return {**measured, "tokens": table["tokens"]}, [(table["tokens"], measured)]
+    tokens = {"tokens": table["tokens"], "tokens_per_answer": table["tokens"] / table["n"]}
+    return Done({**measured, **tokens}, [(table["tokens"], measured)], 0.0)
 
 
-def _train(recipe: Recipe, job: Job) -> tuple[Numbers, list[tuple[int, Numbers]]]:
+def _train(recipe: Recipe, job: Job) -> Done:
     folder = Path(job.folder)
+    config = job.config.but(start=job.config.seed * APART, out=folder)
+    if job.keep:
+        # a run that was stopped goes on from its last checkpoint
+        api.resume(folder) if (folder / "config.json").exists() else api.train(recipe, config=config)
+        return _finished(folder)
     try:
         # checkpoints would only cost time: a failed run is not resumed
-        config = job.config.but(start=job.config.seed * APART, out=folder, checkpoint_every=0)
-        summary = api.train(recipe, config=config).summary
-        lines = read_metrics(folder)
+        api.train(recipe, config=config.but(checkpoint_every=0))
+        return _finished(folder)
     finally:
         # hundreds of runs, each with its model, would fill the disk
         shutil.rmtree(folder, ignore_errors=True)
-    before, after = (dict(_plain(summary.get(side, {}))) for side in ("before", "after"))
-    numbers = {**after, **{f"before.{k}": v for k, v in before.items()}, **_in_training(lines)}
-    curve = [(int(line.get("tokens", 0)), measured) for line in lines if (measured := _measured(line))]
-    return {**numbers, "tokens": summary["tokens"], "steps": summary["steps"]}, curve
+
+
+def _finished(folder: Path) -> Done:
+    done = finished(folder)
+    assert done is not None  # training returned
+    return done
 
 
 def _in_training(lines: list[dict[str, Any]]) -> Numbers:

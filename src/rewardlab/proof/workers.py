@@ -21,9 +21,14 @@ WORKER = Path(__file__).with_name("worker.py")
 
 @dataclass(frozen=True)
 class Failed:
-    """The outcome of a job that raised an error or whose process died."""
+    """The outcome of a job that raised an error or whose process died.  error: its class and its message."""
 
     error: str
+
+    @property
+    def reason(self) -> str:
+        """The message alone, where it was written for the user."""
+        return self.error.removeprefix("RewardlabError: ")
 
 
 def run_all(
@@ -34,6 +39,8 @@ def run_all(
     work: a function at the top of a module.  processes: how many at a time; None: as many as this process has cores.
     Closing the generator ends the processes.
     """
+    if not jobs:
+        return
 
     def start(number: int) -> Child:
         # -P: this folder is not on sys.path, where its modules could hide others; stderr is shared, so that warnings are seen

@@ -141,9 +141,10 @@ def _owner(functions: Mapping[str, Callable], key: str) -> tuple[str | None, str
     if dot:
         if method not in functions:
             raise unknown("method of this stack", method, functions)
-        if name not in hyperparameters(functions[method]):
-            raise unknown(f"setting of {method}", name, hyperparameters(functions[method]))
-        return method, name
+        own = hyperparameters(functions[method])
+        if name not in own and name not in UPDATE:
+            raise unknown(f"setting of {method}", name, own.keys() | UPDATE.keys())
+        return (method if name in own else None), name
     owners = [m for m, f in functions.items() if key in hyperparameters(f)]
     if len(owners) > 1:
         written = " or ".join(f"{m}.{key}" for m in owners)

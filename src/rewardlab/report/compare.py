@@ -29,8 +29,12 @@ NO_ARM = (
     "formula",
     "recipe",
     "settings.seed",
+    "start",
+    "settings.start",
+    "micro_tokens",
 )  # runs that differ only in these are repetitions of one arm; the slots of the formula define an arm
-LEAST_PAIRS = 5  # problems that two runs must share for a paired comparison
+BUDGET = ("budget", "settings.budget")  # with other seeds too: `compare` gives each the tokens of the first method on its seed
+LEAST_PAIRS = 5  # seeds that decide on a difference; problems that two runs must share for a paired comparison
 
 
 @dataclass(frozen=True)
@@ -46,7 +50,7 @@ class Finished:
     @property
     def arm(self) -> tuple[tuple[str, str], ...]:
         """All settings but the seed: runs that share them are repetitions."""
-        return tuple((k, v) for k, v in settings_of(self.config).items() if k not in NO_ARM)
+        return tuple((k, v) for k, v in settings_of(self.config).items() if k not in (*NO_ARM, *BUDGET))
 
 
 def read_runs(folders: Sequence[Path | str]) -> list[Finished]:
@@ -94,7 +98,13 @@ def overlaid(runs: Sequence[Finished]) -> list[Row]:
                 # spans and warnings of single runs are dropped: they would overlap on one panel
                 merged["lines"] += [line | {"run": i} for line in panel["lines"]]
                 merged["percent"] = merged.get("percent", False) and panel.get("percent", False)
-    return [{"title": title, "panels": list(panels.values())} for title, panels in sections.items() if panels]
+    # framed anew: what is constant in one run need not be so in all
+    bare = ("range", "right_range", "ticks")
+    return [
+        {"title": title, "panels": [curves.framed({k: v for k, v in p.items() if k not in bare}) for p in panels.values()]}
+        for title, panels in sections.items()
+        if panels
+    ]
 
 
 # -- tables ------------------------------------------------------------------------------------------------------------
@@ -155,7 +165,7 @@ def _minus_first(summary: Row, first: Row | None) -> str:
         not own_result
         or not first_result
         or not first
-        or summary["measure"] != first["measure"]
+        or any(summary[what] != first[what] for what in ("task", "measure"))
         or not own_result["ci95"]
         or not first_result["ci95"]
     ):
@@ -179,30 +189,57 @@ def differing(runs: Sequence[Finished]) -> str:
 
 def pairs(runs: Sequence[Finished]) -> str:
     """Paired differences: over equal seeds, and over training problems that both runs sampled at the same step."""
-    rows = [*_by_seed(runs), *_by_problem(runs)]
+    rows, reasons = _by_seed(runs)
+    rows += _by_problem(runs)
+    reasons_text = "".join(f'<p class="note">{escape(reason)}</p>' for reason in dict.fromkeys(reasons))
     if not rows:
-        return '<p class="note">None: no two of them share seeds, or the training problems of a recorded step.</p>'
+        return reasons_text or '<p class="note">None: one run, or repetitions of one.</p>'
     note = (
-        "Second minus first in percentage points, with the 95% Student t interval over pairs. Seeds: the final held-out measure, "
-        "one pair per seed that both have. Problems: the share of right rollouts of a training problem at the last step that "
-        "both recorded, one pair per problem that both sampled there; this says nothing about other seeds."
+        "Second minus first, of shares in percentage points, with the 95% Student t interval over pairs. Seeds: the final held-out "
+        f"measure, one pair per seed that both have; coloured from {LEAST_PAIRS} pairs on. Problems: the share of right rollouts "
+        "of a training problem at the last step that both recorded, one pair per problem that both sampled there; this says "
+        "nothing about other seeds."
     )
-    return table(["", "paired over", "pairs", "difference"], rows) + f'<p class="note">{note}</p>'
+    return table(["", "paired over", "pairs", "difference"], rows) + reasons_text + f'<p class="note">{note}</p>'
 
 
-def _by_seed(runs: Sequence[Finished]) -> Iterator[list[str]]:
-    arms: dict[Any, list[Finished]] = {}
+def arms(runs: Sequence[Finished]) -> list[list[Finished]]:
+    """Runs that repeat one another on other seeds, in the order of their first ones."""
+    alike: dict[Any, list[Finished]] = {}
     for run in runs:
-        arms.setdefault(run.arm, []).append(run)
-    (base, *others) = arms.values()
+        alike.setdefault(run.arm, []).append(run)
+    found: dict[Any, list[Finished]] = {}
+    for arm, repetitions in alike.items():
+        seeds = [run.config.get("seed") for run in repetitions]
+        for run in repetitions:
+            # of two runs on one seed the budgets are what is compared
+            budget = tuple(settings_of(run.config).get(name) for name in BUDGET) if len(set(seeds)) < len(seeds) else None
+            found.setdefault((arm, budget), []).append(run)
+    return list(found.values())
+
+
+def _by_seed(runs: Sequence[Finished]) -> tuple[list[list[str]], list[str]]:
+    """Rows of the table, and in words why arms are not paired, or only by one seed."""
+    (base, *others), rows, reasons = arms(runs), [], []
     for other in others:
-        results = [
+        names = f"{other[0].name} and {base[0].name}"
+        values = [
             {str(r.config.get("seed")): r.summary["after"]["value"] for r in arm if r.summary["after"]} for arm in (base, other)
         ]
-        effects = [results[1][seed] - value for seed, value in results[0].items() if seed in results[1]]
-        # an interval needs two pairs
-        if len(effects) > 1 and base[0].summary["measure"] == other[0].summary["measure"]:
-            yield _paired(base[0].name, other[0].name, "seeds", effects)
+        shared = [seed for seed in values[0] if seed in values[1]]
+        what = [(arm[0].config.get("task"), arm[0].summary["measure"]) for arm in (base, other)]
+        if what[0] != what[1]:
+            told = " and by ".join(f"{measure} on {task}" for task, measure in reversed(what))
+            reasons.append(f"{names} are not paired over seeds: they were measured by {told}.")
+        elif not shared:
+            reasons.append(f"{names} share no seed on which both have finished.")
+        else:
+            if len(shared) == 1:
+                reasons.append(f"{names} share seed {shared[0]} alone: an interval needs two seeds or more.")
+            effects = [values[1][seed] - values[0][seed] for seed in shared]
+            is_share = all(0 <= value <= 1 for side in values for value in side.values())
+            rows.append(_paired(base[0].name, other[0].name, "seeds", effects, is_share))
+    return rows, reasons
 
 
 def _by_problem(runs: Sequence[Finished]) -> Iterator[list[str]]:
@@ -218,9 +255,17 @@ def _by_problem(runs: Sequence[Finished]) -> Iterator[list[str]]:
             yield _paired(runs[0].name, run.name, f"problems of step {step}", effects)
 
 
-def _paired(first: str, second: str, over: str, effects: list[float]) -> list[str]:
+def _paired(first: str, second: str, over: str, effects: list[float], share: bool = True) -> list[str]:
     mean, low, high = (float(x) for x in interval(np.array(effects)))
-    return [f"{escape(second)} minus {escape(first)}", over, str(len(effects)), _difference(mean, low, high)]
+    shown = points if share else _signed
+    # with few pairs an interval depends too much on single runs to decide anything
+    css_class = "" if len(effects) < LEAST_PAIRS else "up" if low > 0 else "down" if high < 0 else ""
+    bounds = f"<small> [{shown(low)}, {shown(high)}]</small>" if len(effects) > 1 else ""
+    return [f"{escape(second)} minus {escape(first)}", over, str(len(effects)), f'<b class="{css_class}">{shown(mean)}</b>{bounds}']
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.4g}".replace("-", "−")
 
 
 def _steps(folder: Path) -> dict[int, Path]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ Row = dict[str, Any]
 Points = tuple[list[float], list[float]]
 
 LONGEST = 1500  # points of one curve; beyond that, neighbours are averaged
+CONSTANT = 1e-6  # relative differences below this are rounding
 BOUNDS = ("eval/ci95_low", "eval/ci95_high")
 EXACT = ("lr", "tokens")  # noise-free, so smoothing would only distort them
 MUST_BE_FINITE = ("loss", "grad_norm")
@@ -127,7 +128,7 @@ def sections(rows: list[Row]) -> list[Row]:
         ("Other measures", [_single(rows, k, k) for k in others]),
     ]
     sections_with_data = (
-        {"title": title, "panels": [p for p in panels if p and p["lines"]]} for title, panels in sections_of_panels
+        {"title": title, "panels": [framed(p) for p in panels if p and p["lines"]]} for title, panels in sections_of_panels
     )
     return [section for section in sections_with_data if section["panels"]]
 
@@ -208,6 +209,36 @@ def _line(rows: list[Row], name: str, label: str) -> Row | None:
         return None
     exact = name in EXACT or name.startswith("eval/")
     return {"name": label, "x": [plain(v) for v in x], "y": [plain(v) for v in y], "exact": exact}
+
+
+def framed(panel: Row) -> Row:
+    """The panel with what plotly would choose badly for it: the ranges of constant curves, and the digits of shares."""
+    if panel.get("stacked"):
+        return panel
+    share = panel.get("percent", False)
+    frame: Row = {}
+    for name, on_right in (("range", False), ("right_range", True)):
+        lines = [line for line in panel["lines"] if line.get("right", False) == on_right]
+        values = [v for line in lines for key in ("y", "low", "high") for v in line.get(key, ()) if v is not None]
+        if bounds := around(values, share):
+            frame[name] = bounds
+        elif share and values:
+            # with whole percents, a curve between 41.2% and 41.8% would have the same label at every tick
+            spread = max(values) - min(values)
+            frame["ticks"] = ".0%" if spread > 0.05 else ".1%" if spread > 0.005 else ".2%"
+    return panel | frame
+
+
+def around(values: Sequence[float], share: bool = False) -> list[float] | None:
+    """The range of an axis for values that are all the same; None where they differ.
+
+    Plotly gives a constant the range from 1 below to 1 above it, on which a learning rate of 3e-4 is drawn at 0.
+    """
+    if not values or max(values) - min(values) > CONSTANT * max(map(abs, values)):
+        return None
+    middle = values[0]
+    half = abs(middle) / 2 or 1.0
+    return [max(-0.05, middle - half), min(1.05, middle + half)] if share else [middle - half, middle + half]
 
 
 def thin(curve: Points, longest: int = LONGEST) -> Points:

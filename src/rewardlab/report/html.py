@@ -15,7 +15,7 @@ def facts(config: Row, summary: Row) -> str:
     size = plain(config.get("params"))
     recorded = [f"{name} {config[name]}" for name in ("model", "seed") if config.get(name) is not None]
     texts = [*recorded, f"{short(size)} parameters" if size else ""]
-    end = f" of {config['steps']}" if config.get("steps") else ""
+    end = f" of {summary['steps']}" if summary["steps"] else ""
     state = "finished" if summary["finished"] else f"step {summary['step']}{end}"
     css_class = "done" if summary["finished"] else "open"
     spans = "".join(f"<span>{escape(fact)}</span>" for fact in texts if fact)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from rewardlab.errors import RewardlabError
+from rewardlab.runs.config import UNLIMITED
 from rewardlab.runs.metrics import plain
 
 from . import curves
@@ -30,7 +31,9 @@ def summarise(run_dir: Path | str) -> Row:
     after = _measured(final.get("after"), evals[1:][-1:], name)
     seconds = [v for v in curves.points(rows, "seconds/step")[1] if math.isfinite(v)]
     return {
-        **{k: config.get(k) for k in ("method", "task", "model", "seed", "steps")},
+        **{k: config.get(k) for k in ("method", "task", "model", "seed")},
+        # of a run that ends at its budget the number of steps is unknown
+        "steps": None if config.get("steps") == UNLIMITED else config.get("steps"),
         "step": rows[-1]["step"] if rows else 0,
         "finished": bool(final),
         "measure": name,

@@ -8,6 +8,7 @@ import json
 import os
 import re
 import shutil
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -56,6 +57,18 @@ def new_file(path: Path) -> Iterator[Path]:
     finally:
         # after the rename there is nothing left to remove
         temporary.unlink(missing_ok=True)
+
+
+def check_writable(path: Path) -> None:
+    """Raise RewardlabError unless the file can be written, so that hours of work are not done for nothing."""
+    try:
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, "it is a folder")
+        # a file is replaced by a rename, so that the folder is what has to be written to; permissions alone do not tell
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}."):
+            pass
+    except OSError as e:
+        raise RewardlabError(f"cannot write {path}: {(e.strerror or str(e)).lower()}; choose another path") from e
 
 
 @contextmanager

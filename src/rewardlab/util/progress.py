@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from datetime import timedelta
 from typing import Self, TypeVar
 
 from rich.console import Console
@@ -12,17 +13,21 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 T = TypeVar("T")
 
 console = Console(stderr=True)
+WHOLE = 1e9  # seconds: longer than any bar
 
 
 class Bar:
-    """A progress bar on a terminal; elsewhere (a log file) one line every `every` seconds. total: None if it is not known."""
+    """A progress bar on a terminal; elsewhere (a log file) one line every `every` seconds.  total: None if it is unknown."""
 
     def __init__(self, what: str, total: int | None, done: int = 0, every: float = 10.0, hidden: bool = False):
         self.what, self.total, self.done, self.every, self.hidden = what, total, done, every, hidden
-        self.printed = time.monotonic()
+        self.printed = self.began = time.monotonic()
+        self.before = done
         self.bar = Progress(
             TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn(),
             TextColumn("[dim]{task.fields[note]}"), console=console, disable=hidden or not console.is_terminal,
+            # rich forgets what is older than 30 s, and would never tell the time left of runs that take minutes each
+            speed_estimate_period=WHOLE,
         )  # fmt: skip
 
     def __enter__(self) -> Self:
@@ -40,7 +45,17 @@ class Bar:
         due = time.monotonic() - self.printed > self.every or self.done == self.total
         if not self.hidden and not console.is_terminal and due:
             self.printed = time.monotonic()
-            console.print(f"{self.what} {self.done}{'' if self.total is None else f'/{self.total}'}  {note}", highlight=False)
+            console.print(f"{self.what} {self.done}{self._left()}  {note}", highlight=False)
+
+    def _left(self) -> str:
+        """The total, and the time that the rest will take at the pace so far."""
+        if self.total is None:
+            return ""
+        advanced, remaining = self.done - self.before, self.total - self.done
+        if not remaining or advanced <= 0:
+            return f"/{self.total}"
+        seconds = round((time.monotonic() - self.began) / advanced * remaining)
+        return f"/{self.total}, {timedelta(seconds=seconds)} left"
 
 
 def unless_quick(what: str, items: Sequence[T], size: int = 512, seconds: float = 2.0) -> Iterator[Sequence[T]]:

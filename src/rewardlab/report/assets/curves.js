@@ -50,9 +50,11 @@ function traces(plot) {
     const tone = colour(toneOf(panel, line, i)), x = onClock(line);
     const dash = DASHES[(several ? quantities(panel).indexOf(line.name) : i) % DASHES.length];
     const base = { x, yaxis: line.right ? "y2" : "y", type: "scatter", showlegend: false, connectgaps: false };
+    // a line has no mark for a point between two gaps
+    const alone = line.y.some((y, j) => y !== null && (line.y[j - 1] ?? null) === null && (line.y[j + 1] ?? null) === null);
     const few = x.length <= 25, smooth = look.smooth > 0 && !line.exact && !panel.stacked && x.length >= 12;
     const hover = several && quantities(panel).length > 1 ? `${named(line)}, ${line.name}` : named(line);
-    const main = { ...base, y: smooth ? smoothed(line.y, look.smooth) : line.y, name: label(hover), mode: few && !smooth ? "lines+markers" : "lines", line: { color: tone, width: 2.2, dash }, marker: { size: 6, color: tone } };
+    const main = { ...base, y: smooth ? smoothed(line.y, look.smooth) : line.y, name: label(hover), mode: (few && !smooth) || alone ? "lines+markers" : "lines", line: { color: tone, width: 2.2, dash }, marker: { size: 6, color: tone } };
     if (panel.stacked) return [{ ...main, stackgroup: "all", line: { color: tone, width: 0.8 }, marker: { size: 4, color: tone }, fillcolor: tint(tone, 0.5) }];
     const out = [];
     if (line.low && x.length === 1) {
@@ -69,7 +71,8 @@ function traces(plot) {
 function extent() {
   const all = data.sections.flatMap((s) => s.panels.flatMap((p) => p.lines.flatMap(onClock)));
   const [first, last] = all.reduce(([a, b], x) => [Math.min(a, x), Math.max(b, x)], [Infinity, -Infinity]);
-  const pad = Math.max((last - first) * 0.02, look.clock === "step" ? 0.5 : 1e-6);
+  // a single point has no extent to take a share of
+  const pad = last > first ? Math.max((last - first) * 0.02, look.clock === "step" ? 0.5 : 0) : Math.max(Math.abs(last) * 0.1, 0.5);
   return { first, last, range: [first - pad, last + pad] };
 }
 
@@ -77,7 +80,8 @@ function layout(plot) {
   const { panel } = plot, wide = plot.range || extent();
   const axis = { gridcolor: colour("--line"), linecolor: colour("--line"), zeroline: false, tickfont: { size: 11 }, automargin: true };
   const tiny = panel.lines.every((line) => line.y.every((y) => Math.abs(y) < 0.01));
-  const value = { ...axis, type: plot.log ? "log" : "linear", exponentformat: tiny ? "power" : "SI", fixedrange: true, tickformat: panel.percent ? ".0%" : "", hoverformat: panel.percent ? ".1%" : ".4~g", nticks: 6 };
+  const framed = (range) => (range && !plot.log ? { range } : { autorange: true });
+  const value = { ...axis, type: plot.log ? "log" : "linear", exponentformat: tiny ? "power" : "SI", fixedrange: true, tickformat: panel.percent ? panel.ticks || ".0%" : "", hoverformat: panel.percent ? (panel.ticks === ".2%" ? ".2%" : ".1%") : ".4~g", nticks: 6 };
   const span = ([a, b]) => ({ type: "rect", layer: "below", xref: "x", yref: "paper", x0: a, x1: b, y0: 0, y1: 1, line: { width: 0 }, fillcolor: tint(colour("--red"), 0.13) });
   const spans = look.clock === "step" ? (panel.spans || []) : [];
   const steps = look.clock === "step";
@@ -85,8 +89,8 @@ function layout(plot) {
     margin: { l: 8, r: 10, t: 12, b: 28 }, paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
     font: { family: getComputedStyle(document.body).fontFamily, size: 12, color: colour("--soft") },
     xaxis: { ...axis, range: wide.range, showgrid: false, nticks: 7, ...(steps && wide.last - wide.first <= 7 ? { dtick: 1 } : {}), tickformat: steps ? "d" : "~s", ticksuffix: look.clock === "seconds" ? " s" : "", hoverformat: steps ? ".0f" : ".4~s", unifiedhovertitle: { text: steps ? "step %{x}" : `${look.clock} %{x}` } },
-    yaxis: value,
-    ...(panel.lines.some((l) => l.right) ? { yaxis2: { ...value, overlaying: "y", side: "right", tickmode: "auto", showgrid: false } } : {}),
+    yaxis: { ...value, ...framed(panel.range) },
+    ...(panel.lines.some((l) => l.right) ? { yaxis2: { ...value, ...framed(panel.right_range), overlaying: "y", side: "right", tickmode: "auto", showgrid: false } } : {}),
     shapes: spans.map(span),
     hovermode: "x unified", hoverlabel: { bgcolor: colour("--card"), bordercolor: colour("--line"), font: { size: 12, color: colour("--ink") } },
     dragmode: touch ? false : "zoom",

@@ -1,0 +1,156 @@
+"""The result of a comparison: means, paired differences, learning curves, and in words what the numbers do not say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from rewardlab.util.intervals import interval
+
+from .arms import Arm
+from .plan import Plan
+from .runs import Done
+from .verdict import PAIRS, holds
+
+POINTS = 60  # token counts at which a mean learning curve is drawn
+UNEQUAL = 0.2  # a share by which updates or tokens may differ without a word
+
+TOO_FEW, NOT_DECIDED, HIGHER, LOWER = "too few seeds", "not decided", "higher", "lower"
+
+Record = dict[str, Any]
+Outcomes = Mapping[str, Sequence[Done]]
+"""By method, in the order of the seeds."""
+
+
+def result(plan: Plan, outcomes: Outcomes) -> Record:
+    """The measured part of compare.json: a row for each method, and notes."""
+    rows = [summarise(arm, plan, outcomes) for arm in plan.arms]
+    return {"methods": rows, "notes": notes(plan, rows)}
+
+
+def summarise(arm: Arm, plan: Plan, outcomes: Outcomes) -> Record:
+    """A method's numbers, seed by seed, their mean, their differences to the first method, its cost, and its learning curve."""
+    runs, measure, first = outcomes[arm.name], arm.measured_by(plan.measure), plan.arms[0]
+    values = [done.numbers.get(measure) for done in runs]
+    return {
+        "method": arm.name, "trains": arm.trains, "formula": str(arm.recipe), "measure": measure, "values": values, **_mean(values),
+        "difference": None if arm is first else difference(values, _values(first, plan, outcomes)),
+        # tokens of training; what a selection computes for its answers is not comparable with them
+        "tokens": _average(runs, "tokens") if arm.trains else 0,
+        "tokens_per_answer": _average(runs, "train.length" if arm.trains else "tokens_per_answer"),
+        "steps": [done.numbers.get("steps") for done in runs], "updates": _average(runs, "updates"),
+        "seconds": [done.seconds for done in runs],
+        "curve": mean_curve([done.curve if arm.trains else [] for done in runs], measure),
+    }  # fmt: skip
+
+
+def difference(values: Sequence[float | None], first: Sequence[float | None]) -> Record:
+    """The paired differences of two methods over seeds, and whether they decide: by the rule of verdicts, with no margin.
+
+    A pair in which one of the two numbers is undefined is left out.
+    """
+    pairs = [None if a is None or b is None else a - b for a, b in zip(values, first, strict=True)]
+    effects = np.array([x for x in pairs if x is not None])
+    if len(effects) < PAIRS:
+        decision = TOO_FEW
+    else:
+        decision = HIGHER if holds(effects, 0.0) else LOWER if holds(-effects, 0.0) else NOT_DECIDED
+    return {"values": pairs, **_mean(pairs), "decision": decision}
+
+
+def mean_curve(curves: Sequence[Sequence[tuple[int, Mapping[str, float]]]], measure: str) -> Record:
+    """The mean over seeds of a number against the token count, with its t interval, where all seeds have been measured."""
+    points = [[(tokens, numbers[measure]) for tokens, numbers in curve if measure in numbers] for curve in curves]
+    if not all(points):
+        return {"tokens": [], "mean": [], "low": [], "high": []}
+    starts, ends = ([curve[i][0] for curve in points] for i in (0, -1))
+    # only where every seed has points on both sides; unique leaves one point if that is a single token count
+    tokens = np.unique(np.linspace(max(starts), max(max(starts), min(ends)), POINTS))
+    # seeds are measured at different token counts, so every curve is interpolated at the same ones
+    table = np.stack([np.interp(tokens, *np.asarray(curve, float).T) for curve in points], -1)  # (points, seeds)
+    mean, low, high = interval(table)
+    # the interval of a single seed is infinite, which JSON cannot hold and a page cannot draw
+    bounds = {"low": low, "high": high} if len(points) > 1 else {"low": mean, "high": mean}
+    return {name: values.tolist() for name, values in ({"tokens": tokens, "mean": mean} | bounds).items()}
+
+
+def notes(plan: Plan, rows: Sequence[Record]) -> list[str]:
+    """What a reader must know to read the numbers fairly, in words."""
+    trained = [row for row in rows if row["trains"]]
+    return [
+        *_few_seeds(plan),
+        *_selections(rows),
+        *(note for row in trained[1:] for note in _unequal(row, trained[0])),
+        *_undefined(rows),
+        *_without_reward(plan),
+    ]
+
+
+def _few_seeds(plan: Plan) -> list[str]:
+    if len(plan.seeds) >= PAIRS:
+        return []
+    return [f"{len(plan.seeds)} seed{'s' * (len(plan.seeds) > 1)}: a difference is decided with {PAIRS} or more."]
+
+
+def _selections(rows: Sequence[Record]) -> list[str]:
+    """What the number of a method that trains nothing is, and what its answers cost."""
+    told = []
+    for row in (row for row in rows if not row["trains"]):
+        replies = [other["tokens_per_answer"] for other in rows if other["trains"] and other["tokens_per_answer"]]
+        beside = f", where a trained policy answers with one reply of {min(replies):,.0f} or more" if replies else ""
+        told.append(
+            f"{row['method']} trains nothing and spends no tokens on it: its number is the {row['measure']} of the answers that it "
+            f"selects from the starting policy, at {row['tokens_per_answer']:,.0f} tokens each{beside}."
+        )
+    return told
+
+
+def _unequal(row: Record, first: Record) -> list[str]:
+    """Where two trained methods had not the same chance to learn."""
+    found = []
+    for what, why in (
+        ("tokens", "a step is never cut, so that a small budget is overshot"),
+        ("updates", "a method with more updates may be ahead for that alone"),
+    ):
+        mine, other = row[what], first[what]
+        if mine and other and abs(mine - other) > UNEQUAL * other:
+            on = " on the same tokens" if what == "updates" else ""
+            found.append(f"{row['method']} had {_count(mine)} {what}{on}, {first['method']} {_count(other)}: {why}.")
+    return found
+
+
+def _undefined(rows: Sequence[Record]) -> list[str]:
+    counts = {row["method"]: sum(value is None for value in row["values"]) for row in rows}
+    return [
+        f"{rows[0]['measure']} is undefined in {n} of the runs of {name}; they are left out." for name, n in counts.items() if n
+    ]
+
+
+def _without_reward(plan: Plan) -> list[str]:
+    """Methods that a reward of the user's own does not reach."""
+    unreached = [arm.name for arm in plan.arms if plan.reward and arm.recipe.reward is None]
+    return [f"{name} learns from no reward: {plan.reward} changes nothing for it." for name in unreached]
+
+
+def _values(arm: Arm, plan: Plan, outcomes: Outcomes) -> list[float | None]:
+    return [done.numbers.get(arm.measured_by(plan.measure)) for done in outcomes[arm.name]]
+
+
+def _average(runs: Sequence[Done], name: str) -> float | None:
+    """The mean of a count over runs; None where none of them has it."""
+    counts = [done.numbers[name] for done in runs if done.numbers.get(name) is not None]
+    return round(sum(counts) / len(counts), 1) if counts else None
+
+
+def _count(number: float) -> str:
+    return f"{number:,.1f}".removesuffix(".0")
+
+
+def _mean(values: Sequence[float | None]) -> Record:
+    known = [value for value in values if value is not None]
+    if not known:
+        return {"mean": None, "ci95": None}
+    mean, low, high = (float(x) for x in interval(np.asarray(known, float)))
+    return {"mean": mean, "ci95": [low, high] if len(known) > 1 else None}

@@ -1,0 +1,57 @@
+"""A rehearsal of runs: one step each, so that what would end them late ends them now.
+
+It finds a measure that does not exist, a missing package, a column that cannot be read, a reward that raises, and a model that
+does not fit into memory, before the first of many long runs.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+from rewardlab import api
+from rewardlab.api.inputs import held_out, task_of
+from rewardlab.errors import RewardlabError
+from rewardlab.util.progress import Bar
+
+from .runs import Job, finished, kind_of, recipe_of, run
+from .workers import Failed, run_all
+
+PROBLEMS = 8  # held-out problems that a rehearsal measures on
+
+
+def rehearsed(jobs: Sequence[Job], processes: int | None = None) -> list[tuple[str, ...]]:
+    """The names of the numbers that each job will measure. Raises RewardlabError, naming the method, where one fails."""
+    names: dict[int, tuple[str, ...]] = {}
+    with Bar("one step of each method, to check", len(jobs)) as bar, closing(run_all(rehearse, jobs, processes)) as outcomes:
+        for i, outcome in outcomes:
+            if isinstance(outcome, Failed):
+                raise RewardlabError(f"{jobs[i].method} fails at its first step: {outcome.reason}")
+            bar.advance(jobs[i].method)
+            names[i] = outcome
+    return [names[i] for i in range(len(jobs))]
+
+
+def rehearse(job: Job) -> tuple[str, ...]:
+    """Do one step of a job, and return the names of the numbers that it measures. Nothing that is written stays."""
+    recipe, folder = recipe_of(job), Path(job.folder)
+    config = job.config.but(eval_problems=min(PROBLEMS, job.config.eval_problems), track=())
+    if kind_of(recipe) != "train":
+        # it takes no steps: answering a few problems is its rehearsal
+        return tuple(run(replace(job, config=config, keep=False)).numbers)
+    try:
+        one_step = config.but(steps=1, budget=None, checkpoint_every=0, out=folder)
+        trained = api.train(recipe, config=one_step)
+        done = finished(folder)
+        assert done is not None
+        assert trained.run is not None
+        names = list(done.numbers)
+        if recipe.measure and config.eval_problems:
+            # again, since a number that is undefined (a length of right replies where none is right) is not logged
+            names += recipe.measure(held_out(task_of(None, config), config.eval_problems), trained.run.detached())
+        return tuple(dict.fromkeys(names))
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
