@@ -51,7 +51,7 @@ def function_in(path: Path, name: str, kind: str) -> Definition:
 
 def define(kind: str, node: ast.FunctionDef) -> Definition:
     defaults = [None if default is None else ast.unparse(default) for default in node.args.kw_defaults]
-    annotations = [arg.annotation and ast.unparse(arg.annotation) for arg in node.args.kwonlyargs]
+    annotations = [None if arg.annotation is None else ast.unparse(arg.annotation) for arg in node.args.kwonlyargs]
     names = [arg.arg for arg in node.args.kwonlyargs]
     settings = list(zip(names, annotations, defaults, strict=True))
     return Definition(kind, node.name, ast.get_docstring(node) or "", settings, node.lineno)
