@@ -123,6 +123,11 @@ def test_a_run_is_extended_and_never_shortened(policy, tmp_path):
         resume(steps=0)
     with pytest.raises(RewardlabError, match=r"run is over after 2 of 2 steps and .*every limit that it has must be higher"):
         resume(budget=10**6)
+    before = {path: path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file()}
+    with pytest.raises(RewardlabError, match=r"rewardlab.resume\(folder, model="):
+        rewardlab.resume("run", own_task(), steps=4)
+    # a run that cannot go on has lost nothing by the attempt
+    assert {path: path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file()} == before
     assert resume(steps=4, checkpoint_every=3).summary["steps"] == 4
     weights = [(tmp_path / name / "model" / "model.safetensors").read_bytes() for name in ("run", "whole")]
     assert weights[0] == weights[1]

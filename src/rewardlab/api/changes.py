@@ -27,30 +27,33 @@ def resumable(folder: Path) -> dict[str, Any]:
     return document
 
 
-def prepare(folder: Path, changes: Mapping[str, Any], reward_changed: bool) -> dict[str, Any]:
-    """The config.json of a run that is resumed, with these settings in it. It is written anew if it is another one than before.
+def prepare(folder: Path, changes: Mapping[str, Any], reward_changed: bool) -> tuple[dict[str, Any], bool]:
+    """The config.json of a run that is resumed, with these settings in it, and whether it differs from the one in the folder.
 
-    A run that is extended loses its summary and report, which are those of the shorter run. Raises RewardlabError, before anything
-    is written, if the run cannot go on so.
+    Nothing is written. Raises RewardlabError if the run cannot go on so.
     """
     document = resumable(folder)
     config = RunConfig.from_json(document)
     differing = _settings(folder, config, changes)
     if (folder / "summary.json").exists():
         if not {"steps", "budget"} & differing.keys():
-            return document
+            return document, False
         _refuse_if_over(folder, config.but(**differing))
     if steps_done(folder) and not checkpointed(folder):
         raise RewardlabError(f"{folder} has no checkpoint left to resume from; start a new run from its last model")
     files = _files(folder, document, reward_changed)
     if differing or files:
-        _note(folder, document, config, differing, files)
-        with disk_errors(folder / "config.json"):
-            # before the configuration: a run killed in between is a run of the old length, whose summary is written again
-            for name in ("summary.json", "report.html"):
-                (folder / name).unlink(missing_ok=True)
-            write_json(folder / "config.json", document)
-    return document
+        document = _with_changes(folder, document, config, differing, files)
+    return document, bool(differing or files)
+
+
+def write(folder: Path, document: Mapping[str, Any]) -> None:
+    """Put the changed configuration of a run in place. Its summary and report, those of a shorter run, are taken away."""
+    with disk_errors(folder / "config.json"):
+        # before the configuration: a run killed in between is a run of the old length, whose summary is written again
+        for name in ("summary.json", "report.html"):
+            (folder / name).unlink(missing_ok=True)
+        write_json(folder / "config.json", document)
 
 
 def _settings(folder: Path, config: RunConfig, changes: Mapping[str, Any]) -> dict[str, Any]:
@@ -99,15 +102,18 @@ def _files(folder: Path, document: Mapping[str, Any], reward_changed: bool) -> d
     return found
 
 
-def _note(folder: Path, document: dict[str, Any], config: RunConfig, differing: dict[str, Any], files: dict[str, str]) -> None:
-    """Put the changes into the document: the new values, and a list of what was changed after which step."""
+def _with_changes(
+    folder: Path, document: Mapping[str, Any], config: RunConfig, differing: Mapping[str, Any], files: Mapping[str, str]
+) -> dict[str, Any]:  # fmt: skip
+    """The document with the new values, and with a list of what was changed after which step."""
     entry: dict[str, Any] = {"after_step": _saved(folder)[0], "time": time.strftime("%Y-%m-%d %H:%M:%S")}
-    if differing:
-        entry["settings"] = {name: [getattr(config, name), value] for name, value in differing.items()}
-    if files:
-        now = {path: fingerprint(Path(path)) for path in files}
-        entry["files"] = {path: [document["files"][path]["sha256"], now[path]["sha256"]] for path in files}
-        document["files"] |= now
     values = config.but(**differing).to_json()
-    document |= {name: values[name] for name in differing}
-    document["changes"] = [*document.get("changes", ()), entry]
+    if differing:
+        entry["settings"] = {name: [getattr(config, name), values[name]] for name in differing}
+    now = {path: fingerprint(Path(path)) for path in files}
+    if files:
+        entry["files"] = {path: [document["files"][path]["sha256"], now[path]["sha256"]] for path in files}
+    return {
+        **document, **{name: values[name] for name in differing}, "files": {**document.get("files", {}), **now},
+        "changes": [*document.get("changes", ()), entry],
+    }  # fmt: skip

@@ -26,7 +26,7 @@ from rewardlab.runs.track import trackers, tracking
 from rewardlab.util.files import disk_errors, sweep, write_json
 from rewardlab.util.ranks import is_first
 
-from .changes import prepare, resumable
+from .changes import prepare, resumable, write
 from .fitting import fit_prompts, text_reader
 from .inputs import begin_run, configured, policy_of, recipe_of, require_packages, task_of, versions
 from .measuring import check_answers, measured
@@ -56,7 +56,9 @@ def train(
 
     model, task: names, or objects made in Python; they may also be named in the configuration.  settings: of the method, if it
     is given by name.  changes: fields of RunConfig by name (steps, seed, out ...), in place of those of `config`.
-    Raises RewardlabError for a wrong value or name, before anything is written.
+    Raises RewardlabError for a wrong value or name, for a folder that holds a run, is in use or cannot be written to, and for a
+    disk that is too small, before anything is written. Raises errors.Stopped, a KeyboardInterrupt, after Ctrl-C or SIGTERM, once
+    the step is done and saved.
     """
     config = configured(config, model, task, changes)
     # trackers() refuses unknown or missing trackers now, before anything is written
@@ -101,17 +103,17 @@ def resume(
     folder = Path(out)
     resumable(folder)
     # nothing is left to do, and nothing is written: the folder may be one that cannot be written to
-    if not changes and all((folder / name).exists() for name in ("summary.json", "report.html")):
+    if not changes and distributed.on_rank_zero(lambda: all((folder / name).exists() for name in ("summary.json", "report.html"))):
         return _finished(folder)
     with contextlib.ExitStack() as stack:
         distributed.on_rank_zero(lambda: _take(stack, folder))
-        document = distributed.on_rank_zero(lambda: prepare(folder, changes, reward_changed))
-        if distributed.on_rank_zero((folder / "summary.json").exists):
+        document, changed = distributed.on_rank_zero(lambda: prepare(folder, changes, reward_changed))
+        if not changed and distributed.on_rank_zero((folder / "summary.json").exists):
             # the run was killed after its last step, while its report was written
             distributed.on_rank_zero(lambda: _report(folder))
             return _finished(folder)
         stack.enter_context(saying_how_to_go_on(folder))
-        return _resume(folder, document, task, model)
+        return _resume(folder, document, changed, task, model)
 
 
 def _finished(folder: Path) -> Result:
@@ -129,7 +131,7 @@ def _report(folder: Path) -> None:
         write_report(folder)
 
 
-def _resume(folder: Path, document: dict[str, Any], task: Task | None, model: Policy | None) -> Result:
+def _resume(folder: Path, document: dict[str, Any], changed: bool, task: Task | None, model: Policy | None) -> Result:
     config, recipe = RunConfig.from_json(document), registry.load_recipe(document["recipe"])
     if task is None and not document["source"]:
         raise RewardlabError(f"{folder} was trained on a task made in Python; resume it with rewardlab.resume(folder, task=...)")
@@ -145,6 +147,9 @@ def _resume(folder: Path, document: dict[str, Any], task: Task | None, model: Po
     # older versions saved a recipe without a measure, where it is now chosen before it is saved
     recipe = recipe if recipe.measure else measured(recipe, task)
     run = begin_run(recipe, policy, task, config)
+    if changed:
+        # only now that everything is there: a run that cannot be resumed so stays as it was
+        distributed.on_rank_zero(lambda: write(folder, document))
     return _run(recipe, run, task, config, folder, document, resumed=bool(checkpointed(folder)))
 
 

@@ -159,11 +159,11 @@ class Verifier(Reward):
 
     def _one(self, pair: Pair) -> Verdict:
         try:
-            return self._raw(pair)
+            return self._judged(pair)
         except Exception as problem:
             return self._blame(pair, problem)
 
-    def _raw(self, pair: Pair) -> Verdict:
+    def _judged(self, pair: Pair) -> Verdict:
         if not isinstance(pair.response, str):
             return wrong(f"the reply is not a text but {type(pair.response).__name__}")
         if self.options.over == "pairs":
@@ -174,7 +174,7 @@ class Verifier(Reward):
         """Decide whose fault an exception is: the reply's, if an empty reply gets a verdict on the same gold answer."""
         error = f"{type(problem).__name__}: {' '.join(str(problem).split())[:200]}"
         try:
-            self._raw(pair._replace(response=""))
+            self._judged(pair._replace(response=""))
         except Exception:
             return no_verdict(f"{self.name} failed: {error}")
         return wrong(f"the reply broke {self.name}: {error}")
