@@ -64,12 +64,24 @@ def made(ending=""):
 def decorated(trajectory, *, worth=1.0):
     return worth * trajectory.reply.endswith(trajectory.problem.answer)
 """
-NAMES = ("accuracy_reward", "trl_text", "compute_score", "reward_func", "plain", "awaited", "awaited_together", "made()", "decorated")
+NAMES = (
+    "accuracy_reward",
+    "trl_text",
+    "compute_score",
+    "reward_func",
+    "plain",
+    "awaited",
+    "awaited_together",
+    "made()",
+    "decorated",
+)
 
 
 def attempt(reply: str, answer: str = "4", **meta) -> Trajectory:
     asked = Turn(None, np.arange(2), text="What?")
-    return Trajectory(ask("What?", answer, system="Be brief.", **meta), (asked, Turn("policy", np.arange(1 + len(reply)), text=reply)))
+    return Trajectory(
+        ask("What?", answer, system="Be brief.", **meta), (asked, Turn("policy", np.arange(1 + len(reply)), text=reply))
+    )
 
 
 GROUPS = [[attempt("The answer is 4"), attempt("5")], [attempt("4"), attempt("")]]
@@ -105,7 +117,9 @@ def test_a_reward_of_form_in_open_r1s_manner(file):
 
 
 def test_messages_hold_the_whole_prompt(file):
-    path = file("def f(prompts, completions):\n    return [len(p) + (c[0]['content'] == '4') for p, c in zip(prompts, completions)]\n")
+    path = file(
+        "def f(prompts, completions):\n    return [len(p) + (c[0]['content'] == '4') for p, c in zip(prompts, completions)]\n"
+    )
     assert values(f"{path}:f") == [[2.0, 2.0], [3.0, 2.0]]
 
 
@@ -204,15 +218,17 @@ HANGING = {
     "sleeps": "import time\ndef f(completion):\n    if completion == '5':\n        time.sleep(60)\n    return 1.0\n",
     "goes on": "import time\ndef f(completion):\n    while completion == '5':\n        try:\n            time.sleep(60)\n"
     "        except Exception:\n            pass\n    return 1.0\n",
-    "backtracks": "import re\ndef f(completion):\n    if completion == '5':\n        re.match('(a+)+b', 'a' * 60)\n    return 1.0\n",
-    "awaits": "import asyncio\nasync def f(completion):\n    if completion == '5':\n        await asyncio.sleep(60)\n    return 1.0\n",
+    "backtracks": "import re\ndef f(completion):\n    re.match('(a+)+b', 'a' * 60 * (completion == '5'))\n    return 1.0\n",
+    "awaits": "import asyncio\nasync def f(completion):\n    await asyncio.sleep(60 * (completion == '5'))\n    return 1.0\n",
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("code", HANGING.values(), ids=HANGING)
 def test_a_reward_that_hangs_is_stopped_at_its_limit_and_named(code, file):
     started = time.monotonic()
-    with pytest.raises(RewardlabError, match=r"reward f of .*\.py, line \d+ took over 0.2 s \(rollout 1 of group 0\).*--reward-timeout"):
+    with pytest.raises(
+        RewardlabError, match=r"reward f of .*\.py, line \d+ took over 0.2 s \(rollout 1 of group 0\).*--reward-timeout"
+    ):
         values(f"{file(code)}:f", run=Run(None, reward_timeout=0.2))
     assert time.monotonic() - started < 10
 
@@ -255,7 +271,9 @@ def test_a_slow_reward_is_reported_while_it_runs(file, monkeypatch, capsys):
     assert "it is stopped after 60 s (--reward-timeout SECONDS)" in notice
 
 
-@pytest.mark.parametrize("code", ["import sys\ndef f(completion):\n    sys.exit(0)\n", "async def f(completion):\n    raise SystemExit\n"])
+@pytest.mark.parametrize(
+    "code", ["import sys\ndef f(completion):\n    sys.exit(0)\n", "async def f(completion):\n    raise SystemExit\n"]
+)
 def test_leaving_by_sys_exit_is_an_error_of_the_reward(code, file):
     with pytest.raises(RewardlabError, match=r"the reward f of .*line [23]: it called sys.exit.*rollout 0 of group 0"):
         values(f"{file(code)}:f")
@@ -294,7 +312,9 @@ def test_what_is_not_finite_names_function_and_rollout(number, file):
 
 
 def test_a_text_function_that_wanted_messages_hears_how_to_say_so(file):
-    code = "def first(x):\n    return list(x)\n\ndef f(completions):\n    return [len(first(c)[0]['content']) for c in completions]\n"
+    code = (
+        "def first(x):\n    return list(x)\n\ndef f(completions):\n    return [len(first(c)[0]['content']) for c in completions]\n"
+    )
     with pytest.raises(RewardlabError, match=r"annotate its argument: completions: list\[list\[dict\]\]"):
         values(f"{file(code)}:f")
 

@@ -82,7 +82,7 @@ def load_task(args: argparse.Namespace, name: str | None = None) -> Task:
 
 def reward_flag(parser: argparse.ArgumentParser) -> None:
     text = (
-        "FILE.py:function (or FILE.py, if it has one function), MODULE:function, the name of a reward, or a formula, in place of the "
+        "FILE.py:function (FILE.py, if it has only one), MODULE:function, the name of a reward, or a formula, in place of the "
         "method's own; several are added up"
     )
     parser.add_argument("--reward", action="append", default=[], metavar="REWARD", help=text)
