@@ -118,9 +118,9 @@ def test_measuring_leaves_no_trace_in_what_a_reward_remembers():
 def test_the_reward_leads_with_accuracy_beside_it_and_decides_the_best():
     result = trained(grpo_for(steps_done()))
     lines = read_metrics(result.out)
-    assert [k for k in lines[0] if k.startswith("eval/")][0] == "eval/reward"
+    assert next(k for k in lines[0] if k.startswith("eval/")) == "eval/reward"
     assert all("eval/pass@1" in line for line in lines)
-    assert list(result.summary["after"])[0] == "reward"
+    assert next(iter(result.summary["after"])) == "reward"
     assert result.summary["best"]["step"] == 3
     found = rewardlab.export(result.out, "best")
     assert (found["step"], found["measure"]) == (3, "reward")

@@ -218,8 +218,8 @@ HANGING = {
     "sleeps": "import time\ndef f(completion):\n    if completion == '5':\n        time.sleep(60)\n    return 1.0\n",
     "goes on": "import time\ndef f(completion):\n    while completion == '5':\n        try:\n            time.sleep(60)\n"
     "        except Exception:\n            pass\n    return 1.0\n",
-    "backtracks": "import re\ndef f(completion):\n    if completion == '5':\n        re.match('(a+)+b', 'a' * 60)\n    return 1.0\n",
-    "awaits": "import asyncio\nasync def f(completion):\n    if completion == '5':\n        await asyncio.sleep(60)\n    return 1.0\n",
+    "backtracks": "import re\ndef f(completion):\n    re.match('(a+)+b', 'a' * 60 * (completion == '5'))\n    return 1.0\n",
+    "awaits": "import asyncio\nasync def f(completion):\n    await asyncio.sleep(60 * (completion == '5'))\n    return 1.0\n",
 }  # fmt: skip
 
 

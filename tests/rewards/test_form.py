@@ -9,20 +9,24 @@ import pytest
 
 from rewardlab.rewards.form import takes_messages
 
+TEXT = "def text(turns):\n    return turns[0]['content']\n\n"
 MESSAGES = {
     "open_r1": "def f(completions, **kwargs):\n    return [len(completion[0]['content']) for completion in completions]",
     "last": "def f(prompts, completions, answer):\n    return [c[-1].get('content') == a for c, a in zip(completions, answer)]",
     "loop": "def f(completions):\n    out = []\n    for i, c in enumerate(completions):\n        message = c[-1]\n"
     "        out.append(message['role'] == 'assistant')\n    return out",
-    "helper": "def text(turns):\n    return turns[0]['content']\n\ndef f(completions):\n    return [len(text(c)) for c in completions]",
-    "mapped": "def text(turns):\n    return turns[0]['content']\n\ndef f(completions):\n    return list(map(len, map(text, completions)))",
-    "keyword": "def text(*, of):\n    return of[0]['content']\n\ndef f(completions):\n    return [len(text(of=c)) for c in completions]",
+    "helper": TEXT + "def f(completions):\n    return [len(text(c)) for c in completions]",
+    "mapped": TEXT + "def f(completions):\n    return list(map(len, map(text, completions)))",
+    "keyword": "def text(*, of):\n    return of[0]['content']\n\n"
+    "def f(completions):\n    return [len(text(of=c)) for c in completions]",
     "single": "def f(completion):\n    return len(completion[0]['content'])",
     "prompt": "def f(prompts, completions):\n    return [len(p[-1]['content']) for p in prompts]",
     "annotated": "def f(completions: list[list[dict[str, str]]]):\n    return [1.0 for c in completions]",
-    "object": "class F:\n    def __call__(self, completions):\n        return [len(c[0]['content']) for c in completions]\n\nf = F()",
-    "wrapped": "import functools\n\ndef same(g):\n    @functools.wraps(g)\n    def inner(*args, **kw):\n        return g(*args, **kw)\n"
-    "    return inner\n\n@same\ndef f(completions):\n    return [len(c[0]['content']) for c in completions]",
+    "object": "class F:\n    def __call__(self, completions):\n"
+    "        return [len(c[0]['content']) for c in completions]\n\nf = F()",
+    "wrapped": "import functools\n\ndef same(g):\n    @functools.wraps(g)\n    def inner(*args, **kw):\n"
+    "        return g(*args, **kw)\n    return inner\n\n"
+    "@same\ndef f(completions):\n    return [len(c[0]['content']) for c in completions]",
 }  # fmt: skip
 TEXTS = {
     "plain": "def f(completions, **kwargs):\n    return [len(c) for c in completions]",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from rewardlab import registry
 from rewardlab.core import Recipe, Rollout, Task
 from rewardlab.errors import RewardlabError
@@ -32,8 +34,9 @@ def measured(recipe: Recipe, task: Task) -> Recipe:
     """
     if recipe.measure is not None and not any(recipe.measure.function is part.function for part in BY_VERIFIER):
         return recipe
-    if is_own(recipe, task):
-        return recipe.but(measure=own_reward(reward=across_groups(recipe.reward), rollout=_as_in_training(recipe)))
+    if isinstance(recipe.reward, Reward) and is_own(recipe, task):
+        reward = across_groups(recipe.reward)
+        return recipe.but(measure=own_reward(reward=reward, rollout=_as_in_training(recipe, reward)))
     if without_answers(task):
         return recipe.but(measure=None)
     return recipe if recipe.measure else recipe.but(measure=accuracy())
@@ -52,15 +55,14 @@ def is_own(recipe: Recipe, task: Task) -> bool:
     return not any(function in asked or function.__module__.startswith("rewardlab.tasks.") for function in functions)
 
 
-def _as_in_training(recipe: Recipe) -> Rollout:
+def _as_in_training(recipe: Recipe, reward: Reward) -> Rollout:
     """How held-out problems are sampled: as training samples, but once a problem, or a whole group if the reward needs it."""
-    assert recipe.reward is not None
-    calls = [call_of(part) for part in recipe.reward.walk() if hasattr(part, "function")]
+    calls = [call_of(part) for part in reward.walk() if hasattr(part, "function")]
     by_group = any(call and call.grouped for call in calls) or any(
-        getattr(part.options, "over", None) == "group" for part in across_groups(recipe.reward).walk()
+        getattr(part.options, "over", None) == "group" for part in reward.walk()
     )
     n = recipe.rows_per_problem if by_group else 1
-    sampler = recipe.rollout.innermost if recipe.rollout else independent()
+    sampler: Any = recipe.rollout.innermost if recipe.rollout else independent()
     if sampler.function in (independent.function, interactive.function):
         return sampler.but(n=n)
     # trees and recordings are made for training: only how they sample is taken over

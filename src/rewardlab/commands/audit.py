@@ -26,10 +26,7 @@ HELP = "find replies that a reward wrongly accepts or refuses"
 IMPORTS = 30.0
 """Seconds. A process that is older than this at its first use was not started for this command (a notebook, a test)."""
 PROBLEMS = "a task, or a file of your own problems (default: built-in problems)"
-TARGET = (
-    "a built-in reward, FILE.py:FUNCTION (or FILE.py, if it has one function), MODULE:FUNCTION, a judge's http address, a method, "
-    "or the folder of a run"
-)
+TARGET = "a built-in reward, FILE.py:FUNCTION (FILE.py, if it has only one), MODULE:FUNCTION, a judge's address, a method, or a run"
 
 
 def flags(parser: argparse.ArgumentParser) -> None:

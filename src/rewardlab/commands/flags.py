@@ -123,7 +123,7 @@ def unknown_flag(command: str, flag: str, known: Iterable[str]) -> RewardlabErro
 
 def reward_flag(parser: argparse.ArgumentParser) -> None:
     text = (
-        "FILE.py:function (or FILE.py, if it has one function), MODULE:function, the name of a reward, or a formula, in place of the "
+        "FILE.py:function (FILE.py, if it has only one), MODULE:function, the name of a reward, or a formula, in place of the "
         "method's own; several are added up"
     )
     parser.add_argument("--reward", action="append", default=[], metavar="REWARD", help=text)

@@ -52,10 +52,10 @@ class Reward(Part):
         return self.name
 
     def __call__(self, groups: list[Group], run: Any = None) -> Scores:
-        raw = self._raw(groups, run)
+        raw = self._returned(groups, run)
         return [[as_score(x, self.name, self.options.steps) for x in row] for row in raw]
 
-    def _raw(self, groups: list[Group], run: Any) -> list[list[Any]]:
+    def _returned(self, groups: list[Group], run: Any) -> list[list[Any]]:
         """What the function returns, for each rollout of each group."""
         # a function of one argument does not need the run
         run_argument = (run,) if len(positional(self.function)) > 1 else ()
