@@ -124,6 +124,17 @@ def test_an_adapter_that_is_more_than_lora_is_refused(base, tmp_path):
         load_policy(str(tmp_path / "dora"))
 
 
+@pytest.mark.parametrize("target", ["embed_tokens", "lm_head"])
+def test_an_adapter_on_the_vocabulary_is_refused(target, base, tmp_path):
+    """Log-probs are computed from the head's own matrix, and merging would change a tied head too."""
+    model = transformers.AutoModelForCausalLM.from_pretrained(base, dtype=torch.float32)
+    theirs = peft.get_peft_model(model, peft.LoraConfig(r=2, target_modules=[target, "q_proj"]))
+    theirs.save_pretrained(tmp_path / "theirs", save_embedding_layers=False)
+    for rank in (None, 2):
+        with pytest.raises(RewardlabError, match="is on the vocabulary too"):
+            load_policy(str(tmp_path / "theirs"), lora_rank=rank)
+
+
 def test_another_rank_is_refused(adapter):
     with pytest.raises(RewardlabError, match="has rank 3: train it on with --lora-rank 3, or export it merged"):
         load_policy(str(adapter), lora_rank=4)

@@ -44,7 +44,8 @@ def find(name: str) -> Checkpoint:
     place = name.removeprefix("hf:")
     path = Path(place).expanduser()
     if path.exists():
-        folder, base = checkpoint_of(path.resolve()), Base(str(checkpoint_of(path.resolve())))
+        folder = checkpoint_of(path.resolve())
+        base = Base(str(folder))
     elif is_hub_name(name):
         folder = hub.folder_of(place)
         base = Base(place.partition("@")[0], folder.name)

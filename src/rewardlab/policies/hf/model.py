@@ -88,6 +88,9 @@ def with_saved_adapter(model: Any, folder: Path, trains: bool) -> Any:
         whole = PeftModel.from_pretrained(model, str(folder), is_trainable=trains)
     except (RuntimeError, ValueError) as e:
         raise RewardlabError(f"{folder} does not fit its base model: {(str(e).splitlines() or [''])[-1].strip()}") from e
+    # log-probs are computed from the head's own matrix; and a matrix that is tied to the head cannot be merged without it
+    if any(hasattr(layer, "lora_A") for layer in (model.get_input_embeddings(), model.get_output_embeddings())):
+        raise RewardlabError(f"the adapter {folder} is on the vocabulary too; merge it with peft and use that")
     # peft froze the weights
     return whole if trains else whole.merge_and_unload().requires_grad_(True)
 
