@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 import transformers
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 
 import rewardlab
 from rewardlab import RewardlabError, Trajectory, ask, reward
@@ -151,8 +151,21 @@ def test_a_base_that_is_gone_or_unnamed_is_named(adapter, tmp_path):
             load_policy(str(adapter))
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_base_that_holds_other_weights_by_now_is_noticed(engine, tmp_path):
+    """A run's best model, say, after the run went on."""
+    untrained().save(tmp_path / "base")
+    moved(load_policy(f"{engine}{tmp_path / 'base'}", "cpu", "float32", RANK)).save(tmp_path / "adapter")
+    load_policy(str(tmp_path / "adapter"))
+    untrained(seed=1).save(tmp_path / "base")
+    with pytest.raises(RewardlabError, match=r"as it was when the adapter was trained, and .* holds other weights by now"):
+        load_policy(str(tmp_path / "adapter"))
+
+
 def test_a_base_of_another_shape_does_not_fit(adapter, tmp_path):
     untrained(hidden=64, layers=2).save(tmp_path / "wide")
+    weights = adapter / "adapter_model.safetensors"
+    save_file(load_file(weights), weights)  # without the hash of its base, as peft saves it
     config = json.loads((adapter / "adapter_config.json").read_text())
     (adapter / "adapter_config.json").write_text(json.dumps(config | {"base_model_name_or_path": str(tmp_path / "wide")}))
     for engine in ENGINES:
