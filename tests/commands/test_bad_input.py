@@ -166,7 +166,7 @@ METHOD = f"train METHOD {OFTEN} --task {{data}} --steps 6 --model {{home}}/model
         ("train --resume {home}/model", "{home}/model is a model checkpoint, not a run folder"),
         ("train --resume {home}/methods", "{home}/methods is not a run folder"),
         ("export {home}/methods {out}", "{home}/methods is not a run folder"),
-        ("eval {home}/nothing --task arithmetic", "unknown model '{home}/nothing'"),
+        ("eval {home}/nothing --task arithmetic", "there is no folder {home}/nothing"),
     ],
 )
 def test_what_does_not_exist_is_named(line, message, say, home, tmp_path):

@@ -265,6 +265,7 @@ def test_a_run_folder_like_any_other(checkpoint, tmp_path, capsys):
     out = tmp_path / "run"
     words = ["grpo", "--task", "arithmetic:test_size=8", "--model", checkpoint, "--engine", "trl", "--out", str(out)]
     words += ["--steps", "2", "--problems", "2", "--n", "2", "--max-new", "5", "--reward", "length_penalty", "--eval-every", "1"]
+    words += ["--lora-rank", "2"]
     assert cli.main(["train", *words, "--json", "--device", "cpu", "--trl", "gradient_checkpointing=false"]) == 0
     said = json.loads(capsys.readouterr().out)
     lines = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
@@ -274,7 +275,10 @@ def test_a_run_folder_like_any_other(checkpoint, tmp_path, capsys):
     assert said["steps"] == 2
     assert (out / "report.html").exists()
     assert json.loads((out / "config.json").read_text())["engine"] == "trl"
-    assert load_policy(str(out)).read
+    # adapters alone, on the checkpoint that the command named
+    for which in ("best", "model"):
+        assert json.loads((out / which / "adapter_config.json").read_text())["base_model_name_or_path"] == str(Path(checkpoint))
+    assert type(load_policy(str(out), lora_rank=2)).__name__ == "LlamaPolicy"
     assert cli.main(["train", "--resume", str(out)]) == 2
     assert "cannot be resumed" in capsys.readouterr().err
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 import transformers
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 
 import rewardlab
 from rewardlab import RewardlabError, Trajectory, ask, reward
@@ -124,6 +124,17 @@ def test_an_adapter_that_is_more_than_lora_is_refused(base, tmp_path):
         load_policy(str(tmp_path / "dora"))
 
 
+@pytest.mark.parametrize("target", ["embed_tokens", "lm_head"])
+def test_an_adapter_on_the_vocabulary_is_refused(target, base, tmp_path):
+    """Log-probs are computed from the head's own matrix, and merging would change a tied head too."""
+    model = transformers.AutoModelForCausalLM.from_pretrained(base, dtype=torch.float32)
+    theirs = peft.get_peft_model(model, peft.LoraConfig(r=2, target_modules=[target, "q_proj"]))
+    theirs.save_pretrained(tmp_path / "theirs", save_embedding_layers=False)
+    for rank in (None, 2):
+        with pytest.raises(RewardlabError, match="is on the vocabulary too"):
+            load_policy(str(tmp_path / "theirs"), lora_rank=rank)
+
+
 def test_another_rank_is_refused(adapter):
     with pytest.raises(RewardlabError, match="has rank 3: train it on with --lora-rank 3, or export it merged"):
         load_policy(str(adapter), lora_rank=4)
@@ -140,8 +151,21 @@ def test_a_base_that_is_gone_or_unnamed_is_named(adapter, tmp_path):
             load_policy(str(adapter))
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_base_that_holds_other_weights_by_now_is_noticed(engine, tmp_path):
+    """A run's best model, say, after the run went on."""
+    untrained().save(tmp_path / "base")
+    moved(load_policy(f"{engine}{tmp_path / 'base'}", "cpu", "float32", RANK)).save(tmp_path / "adapter")
+    load_policy(str(tmp_path / "adapter"))
+    untrained(seed=1).save(tmp_path / "base")
+    with pytest.raises(RewardlabError, match=r"as it was when the adapter was trained, and .* holds other weights by now"):
+        load_policy(str(tmp_path / "adapter"))
+
+
 def test_a_base_of_another_shape_does_not_fit(adapter, tmp_path):
     untrained(hidden=64, layers=2).save(tmp_path / "wide")
+    weights = adapter / "adapter_model.safetensors"
+    save_file(load_file(weights), weights)  # without the hash of its base, as peft saves it
     config = json.loads((adapter / "adapter_config.json").read_text())
     (adapter / "adapter_config.json").write_text(json.dumps(config | {"base_model_name_or_path": str(tmp_path / "wide")}))
     for engine in ENGINES:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from rewardlab.errors import RewardlabError, unknown
 from rewardlab.policies.adapter import Base, config_of
 
 from . import hub
+from .formats import fingerprint
 
 NAMES = {
     "embedded": "a small text policy, warmed up on the task in minutes and then cached",
@@ -51,10 +52,11 @@ def find(name: str) -> Checkpoint:
     place = name.removeprefix("hf:")
     path = Path(place).expanduser()
     if path.exists():
-        folder, base = checkpoint_of(path.resolve()), Base(str(checkpoint_of(path.resolve())))
+        folder = checkpoint_of(path.resolve())
+        base = Base(str(folder), None, fingerprint(folder))
     elif is_hub_name(name):
         folder = hub.folder_of(place)
-        base = Base(place.partition("@")[0], folder.name)
+        base = Base(place.partition("@")[0], folder.name, fingerprint(folder))
     else:
         raise _missing(name, path)
     return _with_base(folder) if (folder / "adapter_config.json").is_file() else Checkpoint(folder, base)
@@ -106,7 +108,7 @@ def checkpoint_of(folder: Path) -> Path:
 def _with_base(adapter: Path) -> Checkpoint:
     """An adapter with the model that its adapter_config.json names."""
     base = Base.of(adapter)
-    where = f"set base_model_name_or_path in {adapter / 'adapter_config.json'} to where it is"
+    where = f"set base_model_name_or_path in {adapter / 'adapter_config.json'} to its folder"
     needs = f"the adapter {adapter} needs its base model {base.name}"
     if not base.name:
         raise RewardlabError(f"the adapter {adapter} does not name its base model: {where}")
@@ -116,7 +118,12 @@ def _with_base(adapter: Path) -> Checkpoint:
         raise RewardlabError(f"{needs}: {problem}. If it has moved, {where}") from problem
     if found.adapter:
         raise RewardlabError(f"the base model of the adapter {adapter} is an adapter itself ({base.name}): merge that one first")
-    return Checkpoint(found.folder, base, adapter)
+    if base.weights and base.weights != found.base.weights:
+        raise RewardlabError(
+            f"{needs} as it was when the adapter was trained, and {found.folder} holds other weights by now (did that run go on?); "
+            f"if a copy of the old ones is elsewhere, {where}"
+        )
+    return Checkpoint(found.folder, replace(base, weights=found.base.weights), adapter)
 
 
 def _missing(name: str, path: Path) -> RewardlabError:

@@ -10,21 +10,36 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from safetensors import safe_open
+
 CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 
 
 @dataclass(frozen=True)
 class Base:
-    """The model that an adapter belongs to: a folder, or a name on the hub with its commit."""
+    """The model that an adapter belongs to: a folder, or a name on the hub with its commit.
+
+    weights: a hash of its weights, to notice that the folder holds others by now. It is kept in the metadata of the adapter's
+    weights, since PEFT warns of entries in adapter_config.json that it does not know. Empty: unknown, as PEFT saves none.
+    """
 
     name: str
     revision: str | None = None
+    weights: str = ""
 
     @classmethod
     def of(cls, adapter: Path) -> Base:
         """The base that an adapter names, which may be empty."""
-        config = config_of(adapter)
-        return cls(config.get("base_model_name_or_path") or "", config.get("revision"))
+        config, weights = config_of(adapter), ""
+        if (adapter / WEIGHTS).is_file():
+            with safe_open(adapter / WEIGHTS, "pt") as file:
+                weights = (file.metadata() or {}).get("base_weights", "")
+        return cls(config.get("base_model_name_or_path") or "", config.get("revision"), weights)
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        """The metadata of a file with weights of an adapter."""
+        return {"format": "pt", "base_weights": self.weights}
 
 
 def config_of(adapter: Path) -> dict[str, Any]:

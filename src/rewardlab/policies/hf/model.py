@@ -9,10 +9,11 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
+from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from rewardlab.errors import RewardlabError
-from rewardlab.policies.adapter import Base, beyond_lora, config_of
+from rewardlab.policies.adapter import WEIGHTS, Base, beyond_lora, config_of
 
 BOUNDLESS = 1 << 20
 """Tokens of context where neither model nor tokenizer sets a limit: tokenizers then name a number like 10^30."""
@@ -88,6 +89,9 @@ def with_saved_adapter(model: Any, folder: Path, trains: bool) -> Any:
         whole = PeftModel.from_pretrained(model, str(folder), is_trainable=trains)
     except (RuntimeError, ValueError) as e:
         raise RewardlabError(f"{folder} does not fit its base model: {(str(e).splitlines() or [''])[-1].strip()}") from e
+    # log-probs are computed from the head's own matrix; and a matrix that is tied to the head cannot be merged without it
+    if any(hasattr(layer, "lora_A") for layer in (model.get_input_embeddings(), model.get_output_embeddings())):
+        raise RewardlabError(f"the adapter {folder} is on the vocabulary too; merge it with peft and use that")
     # peft froze the weights
     return whole if trains else whole.merge_and_unload().requires_grad_(True)
 
@@ -98,6 +102,7 @@ def save_adapter(model: Any, folder: Path, base: Base) -> None:
         config.base_model_name_or_path, config.revision = base.name, base.revision
     # "auto" would ask the hub whether the base's vocabulary has changed; it never changes here
     model.save_pretrained(str(folder), save_embedding_layers=False)
+    save_file(load_file(folder / WEIGHTS), folder / WEIGHTS, metadata=base.metadata)
     # a form to fill in
     (folder / "README.md").unlink(missing_ok=True)
 

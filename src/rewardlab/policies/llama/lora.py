@@ -101,7 +101,7 @@ def save_adapter(model: Any, folder: Path, base: Base) -> None:
     }  # fmt: skip
     (folder / CONFIG).write_text(json.dumps(config, indent=2), "utf-8")
     tensors = {name: view.detach().cpu().contiguous().clone() for name, view in _peft_names(model)}
-    save_file(tensors, folder / WEIGHTS, metadata={"format": "pt"})
+    save_file(tensors, folder / WEIGHTS, metadata=base.metadata)
 
 
 def check_adapter(folder: Path) -> None:
