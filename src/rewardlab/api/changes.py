@@ -110,10 +110,9 @@ def _with_changes(
     values = config.but(**differing).to_json()
     if differing:
         entry["settings"] = {name: [getattr(config, name), values[name]] for name in differing}
-    now = {path: fingerprint(Path(path)) for path in files}
+    new = {**document, **{name: values[name] for name in differing}, "changes": [*document.get("changes", ()), entry]}
     if files:
+        now = {path: fingerprint(Path(path)) for path in files}
         entry["files"] = {path: [document["files"][path]["sha256"], now[path]["sha256"]] for path in files}
-    return {
-        **document, **{name: values[name] for name in differing}, "files": {**document.get("files", {}), **now},
-        "changes": [*document.get("changes", ()), entry],
-    }  # fmt: skip
+        new["files"] = {**document["files"], **now}
+    return new

@@ -1,6 +1,6 @@
 """The files that a run writes while it trains.
 
-config.json                  recipe, formula, settings, versions
+config.json                  recipe, formula, settings, versions, hashes of reward files, changes made on resuming
 metrics.jsonl                one flushed line per step
 rollouts/step-000010.parquet the sampled replies, token by token, with rewards and credit
 best/, model/                the best model by held-out measure, and the last: Hugging Face checkpoints in float32, or with
