@@ -89,8 +89,9 @@ def check_answers(recipe: Recipe, task: Task) -> None:
 
 
 def need_answers(task: Task, who: str) -> RewardlabError:
+    where = (task.source or {}).get("name", task.name)
     others = ", ".join(task.columns[1:]) or "none"
     return RewardlabError(
-        f"{who} needs answers, and the problems of {task.name} have none: there is no column 'answer' (columns besides the prompt: "
+        f"{who} needs answers, and the problems of {where} have none: there is no column 'answer' (columns besides the prompt: "
         f"{others}). Name the column with --answer-column, or give a reward that needs no answer with --reward"
     )

@@ -25,11 +25,13 @@ def own_reward(problems: Sequence[Problem], run: Run, *, reward: Reward, rollout
     # a reward may remember what it has seen: held-out problems must not change what it pays in training
     aside = replace(run, memory=copy.deepcopy(run.memory))
     groups = rollout(list(problems), aside)
-    totals = [[s.total for s in row if s.total is not None] for row in reward(groups, aside)]
+    scores = reward(groups, aside)
+    totals = [[s.total for s in row if s.total is not None] for row in scores]
     # averaged within a problem first: the interval is over problems, whose rollouts are not independent
     means = [float(np.mean(row)) for row in totals if row]
     if not means:
-        raise RewardlabError(f"{reward} gave no verdict on any of {len(problems)} held-out problems")
+        why = next((s.why for row in scores for s in row if s.why), "it gave no reason")
+        raise RewardlabError(f"{reward} gave no verdict on any of {len(problems)} held-out problems: {why}")
     low, high = mean_interval(means)
     return {
         "reward": float(np.mean(means)), "ci95_low": low, "ci95_high": high, "n": float(len(means)), **_accuracy(groups, aside)
