@@ -132,6 +132,12 @@ def test_of_an_endless_task_a_sample_is_looked_at_and_the_rest_as_it_comes(polic
         assert fitted.train[1000].question == "1000?"
 
 
+def test_data_without_replies_is_refused_before_a_method_imitates_them(mine, tmp_path):
+    with pytest.raises(RewardlabError, match=r"no text in 'solution' to learn from; it has: nothing.*--completion-column"):
+        rewardlab.train("sft", out=tmp_path / "run", overlong="drop", **mine, **SMALL)
+    assert not (tmp_path / "run").exists()
+
+
 def test_recorded_replies_count_with_their_prompts(policy):
     problems = [ask("1?", 1, solution="7 " * 150), ask("7 " * 150, 1, solution="7"), ask("7 " * 150, 1, solution="7 " * 150)]
     task = Task("mine", Shuffled(problems), [], "exact_match", max_new=300)

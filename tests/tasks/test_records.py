@@ -224,6 +224,25 @@ def test_a_hub_out_of_reach_is_said_within_seconds(no_hub):
     assert time.monotonic() - started < 10
 
 
+def test_a_dataset_of_the_hub_is_read_from_the_cache_where_the_hub_is_out_of_reach(no_hub, tmp_path, monkeypatch):
+    import datasets
+
+    # as `datasets` lays out what it has downloaded: OWNER___NAME/CONFIG/VERSION/COMMIT
+    source = write(tmp_path / "x.parquet", ROWS)
+    datasets.load_dataset("parquet", name="main", data_files={"train": source}, cache_dir=str(tmp_path))
+    cached = next((tmp_path / "parquet").glob("main-*/0.0.0/*/dataset_info.json")).parent
+    into = tmp_path / "nobody___sums" / "main" / "0.0.0" / ("0" * 40)
+    into.parent.mkdir(parents=True)
+    cached.rename(into)
+    (into / "parquet-train.arrow").rename(into / "sums-train.arrow")
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", str(tmp_path))
+    task = registry.task("hub:nobody/sums,config=main")
+    assert (task.name, len(task.train) + len(task.test)) == ("sums", 30)
+    # the held-out problems of a file of one's own, too
+    mine = write(tmp_path / "mine.csv", [{"prompt": "a", "answer": 1}])
+    assert len(registry.task(mine, test="hub:nobody/sums,config=main,split=train").test) == 30
+
+
 @pytest.mark.parametrize(
     ("name", "says"),
     [

@@ -123,6 +123,11 @@ class Fitter:
             return [self.max_new] * len(problems)
         # a field holds a reply, or a list of replies and messages; a problem may lack one, which the rollout judges
         replies = [[_texts(p.meta.get(field)) for field in fields] for p in problems]
+        if without := next((p for p, of in zip(problems, replies, strict=True) if not any(of)), None):
+            raise RewardlabError(
+                f"problem {without.question[:60]!r} has no text in {' or '.join(map(repr, fields))} to learn from; it has: "
+                f"{', '.join(without.meta) or 'nothing'}. Name the column of the replies with --completion-column"
+            )
         counts = iter(self.policy.text_lengths([text for fields_of in replies for texts in fields_of for text in texts] or [""]))
         # each text is followed by an end token, and each message by what the template writes around it
         around = self.policy.prompt_lengths([(Message("user", ""),)])[0]

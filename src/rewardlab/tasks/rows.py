@@ -56,8 +56,8 @@ def _existing(source: str) -> Path:
 
 def _train_and_test(found: Mapping[str, Iterator[Row]]) -> dict[str, Iterator[Row]]:
     """Of all splits "train" and the first held-out one, which becomes "test"."""
-    test = next((name for name in HELD_OUT if name in found), None)
-    return {new: found[old] for new, old in (("train", "train"), ("test", test)) if old in found}
+    test = [name for name in HELD_OUT if name in found][:1]
+    return {new: found[old] for new, olds in (("train", ["train"]), ("test", test)) for old in olds if old in found}
 
 
 def _files_of(folder: Path, split: str) -> list[Path]:
