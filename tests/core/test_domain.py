@@ -89,6 +89,14 @@ def test_settings_of_methods_are_refused_in_the_users_words():
         assert message in str(e.value)
 
 
+def test_what_show_says_of_a_setting_is_what_its_part_checks():
+    values = {p.flag: p.values for p in registry.parameters("dapo")}
+    assert values["--eps"] == "a number above 0"
+    assert values["--eps-high"] == "a number above 0, or none"
+    assert values["--lr"] == values["--low"] == "a number from 0 to 1"
+    assert {p.flag: p.values for p in registry.parameters("simpo")}["--gamma"] == "a number"  # a margin, not a discount
+
+
 def test_the_command_line_refuses_them_before_anything_else(capsys, tmp_path):
     for flags, message in [
         ("--n 0", "n of grpo must be a whole number above 0, not 0"),

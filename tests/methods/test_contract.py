@@ -103,7 +103,9 @@ def test_every_setting_reaches_the_recipe(name):
     for key, default in hyperparameters(method).items():
         if isinstance(default, bool) or not isinstance(default, int | float):
             continue
-        assert method(**{key: default + 1}) != base.but(name=method().name), f"{key} of {name} changes nothing"
+        assert method(**{key: default / 2 if isinstance(default, float) and default else default + 1}) != base.but(
+            name=method().name
+        ), f"{key} of {name} changes nothing"
 
 
 def test_its_docstring_names_idea_and_source(name):

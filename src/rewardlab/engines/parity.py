@@ -107,9 +107,9 @@ def small(recipe: Recipe) -> Recipe:
     rollout = recipe.rollout
     if rollout is not None and isinstance(n := rollout.settings.get("n"), int) and n > ROWS:
         rollout = rollout.but(n=ROWS)
-    # a second optimiser step would start from different weights; clip_norm 0 keeps TRL from clipping
-    once = {"epochs": 1, "minibatches": 1, "clip_norm": 0.0}
-    also = tuple(replace(learner, recipe=learner.recipe.but(**once | {"clip_norm": 1e9})) for learner in recipe.also)
+    # a second optimiser step would start from different weights, and clipping would hide how large the gradients are
+    once = {"epochs": 1, "minibatches": 1, "clip_norm": 1e9}
+    also = tuple(replace(learner, recipe=learner.recipe.but(**once)) for learner in recipe.also)
     judged = None if recipe.reward is None else recorded(of=recipe.reward)
     return recipe.but(rollout=rollout, reward=judged, also=also, problems=PROBLEMS, **once)
 

@@ -33,6 +33,7 @@ from rewardlab.core.domain import (
     settings_of,
 )
 from rewardlab.core.hyperparameters import hyperparameters
+from rewardlab.core.part import Expression
 from rewardlab.errors import RewardlabError, unknown
 
 from .stack import stack
@@ -98,18 +99,28 @@ def _in_the_users_words(bound: Mapping[str, Mapping[str, Any]]) -> Iterator[None
 
 def parameters(methods: Sequence[Method]) -> list[Parameter]:
     """The settings a stack takes: first its methods', then those of the update."""
+    recipe = compose(methods, {})
+    domains = _part_domains(recipe)
     owned = [(name, function, key) for name, function in methods for key in hyperparameters(function)]
     times = Counter(key for _, _, key in owned)
     of_methods = [
-        _parameter(key if times[key] == 1 else f"{name}.{key}", f, key, hyperparameters(f)[key], name) for name, f, key in owned
+        _parameter(key if times[key] == 1 else f"{name}.{key}", f, key, hyperparameters(f)[key], name, domains.get(key))
+        for name, f, key in owned
     ]
-    recipe = compose(methods, {})
     rest = [k for k in UPDATE if k not in times]
     return of_methods + [_parameter(k, Update, k, getattr(recipe.update, k), "update") for k in rest]
 
 
-def _parameter(written: str, owner: Callable, key: str, default: Any, method: str) -> Parameter:
+def _part_domains(recipe: Recipe) -> dict[str, Setting]:
+    """The settings of the recipe's parts, by name: a method's setting goes into the part's of the same name, which checks it."""
+    parts = (part for slot in recipe.parts().values() for part in slot.walk() if not isinstance(part, Expression))
+    return {name: setting for part in parts for name, setting in settings_of(part.function).items()}
+
+
+def _parameter(written: str, owner: Callable, key: str, default: Any, method: str, of_part: Setting | None = None) -> Parameter:
     kind, domain, optional = _setting(owner, key)
+    if of_part and of_part.kind is kind and domain in (WHOLE, NUMBER):
+        domain = of_part.domain
     values = f"{domain.says}{', or none' if optional else ''}" if domain else "any"
     return Parameter(f"--{written.replace('_', '-')}", kind.__name__ if kind else "value", default, method, values)
 
