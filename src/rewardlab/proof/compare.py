@@ -132,7 +132,9 @@ def _complete(plan: Plan, folder: Path, jobs: int | None) -> Record:
         outcomes = _outcomes(plan, folder, jobs)
     except KeyboardInterrupt:
         # the command line says how to go on, and needs the folder for that
-        raise KeyboardInterrupt(str(folder)) from None
+        stop = KeyboardInterrupt(str(folder))
+        stop.add_note(f"resume with: rewardlab compare --resume {folder}")
+        raise stop from None
     config, task = plan.config, task_of(None, plan.config)
     record = {
         "when": datetime.now(UTC).isoformat(timespec="seconds"), "task": task.name, "model": config.model or task.model,
