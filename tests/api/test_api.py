@@ -249,3 +249,10 @@ def timeless(folder):
 def test_columns_are_for_problems_in_a_file(policy):
     with pytest.raises(RewardlabError, match="prompt_column: only for problems in a file, but the task mine was made in Python"):
         train("grpo", policy, own_task(), prompt_column="q")
+
+
+def test_a_task_without_problems_to_measure_on_is_refused_before_a_policy_is_loaded():
+    """A policy may take minutes to load: one that does not exist shows that it was not looked for."""
+    task = Task("mine", [Problem((), "1")], (), "exact_match")
+    with pytest.raises(RewardlabError, match="the task mine has no problems to measure on"):
+        rewardlab.evaluate("no/such/policy", task)

@@ -18,7 +18,7 @@ from rewardlab.core.part import PartFactory
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.study import study
 from rewardlab.models.load import load_policy
-from rewardlab.registry.parts import _shared, parts_in, shared_parts
+from rewardlab.registry.parts import parts_in, shared_part, shared_parts
 from rewardlab.rewards.operator import OperatorFactory, operator
 from rewardlab.runs.config import RunConfig
 from rewardlab.verifiers.contract import verifier
@@ -74,7 +74,7 @@ def test_help_of_a_decorator_names_it_and_its_options(name):
 
 
 def test_help_of_every_part_shows_its_settings_and_its_own_text():
-    parts = [(f"{slot}:{name}", _shared(slot, name)) for slot, name in shared_parts()] + own_parts()
+    parts = [(f"{slot}:{name}", shared_part(slot, name)) for slot, name in shared_parts()] + own_parts()
     assert len(parts) > 120
     for name, factory in parts:
         text = help_of(factory)
@@ -89,7 +89,7 @@ def test_help_of_every_part_shows_its_settings_and_its_own_text():
 
 
 def test_help_of_a_bound_part_and_of_an_operator():
-    length_penalty, clip = registry.parts._shared("reward", "length_penalty"), registry.parts._shared("reward", "clip")
+    length_penalty, clip = shared_part("reward", "length_penalty"), shared_part("reward", "clip")
     assert first_line(length_penalty.function) in help_of(length_penalty(per_token=0.5))
     assert "length_penalty(per_token=0.5)" in help_of(length_penalty(per_token=0.5))
     assert "clip = <reward clip>\n    clip(x, *, low=None, high=None)\n    \n    The reward clipped to" in help_of(clip)

@@ -346,7 +346,7 @@ def spaces(completion, run):
 SAVED = "the run is saved up to step {}; resume with: rewardlab train --resume {}"
 
 
-@pytest.mark.parametrize(("step", "free", "what", "saved"), [(0, 100_000, "checkpoints", 0), (3, 100_000, "checkpoints", 3)])
+@pytest.mark.parametrize(("step", "free", "what", "saved"), [(0, 100_000, "best", None), (3, 100_000, "checkpoints", 3)])
 def test_a_disk_that_fills_while_training_is_one_line_and_the_run_goes_on(step, free, what, saved, small_disk, say, tmp_path):
     """In the first step, when no step is saved, and in a later one."""
     run, mine = small_disk / "run", tmp_path / "mine.py"
@@ -382,12 +382,17 @@ def test_a_disk_that_is_surely_too_small_is_refused_with_numbers_before_anything
     assert os.listdir(small_disk) == ["ballast"]
 
 
-def test_a_place_that_cannot_be_written_to_is_refused_before_the_model_is_loaded(small_disk, say, home):
+def test_a_place_that_cannot_be_written_to_is_refused_before_the_model_is_loaded(small_disk, say, home, monkeypatch):
     subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
-    slow = (WITH + "spaces").replace("{home}/model", "{home}/none")
+    monkeypatch.setattr("rewardlab.api.inputs.load_policy", not_reached)
+    line = WITH + "spaces"
     for out, reason in (
         (f"{small_disk}/run", "the file system is read-only; choose another place"),
         (f"{home}/good.jsonl", "this exists already; choose another name"),
         (f"{home}/good.jsonl/run", "a part of this path is a file, not a folder; choose another place"),
     ):
-        assert say(slow.replace("{out}", out)) == f"rewardlab: cannot write {out}: {reason}"
+        assert say(line.replace("{out}", out)) == f"rewardlab: cannot write {out}: {reason}"
+
+
+def not_reached(*_, **__):
+    raise AssertionError("a model was loaded")

@@ -114,8 +114,10 @@ def test_a_comparison_that_was_stopped_is_completed_by_the_missing_runs_alone(me
         return train(recipe, **how)
 
     monkeypatch.setattr(api, "train", stopped)
-    with pytest.raises(KeyboardInterrupt, match=str(out)):
+    with pytest.raises(KeyboardInterrupt, match=str(out)) as stop:
         compare.compare(["few", "half"], config, seeds=range(2), out=out)
+    assert stop.value.__notes__ == [f"resume with: rewardlab compare --resume {out}"]
+    assert cli.stopped(["compare"], stop.value) == f"stopped; resume with: rewardlab compare --resume {out}"
     # a first step of each, and then the runs until it was stopped
     assert trained == [".rehearsal-few", ".rehearsal-half", "few-s0", "few-s1", "half-s0"]
     assert not (out / "compare.json").exists()
@@ -169,8 +171,21 @@ def test_a_run_that_fails_is_named_and_what_was_run_is_kept(methods, config, tmp
     with pytest.raises(RewardlabError, match=how):
         compare.compare(["few", "half"], config, seeds=[0], out=tmp_path / "out")
     assert (tmp_path / "out" / "runs" / "few-s0" / "summary.json").exists()
+    with pytest.raises(RewardlabError, match="without half there is nothing left to compare"):
+        compare.resume(tmp_path / "out", without=["half"])
     monkeypatch.setattr(api, "train", train)
     assert len(compare.resume(tmp_path / "out")["methods"]) == 2
+
+
+def test_a_method_whose_runs_fail_is_left_out(methods, config, tmp_path, monkeypatch):
+    found = compare.compare(["few", "half", "best_of_n"], config, seeds=[0], settings={"best_of_n.n": 2}, out=tmp_path / "out")
+    assert len(found["methods"]) == 3
+    monkeypatch.setattr(api, "train", lambda *_, **__: pytest.fail("a finished run was done again"))
+    left = compare.resume(tmp_path / "out", without=["half"])
+    assert [row["method"] for row in left["methods"]] == ["few", "best_of_n"]
+    assert left["methods"] == [found["methods"][0], found["methods"][2]]
+    with pytest.raises(RewardlabError, match="unknown method of this comparison 'haf'; did you mean half"):
+        Plan(tuple(arms_of(["few", "half"])), config, (0,)).without(["haf"])
 
 
 def test_paths_hold_from_another_folder(methods, config, tmp_path, monkeypatch):

@@ -196,3 +196,11 @@ def test_a_wrapper_of_what_compares_problems_compares_them_too():
     assert solved_between(of=partial()).across_problems
     assert sorted_by_length(of=independent()).across_problems
     assert not solved_between(of=independent()).across_problems
+
+
+def test_a_field_of_the_update_may_be_set_by_the_name_of_a_method():
+    """In a comparison `--grpo.lr` is for grpo alone."""
+    assert registry.build("grpo", {"grpo.lr": 1e-5}).update.lr == 1e-5
+    assert registry.build("grpo+hapo", {"hapo.lr": 1e-5}).update.lr == 1e-5
+    with pytest.raises(RewardlabError, match=r"unknown setting of grpo 'lrr'; did you mean lr"):
+        registry.build("grpo", {"grpo.lrr": 1e-5})

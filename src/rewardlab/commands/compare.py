@@ -36,13 +36,15 @@ FIELDS = tuple(name for name, f in shared.FIELDS.items() if not f.metadata["no_f
 OWN = ("steps", "budget", "eval_problems", "eval_every")
 """Fields whose flags have another meaning here, or another default."""
 EVAL_EVERY, SEEDS = 5, 5
-WHEN_RESUMED = {"--resume", "--seeds", "--jobs", "--json"}
+WHEN_RESUMED = {"--resume", "--without", "--seeds", "--jobs", "--json"}
 
 
 def flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("methods", nargs="*", metavar="METHOD", help="two methods or more; a stack counts as one: grpo+a")
     shared.reward_flag(parser)
-    parser.add_argument("--resume", type=Path, metavar="DIR", help="complete the comparison in this folder")
+    parser.add_argument("--resume", type=Path, metavar="DIR", help="complete the comparison in this folder, or extend it (--seeds)")
+    text = "with --resume: leave this method out from now on, such as one whose runs fail; may be repeated"
+    parser.add_argument("--without", action="append", default=[], metavar="METHOD", help=text)
     shared.number_flag(parser, "seeds", f"runs of each method (default {SEEDS})")
     # a run ends after a number of steps or at a budget, not at both
     end = parser.add_mutually_exclusive_group()
@@ -60,6 +62,8 @@ def flags(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> dict[str, Any]:
     if args.resume:
         return resumed(args)
+    if args.without:
+        raise RewardlabError("--without is for a comparison that is resumed; name the methods to compare instead")
     if not args.methods:
         raise RewardlabError("which methods? rewardlab compare METHOD METHOD --task TASK (rewardlab list shows them)")
     shared.require_task(args)
@@ -81,7 +85,8 @@ def resumed(args: argparse.Namespace) -> dict[str, Any]:
 
     from rewardlab.proof.compare import resume
 
-    return resume(args.resume, seeds=range(args.seeds) if args.seeds else None, jobs=args.jobs)
+    seeds = range(args.seeds) if args.seeds else None
+    return resume(args.resume, seeds=seeds, without=args.without, jobs=args.jobs)
 
 
 def show(document: Mapping[str, Any]) -> None:

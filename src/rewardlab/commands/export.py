@@ -1,8 +1,8 @@
 """Write a run's policy as an ordinary Hugging Face checkpoint: the best by held-out measure, or with --last the last.
 
   rewardlab export runs/mine mine-hf
-  rewardlab export runs/lora mine-hf                LoRA adapters merged into their base model
-  rewardlab export runs/lora mine-lora --adapter    the adapters alone, for peft
+  rewardlab export runs/lora mine-hf                # LoRA adapters merged into their base model
+  rewardlab export runs/lora mine-lora --adapter    # the adapters alone, for peft
 
 In the run's folder weights are float32, so that none of what was learned is lost; the export has the format of the model that the
 run began from, unless --dtype names another.

@@ -64,20 +64,27 @@ def compare(
         # a small policy is warmed up and cached here, once, and not by every worker
         policy = policy_of(None, config, task)
         # prompts too long for the model are refused, or counted, here and not in every run
-        fit_prompts(task, policy, config, arms[0].recipe)
+        for arm in arms:
+            fit_prompts(task, policy, config, arm.recipe)
         plan = replace(plan, config=_anywhere(config, task))
         plan = replace(plan, measure=_measure(plan, folder, jobs))
         plan.save(folder)
         return _complete(plan, folder, jobs)
 
 
-def resume(folder: Path | str, *, seeds: Sequence[int] | None = None, jobs: int | None = None) -> Record:
+def resume(
+    folder: Path | str, *, seeds: Sequence[int] | None = None, without: Sequence[str] = (), jobs: int | None = None
+) -> Record:
     """Complete a comparison that was stopped: runs that have finished are read, the others are run or resumed.
 
-    seeds: more of them than before; a comparison that had finished is extended by the new ones.
+    seeds: more of them than before; a comparison that had finished is extended by the new ones.  without: methods to leave out from
+    now on, such as one whose runs fail; their run folders stay.
     """
     folder = Path(folder)
     plan = read_plan(folder)
+    if without:
+        plan = plan.without(without)
+        plan.save(folder)
     if seeds is not None:
         if missing := [seed for seed in plan.seeds if seed not in seeds]:
             raise RewardlabError(f"a comparison can get more seeds and not fewer: {folder} has seed {missing[0]} already")
@@ -167,7 +174,8 @@ def _run(todo: Sequence[Job], plan: Plan, folder: Path, processes: int | None, b
         for i, outcome in outcomes:
             name, where = f"{missing[i].method}, seed {missing[i].config.seed}", Path(missing[i].folder)
             if isinstance(outcome, Failed):
-                how = f"finished runs are kept; once it is mended, resume with: rewardlab compare --resume {folder}"
+                resume = f"rewardlab compare --resume {folder}"
+                how = f"finished runs are kept; mend it and resume with: {resume}, or: {resume} --without {missing[i].method}"
                 raise RewardlabError(f"{name}, failed: {outcome.reason} ({how})")
             # from its files, as they will be read when the comparison is completed or extended
             done[where] = finished(where) or outcome

@@ -12,12 +12,12 @@ import itertools
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from rewardlab import registry
-from rewardlab.errors import RewardlabError
+from rewardlab.errors import RewardlabError, unknown
 from rewardlab.runs.config import RunConfig
 from rewardlab.util.files import write_json
 
@@ -56,6 +56,16 @@ class Plan:
         config = self.config.but(method=arm.name, seed=seed, steps=None if tokens else self.config.steps, budget=tokens)
         where = folder / ("runs" if arm.trains else "answers") / f"{arm.folder}-s{seed}"
         return Job(arm.name, arm.recipe.to_json(), config, str(where), keep=True)
+
+    def without(self, methods: Sequence[str]) -> Plan:
+        """The plan without these arms. Raises RewardlabError for a name that is not one, and if fewer than two stay."""
+        names = [arm.name for arm in self.arms]
+        if missing := [name for name in methods if name not in names]:
+            raise unknown("method of this comparison", missing[0], names)
+        arms = tuple(arm for arm in self.arms if arm.name not in methods)
+        if len(arms) < 2:
+            raise RewardlabError(f"without {' and '.join(methods)} there is nothing left to compare")
+        return replace(self, arms=arms)
 
     def to_json(self) -> dict[str, Any]:
         arms = [{"method": arm.name, "recipe": arm.recipe.to_json(), "formula": str(arm.recipe)} for arm in self.arms]
