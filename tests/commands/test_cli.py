@@ -82,7 +82,7 @@ TRAIN = "train grpo --task arithmetic"
         ("train grpo --task arithmetic --reward-changed", "--reward-changed is for --resume DIR"),
         ("eval embedded --task arithmetic --k 1,no", "k must be a whole number above 0, not 'no'"),
         ("answer grpo", "grpo trains a policy and selects no answer"),
-        ("answer best_of_n", "one of the arguments --task --prompt is required"),
+        ("answer best_of_n", "nothing to answer: give a task or a prompt"),
         ("report no/such/run", "there is no run in no/such/run"),
         ("bench no-such", "unknown benchmark 'no-such'"),
     ],
