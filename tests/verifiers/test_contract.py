@@ -126,15 +126,19 @@ def test_a_file_is_judged_in_order_and_broken_lines_are_named(tmp_path, monkeypa
     rows[10:10] = ["{broken", '{"response": "3"}', "[1]", ""]
     out = tmp_path / "out.jsonl"
     said = verify_file("final_number", write(tmp_path / "in.jsonl", *rows), out)
-    judged = [json.loads(line) for line in out.read_text().splitlines()]
+    lines = out.read_text().splitlines()
+    # every line of the input has its line in the output, the broken ones and the blank one too
+    assert [json.loads(line)["correct"] for line in lines[10:13]] == [None] * 3
+    assert lines[13] == ""
+    judged = [json.loads(line) for line in lines[:10] + lines[14:]]
     assert [row["id"] for row in judged] == list(range(100))
     assert [row["correct"] for row in judged] == [i % 7 == 3 for i in range(100)]
     assert judged[0] == {
         "response": "the answer is 0", "answer": "3", "id": 0, "correct": False, "extracted": "0",
         "why": "said '0', the answer is '3'",
     }  # fmt: skip
-    assert [line.split(":")[0] for line in said["passed_over"]] == ["line 11", "line 12", "line 13"]
-    assert (said["rows"], said["right"], said["wrong"], said["no_verdict"]) == (100, 14, 86, 0)
+    assert [line.split(":")[0] for line in said["broken_lines"]] == ["line 11", "line 12", "line 13"]
+    assert (said["rows"], said["right"], said["wrong"], said["no_verdict"], said["broken"]) == (103, 14, 86, 0, 3)
 
 
 def test_an_unusable_gold_answer_is_null(tmp_path):
