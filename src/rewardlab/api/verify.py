@@ -116,7 +116,7 @@ def check_paths(source: Path | str, out: Path | str) -> None:
 
 def judge(kind: str, settings: Mapping[str, Any], rows: list[Row], columns: Columns) -> list[Row]:
     """The rows with their verdicts. Their other columns are the problem's data."""
-    # a worker process gets them as a list
+    # a worker process gets it as a list, since calls travel as JSON
     columns = Columns(*columns)
     pairs = [Pair(row[columns.response], row[columns.answer], str(row.get(columns.prompt, "")), row) for row in rows]
     # settings travel as text, since the keys of a cache must be hashable
