@@ -68,7 +68,7 @@ TRAIN = "train grpo --task arithmetic"
         (f"{TRAIN} --reward corect", "did you mean correct"),
         ("train grpo --resume runs/x --steps 9", "--resume takes everything from the run's config.json; drop grpo, --steps"),
         ("eval embedded --task arithmetic --k 1,no", "k must be a whole number above 0, not 'no'"),
-        ("answer grpo", "one of the arguments --task --prompt is required"),
+        ("answer grpo", "nothing to answer: give --task or --prompt, or a run as --model"),
         ("report no/such/run", "there is no run in no/such/run"),
         ("bench no-such", "unknown benchmark 'no-such'"),
     ],
