@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from rewardlab import registry
+from rewardlab.api.measuring import check_answers
 from rewardlab.core import Trajectory, Turn
 from rewardlab.errors import RewardlabError
 from rewardlab.runs.config import COLUMNS, RunConfig
@@ -94,16 +95,22 @@ def test_what_is_broken_is_named_by_file_and_line(tmp_path, name, text, says):
 
 
 @pytest.mark.parametrize(
-    ("row", "says"),
+    ("row", "answer", "says"),
     [
-        ({"question": "a", "solution": "1"}, r"no column 'prompt'; did you mean 'question' \(--prompt-column question\)"),
-        ({"prompt": "a", "label": "1"}, r"no column 'answer'; did you mean 'label' \(--answer-column label\)"),
-        ({"prompt": "a", "x": "1"}, r"no column 'answer'; Name yours with --answer-column\. The columns are: prompt, x"),
+        ({"question": "a", "solution": "1"}, None, r"no column 'prompt'; did you mean 'question' \(--prompt-column question\)"),
+        ({"prompt": "a", "label": "1"}, "gold", r"no column 'gold'; did you mean 'label' \(--answer-column label\)"),
+        ({"prompt": "a", "x": "1"}, "gold", r"no column 'gold'; Name yours with --answer-column\. The columns are: prompt, x"),
     ],
 )
-def test_a_missing_column_is_named_with_what_may_be_meant(tmp_path, row, says):
+def test_a_missing_column_is_named_with_what_may_be_meant(tmp_path, row, answer, says):
     with pytest.raises(RewardlabError, match=says):
-        registry.task(write(tmp_path / "mine.csv", [row]))
+        registry.task(write(tmp_path / "mine.csv", [row]), answer_column=answer)
+
+
+def test_an_answer_column_of_another_name_is_suggested_where_answers_are_needed(tmp_path):
+    task = registry.task(write(tmp_path / "mine.csv", [{"prompt": "a", "label": "1"}, {"prompt": "b", "label": "2"}]))
+    with pytest.raises(RewardlabError, match=r"Name the column with --answer-column \(did you mean label\?\)"):
+        check_answers(registry.build("grpo"), task)
 
 
 # ---- held-out problems -----------------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from rewardlab.rewards.reward import Reward
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.independent import independent
 from rewardlab.rollouts.interactive import interactive
+from rewardlab.tasks.records import OTHER_NAMES
 from rewardlab.verifiers.contract import Verifier
 
 BY_VERIFIER = (accuracy, coverage, episode_accuracy, length_of_right)
@@ -91,7 +92,8 @@ def check_answers(recipe: Recipe, task: Task) -> None:
 def need_answers(task: Task, who: str) -> RewardlabError:
     where = (task.source or {}).get("name", task.name)
     others = ", ".join(task.columns[1:]) or "none"
+    meant = next((f" (did you mean {name}?)" for name in OTHER_NAMES["answer"] if name in task.columns), "")
     return RewardlabError(
         f"{who} needs answers, and the problems of {where} have none: there is no column 'answer' (columns besides the prompt: "
-        f"{others}). Name the column with --answer-column, or give a reward that needs no answer with --reward"
+        f"{others}). Name the column with --answer-column{meant}, or give a reward that needs no answer with --reward"
     )

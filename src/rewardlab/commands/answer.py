@@ -15,6 +15,9 @@ import argparse
 from collections.abc import Mapping
 from typing import Any
 
+from rewardlab.errors import RewardlabError
+from rewardlab.runs.config import config_of_run
+
 from . import flags as shared
 
 HELP = "answer problems, or one prompt, by a method's search and selection"
@@ -33,6 +36,9 @@ def flags(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
+    # before torch is imported; a run has a task of its own
+    if not args.task and args.prompt is None and config_of_run(args.model) is None:
+        raise RewardlabError("nothing to answer: give --task or --prompt, or a run as --model")
     recipe, _ = shared.load_recipe(args)
 
     from rewardlab import api
