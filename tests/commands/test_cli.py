@@ -209,7 +209,7 @@ def test_rewards_of_ones_own_replace_the_methods_and_add_up(tmp_path):
     path.write_text("def short(completion): return -len(completion)\n")
     recipe = train.request(parsed(f"grpo --task arithmetic --reward {path}:short --reward final_number"))["recipe"]
     assert [part.name for part in recipe.reward.of] == ["from_file", "final_number"]
-    assert recipe.reward.of[0].settings == {"path": str(path), "function": "short"}
+    assert recipe.reward.of[0].bound == {"path": str(path), "function": "short"}
 
 
 @pytest.fixture
