@@ -288,7 +288,7 @@ def test_a_target_that_hangs_exits_and_hoards_is_survived(trouble, capsys, monke
     faults = found(document)
     assert {name for probe, name in faults if probe == "health"} == {"hang", "crash", "error"}
     assert faults["health", "crash"]["examples"][0]["response"] == ""
-    assert "SystemExit" in " ".join(e["why"] for e in faults["health", "error"]["examples"])
+    assert "sys.exit(0)" in " ".join(e["why"] for e in faults["health", "error"]["examples"])
     # what went wrong with single replies hides nothing of the rest
     assert not document["given_up"]
     assert {f["name"] for f in document["findings"] if f["probe"] == "changes"} >= {"sign", "last digit", "off by one"}

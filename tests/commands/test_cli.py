@@ -75,7 +75,7 @@ TRAIN = "train grpo --task arithmetic"
         (f"{TRAIN} --beat 3", "did you mean --beta"),
         (f"{TRAIN} --steps -3", "steps must be a whole number above 0, not -3"),
         (f"{TRAIN} --n many", "n of grpo must be a whole number above 0, not 'many'"),
-        (f"{TRAIN} --reward none.py:f", "there is no reward file /"),
+        (f"{TRAIN} --reward none.py:f", "there is no reward file none.py"),
         (f"{TRAIN} --reward corect", "did you mean correct"),
         ("train grpo --resume runs/x --n 9", "from the run's config.json; drop grpo, --n"),
         ("train --resume runs/x --steps 9 --seed 1", "--resume takes all but --steps, --budget, --device, --micro-tokens"),
@@ -225,7 +225,7 @@ def test_rewards_of_ones_own_replace_the_methods_and_add_up(tmp_path):
     path.write_text("def short(completion): return -len(completion)\n")
     recipe = train.request(parsed(f"grpo --task arithmetic --reward {path}:short --reward final_number"))["recipe"]
     assert [part.name for part in recipe.reward.of] == ["from_file", "final_number"]
-    assert recipe.reward.of[0].settings == {"path": str(path), "function": "short", "settings": None}
+    assert recipe.reward.of[0].bound == {"path": str(path), "function": "short"}
 
 
 @pytest.fixture

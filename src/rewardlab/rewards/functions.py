@@ -112,10 +112,9 @@ def prepared(found: Any, path: Path, settings: Mapping[str, Any] | None) -> Any:
 
 
 def _existing(path: Path) -> Path:
-    path = path.expanduser().resolve()
-    if path.is_file():
-        return path
-    near = difflib.get_close_matches(path.name, [p.name for p in path.parent.glob("*.py")], n=1)
+    if (found := path.expanduser().resolve()).is_file():
+        return found
+    near = difflib.get_close_matches(found.name, [p.name for p in found.parent.glob("*.py")], n=1)
     raise RewardlabError(f"there is no reward file {path}" + (f"; did you mean {near[0]}?" if near else ""))
 
 
