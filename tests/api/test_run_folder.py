@@ -152,7 +152,7 @@ def timeless(folder):
     return [{k: v for k, v in line.items() if not k.startswith("seconds/")} for line in read_metrics(folder)]
 
 
-def test_a_failure_says_how_to_go_on_in_a_traceback_too(policy, tmp_path):
+def test_a_failure_says_how_to_resume_in_a_traceback_too(policy, tmp_path):
     (tmp_path / "mine.py").write_text("def f(completion, run): return 1 / (1 - run.step)\n")
     recipe = build("grpo", {"n": 2, "problems": 1}).but(reward=from_file(path=str(tmp_path / "mine.py"), function="f"))
     with pytest.raises(RewardlabError) as failed:

@@ -30,7 +30,7 @@ def resumable(folder: Path) -> dict[str, Any]:
 def prepare(folder: Path, changes: Mapping[str, Any], reward_changed: bool) -> tuple[dict[str, Any], bool]:
     """The config.json of a run that is resumed, with these settings in it, and whether it differs from the one in the folder.
 
-    Nothing is written. Raises RewardlabError if the run cannot go on so.
+    Nothing is written. Raises RewardlabError if the run cannot be resumed so.
     """
     document = resumable(folder)
     config = RunConfig.from_json(document)
@@ -95,7 +95,7 @@ def _files(folder: Path, document: Mapping[str, Any], reward_changed: bool) -> d
         step, _ = _saved(folder)
         raise RewardlabError(
             f"a file that the run's rewards or methods come from has changed since the run began ({said}). Restore it, or give "
-            f"--reward-changed (in Python: reward_changed=True) to go on from step {step} with the new one"
+            f"--reward-changed (in Python: reward_changed=True) to resume from step {step} with the new one"
         )
     if gone := [path for path in found if not Path(path).is_file()]:
         raise RewardlabError(f"there is no file {' and no file '.join(gone)}, which the run's rewards or methods come from")

@@ -19,7 +19,7 @@ from rewardlab.models.checkpoint import absolute_name
 from rewardlab.models.load import Policy
 from rewardlab.report.page import write_report
 from rewardlab.runs.config import COLUMNS, IN_PYTHON, RunConfig
-from rewardlab.runs.folder import checkpointed, new_run_folder, saying_how_to_go_on
+from rewardlab.runs.folder import checkpointed, new_run_folder, saying_how_to_resume
 from rewardlab.runs.lock import locked
 from rewardlab.runs.sources import fingerprints
 from rewardlab.runs.track import trackers, tracking
@@ -90,7 +90,7 @@ def resume(
     """Resume a run as if it had never stopped. A finished run is left as it is, unless it is extended.
 
     task, model: only for runs that were started in Python with objects that have no name to load them by again.
-    reward_changed: go on although a file of a reward or method is another one than when the run began.
+    reward_changed: resume although a file of a reward or method has changed since the run began.
     changes: settings of `runs.config.ON_RESUME` by name. More steps, or a larger budget, extend the run, also a finished one: it
     does what a run of so many steps would do from here on. The steps done are what they were: where the learning rate falls
     (lr_end), or a part reads `run.progress`, they took it from the old number of steps; and a finished run was evaluated after
@@ -112,7 +112,7 @@ def resume(
             # the run was killed after its last step, while its report was written
             distributed.on_rank_zero(lambda: _report(folder))
             return _finished(folder)
-        stack.enter_context(saying_how_to_go_on(folder))
+        stack.enter_context(saying_how_to_resume(folder))
         return _resume(folder, document, changed, task, model)
 
 
@@ -216,5 +216,5 @@ def _run_folder(config: RunConfig, task: Task) -> Iterator[Path]:
             folder = Path(config.out or Path("runs") / f"{name}-{config.engine}-s{config.seed}")
             if is_first():
                 stack.enter_context(new_run_folder(folder, name))
-        stack.enter_context(saying_how_to_go_on(folder))
+        stack.enter_context(saying_how_to_resume(folder))
         yield folder

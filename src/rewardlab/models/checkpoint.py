@@ -120,7 +120,7 @@ def _with_base(adapter: Path) -> Checkpoint:
         raise RewardlabError(f"the base model of the adapter {adapter} is an adapter itself ({base.name}): merge that one first")
     if base.weights and base.weights != found.base.weights:
         raise RewardlabError(
-            f"{needs} as it was when the adapter was trained, and {found.folder} holds other weights by now (did that run go on?); "
+            f"{needs} as it was when the adapter was trained, and {found.folder} holds other weights now (was that run extended?); "
             f"if a copy of the old ones is elsewhere, {where}"
         )
     return Checkpoint(found.folder, replace(base, weights=found.base.weights), adapter)

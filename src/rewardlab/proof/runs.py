@@ -136,7 +136,7 @@ def _train(recipe: Recipe, job: Job) -> Done:
     folder = Path(job.folder)
     config = job.config.but(start=job.config.seed * APART, out=folder)
     if job.keep:
-        # a run that was stopped goes on from its last checkpoint
+        # a run that was stopped is resumed from its last checkpoint
         api.resume(folder) if (folder / "config.json").exists() else api.train(recipe, config=config)
         return _finished(folder)
     try:

@@ -32,7 +32,7 @@ OVERLONG = ("error", "drop", "truncate-left")
 ENGINES = ("embedded", "trl")
 DTYPES = ("auto", "float32", "bfloat16")
 ON_RESUME = ("steps", "budget", "device", "micro_tokens", "checkpoint_every", "track")
-"""The settings that may be given anew when a run is resumed: how long, where and how it goes on, not what it computes."""
+"""The settings that may be given anew when a run is resumed: how long, where and how it runs, not what it computes."""
 
 
 def _device(value: Any) -> bool:

@@ -1,4 +1,4 @@
-"""The folder of a run: which one a new run gets, what an earlier run has left there, and how to go on after a failure."""
+"""The folder of a run: which one a new run gets, what an earlier run has left there, and how to resume after a failure."""
 
 from __future__ import annotations
 
@@ -95,18 +95,18 @@ def checkpointed(folder: Path) -> list[int]:
 
 
 @contextlib.contextmanager
-def saying_how_to_go_on(folder: Path) -> Iterator[None]:
-    """A context that adds to an error how the run goes on, as a note, which a traceback and the command line show."""
+def saying_how_to_resume(folder: Path) -> Iterator[None]:
+    """A context that adds to an error how to resume the run, as a note, which a traceback and the command line show."""
     try:
         yield
     except (Exception, KeyboardInterrupt) as problem:
         # without a config.json there is no run yet; of several processes only the first knows what it has saved
         if is_first() and (folder / "config.json").exists():
-            problem.add_note(how_to_go_on(folder, stopped=isinstance(problem, KeyboardInterrupt)))
+            problem.add_note(how_to_resume(folder, stopped=isinstance(problem, KeyboardInterrupt)))
         raise
 
 
-def how_to_go_on(folder: Path, stopped: bool) -> str:
+def how_to_resume(folder: Path, stopped: bool) -> str:
     """What is saved of an unfinished run, and how it is resumed.  stopped: on purpose, so that nothing needs mending."""
     document: dict[str, Any] = json.loads((folder / "config.json").read_text("utf-8"))
     saved = max(checkpointed(folder), default=0)
