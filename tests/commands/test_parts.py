@@ -59,7 +59,7 @@ def test_a_slot_or_a_kind_alone(capsys):
 
 
 @pytest.mark.parametrize(
-    ("name", "near"), [("credti", "credit"), ("ga", "gae"), ("overlong", "dapo/overlong"), ("rewards", "reward")]
+    ("name", "near"), [("credti", "credit"), ("ga", "gae"), ("overlong", "dapo/overlong"), ("rewrad", "reward")]
 )
 def test_a_mistyped_name_is_answered_with_the_nearest(name, near, capsys):
     assert cli.main(["parts", name]) == 2
@@ -82,3 +82,12 @@ def test_it_needs_no_torch():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     count, torch = done.stdout.split()
     assert (int(count) > 150, torch) == (True, "False")
+
+
+def test_the_plural_of_a_slot_is_understood_and_a_method_is_named(capsys):
+    assert cli.main(["parts", "verifiers", "--json"]) == 0
+    plural = capsys.readouterr().out
+    assert cli.main(["parts", "verifier", "--json"]) == 0
+    assert capsys.readouterr().out == plural
+    assert cli.main(["parts", "grpo"]) == 2
+    assert capsys.readouterr().err == "rewardlab: grpo is a method: rewardlab show grpo\n"

@@ -38,9 +38,37 @@ def test_two_files_of_one_name_are_refused(folder):
     path = write(folder, "elsewhere", "alpha", ALPHA)
     try:
         with pytest.raises(RewardlabError, match="two methods are named alpha"):
-            registry.methods()
+            registry.build("alpha")
+        # the others are not affected
+        assert registry.build("beta_2")
     finally:
         path.unlink()
+
+
+def test_a_file_that_cannot_be_imported_by_its_name_is_told(folder):
+    path = write(folder, "toy_methods", "my-method", ALPHA)
+    try:
+        assert "my-method" not in registry.methods()
+        with pytest.raises(RewardlabError, match=r"my-method\.py is no module that can be imported; rename it my_method\.py"):
+            registry.build("my-method")
+    finally:
+        path.unlink()
+
+
+def test_a_method_that_returns_nothing_is_named_with_its_file(folder):
+    path = write(folder, "toy_methods", "silent", '"""Silent: forgets to return."""\n\ndef silent(base=None):\n    pass\n')
+    try:
+        with pytest.raises(RewardlabError, match=r"the function silent of .*silent\.py returned None; a method returns a recipe"):
+            registry.build("silent")
+    finally:
+        path.unlink()
+
+
+@pytest.mark.parametrize(("inner", "says"), [("nowhere", "which is no folder"), ("toy_methods", "which holds no FOLDER/NAME.py")])
+def test_a_wrong_folder_of_methods_is_told(folder, monkeypatch, inner, says):
+    monkeypatch.setenv("REWARDLAB_METHODS", str(folder / inner))
+    with pytest.raises(RewardlabError, match=f"REWARDLAB_METHODS names {folder / inner}, {says}"):
+        registry.build("alpha")
 
 
 def test_a_folder_may_have_the_name_of_one_of_the_package(folder):
@@ -142,3 +170,15 @@ def test_a_path_is_a_task_of_your_own_problems(tmp_path):
     assert int(prompt[1].text[:-3]) + 1 == int(task.test[0].answer)
     with pytest.raises(RewardlabError, match="prompt_column is for problems of your own"):
         registry.task("arithmetic", prompt_column="q")
+
+
+def test_a_claim_against_a_method_that_does_not_exist_names_its_file(folder):
+    text = '"""Odd: claims."""\nfrom rewardlab.methods.baselines.grpo import grpo\nfrom rewardlab.proof.claim import Claim\n\n'
+    text += "def odd(base=None):\n    return base or grpo()\n\n"
+    text += 'claim = Claim(says="x", versus="nosuch", task="arithmetic", measure="pass@1", direction="higher", margin=0.1)\n'
+    path = write(folder, "toy_methods", "odd", text)
+    try:
+        with pytest.raises(RewardlabError, match=r"odd\.py, the claim's versus or the baseline: unknown method 'nosuch'"):
+            registry.details.details("odd")
+    finally:
+        path.unlink()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from rewardlab.errors import RewardlabError
@@ -36,7 +37,9 @@ def export(run: Path | str, out: Path | str, last: bool = False, *, adapter: boo
     # a run without evaluations has no best policy
     source = folder / "best" if (folder / "best").is_dir() and not last else folder / "model"
     if not source.is_dir():
-        raise RewardlabError(f"{folder} has no {source.name} yet; resume the run with: rewardlab train --resume {folder}")
+        raise RewardlabError(
+            f"{folder} has no {source.name} yet; resume the run with: rewardlab train --resume {quote(str(folder))}"
+        )
     if Path(out).exists() and any(Path(out).iterdir()):
         raise RewardlabError(f"{out} exists and is not empty; choose a new folder")
     _refuse_own_kind(source)

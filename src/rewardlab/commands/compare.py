@@ -66,8 +66,11 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         raise RewardlabError("--without is for a comparison that is resumed; name the methods to compare instead")
     if not args.methods:
         raise RewardlabError("which methods? rewardlab compare METHOD METHOD --task TASK (rewardlab list shows them)")
-    shared.require_task(args)
+    # before the task is asked for: a wrong name is wrong on every task
     settings = shared.method_settings(args, *args.methods)
+    if len(args.methods) < 2:
+        raise RewardlabError(f"a comparison is of two methods or more; one is trained by: rewardlab train {args.methods[0]}")
+    shared.require_task(args)
     config = shared.RunConfig(**{"eval_every": EVAL_EVERY} | shared.given(args, FIELDS))
 
     # torch is imported only now that the flags have been checked
@@ -99,7 +102,7 @@ def show(document: Mapping[str, Any]) -> None:
     for note in document["notes"]:
         lines(note)
     heading("Next")
-    lines(f"open {out / 'compare.html'}")
+    lines(f"open {shlex.quote(str(out / 'compare.html'))}")
     runs, page = shlex.quote(str(out / "runs")), shlex.quote(str(out / "runs.html"))
     lines(f"rewardlab report {runs}/* --out {page}    every run, with its rollouts")
     if any(row["difference"] and row["difference"]["decision"] in UNDECIDED for row in rows):

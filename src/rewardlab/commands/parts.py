@@ -26,7 +26,9 @@ def flags(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> list[dict[str, Any]]:
     from rewardlab.registry import browse
 
-    return browse.entries(args.name) if args.name in (None, *browse.ORDER) else browse.named(args.name)
+    # `parts rewards` is understood, too
+    kind = args.name.removesuffix("s") if args.name and args.name.removesuffix("s") in browse.ORDER else args.name
+    return browse.entries(kind) if kind in (None, *browse.ORDER) else browse.named(args.name)
 
 
 def show(document: list[dict[str, Any]]) -> None:

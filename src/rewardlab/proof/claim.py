@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rewardlab.core import Measure
+from rewardlab.errors import RewardlabError
 
 
 @dataclass(frozen=True)
@@ -37,3 +38,9 @@ class Claim:
     by: Measure | None = None
     problems: int = 200
     steps: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.direction not in ("higher", "lower"):
+            raise RewardlabError(f"the direction of a claim is higher or lower, not {self.direction!r}")
+        if not self.margin >= 0:
+            raise RewardlabError(f"the margin of a claim is the smallest effect that counts, from 0 up, not {self.margin!r}")

@@ -8,6 +8,7 @@ from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from rewardlab import api
@@ -136,7 +137,7 @@ def _complete(plan: Plan, folder: Path, jobs: int | None) -> Record:
         outcomes = _outcomes(plan, folder, jobs)
     except KeyboardInterrupt as stop:
         # the command line shows notes
-        stop.add_note(f"finished runs are kept; resume with: rewardlab compare --resume {folder}")
+        stop.add_note(f"finished runs are kept; resume with: rewardlab compare --resume {quote(str(folder))}")
         raise
     config, task = plan.config, task_of(None, plan.config)
     record = {
@@ -174,7 +175,7 @@ def _run(todo: Sequence[Job], plan: Plan, folder: Path, processes: int | None, b
         for i, outcome in outcomes:
             name, where = f"{missing[i].method}, seed {missing[i].config.seed}", Path(missing[i].folder)
             if isinstance(outcome, Failed):
-                resume = f"rewardlab compare --resume {folder}"
+                resume = f"rewardlab compare --resume {quote(str(folder))}"
                 how = f"finished runs are kept; mend it and resume with: {resume}, or: {resume} --without {missing[i].method}"
                 raise RewardlabError(f"{name}, failed: {outcome.reason} ({how})")
             # from its files, as they will be read when the comparison is completed or extended

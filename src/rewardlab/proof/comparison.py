@@ -35,13 +35,16 @@ def summarise(arm: Arm, plan: Plan, outcomes: Outcomes) -> Record:
     runs, measure, first = outcomes[arm.name], arm.measured_by(plan.measure), plan.arms[0]
     values = [done.numbers.get(measure) for done in runs]
     return {
-        "method": arm.name, "trains": arm.trains, "formula": str(arm.recipe), "measure": measure, "values": values, **_mean(values),
+        "method": arm.name, "trains": arm.trains, "formula": str(arm.recipe), "measure": measure, "values": values,
+        **_within_unit(_mean(values), values),
         "difference": None if arm is first else difference(values, _values(first, plan, outcomes)),
         # tokens of training; what a selection computes for its answers is not comparable with them
         "tokens": _average(runs, "tokens") if arm.trains else 0,
         "tokens_per_answer": _average(runs, "train.length" if arm.trains else "tokens_per_answer"),
         "steps": [done.numbers.get("steps") for done in runs], "updates": _average(runs, "updates"),
         "seconds": [done.seconds for done in runs],
+        # what was measured, seed by seed; the curve is their mean at token counts between them
+        "points": [[[tokens, numbers[measure]] for tokens, numbers in done.curve if measure in numbers] for done in runs],
         "curve": mean_curve([done.curve if arm.trains else [] for done in runs], measure),
     }  # fmt: skip
 
@@ -132,6 +135,13 @@ def _without_reward(plan: Plan) -> list[str]:
     """Methods that a reward of the user's own does not reach."""
     unreached = [arm.name for arm in plan.arms if plan.reward and arm.recipe.reward is None]
     return [f"{name} learns from no reward: {plan.reward} changes nothing for it." for name in unreached]
+
+
+def _within_unit(mean: Record, values: Sequence[float | None]) -> Record:
+    """The mean of shares, with its interval cut to 0 .. 1: of few seeds it is so wide that it would leave that range."""
+    if mean["ci95"] is None or any(value is not None and not 0 <= value <= 1 for value in values):
+        return mean
+    return mean | {"ci95": [max(0.0, mean["ci95"][0]), min(1.0, mean["ci95"][1])]}
 
 
 def _values(arm: Arm, plan: Plan, outcomes: Outcomes) -> list[float | None]:

@@ -48,7 +48,10 @@ def page(record: Record) -> str:
 
 
 def _facts(record: Record) -> list[str]:
-    budget = f"{record['budget']:,} tokens each" if record["budget"] else "each the tokens of the first method"
+    # a comparison of an older version does not say the steps
+    steps = f" uses in {record['steps']} steps" if record.get("steps") else ""
+    first = f"each the tokens that the first method{steps or ' uses'}"
+    budget = f"{record['budget']:,} tokens each" if record["budget"] else first
     seeds = f"seeds {', '.join(map(str, record['seeds']))}"
     return [f"model {record['model']}", seeds, budget, f"{record['problems']} held-out problems"]
 

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from rewardlab import registry
@@ -110,7 +111,7 @@ def new_comparison(out: Path | str | None, names: Sequence[str], task: str) -> I
 def _made(folder: Path) -> Path:
     try:
         if folder.is_dir() and any(folder.iterdir()):
-            known = f"; complete it with: rewardlab compare --resume {folder}" if (folder / PLAN).exists() else ""
+            known = f"; complete it with: rewardlab compare --resume {quote(str(folder))}" if (folder / PLAN).exists() else ""
             raise RewardlabError(f"{folder} exists and is not an empty folder; choose a new --out{known}")
         folder.mkdir(parents=True, exist_ok=True)
         # a folder that exists may still be one that nobody can write to

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rewardlab.errors import unknown
+from rewardlab.errors import RewardlabError, unknown
 
 from .definitions import Definition, function_in, imports_in, literal_in, parts_in, values_of
 from .find import PACKAGE, methods
@@ -41,6 +41,8 @@ def named(name: str) -> list[Entry]:
     """The entries of this name: one, or several of different kinds (`sql` is a verifier and a task)."""
     everything = entries()
     found = [entry for entry in everything if name in (entry["name"], f"{entry['slot']}:{entry['name']}")]
+    if not found and name in methods():
+        raise RewardlabError(f"{name} is a method: rewardlab show {name}")
     if not found:
         raise unknown("slot or part", name, {*ORDER, *(entry["name"] for entry in everything)})
     return found

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
 from rewardlab.core import Recipe, Update
 from rewardlab.core.recipe import SLOTS
+from rewardlab.errors import RewardlabError
 
 from .catalogue import row
 from .describe import COMPUTED, baseline
@@ -37,13 +38,23 @@ def _method_details(name: str) -> dict[str, Any]:
         claim = module.claim
         entry["claim"] = claim.says
         entry["baseline"] = baseline(entry["name"], vars(module), claim.versus, entry["baseline"])
-    baseline_recipe = build(entry["baseline"]) if entry["baseline"] else None
+    baseline_recipe = _baseline(entry)
     return {
         **entry,
         "formula": str(recipe),
         "changes": changes(baseline_recipe, recipe) if baseline_recipe else {},
         "parameters": plain_parameters(parameters(name)),
     }
+
+
+def _baseline(entry: Mapping[str, Any]) -> Recipe | None:
+    """The recipe that a method is compared with. Raises RewardlabError, naming the method's file, for one that does not exist."""
+    if not entry["baseline"]:
+        return None
+    try:
+        return build(entry["baseline"])
+    except RewardlabError as e:
+        raise RewardlabError(f"{entry['path']}, the claim's versus or the baseline: {e}") from e
 
 
 def _stack_details(name: str) -> dict[str, Any]:

@@ -26,22 +26,29 @@ PACKAGE = Path(__file__).parents[1]
 
 
 def method_roots() -> list[Path]:
-    """The package's methods, then the folders in REWARDLAB_METHODS."""
+    """The package's methods, then the folders in REWARDLAB_METHODS. Raises RewardlabError for one that holds no methods."""
     extra = os.environ.get("REWARDLAB_METHODS", "").split(os.pathsep)
-    return [PACKAGE / "methods", *(Path(folder).resolve() for folder in extra if folder)]
+    roots = [Path(folder).resolve() for folder in extra if folder]
+    for root in roots:
+        if not root.is_dir():
+            raise RewardlabError(f"REWARDLAB_METHODS names {root}, which is no folder")
+        if not any(root.glob("*/*.py")):
+            raise RewardlabError(f"REWARDLAB_METHODS names {root}, which holds no FOLDER/NAME.py; name the folder of such folders")
+    return [PACKAGE / "methods", *roots]
 
 
 def methods() -> dict[str, Path]:
-    """Name to file of every method."""
-    files: dict[str, Path] = {}
-    for root in method_roots():
-        for path in sorted(root.glob("*/*.py")):
-            # `_100_days` is a method whose name begins with a digit; other names that begin with an underscore are not methods
-            if path.stem.startswith("_") and not path.stem[1:2].isdigit():
-                continue
-            if path.stem in files:
-                raise RewardlabError(f"two methods are named {path.stem}: {files[path.stem]} and {path}; rename one")
-            files[path.stem] = path
+    """Name to file of every method. Of two files of one name it is the first; `file_of` refuses such a name."""
+    return {name: paths[0] for name, paths in _files().items() if name.isidentifier()}
+
+
+def _files() -> dict[str, list[Path]]:
+    """Name to files that are named so."""
+    files: dict[str, list[Path]] = {}
+    for path in (path for root in method_roots() for path in sorted(root.glob("*/*.py"))):
+        # `_100_days` is a method whose name begins with a digit; other names that begin with an underscore are not methods
+        if not path.stem.startswith("_") or path.stem[1:2].isdigit():
+            files.setdefault(path.stem, []).append(path)
     return files
 
 
@@ -52,14 +59,18 @@ def spell(name: str) -> str:
 
 
 def file_of(name: str) -> Path:
-    """The file of a method; a name that does not exist raises RewardlabError with the nearest that do."""
-    known = methods()
-    if spell(name) not in known:
-        several = re.split(r"[\s,&]+", name.strip())
-        if len(several) > 1 and all(spell(part) in known for part in several):
-            raise RewardlabError(f"{name!r} is not one method; methods are stacked with a plus: {'+'.join(several)}")
-        raise unknown("method", name, known)
-    return known[spell(name)]
+    """The file of a method. Raises RewardlabError for a name that does not exist, with the nearest that do, and for two files."""
+    files = _files()
+    if paths := files.get(spell(name)):
+        if len(paths) > 1:
+            raise RewardlabError(f"two methods are named {spell(name)}: {paths[0]} and {paths[1]}; rename one")
+        return paths[0]
+    if wrong := files.get(name):
+        raise RewardlabError(f"{wrong[0]} is no module that can be imported; rename it {spell(name)}.py")
+    several = re.split(r"[\s,&]+", name.strip())
+    if len(several) > 1 and all(spell(part) in files for part in several):
+        raise RewardlabError(f"{name!r} is not one method; methods are stacked with a plus: {'+'.join(several)}")
+    raise unknown("method", name, methods())
 
 
 def module_of(name: str) -> ModuleType:

@@ -29,7 +29,7 @@ def stack(methods: Sequence[tuple[str, Method, dict[str, Any]]]) -> Recipe:
     if not methods:
         raise RewardlabError("no method named")
     label, method, settings = methods[0]
-    recipe = method(**settings)
+    recipe = _made(label, method, settings)
     brought_by = dict.fromkeys(_contents(recipe), label)
     for name, method, settings in methods[1:]:
         below, recipe = recipe, _on(recipe, label, name, method, settings)
@@ -46,10 +46,20 @@ def stack(methods: Sequence[tuple[str, Method, dict[str, Any]]]) -> Recipe:
     return recipe.but(name=label)
 
 
+def _made(name: str, method: Method, settings: dict[str, Any], *below: Recipe) -> Recipe:
+    """What a method's function returns. Raises RewardlabError if that is no recipe."""
+    recipe = method(*below, **settings)
+    if not isinstance(recipe, Recipe):
+        raise RewardlabError(
+            f"the function {name} of {method.__code__.co_filename} returned {recipe!r:.80}; a method returns a recipe"
+        )
+    return recipe
+
+
 def _on(below: Recipe, label: str, name: str, method: Method, settings: dict[str, Any]) -> Recipe:
     """A method applied to the recipe below it; all its settings must matter there."""
     try:
-        recipe = method(below, **settings)
+        recipe = _made(name, method, settings, below)
     except OutOfDomain:
         # a wrong value is wrong without the stack, too
         raise

@@ -7,6 +7,7 @@ import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from rewardlab.errors import RewardlabError
@@ -70,12 +71,12 @@ def _make_free(folder: Path) -> None:
     if (folder / "summary.json").exists():
         raise RewardlabError(
             f"{folder} already holds a run, which is finished; choose another folder (--out), or extend the run with "
-            f"rewardlab train --resume {folder} --steps N"
+            f"rewardlab train --resume {quote(str(folder))} --steps N"
         )
     if done or (folder / "model").exists() or (folder / "trl").exists():
         raise RewardlabError(
-            f"{folder} already holds a run of {done} steps; resume it with rewardlab train --resume {folder}, or choose another "
-            "folder (--out)"
+            f"{folder} already holds a run of {done} steps; resume it with rewardlab train --resume {quote(str(folder))}, "
+            "or choose another folder (--out)"
         )
     console.print(f"{folder} held a run of {document.get('method')} that had trained no step: it is started anew", markup=False)
     for name in WRITTEN:
@@ -115,7 +116,7 @@ def how_to_resume(folder: Path, stopped: bool) -> str:
         return f"a run through TRL cannot be resumed; what it wrote is in {folder}"
     made = {"task": not document.get("source"), "model": document.get("model") == IN_PYTHON}
     objects = "".join(f", {name}=..." for name in made if made[name])
-    call = f"rewardlab.resume({str(folder)!r}{objects})" if objects else f"rewardlab train --resume {folder}"
+    call = f"rewardlab.resume({str(folder)!r}{objects})" if objects else f"rewardlab train --resume {quote(str(folder))}"
     files = " or ".join(Path(path).name for path in document.get("files", {}))
     # a run that was stopped on purpose needs no mending
     flag = "reward_changed=True" if objects else "--reward-changed"
