@@ -7,6 +7,7 @@ from method_files import ALPHA, BETA, write
 
 from rewardlab import registry
 from rewardlab.errors import RewardlabError
+from rewardlab.registry import details
 
 
 @pytest.fixture(scope="module")
@@ -179,6 +180,6 @@ def test_a_claim_against_a_method_that_does_not_exist_names_its_file(folder):
     path = write(folder, "toy_methods", "odd", text)
     try:
         with pytest.raises(RewardlabError, match=r"odd\.py, the claim's versus or the baseline: unknown method 'nosuch'"):
-            registry.details.details("odd")
+            details.details("odd")
     finally:
         path.unlink()
