@@ -74,7 +74,7 @@ def command(words: list[str], main: Callable[[list[str]], int], whole: bool) -> 
     program, arguments = words[0], words[1:]
     if program == "export":
         name, _, value = arguments[0].partition("=")
-        os.environ[name] = value
+        os.environ[name] = os.path.expandvars(value)
         return ""
     if program in READ_ONLY:
         return ""

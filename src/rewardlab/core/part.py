@@ -25,7 +25,7 @@ from .hyperparameters import check_names, check_settings, hyperparameters
 from .misuse import NotCalled, refuse_positional
 from .options import PartOptions, checked
 from .signatures import call_signature, describe_decorator, plainly
-from .values import plain, show, tuples
+from .plain import plain, show, tuples
 
 
 class Part:
