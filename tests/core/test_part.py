@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rewardlab import core
 from rewardlab.core import Chain, credit, objective, rollout, select
 from rewardlab.core.part import decorator
 from rewardlab.errors import RewardlabError
@@ -186,3 +188,8 @@ def test_every_slot_has_its_decorator():
             return x + y
 
         assert part(y=2)(3) == 5
+
+
+def test_no_module_of_core_has_the_name_of_what_core_exports():
+    """Once imported, such a module would stand in the place of the export."""
+    assert not {path.stem for path in Path(core.__file__).parent.glob("*.py")} & set(core.__all__)

@@ -34,14 +34,15 @@ def small_policies(monkeypatch, tmp_path):
 def test_tutorial(page, tmp_path, monkeypatch, small_policies):
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
-    # tutorials set it with `export`, which would outlive the test
+    # tutorials set these with `export`, which would outlive the test
     monkeypatch.setenv("REWARDLAB_METHODS", "")
+    monkeypatch.setenv("PATH", os.environ["PATH"])
     wrong = tutorials.run(page.read_text("utf-8"), cli.main, WHOLE)
     assert not wrong, "\n".join(wrong)
 
 
 def test_a_line_that_is_not_printed_is_told():
-    page = "```bash\nrewardlab --version\n```\n\n```text\nrewardlab 9.9\nno such line\n```\n"
+    page = "```bash\nrewardlab --version\n```\n\n```text\nrewardlab 9.9.9\nno such line\n```\n"
     (wrong,) = tutorials.run(page, cli.main)
     assert wrong.startswith("'no such line'")
 

@@ -153,9 +153,15 @@ class Endless:
 
 
 class Signalling(Endless):
+    def __init__(self, problems: list[Problem]):
+        super().__init__(problems)
+        self.read: set[int] = set()
+
     def __getitem__(self, i: int) -> Problem:
-        if i == 5:
+        # the first time, before training, the lengths of the prompts are looked at
+        if i == 5 and i in self.read:
             os.kill(os.getpid(), signal.SIGTERM)
+        self.read.add(i)
         return super().__getitem__(i)
 
 

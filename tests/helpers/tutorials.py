@@ -74,6 +74,7 @@ def command(words: list[str], main: Callable[[list[str]], int], whole: bool) -> 
     program, arguments = words[0], words[1:]
     if program == "export":
         name, _, value = arguments[0].partition("=")
+        # the shell's own variable, which a test that changes the folder does not
         os.environ[name] = os.path.expandvars(value.replace("$PWD", os.getcwd()))
         return ""
     if program in READ_ONLY:

@@ -82,7 +82,8 @@ def test_cells_of_any_length(tmp_path):
         ("a.csv", 'prompt,answer\na,1\nb,"2\n', r"a\.csv, line 3: broken CSV"),
         ("a.csv", "", r"a\.csv holds no problems"),
         ("a.csv", "prompt,answer\na,1\nb,\n", r"a\.csv, line 3: the problem has no answer"),
-        ("a.json", '[{"prompt": "a",\n "answer" 1}]', r"a\.json, line 2: broken JSON"),
+        ("a.json", '[{"prompt": "a",\n "answer" 1}]', r"a\.json, line 2: broken JSON: Expecting ':' delimiter, column 11$"),
+        ("a.jsonl", '{"prompt": "a"}\n{"prompt":\n', r"a\.jsonl, line 2: broken JSON: Expecting value, column 11$"),
         ("a.json", '{"prompt": "a"}\n{"prompt": "b"}\n', r"a\.json, line 2: broken JSON.*is named \.jsonl"),
         ("a.json", '{"prompt": "a"}', "expected an array of objects, found dict"),
         ("a.json", '[{"prompt": "a", "answer": 1}, 7]', r"object 2: expected an object"),
@@ -92,6 +93,61 @@ def test_what_is_broken_is_named_by_file_and_line(tmp_path, name, text, says):
     (tmp_path / name).write_text(text)
     with pytest.raises(RewardlabError, match=says):
         registry.task(str(tmp_path / name))
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "jsonl", "json"])
+@pytest.mark.parametrize(("encoding", "iconv"), [("latin-1", "latin1"), ("utf-16", "utf16")])
+def test_another_encoding_is_named_with_its_line_and_what_to_do(tmp_path, suffix, encoding, iconv):
+    # beyond what is read at once
+    rows = [*ROWS * 100, {"prompt": "P@rez?", "answer": 1}, *ROWS]
+    path = Path(write(tmp_path / f"mine.{suffix}", rows))
+    text = path.read_text().replace("@", "é")
+    path.write_bytes(text.encode(encoding))
+    bad = 1 if encoding == "utf-16" else text[: text.index("é")].count("\n") + 1
+    with pytest.raises(RewardlabError, match=rf"line {bad}: not UTF-8; convert it \(iconv -f {iconv} -t utf8\)$"):
+        registry.task(str(path))
+
+
+@pytest.mark.parametrize("delimiter", [";", "\t", "|"])
+def test_a_csv_of_other_delimiters_is_read(tmp_path, delimiter):
+    rows = [{"prompt": f"One, two, or {i}; which?", "answer, in kg": i} for i in range(5)]
+    (tmp_path / "mine.csv").write_text(as_csv(rows, delimiter))
+    problems = everything(str(tmp_path / "mine.csv"), answer_column="answer, in kg")
+    assert {q: p.answer for q, p in problems.items()} == {r["prompt"]: str(r["answer, in kg"]) for r in rows}
+
+
+def test_other_delimiters_in_a_csv_of_commas_are_text(tmp_path):
+    rows = [{"prompt": f"{i};a|b", "answer (a|b;c)": i} for i in range(5)]
+    assert everything(write(tmp_path / "mine.csv", rows), answer_column="answer (a|b;c)")["3;a|b"].answer == "3"
+    assert "a;b" in everything(write(tmp_path / "one.csv", [{"prompt": "a;b"}, {"prompt": "c"}]))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "says"),
+    [
+        (
+            "a.csv",
+            "prompt,answer\na,1\nb\nc,3\nd,\n,5\n",
+            r"line 3: 1 cells, but 2 columns.*\(3 of 5 rows are bad; this is the first\)",
+        ),
+        ("a.jsonl", '{"prompt": "a"}\n{"prompt"\n{}\n7\n', r"line 2: broken JSON.*\(3 of 4 rows are bad; this is the first\)"),
+        ("a.json", '[{"prompt": ""}, {"prompt": ""}, {"prompt": "a"}]', r"object 1: the prompt is empty \(2 of 3 rows"),
+        ("a.csv", "prompt,answer\na,1\nb,\n", r"\(column 'answer' is ''\)$"),
+        ("a.csv", "question,answer\na,1\nb,2\n", r"The columns are: question, answer$"),
+    ],
+)
+def test_the_first_bad_row_is_named_and_all_are_counted(tmp_path, name, text, says):
+    (tmp_path / name).write_text(text)
+    with pytest.raises(RewardlabError, match=says):
+        registry.task(str(tmp_path / name))
+
+
+def test_a_list_inside_an_object_is_read(tmp_path):
+    (tmp_path / "mine.json").write_text(json.dumps({"version": "1", "tags": [], "data": ROWS}))
+    assert len(everything(str(tmp_path / "mine.json"))) == len(ROWS)
+    (tmp_path / "mine.json").write_text(json.dumps({"train": ROWS, "test": ROWS}))
+    with pytest.raises(RewardlabError, match="expected an array of objects, found dict"):
+        registry.task(str(tmp_path / "mine.json"))
 
 
 @pytest.mark.parametrize(
@@ -209,6 +265,41 @@ def test_messages_in_parts_and_in_a_cell(tmp_path):
     assert set(everything(write(tmp_path / "mine.jsonl", rows))) == {"1+1?", "b"}
     cells = [{**row, "prompt": json.dumps(row["prompt"])} for row in rows]
     assert set(everything(write(tmp_path / "mine.csv", cells))) == {"1+1?", "b"}
+
+
+def test_a_conversation_written_as_json_is_read_in_every_kind_of_file(tmp_path):
+    rows = [
+        {"prompt": json.dumps([said("system", "Be short."), said("user", f"{i}?")], indent=1), "answer": str(i)} for i in range(3)
+    ]
+    for suffix in ("jsonl", "parquet", "csv"):
+        problem = everything(write(tmp_path / f"mine.{suffix}", rows))["2?"]
+        assert [m.role for m in problem.prompt] == ["system", "user"]
+    texts = ['[{"a": 1}]', '[{"role": "user", "content": "a"}] is what?']
+    assert set(everything(write(tmp_path / "mine.jsonl", [{"prompt": t} for t in texts]))) == set(texts)
+
+
+def test_conversations_of_sharegpt_are_read(tmp_path):
+    def chat(*turns):
+        return {"conversations": [{"from": who, "value": text} for who, text in turns]}
+
+    rows = [chat(("system", "Be short."), ("human", "1+1?"), ("gpt", "2")), chat(("human", "b"), ("gpt", "3"))]
+    problem = everything(write(tmp_path / "mine.jsonl", rows))["1+1?"]
+    assert [(m.role, m.text) for m in problem.prompt] == [("system", "Be short."), ("user", "1+1?")]
+    assert problem.meta == {"solution": "2"}
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "csv"])
+def test_the_prompt_of_preferences_may_lie_within_the_pair(tmp_path, suffix):
+    def pair(question, good, bad):
+        both = [[said("user", question), said("assistant", reply)] for reply in (good, bad)]
+        return dict(zip(("chosen", "rejected"), map(json.dumps, both) if suffix == "csv" else both, strict=True))
+
+    problem = everything(write(tmp_path / f"mine.{suffix}", [pair("1+1?", "2", "3"), pair("b", "c", "d")]))["1+1?"]
+    assert problem.meta == {"chosen": "2", "rejected": "3"}
+    assert problem.answer is None
+    apart = {"chosen": [said("user", "a"), said("assistant", "b")], "rejected": [said("user", "c"), said("assistant", "d")]}
+    with pytest.raises(RewardlabError, match="line 1: chosen and rejected hold the prompt, and must then differ in their last"):
+        everything(write(tmp_path / "mine.jsonl", [apart]))
 
 
 # ---- the hub ---------------------------------------------------------------------------------------------------------

@@ -86,5 +86,5 @@ def test_the_teacher_goes_wrong_about_as_often_as_he_is_told_to():
 
 @pytest.mark.parametrize("wrong", [{"hops": 5}, {"people": 2}, {"relations": 0}, {"error": 2.0}])
 def test_worlds_that_cannot_be_are_refused(wrong):
-    with pytest.raises(RewardlabError, match=r"must be between|more than hops|probability"):
+    with pytest.raises(RewardlabError, match=r"must be between|more than hops|above 0, not 0|from 0 to 1, not 2"):
         registry.task("facts", **wrong)

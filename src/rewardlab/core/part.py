@@ -24,8 +24,8 @@ from rewardlab.errors import RewardlabError
 from .hyperparameters import check_names, check_settings, hyperparameters
 from .misuse import NotCalled, refuse_positional
 from .options import PartOptions, checked
+from .plain import plain, show, tuples
 from .signatures import call_signature, describe_decorator, plainly
-from .values import plain, show, tuples
 
 
 class Part:

@@ -11,6 +11,7 @@ from rewardlab.core import Message, Problem, Task
 from rewardlab.core.domain import Share
 from rewardlab.errors import RewardlabError
 
+from .conversations import alternating, decoded, is_conversation, last_text, messages_of, replies
 from .rows import HUB, Row, splits
 from .sources import Shuffled, held_out
 
@@ -41,13 +42,13 @@ def records(
     """Problems from a file (.jsonl, .json, .csv, .tsv, .parquet), a folder with train.* (and test.*), or a dataset.
 
     A dataset is a folder that `datasets` saved, or hub:OWNER/NAME,config=C,split=S. A prompt is a text or a list of {"role",
-    "content"}; `system` goes first, in place of one that the data has. Replies to imitate (`completion_column`, or what follows
-    the prompt in a conversation) become `meta["solution"]`; all other columns go to `meta`. A column may lie within another:
-    reward_model.ground_truth.
+    "content"}, or {"from", "value"} (also as JSON in a text); `system` goes first, in place of one that the data has. Replies to
+    imitate (`completion_column`, or what follows the prompt in a conversation) become `meta["solution"]`; all other columns go to
+    `meta`. A column may lie within another: reward_model.ground_truth. Preferences without a prompt have it in both conversations.
 
     Held out are: the problems of `test`, another file or dataset; else those of the data's own test or validation split; else
     `test_share` of the problems, chosen by a hash of their prompts, so that equal prompts stay together. They are never trained on.
-    Raises RewardlabError, with file and line, for whatever cannot be read.
+    Raises RewardlabError, with file and line, for whatever cannot be read, and says how many rows are bad.
     """
     if not 0 < test_share < 1:
         raise RewardlabError(f"records: test_share must lie between 0 and 1, not {test_share}")
@@ -84,35 +85,85 @@ class Columns:
 
     def in_row(self, row: Mapping[str, Any]) -> Columns:
         """With the names of TRL's and verl's formats, where the row has those instead of the default names."""
-        messages = self.prompt == "prompt" and "prompt" not in row and "messages" in row
+        unnamed = self.prompt == "prompt" and "prompt" not in row
+        conversation = next((name for name in ("messages", "conversations") if unnamed and name in row), self.prompt)
         verl = self.answer == "answer" and "answer" not in row and _has(row, "reward_model.ground_truth")
         trl = self.completion is None and "completion" in row and "solution" not in row
         return replace(
             self,
-            prompt="messages" if messages else self.prompt,
+            prompt=conversation,
             answer="reward_model.ground_truth" if verl else self.answer,
             completion="completion" if trl else self.completion,
         )
 
 
+class NoColumn(RewardlabError):
+    """A column is missing."""
+
+
 def _problems(rows: Iterator[Row], columns: Columns) -> list[Problem]:
+    """The problems of all rows. Raises the error of the first bad row, which says how many are bad."""
     problems: list[Problem] = []
-    has_answers = True
+    errors: list[RewardlabError] = []
+    reader: Reader | None = None
     for place, row in rows:
-        if not problems:
-            columns = columns.in_row(row)
+        try:
+            if isinstance(row, RewardlabError):
+                raise row
+            row = _with_prompt(row, columns.prompt, place)
+            reader = reader or Reader.of(row, columns, place)
+            problems.append(reader.problem(row, place))
+        except NoColumn as e:
+            # in the first row it is a wrong name, not a bad row
+            if not problems and not errors:
+                raise
+            errors.append(e)
+        except RewardlabError as e:
+            errors.append(e)
+    if len(errors) > 1:
+        raise RewardlabError(f"{errors[0]} ({len(errors):,} of {len(problems) + len(errors):,} rows are bad; this is the first)")
+    if errors:
+        raise errors[0]
+    return problems
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Reads the rows of a file.  has_answers: whether its problems have them."""
+
+    columns: Columns
+    has_answers: bool
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any], columns: Columns, place: str) -> Reader:
+        """As the first row shows."""
+        columns = columns.in_row(row)
+        _, solution = _prompt_and_solution(row, columns, place)
+        # data of prompts alone is welcome too: whether the answers are needed depends on the reward
+        teaching = row.keys() | ({"solution"} if solution else set())
+        named = columns.answer != ANSWER and not any(names <= teaching for names in TEACHES)
+        return cls(columns, _has(row, columns.answer) or named)
+
+    def problem(self, row: Mapping[str, Any], place: str) -> Problem:
+        columns = self.columns
         prompt, solution = _prompt_and_solution(row, columns, place)
-        if not problems:
-            # data of prompts alone is welcome too: whether the answers are needed depends on the reward
-            teaching = row.keys() | ({"solution"} if solution else set())
-            named = columns.answer != ANSWER and not any(names <= teaching for names in TEACHES)
-            has_answers = _has(row, columns.answer) or named
-        answer = _answer(_column(row, columns.answer, "answer", place), columns.answer, place) if has_answers else None
-        meta = {k: _last_text(v) if k in ("chosen", "rejected", "solution") else v for k, v in row.items()}
+        answer = _answer(_column(row, columns.answer, "answer", place), columns.answer, place) if self.has_answers else None
+        meta = {k: last_text(v) if k in ("chosen", "rejected", "solution") else v for k, v in row.items()}
         used = (columns.prompt, columns.answer, columns.completion)
         meta = {k: v for k, v in meta.items() if k not in used} | ({"solution": solution} if solution else {})
-        problems.append(Problem(prompt, answer, meta))
-    return problems
+        return Problem(prompt, answer, meta)
+
+
+def _with_prompt(row: Mapping[str, Any], column: str, place: str) -> Mapping[str, Any]:
+    """A row of preferences with the prompt that lies within both conversations, if it has no other."""
+    pair = [decoded(row.get(name)) for name in ("chosen", "rejected")]
+    if column != "prompt" or {"prompt", "messages", "conversations"} & row.keys() or not all(map(is_conversation, pair)):
+        return row
+    chosen, rejected = pair
+    shared = next((i for i, (a, b) in enumerate(zip(chosen, rejected, strict=False)) if a != b), min(len(chosen), len(rejected)))
+    if not len(chosen) == len(rejected) == shared + 1:
+        raise RewardlabError(f"{place}: chosen and rejected hold the prompt, and must then differ in their last reply alone")
+    return {"prompt": chosen[:shared], **row, "chosen": chosen, "rejected": rejected}
 
 
 def _lookup(row: Mapping[str, Any], name: str) -> Any:
@@ -134,60 +185,22 @@ def _column(row: Mapping[str, Any], name: str, kind: str, place: str) -> Any:
         return _lookup(row, name)
     near = difflib.get_close_matches(name, row, n=1) or [other for other in OTHER_NAMES[kind] if other in row]
     hint = f"did you mean {near[0]!r} (--{kind}-column {near[0]})? " if near else f"Name yours with --{kind}-column. "
-    raise RewardlabError(f"{place}: no column {name!r}; {hint}The columns are: {', '.join(row) or 'none'}")
+    raise NoColumn(f"{place}: no column {name!r}; {hint}The columns are: {', '.join(row) or 'none'}")
 
 
 def _prompt_and_solution(row: Mapping[str, Any], columns: Columns, place: str) -> tuple[tuple[Message, ...], Any]:
     """The prompt, and the reply to imitate (a list, where messages answer several); None if the row has none."""
-    messages, solution = _messages(_column(row, columns.prompt, "prompt", place), place), None
+    messages, solution = messages_of(_column(row, columns.prompt, "prompt", place), place), None
     if columns.completion is not None:
-        solution = _replies(_column(row, columns.completion, "completion", place), place)
+        solution = replies(_column(row, columns.completion, "completion", place), place)
     elif messages and messages[-1].role == "assistant":
         # a whole conversation: every reply of the assistant is learned from, the first of them ends the prompt
         first = next(i for i, m in enumerate(messages) if m.role == "assistant")
-        messages, solution = messages[:first], _alternating(messages[first:], place)
+        messages, solution = messages[:first], alternating(messages[first:], place)
     conversation = [m for m in messages if m.role != "system"]
     if not conversation or not conversation[-1].text.strip():
         raise RewardlabError(f"{place}: the prompt is empty")
     return tuple(messages) if columns.system is None else (Message("system", columns.system), *conversation), solution
-
-
-def _messages(value: Any, place: str) -> list[Message]:
-    if isinstance(value, str):
-        value = [{"role": "user", "content": value}]
-    if not isinstance(value, list) or not all(_is_message(m) for m in value):
-        raise RewardlabError(f"{place}: a prompt is a text or a list of {{'role', 'content'}}, not {str(value)[:80]!r}")
-    return [Message(m["role"], _text(m["content"])) for m in value]
-
-
-def _is_message(value: Any) -> bool:
-    return isinstance(value, dict) and isinstance(value.get("role"), str) and isinstance(_text(value.get("content")), str)
-
-
-def _text(content: Any) -> Any:
-    """The text of a message: of its parts {"type": "text", "text": ...}, where it is written in parts."""
-    if isinstance(content, list) and all(isinstance(part, dict) and isinstance(part.get("text"), str) for part in content):
-        return "".join(part["text"] for part in content)
-    return content
-
-
-def _replies(value: Any, place: str) -> str | list[str]:
-    """The replies of a completion: a text, or messages that begin with the assistant's."""
-    if isinstance(value, str) and value.strip():
-        return value
-    if isinstance(value, list) and value and all(_is_message(m) for m in value):
-        return _alternating([Message(m["role"], _text(m["content"])) for m in value], place)
-    raise RewardlabError(f"{place}: a completion is a text or a list of {{'role', 'content'}}, not {str(value)[:80]!r}")
-
-
-def _alternating(messages: list[Message], place: str) -> str | list[str]:
-    """Replies, and the user's messages between them, as the rollout `recorded` reads them."""
-    roles = [m.role for m in messages]
-    if roles != [("assistant", "user")[i % 2] for i in range(len(roles))]:
-        raise RewardlabError(
-            f"{place}: after the prompt, messages of assistant and user must take turns; they are {', '.join(roles)}"
-        )
-    return messages[0].text if len(messages) == 1 else [m.text for m in messages]
 
 
 def _answer(value: Any, column: str, place: str) -> Any:
@@ -195,11 +208,6 @@ def _answer(value: Any, column: str, place: str) -> Any:
     if value is None or value != value or (isinstance(value, str | list | dict) and not value) or not str(value).strip():
         raise RewardlabError(f"{place}: the problem has no answer (column {column!r} is {value!r})")
     return value
-
-
-def _last_text(value: Any) -> Any:
-    """The reply at the end of a conversation, for pairs that are written as whole conversations."""
-    return _text(value[-1]["content"]) if isinstance(value, list) and value and _is_message(value[-1]) else value
 
 
 def _held_out(rows: Mapping[str, Iterator[Row]]) -> Iterator[Row]:

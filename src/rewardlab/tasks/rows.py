@@ -6,17 +6,21 @@ import csv
 import difflib
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from rewardlab.errors import RewardlabError
 
-Row = tuple[str, Mapping[str, Any]]
-"""Where a row stands, for messages, and its columns."""
+from .conversations import decoded
+
+Row = tuple[str, Mapping[str, Any] | RewardlabError]
+"""Where a row stands, for messages, and its columns, or why it cannot be read."""
 
 SUFFIXES = (".jsonl", ".json", ".csv", ".tsv", ".parquet")
 HELD_OUT = ("test", "validation", "valid", "val", "dev")
 """Names of splits that are held out; the first that the data has is used."""
+DELIMITERS = (",", ";", "\t", "|")
 HUB = "hub:"
 
 
@@ -24,7 +28,7 @@ def splits(source: str) -> dict[str, Iterator[Row]]:
     """The rows of a file ("train"), or of the splits of a folder or dataset: "train" and "test", as far as it has them.
 
     source: a file, a folder with train.* and test.*, a folder written by `datasets`, or hub:OWNER/NAME,config=C,split=S.
-    Raises RewardlabError, with file and line, for whatever cannot be read; for broken rows when they are reached.
+    Raises RewardlabError, with file and line, for whatever cannot be read; a broken row comes as its error.
     """
     if source.startswith(HUB):
         from .hub import load
@@ -80,71 +84,88 @@ def _rows(path: Path) -> Iterator[Row]:
     return read(path)
 
 
-def _json_lines(path: Path) -> Iterator[Row]:
-    with path.open("rb") as file:
+def _lines(path: Path, newline: str) -> Iterator[str]:
+    """The lines of a text file in UTF-8.  newline: as `open` takes it."""
+    # utf-8-sig: spreadsheets put a mark before the first column's name
+    with path.open(encoding="utf-8-sig", errors="surrogateescape", newline=newline) as file:
         for number, line in enumerate(file, 1):
-            if not line.strip():
-                continue
-            place = f"{path}, line {number}"
-            try:
-                row = json.loads(line)
-            except ValueError as e:
-                raise RewardlabError(f"{place}: broken JSON: {e}") from e
-            yield place, _object(row, place)
+            # bytes that are not UTF-8 became surrogates, so that the line of the first of them is known
+            if not line.isascii() and any("\udc80" <= c <= "\udcff" for c in line):
+                likely = "utf16" if path.open("rb").read(2) in (b"\xff\xfe", b"\xfe\xff") else "latin1"
+                raise RewardlabError(f"{path}, line {number}: not UTF-8; convert it (iconv -f {likely} -t utf8)")
+            yield line
+
+
+def _json_lines(path: Path) -> Iterator[Row]:
+    for number, line in enumerate(_lines(path, "\n"), 1):
+        if not line.strip():
+            continue
+        place = f"{path}, line {number}"
+        try:
+            yield place, _object(json.loads(line.rstrip("\r\n")), place)
+        except json.JSONDecodeError as e:
+            yield place, RewardlabError(f"{place}: broken JSON: {e.msg}, column {e.colno}")
 
 
 def _json(path: Path) -> Iterator[Row]:
     try:
-        rows = json.loads(path.read_bytes())
-    except ValueError as e:
-        place = f"{path}, line {e.lineno}" if isinstance(e, json.JSONDecodeError) else str(path)
-        hint = "; a file with one object a line is named .jsonl" if "Extra data" in str(e) else ""
-        raise RewardlabError(f"{place}: broken JSON: {e}{hint}") from e
-    if not isinstance(rows, list):
-        raise RewardlabError(f"{path}: expected an array of objects, found {type(rows).__name__}")
-    for number, row in enumerate(rows, 1):
+        rows = json.loads("".join(_lines(path, "\n")))
+    except json.JSONDecodeError as e:
+        hint = "; a file with one object a line is named .jsonl" if e.msg == "Extra data" else ""
+        raise RewardlabError(f"{path}, line {e.lineno}: broken JSON: {e.msg}, column {e.colno}{hint}") from e
+    for number, row in enumerate(_array(rows, path), 1):
         place = f"{path}, object {number}"
         yield place, _object(row, place)
 
 
-def _object(row: Any, place: str) -> Mapping[str, Any]:
-    if not isinstance(row, dict):
-        raise RewardlabError(f"{place}: expected an object with columns, found {type(row).__name__}")
-    return row
+def _array(document: Any, path: Path) -> list[Any]:
+    """The rows of a JSON file: an array of objects, or an object that holds one such array, as {"data": [...]} does."""
+    if isinstance(document, list):
+        return document
+    within = document.values() if isinstance(document, dict) else ()
+    arrays = [x for x in within if isinstance(x, list) and x and all(isinstance(row, dict) for row in x)]
+    if len(arrays) != 1:
+        raise RewardlabError(f"{path}: expected an array of objects, found {type(document).__name__}")
+    return arrays[0]
+
+
+def _object(row: Any, place: str) -> Mapping[str, Any] | RewardlabError:
+    return row if isinstance(row, dict) else RewardlabError(f"{place}: expected an object with columns, found {type(row).__name__}")
 
 
 def _csv(path: Path) -> Iterator[Row]:
     # the default limit, 131,072 characters, is less than a long solution
     csv.field_size_limit(2**31 - 1)
     header: list[str] = []
-    # utf-8-sig: spreadsheets put a mark before the first column's name
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        reader = csv.reader(file, delimiter="\t" if path.suffix == ".tsv" else ",", strict=True)
-        while True:
-            # a cell may hold line breaks: a row is named by its first line
-            place = f"{path}, line {reader.line_num + 1}"
-            try:
-                cells = next(reader, None)
-            except (csv.Error, UnicodeDecodeError) as e:
-                raise RewardlabError(f"{place}: broken CSV: {e}") from e
-            if cells is None:
-                return
-            if not header:
-                header = cells
-            elif cells and len(cells) != len(header):
-                raise RewardlabError(f"{place}: {len(cells)} cells, but {len(header)} columns: {', '.join(header)}")
-            elif cells:
-                yield place, dict(zip(header, map(_cell, cells), strict=True))
+    reader = csv.reader(_lines(path, ""), delimiter="\t" if path.suffix == ".tsv" else _delimiter(path), strict=True)
+    while True:
+        # a cell may hold line breaks: a row is named by its first line
+        place = f"{path}, line {reader.line_num + 1}"
+        try:
+            cells = next(reader, None)
+        except csv.Error as e:
+            # where the next row begins is unknown
+            raise RewardlabError(f"{place}: broken CSV: {e}") from e
+        if cells is None:
+            return
+        if not header:
+            header = cells
+        elif cells and len(cells) != len(header):
+            yield place, RewardlabError(f"{place}: {len(cells)} cells, but {len(header)} columns: {', '.join(header)}")
+        elif cells:
+            yield place, dict(zip(header, map(decoded, cells), strict=True))
 
 
-def _cell(text: str) -> Any:
-    """The text of a cell, or the conversation that it holds as JSON."""
-    if not text.startswith('[{"'):
-        return text
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
+def _delimiter(path: Path) -> str:
+    """What separates the cells: the first that divides header and first row into as many cells, more than one."""
+    for delimiter in DELIMITERS:
+        try:
+            counts = [len(cells) for cells in islice(csv.reader(_lines(path, ""), delimiter=delimiter, strict=True), 2)]
+        except csv.Error:
+            continue
+        if counts and counts[0] > 1 and counts[0] == counts[-1]:
+            return delimiter
+    return ","
 
 
 def _parquet(path: Path) -> Iterator[Row]:
