@@ -62,7 +62,8 @@ def test_the_readme_in_python(tmp_path, monkeypatch, small_policies):
 def test_no_page_pays_for_length(page):
     assert length_penalty.function(SimpleNamespace(mask=np.ones(4)), per_token=0.5) == -2
     formulas = re.findall(r".*length_penalty\(.*", page.read_text("utf-8"))
-    assert formulas and not [line for line in formulas if re.search(r"- ([\d.]+ \* )?(clip\()?length_penalty", line)]
+    assert formulas
+    assert not [line for line in formulas if re.search(r"- ([\d.]+ \* )?(clip\()?length_penalty", line)]
 
 
 def test_a_line_that_is_not_printed_is_told():
