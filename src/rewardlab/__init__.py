@@ -11,20 +11,22 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rewardlab.api import Result, RunConfig, answer, evaluate, export, plan, resume, train
     from rewardlab.api.demo import demo
-    from rewardlab.core import Problem, Recipe, Score, Task, Trajectory, ask, credit, objective
+    from rewardlab.core import Message, Problem, Recipe, Score, Task, Trajectory, ask, credit, environment, objective
     from rewardlab.errors import RewardlabError
     from rewardlab.models.load import load_policy
     from rewardlab.proof.compare import compare
     from rewardlab.registry import build, part, task
+    from rewardlab.rewards.operator import operator
     from rewardlab.rewards.reward import Reward, reward
 
 _WHERE = {
     "api.demo": ("demo",),
     "api": ("Result", "RunConfig", "answer", "evaluate", "export", "plan", "resume", "train"),
     "core": (
-        "Problem", "Recipe", "Score", "Task", "Trajectory", "ask", "credit", "objective",
+        "Message", "Problem", "Recipe", "Score", "Task", "Trajectory", "ask", "credit", "environment", "objective",
     ),
     "errors": ("RewardlabError",),
+    "rewards.operator": ("operator",),
     "rewards.reward": ("Reward", "reward"),
     "registry": ("build", "part", "task"),
     "models.load": ("load_policy",),
@@ -33,9 +35,9 @@ _WHERE = {
 _MODULE = {name: module for module, names in _WHERE.items() for name in names}
 
 __all__ = [
-    "Problem", "Recipe", "Result", "Reward", "RewardlabError", "RunConfig", "Score", "Task", "Trajectory", "answer", "ask", "build",
-    "compare", "credit", "demo", "evaluate", "export", "load_policy", "objective", "part", "plan", "resume", "reward", "task",
-    "train",
+    "Message", "Problem", "Recipe", "Result", "Reward", "RewardlabError", "RunConfig", "Score", "Task", "Trajectory", "answer",
+    "ask", "build", "compare", "credit", "demo", "environment", "evaluate", "export", "load_policy", "objective", "operator",
+    "part", "plan", "resume", "reward", "task", "train",
 ]  # fmt: skip
 
 

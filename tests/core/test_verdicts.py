@@ -46,7 +46,7 @@ def test_a_kept_rollout_of_dapo_is_verified_once_however_many_parts_ask():
     run = Run(Replies(SAID), verify=right(), max_new=8)
     groups = recipe.rollout([ask(q, "2") for q in "abc"], run)
     assert (len(groups), asked) == (2, SAID)
-    scores = (recipe.reward + correct().named("again") * (1 - length_penalty()))(groups, run)
+    scores = (recipe.reward + correct().named("again") * (1 + length_penalty()))(groups, run)
     run.step += 1  # the log is written when the step has been counted
     assert truth_of(groups, scores, run) == truth_of(groups, [], run) == [[1.0, 0.0], [0.0, 1.0]]
     assert asked == SAID

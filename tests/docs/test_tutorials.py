@@ -6,12 +6,17 @@ Here they run scaled down. `make tutorials` runs them whole, with the real polic
 from __future__ import annotations
 
 import os
+import re
+import runpy
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import tutorials
 
 from rewardlab.commands import cli
+from rewardlab.rewards.length import length_penalty
 
 DOCS = Path(__file__).parents[2] / "docs"
 WHOLE = os.environ.get("REWARDLAB_TUTORIALS") == "whole"
@@ -39,6 +44,27 @@ def test_tutorial(page, tmp_path, monkeypatch, small_policies):
     monkeypatch.setenv("PATH", os.environ["PATH"])
     wrong = tutorials.run(page.read_text("utf-8"), cli.main, WHOLE)
     assert not wrong, "\n".join(wrong)
+
+
+def test_the_readme_in_python(tmp_path, monkeypatch, small_policies):
+    monkeypatch.chdir(tmp_path)
+    readme = (DOCS.parent / "README.md").read_text("utf-8")
+    # the second block goes on where the first one ends
+    shown = [block.text for block in tutorials.blocks(readme) if block.language == "python"]
+    script = "\n".join(shown)
+    for name, value in {"steps": 1, "eval_problems": 4, "max_new": 8}.items():
+        script = re.sub(rf", {name}=\d+", "", script).replace('task="arithmetic"', f'task="arithmetic", {name}={value}')
+    Path("readme.py").write_text(script.replace('{"n": 16}', '{"n": 2, "problems": 2}'))
+    runpy.run_path("readme.py")
+    assert len(list(Path("runs").iterdir())) == len(shown) == 2
+
+
+@pytest.mark.parametrize("page", [DOCS / "REWARDS.md", DOCS / "parts.md"], ids=lambda page: page.stem)
+def test_no_page_pays_for_length(page):
+    assert length_penalty.function(SimpleNamespace(mask=np.ones(4)), per_token=0.5) == -2
+    formulas = re.findall(r".*length_penalty\(.*", page.read_text("utf-8"))
+    assert formulas
+    assert not [line for line in formulas if re.search(r"- ([\d.]+ \* )?(clip\()?length_penalty", line)]
 
 
 def test_a_line_that_is_not_printed_is_told():

@@ -589,8 +589,8 @@ def test_it_reads_like_mathematics():
 
 
 FORMULAS = [
-    "answer_given() >> correct() - 0.1 * length_penalty(per_token=0.5)",
-    "minimum(correct(), 1 - length_penalty()) * answer_given()",
+    "answer_given() >> correct() + 0.1 * length_penalty(per_token=0.5)",
+    "minimum(correct(), 1 + length_penalty()) * answer_given()",
     "lexicographic(correct(), clip(length_penalty(), low=-0.5)).named('r') + 2",
     "constrained(correct(), -1 * length_penalty(per_token=1), limit=40)",
     "(correct() + answer_given()) * scheduled(length_penalty(), start=1, end=0.5, shape='cosine')",

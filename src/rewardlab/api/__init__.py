@@ -16,6 +16,7 @@ from .evaluation import evaluate
 from .exporting import export
 from .inputs import versions
 from .planning import plan
-from .training import Result, resume, train
+from .result import Result
+from .training import resume, train
 
 __all__ = ["Result", "RunConfig", "answer", "evaluate", "export", "plan", "resume", "train", "versions"]

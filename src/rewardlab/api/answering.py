@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from rewardlab.core import Recipe, Score, Task, ask
-from rewardlab.core.domain import POSITIVE
+from rewardlab.core.domain import POSITIVE, TEXT
 from rewardlab.errors import RewardlabError
 from rewardlab.models.load import Policy
 from rewardlab.runs.config import RunConfig, config_of_run
 from rewardlab.util.progress import in_batches
 
+from .arguments import check_settings, named_model
 from .evaluation import with_interval
 from .fitting import fit_prompts
 from .inputs import as_in_run, begin_run, configured, held_out, policy_of, recipe_of, task_of
@@ -26,6 +27,10 @@ def answer(
     settings: fields of RunConfig: seed, device, dtype, max_new, prompt_column ...
     """
     POSITIVE.check("problems", problems)
+    check_settings(recipe, None, settings)
+    if prompt is not None:
+        TEXT.check("prompt", prompt)
+    model = named_model(model)
     recipe = recipe_of(recipe)
     if recipe.select is None or recipe.rollout is None:
         raise RewardlabError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from rewardlab.core import Recipe, Task
@@ -13,13 +14,15 @@ from rewardlab.models.load import Policy
 from rewardlab.runs.config import config_of_run
 from rewardlab.util.progress import in_batches
 
+from .arguments import named_model
 from .fitting import fit_prompts
 from .inputs import as_in_run, begin_run, held_out, policy_of, task_of
 from .measuring import need_answers, without_answers
+from .result import Result
 
 
 def evaluate(
-    model: str | Policy, task: Task | str | None = None, *, k: Sequence[int] = (1, 8), problems: int = 200,
+    model: str | Path | Result | Policy, task: Task | str | None = None, *, k: Sequence[int] = (1, 8), problems: int = 200,
     temperature: float = 1.0, **settings: Any,
 ) -> dict[str, Any]:  # fmt: skip
     """pass@k on held-out problems, with 95% intervals over problems.
@@ -29,6 +32,11 @@ def evaluate(
     """
     # all values are checked before a policy is loaded, which may take minutes
     POSITIVE.check("problems", problems)
+    if isinstance(k, int | str) or not k:
+        raise RewardlabError(f"k must be one or more numbers of tries, such as k=(1, 8), not {k!r}")
+    model = named_model(model)
+    if model is None:
+        raise RewardlabError("which model? Give a name, a run, or a policy")
     for tries in k:
         POSITIVE.check("k", tries)
     NOT_NEGATIVE.check("temperature", temperature)

@@ -14,14 +14,18 @@ from rewardlab.policies.adapter import CONFIG
 from rewardlab.runs.config import one_of, read_config
 from rewardlab.util.files import new_folder
 
+from .arguments import run_folder
 from .choosing import choice
+from .result import Result
 
 DTYPE = one_of("auto", *FORMATS.values())
 OWN = ("rewardlab_denoiser", "rewardlab_actor")
 """Model types that rewardlab alone reads."""
 
 
-def export(run: Path | str, out: Path | str, last: bool = False, *, adapter: bool = False, dtype: str = "auto") -> dict[str, Any]:
+def export(
+    run: Path | str | Result, out: Path | str, last: bool = False, *, adapter: bool = False, dtype: str = "auto"
+) -> dict[str, Any]:
     """Write a run's policy as an ordinary Hugging Face checkpoint: the best by held-out measure, or with `last` the last.
 
     LoRA adapters are merged into their base model; with `adapter` they are copied as they are, in PEFT's format.  dtype: number
@@ -32,7 +36,7 @@ def export(run: Path | str, out: Path | str, last: bool = False, *, adapter: boo
     in it.
     """
     DTYPE.check("dtype", dtype)
-    folder = Path(run)
+    folder = run_folder(run)
     document = read_config(folder)  # raises if the folder is not a run
     # a run without evaluations has no best policy
     source = folder / "best" if (folder / "best").is_dir() and not last else folder / "model"

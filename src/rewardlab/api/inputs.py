@@ -14,8 +14,11 @@ from rewardlab.errors import RewardlabError
 from rewardlab.models.load import Policy, learner_model, load_policy
 from rewardlab.runs.config import COLUMNS, RunConfig, config_of_run
 from rewardlab.tasks.sources import Shuffled
+from rewardlab.util.device import device_of
 from rewardlab.util.progress import console
 from rewardlab.verifiers.contract import Verifier
+
+from .arguments import check_config, check_task
 
 SAMPLE = 100
 """Problems of either side whose words are compared with those that the embedded policy was taught."""
@@ -24,9 +27,16 @@ SAMPLE = 100
 def configured(
     config: RunConfig | None, model: str | Policy | None, task: Task | str | None, changes: Mapping[str, Any]
 ) -> RunConfig:
-    """The configuration with these changes, and with model and task where they are names; objects cannot be part of it."""
+    """The configuration with these changes, and with model and task where they are names; objects cannot be part of it.
+
+    Raises RewardlabError for an argument of the wrong kind, and for a device that is not there.
+    """
+    check_config(config)
+    check_task(task)
     named = {name: value for name, value in (("model", model), ("task", task)) if isinstance(value, str)}
-    return (config or RunConfig()).but(**named, **changes)
+    config = (config or RunConfig()).but(**named, **changes)
+    device_of(config.device)
+    return config
 
 
 def as_in_run(
@@ -79,8 +89,18 @@ def task_of(task: Task | str | None, config: RunConfig) -> Task:
     if isinstance(task.train, list | tuple):
         if not task.train:
             raise RewardlabError(f"the task {task.name} has no problems to train on")
+        _warn_of_shared(task)
         task = replace(task, train=Shuffled(task.train))
     return task
+
+
+def _warn_of_shared(task: Task) -> None:
+    known = {problem.key for problem in task.train}
+    if shared := sum(problem.key in known for problem in task.test):
+        console.print(
+            f"warning: {shared} of {len(task.test)} held-out problems of {task.name} are trained on too: what is measured on them "
+            "says nothing about new problems", highlight=False, soft_wrap=True, markup=False,
+        )  # fmt: skip
 
 
 def require_packages(recipe: Recipe, task: Task) -> None:

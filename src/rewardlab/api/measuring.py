@@ -46,7 +46,7 @@ def measured(recipe: Recipe, task: Task) -> Recipe:
 def is_own(recipe: Recipe, task: Task) -> bool:
     """Whether a policy is trained for a reward that asks the task neither for its verifier nor for a reward of its world.
 
-    So `correct() - 0.1 * length_penalty()` is not one: it verifies answers, and accuracy says best what it is for.
+    So `correct() + 0.1 * length_penalty()` is not one: it verifies answers, and accuracy says best what it is for.
     """
     if not isinstance(recipe.reward, Reward) or (recipe.objective is None and not recipe.also):
         return False

@@ -11,6 +11,7 @@ from rewardlab.engine.step import fitting_tokens
 from rewardlab.models.load import Policy
 from rewardlab.runs.config import RunConfig
 
+from .arguments import check_settings, named_model
 from .fitting import fit_prompts
 from .inputs import configured, policy_of, recipe_of, task_of
 from .measuring import check_answers, measured
@@ -29,6 +30,8 @@ def plan(
     disk_bytes: the least that its models would take on disk; disk_free_bytes: what is free there.
     Raises RewardlabError for what would end such a run, such as prompts too long for the model.
     """
+    check_settings(recipe, settings, changes)
+    model = named_model(model)
     recipe, config = recipe_of(recipe, settings), configured(config, model, task, changes)
     task = task_of(task, config)
     check_answers(recipe, task)

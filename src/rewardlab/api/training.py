@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,26 +26,14 @@ from rewardlab.runs.track import trackers, tracking
 from rewardlab.util.files import disk_errors, sweep, write_json
 from rewardlab.util.ranks import is_first
 
+from .arguments import check_settings, check_task, named_model, run_folder
 from .changes import prepare, resumable, write
 from .fitting import fit_prompts, text_reader
 from .inputs import begin_run, configured, policy_of, recipe_of, require_packages, task_of, versions
 from .measuring import check_answers, measured
+from .result import Result
+from .same_task import check_same, digest
 from .space import check_disk, disk_bytes
-
-
-@dataclass(frozen=True)
-class Result:
-    """A finished run: its folder, its summary, and the live models (none where another engine trained)."""
-
-    out: Path
-    summary: dict[str, Any]
-    run: Run | None = None
-
-    def __repr__(self) -> str:
-        before, after = (self.summary.get(name) or {} for name in ("before", "after"))
-        # the first number of an evaluation is the one that leads
-        measured = f", held-out {next(iter(after))} {_first(before):.3f} -> {_first(after):.3f}" if before and after else ""
-        return f"Result({str(self.out)!r}, {self.summary.get('method')}: {self.summary.get('steps')} steps{measured})"
 
 
 def train(
@@ -60,6 +48,8 @@ def train(
     disk that is too small, before anything is written. Raises errors.Stopped, a KeyboardInterrupt, after Ctrl-C or SIGTERM, once
     the step is done and saved.
     """
+    check_settings(recipe, settings, changes)
+    model = named_model(model)
     config = configured(config, model, task, changes)
     # trackers() refuses unknown or missing trackers now, before anything is written
     recipe, config = recipe_of(recipe, settings), config.but(track=tuple(trackers(config.track)))
@@ -80,12 +70,8 @@ def train(
         return train_by(recipe, model, task, config, folder)
 
 
-def _first(measured: Mapping[str, Any]) -> float:
-    return next(iter(measured.values()))
-
-
 def resume(
-    out: Path | str, task: Task | None = None, model: Policy | None = None, *, reward_changed: bool = False, **changes: Any
+    out: Path | str | Result, task: Task | None = None, model: Policy | None = None, *, reward_changed: bool = False, **changes: Any
 ) -> Result:
     """Resume a run as if it had never stopped. A finished run is left as it is, unless it is extended.
 
@@ -100,8 +86,9 @@ def resume(
     file of a reward that has changed.
     """
     distributed.init()
-    folder = Path(out)
-    resumable(folder)
+    folder, model = run_folder(out), named_model(model)
+    check_task(task)
+    check_same(folder, resumable(folder), task, model)
     # nothing is left to do, and nothing is written: the folder may be one that cannot be written to
     if not changes and distributed.on_rank_zero(lambda: all((folder / name).exists() for name in ("summary.json", "report.html"))):
         return _finished(folder)
@@ -133,17 +120,17 @@ def _report(folder: Path) -> None:
 
 def _resume(folder: Path, document: dict[str, Any], changed: bool, task: Task | None, model: Policy | None) -> Result:
     config, recipe = RunConfig.from_json(document), registry.load_recipe(document["recipe"])
-    if task is None and not document["source"]:
-        raise RewardlabError(f"{folder} was trained on a task made in Python; resume it with rewardlab.resume(folder, task=...)")
-    if model is None and config.model == IN_PYTHON:
-        raise RewardlabError(f"{folder} began from a model made in Python; resume it with rewardlab.resume(folder, model=...)")
     # the columns are among the options of the source; given twice, they would be refused
     without_columns = config.but(**dict.fromkeys(COLUMNS))
-    task = task_of(task or registry.task(document["source"]["name"], **document["source"]["options"]), without_columns)
+    if task is None:
+        task = registry.task(document["source"]["name"], **document["source"]["options"])
+    task = task_of(task, without_columns)
     policy = policy_of(model, config, task)
     # a run of an older version was begun without looking at its prompts, and is resumed so
     if "overlong" in document:
         task, _ = fit_prompts(task, policy, config, recipe)
+    if document.get("problems") not in (None, digest(task)):
+        raise RewardlabError(f"{folder} was trained on other problems than those of the task {task.name} that is given now")
     # older versions saved a recipe without a measure, where it is now chosen before it is saved
     recipe = recipe if recipe.measure else measured(recipe, task)
     run = begin_run(recipe, policy, task, config)
@@ -198,6 +185,7 @@ def _document(recipe: Recipe, task: Task, config: RunConfig, folder: Path) -> di
     """The contents of config.json."""
     return {
         "name": folder.name, **config.to_json(), "task": task.name, "source": task.source and dict(task.source),
+        "problems": None if task.source else digest(task),
         "formula": str(recipe), "recipe": recipe.to_json(), "files": fingerprints(recipe), "versions": versions(),
     }  # fmt: skip
 

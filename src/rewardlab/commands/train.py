@@ -2,7 +2,7 @@
 
   rewardlab train grpo --task arithmetic --steps 40 --n 8 --lr 1e-4
   rewardlab train grpo --task mine.jsonl --prompt-column question --answer-column answer --reward mine.py:score
-  rewardlab train grpo --task arithmetic --reward "answer_given() >> correct() - 0.01 * length_penalty(per_token=-1)"
+  rewardlab train grpo --task arithmetic --reward "answer_given() >> correct() + length_penalty(per_token=0.01)"
   rewardlab train --resume runs/mine
   rewardlab train --resume runs/mine --steps 80
   rewardlab train grpo --task arithmetic --engine trl --model ORG/NAME --trl per_device_train_batch_size=8

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import importlib
+import threading
 from typing import Any
 
 from rewardlab.core import Learner, Task
 from rewardlab.engine.distributed import is_rank_zero
 from rewardlab.errors import RewardlabError
+from rewardlab.util.device import device_of
 from rewardlab.util.progress import console
 
 from .checkpoint import NAMES, Checkpoint, find
@@ -15,6 +17,9 @@ from .formats import stored_dtype
 
 Policy = Any
 """Any object with the methods of `core.Policy`."""
+
+_loading = threading.RLock()
+"""One policy is loaded at a time: transformers imports its modules when they are first used, which threads must not do together."""
 
 OWN = {
     "rewardlab_denoiser": ("diffusion.denoiser", "Denoiser"), "rewardlab_actor": ("control.actor", "Actor"),
@@ -42,8 +47,13 @@ def load_policy(
     """
     from rewardlab import registry
 
-    # warmed up on the endless task, so that tasks of every size share one cached policy
-    task = registry.endless(task) if task else None
+    device_of(device)
+    with _loading:
+        # warmed up on the endless task, so that tasks of every size share one cached policy
+        return _by_name(name, device, dtype, lora_rank, registry.endless(task) if task else None)
+
+
+def _by_name(name: str, device: str, dtype: str, lora_rank: int | None, task: Task | None) -> Policy:
     kind = task.model if name == "untrained" and task else name
     if name.removeprefix("hf:") == "smollm2":
         from .smollm2 import checkpoint

@@ -50,6 +50,8 @@ def arms_of(
     Update (lr, problems ...) go to all.  reward: in place of the reward of every method that has one.
     Raises RewardlabError for a setting that no method has, for fewer than two methods, and for what cannot be compared.
     """
+    if isinstance(methods, str):
+        raise RewardlabError(f"methods are given in a list: compare([{methods!r}, ...])")
     settings, names = dict(settings or {}), [_name(m) for m in methods]
     if len(methods) < 2:
         raise RewardlabError("a comparison is of two methods or more; one is trained by: rewardlab train METHOD")

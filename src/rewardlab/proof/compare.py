@@ -12,6 +12,7 @@ from shlex import quote
 from typing import Any
 
 from rewardlab import api
+from rewardlab.api.arguments import check_config
 from rewardlab.api.fitting import fit_prompts
 from rewardlab.api.inputs import held_out, policy_of, task_of
 from rewardlab.core import Recipe, Task
@@ -53,6 +54,7 @@ def compare(
     What can be known beforehand is checked before the first run, by one step of each method. Raises RewardlabError for what is
     wrong, and for a run that fails; `resume` then completes the comparison.
     """
+    check_config(config)
     config = (config or RunConfig()).but(**changes)
     config = config.but(steps=None if config.budget else config.steps or STEPS, track=tuple(trackers(config.track)))
     if config.engine != "embedded":

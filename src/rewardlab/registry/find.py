@@ -102,7 +102,7 @@ def method(name: str) -> Callable[..., Recipe]:
     return function
 
 
-def build(name: str, settings: Mapping[str, Any] | None = None) -> Recipe:
+def build(name: str, settings: Mapping[str, Any] | None = None, **by_name: Any) -> Recipe:
     """The recipe of a method, or of several stacked (`grpo+hapo`), under these settings.
 
     A setting goes to the method that takes it; `hapo.weight` names the method; fields of `Update` (lr, problems, ...)
@@ -110,6 +110,12 @@ def build(name: str, settings: Mapping[str, Any] | None = None) -> Recipe:
     """
     from .settings import compose
 
+    if not isinstance(name, str):
+        raise RewardlabError(f'build takes the name of a method, build("grpo"), not {name!r}')
+    if by_name:
+        raise RewardlabError(f"settings are given in a dict: build({name!r}, {by_name!r})")
+    if settings is not None and not isinstance(settings, Mapping):
+        raise RewardlabError(f'settings must be a dict, such as {{"n": 8}}, not {settings!r}')
     return compose(_stacked(name), settings or {})
 
 

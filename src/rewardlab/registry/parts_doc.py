@@ -24,7 +24,7 @@ part. What a setting may be is written beside it; a part named METHOD/PART is in
 
     part("credit", "gae", lam=0.9)        # or, since every part is a function: from rewardlab.credit.value import gae
 
-A verifier or another reward is a reward on the command line too: `--reward "exact_match() - 0.1 * length_penalty()"`.
+A verifier or another reward is a reward on the command line too: `--reward "exact_match() + 0.1 * length_penalty()"`.
 """
 
 

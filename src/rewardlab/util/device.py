@@ -19,6 +19,9 @@ def device_of(name: str = "auto") -> torch.device:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     if name == "cuda" and not torch.cuda.is_available():
         raise RewardlabError("--device cuda: this machine has no usable CUDA device; use --device cpu or auto")
+    if name.startswith("cuda:") and int(name[5:]) >= torch.cuda.device_count():
+        there = f"there are {torch.cuda.device_count()} CUDA devices, counted from 0"
+        raise RewardlabError(f"--device {name}: this machine has no such device ({there}); use --device cpu or auto")
     if name not in ("cpu", "cuda") and not name.startswith("cuda:"):
         raise RewardlabError(f"unknown device {name!r}; known: auto, cpu, cuda")
     return torch.device(name)

@@ -1,0 +1,145 @@
+"""Arguments of the wrong kind are refused in words, before anything is loaded or written."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+import rewardlab
+from rewardlab import RewardlabError, RunConfig, Task, ask, build
+
+SMALL = {"model": "untrained", "steps": 1, "eval_problems": 2, "max_new": 4, "device": "cpu"}
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def recipe():
+    return build("grpo", {"n": 2, "problems": 2})
+
+
+def mine(name="mine", word="say", n=4):
+    return Task(
+        name, [ask(f"{word} {i}", str(i)) for i in range(n)], [ask(f"{word} {i}", str(i)) for i in range(n, n + 2)], "exact_match"
+    )
+
+
+@pytest.mark.parametrize("task", [[], [ask("1+1", "2")], {}, 0, 3.5, object()], ids=str)
+def test_what_is_no_task_is_refused_and_not_taken_for_arithmetic(task):
+    calls = (
+        lambda: rewardlab.train(recipe(), task=task, **SMALL),
+        lambda: rewardlab.plan(recipe(), task=task, **SMALL),
+        lambda: rewardlab.evaluate("untrained", task),
+        lambda: rewardlab.answer("best_of_n", "untrained", task),
+        lambda: rewardlab.resume("run", task),
+    )
+    Path("run").mkdir()
+    for call in calls:
+        with pytest.raises(RewardlabError, match="task must be a name, a file of problems, or a Task, not the "):
+            call()
+    with pytest.raises(RewardlabError, match="task must be text"):
+        rewardlab.compare(["grpo", "rloo"], task=task)
+    assert not Path("runs").exists()
+
+
+WRONG = [
+    (lambda: rewardlab.train(recipe(), settings={"n": 4}, **SMALL), r"settings \(n\) are for a method given by its name"),
+    (lambda: rewardlab.plan(recipe(), settings={"n": 4}, **SMALL), r"settings \(n\) are for a method given by its name"),
+    (lambda: rewardlab.train("grpo", settings="n=2"), 'settings must be a dict, such as {"n": 8}, not the str'),
+    (lambda: rewardlab.train("grpo", config={"steps": 2}), "config must be a RunConfig, not the dict"),
+    (lambda: rewardlab.train("grpo", model=3), "model must be a name, a folder, or a policy"),
+    (lambda: rewardlab.train("grpo", n=2), r"n is a setting of grpo: settings=\{'n': 2\}"),
+    (lambda: rewardlab.train(["grpo"]), "a recipe is the name of a method"),
+    (lambda: rewardlab.answer("best_of_n", "untrained", prompt=["a"]), "prompt must be text"),
+    (lambda: rewardlab.evaluate("untrained", "arithmetic", k=1), r"such as k=\(1, 8\), not 1"),
+    (lambda: rewardlab.evaluate("untrained", "arithmetic", k=()), r"such as k=\(1, 8\), not \(\)"),
+    (lambda: rewardlab.evaluate(None, "arithmetic"), "which model"),
+    (lambda: rewardlab.export(3, "out"), "a run is given by its folder"),
+    (lambda: build(None), 'build takes the name of a method, build\\("grpo"\\), not None'),
+    (lambda: build("grpo", n=4), r"build\('grpo', \{'n': 4\}\)"),
+    (lambda: build("grpo", "n=4"), "settings must be a dict"),
+    (lambda: rewardlab.compare("grpo"), r"methods are given in a list: compare\(\['grpo', ...\]\)"),
+    (lambda: rewardlab.compare(["grpo", "rloo"], config={"steps": 1}), "config must be a RunConfig"),
+]
+
+
+@pytest.mark.parametrize(("call", "says"), WRONG, ids=[says for _, says in WRONG])
+def test_wrong_arguments_are_refused_in_words(call, says):
+    with pytest.raises(RewardlabError, match=says):
+        call()
+    assert not Path("runs").exists()
+
+
+def test_a_device_that_is_not_there_is_refused_at_once():
+    absent = f"cuda:{torch.cuda.device_count()}"
+    for call in (
+        lambda: rewardlab.train(recipe(), task="arithmetic", **SMALL | {"device": absent}),
+        lambda: rewardlab.evaluate("untrained", "arithmetic", device=absent),
+        lambda: rewardlab.load_policy("untrained", absent),
+    ):
+        with pytest.raises(RewardlabError, match=f"--device {absent}: this machine has no such device"):
+            call()
+    if not torch.cuda.is_available():
+        with pytest.raises(RewardlabError, match="--device cuda: this machine has no usable CUDA device"):
+            rewardlab.plan("grpo", "untrained", "arithmetic", device="cuda")
+
+
+def test_a_run_is_resumed_on_its_own_problems_alone(capsys):
+    policy = rewardlab.load_policy("untrained", "cpu")
+    settings = {name: value for name, value in SMALL.items() if name != "model"}
+    run = rewardlab.train(recipe(), policy, mine(), out="made", **settings)
+    again = policy.copy("policy")
+    for task, says in (
+        (mine("other"), "was trained on the task mine, not other"),
+        (mine(word="shout"), "was trained on other problems"),
+        ("mine", "give the Task that it was trained on, mine"),
+    ):
+        with pytest.raises(RewardlabError, match=says):
+            rewardlab.resume("made", task, again, steps=2)
+    # a finished run is given as its Result, or as a Path
+    assert rewardlab.resume(run, mine(), again, steps=2).summary["steps"] == 2
+    assert rewardlab.evaluate(run, mine(), k=(1,), problems=2)["n"] == 2
+    assert rewardlab.export(Path("made"), "exported")["out"] == "exported"
+    named = rewardlab.train(recipe(), task="arithmetic:test_size=4", out="named", **SMALL)
+    for task, says in ((mine(), "is resumed on its own task, arithmetic"), ("arithmetic", "the run knows its task: leave it out")):
+        with pytest.raises(RewardlabError, match=says):
+            rewardlab.resume(named, task, steps=2)
+
+
+def test_held_out_problems_that_are_trained_on_are_told(capsys):
+    task = Task("mine", [ask(f"say {i}", str(i)) for i in range(4)], [ask("say 3", "3"), ask("say 9", "9")], "exact_match")
+    rewardlab.plan(recipe(), task=task, **SMALL)
+    captured = capsys.readouterr()
+    assert "1 of 2 held-out problems of mine are trained on too" in captured.out + captured.err
+
+
+def test_a_configuration_is_taken_as_it_is():
+    assert rewardlab.plan(recipe(), task="arithmetic", config=RunConfig(model="untrained", max_new=4))["rows_per_step"] == 4
+
+
+def test_what_an_environment_is_written_with_is_at_the_top():
+    assert rewardlab.Message("user", "hello").text == "hello"
+    assert (rewardlab.operator.__name__, rewardlab.environment.__name__) == ("operator", "environment")
+
+
+def test_policies_are_loaded_by_several_threads_of_a_fresh_process(tmp_path):
+    code = (
+        "import threading, rewardlab\n"
+        "failed = []\n"
+        "def load(start):\n"
+        "    start.wait()\n"
+        "    try: rewardlab.load_policy('untrained', 'cpu')\n"
+        "    except BaseException as e: failed.append(repr(e))\n"
+        "start = threading.Barrier(4)\n"
+        "threads = [threading.Thread(target=load, args=(start,)) for _ in range(4)]\n"
+        "[t.start() for t in threads], [t.join() for t in threads]\n"
+        "print(failed)\n"
+    )
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert printed.splitlines()[-1] == "[]"
