@@ -212,7 +212,6 @@ def test_flags_become_the_arguments_of_the_api():
 
     inspect.signature(api.train).bind(**arguments)
     inspect.signature(api.plan).bind(**arguments)
-    assert arguments["settings"] == {"n": 4, "clip_norm": 0.5}
     assert str(arguments["recipe"].rollout) == "independent(n=4)"
     assert arguments["recipe"].update.clip_norm == 0.5
     assert arguments["config"] == RunConfig(

@@ -39,7 +39,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     # before torch is imported; a run has a task of its own
     if not args.task and args.prompt is None and config_of_run(args.model) is None:
         raise RewardlabError("nothing to answer: give --task or --prompt, or a run as --model")
-    recipe, _ = shared.load_recipe(args)
+    recipe = shared.load_recipe(args)
 
     from rewardlab import api
 

@@ -154,11 +154,10 @@ def method_settings(args: argparse.Namespace, *methods: str) -> dict[str, Any]:
     return {name: registry.parse_value(text) for name, text in setting_names(args.settings).items()}
 
 
-def load_recipe(args: argparse.Namespace) -> tuple[Recipe, dict[str, Any]]:
-    """The recipe of METHOD under its settings, with --reward in place of its own reward; and those settings as values."""
+def load_recipe(args: argparse.Namespace) -> Recipe:
+    """The recipe of METHOD under its settings, with --reward in place of its own reward."""
     from rewardlab import registry
 
-    settings = method_settings(args, args.method)
-    recipe = registry.build(args.method, settings)
+    recipe = registry.build(args.method, method_settings(args, args.method))
     reward = load_reward(args)
-    return (recipe if reward is None else recipe.but(reward=reward)), settings
+    return recipe if reward is None else recipe.but(reward=reward)

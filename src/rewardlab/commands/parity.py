@@ -34,7 +34,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     from rewardlab.models.load import load_policy
 
     distributed.init()
-    recipe, _ = shared.load_recipe(args)
+    recipe = shared.load_recipe(args)
     task = shared.load_task(args, args.task or claimed(args.method))
     # TRL prints to stdout, which is for the document, with or without --json
     with contextlib.redirect_stdout(sys.stderr):
