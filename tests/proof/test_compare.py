@@ -117,7 +117,7 @@ def test_a_comparison_that_was_stopped_is_completed_by_the_missing_runs_alone(me
     with pytest.raises(KeyboardInterrupt, match=str(out)) as stop:
         compare.compare(["few", "half"], config, seeds=range(2), out=out)
     assert stop.value.__notes__ == [f"finished runs are kept; resume with: rewardlab compare --resume {out}"]
-    assert cli.stopped(["compare"], stop.value) == f"stopped; resume with: rewardlab compare --resume {out}"
+    assert cli.stopped(stop.value) == f"stopped; finished runs are kept; resume with: rewardlab compare --resume {out}"
     # a first step of each, and then the runs until it was stopped
     assert trained == [".rehearsal-few", ".rehearsal-half", "few-s0", "few-s1", "half-s0"]
     assert not (out / "compare.json").exists()
