@@ -8,6 +8,7 @@ import pytest
 import rewardlab
 from rewardlab import RewardlabError
 from rewardlab.api.fitting import fit_prompts
+from rewardlab.commands import train as train_command
 from rewardlab.core import Message, Problem, Recipe, Task, Trajectory, ask
 from rewardlab.models.embedded import untrained
 from rewardlab.policies.truncate import truncate_left
@@ -64,6 +65,11 @@ def test_dropped_prompts_are_counted_said_and_written_down(mine, tmp_path, capfd
     assert document["overlong"] == "drop"
     found = document["prompts"]["train"]
     assert (found["prompts"], found["overlong"], found["dropped"]) == (22, 2, 2)
+    assert found["longest_kept"] < 100 < 506 < found["longest"]
+    kept, longest = found["longest_kept"], f"{found['longest']:,}"
+    assert train_command.prompts({"train": found}) == {
+        "training prompts": f"20, the longest of {kept} tokens (2 dropped: too long, up to {longest})"
+    }
     assert document["prompts"]["test"]["dropped"] == 1
     plan = rewardlab.plan("grpo", settings=GRPO, overlong="drop", **mine, **SMALL)
     assert plan["prompts"] == document["prompts"]
@@ -142,5 +148,6 @@ def test_recorded_replies_count_with_their_prompts(policy):
     problems = [ask("1?", 1, solution="7 " * 150), ask("7 " * 150, 1, solution="7"), ask("7 " * 150, 1, solution="7 " * 150)]
     task = Task("mine", Shuffled(problems), [], "exact_match", max_new=300)
     fitted, found = fit_prompts(task, policy, RunConfig(overlong="drop"), Recipe(rollout=recorded()))
-    assert found["train"] == {"prompts": 3, "longest": found["train"]["longest"], "overlong": 1, "dropped": 1}
+    lengths = {"longest": found["train"]["longest"], "longest_kept": found["train"]["longest_kept"]}
+    assert found["train"] == {"prompts": 3, "overlong": 1, "dropped": 1, **lengths}
     assert [p.question for p in fitted.train.problems] == [p.question for p in problems[:2]]

@@ -23,6 +23,8 @@ from rewardlab.runs.metrics import read_metrics
 
 REMEMBER = '''"""Remember: rollouts that take two steps, and rewards against what a problem earned before."""
 
+import os
+
 import numpy as np
 
 from rewardlab.core import Sampling, Trajectory, loop, measure, rollout
@@ -35,12 +37,19 @@ def digits(t):
     return sum(c.isdigit() for c in t.reply) / max(1, len(t.reply))
 
 
+def fails(where, run):
+    """In the fifth step, as long as the file `where` lies beside the methods."""
+    if run.step == 4 and os.path.exists(os.environ["REWARDLAB_METHODS"] + "/" + where):
+        raise RuntimeError(where)
+
+
 @reward(over="group")
 def novelty(group, run, *, decay=0.5):
     seen = run.memory.setdefault("seen", {})
     key, values = group[0].problem.key, [digits(t) for t in group]
     before = seen.get(key, 0.0)
     seen[key] = decay * before + (1 - decay) * sum(values) / len(values)
+    fails("broken reward", run)
     return [v - before for v in values]
 
 
@@ -61,6 +70,7 @@ def averaging(recipe, run, ops):
     groups = ops.rollout(ops.problems())
     batch = ops.collate(groups, ops.score(groups))
     ops.update(batch)
+    fails("broken loop", run)
     old = run.memory.get("mean", np.float32(0))
     run.memory["mean"] = np.float32(0.9) * old + np.float32(0.1) * np.float32(batch.reward.sum())
     run.memory["table"] = run.memory.get("table", batch.reward.new_zeros(3)) * 0.9 + batch.reward.mean()
@@ -243,6 +253,20 @@ def test_killed_twice_is_bit_equal_with_reference_critic_and_reward_model(method
     assert [line["step"] for line in read_metrics(out)] == [0, 1, 2, 3, 4]
     run(server, place, ["train", "--resume", str(out)], die=("rename /rollouts/.step-000007", 0))
     assert [line["step"] for line in read_metrics(out)] == [0, 1, 2, 3, 4, 5, 6]
+    run(server, place, ["train", "--resume", str(out)])
+    same(reference, out)
+
+
+@pytest.mark.parametrize(("broken", "kept"), [("broken reward", 4), ("broken loop", 3)])
+def test_an_error_in_a_step_loses_no_finished_one_unless_weights_have_changed(broken, kept, server, place, tmp_path):
+    """The fifth step fails after it has changed the memory, with checkpoints every three steps."""
+    reference, out = whole(server, place, "remember"), tmp_path / "run"
+    (place.folder / "methods" / broken).touch()
+    try:
+        assert start(server, place, place.argv("remember", out)) != 0
+    finally:
+        (place.folder / "methods" / broken).unlink()
+    assert f"the run is saved up to step {kept}; resume with" in said(place)
     run(server, place, ["train", "--resume", str(out)])
     same(reference, out)
 

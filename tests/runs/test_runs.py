@@ -228,7 +228,7 @@ def test_a_dry_run_tells_what_training_would_need_and_writes_nothing(home, asked
     assert plan["rows_per_step"] == 12
     assert 12 * (6 + len("Say 1 twice") // 2) < plan["tokens_per_step"] < 12 * (6 + 60)
     assert 4 * weights * 5 < plan["memory_bytes"] < 4 * weights * 5 + 2**24
-    assert plan["columns"] == ["prompt", "answer", "level", "old", "ref"]
+    assert (plan["columns"], plan["batch_columns"]) == (["prompt", "answer", "level"], ["old", "ref"])
     assert "kl_to_reference()" in plan["formula"]
     assert not (tmp_path / "none").exists()
 

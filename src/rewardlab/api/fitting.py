@@ -101,6 +101,9 @@ class Fitter:
         fitted = {i: self._shortened(problems[i], lengths[i][1]) for i in over}
         kept = [p for i, problem in enumerate(problems) if (p := fitted.get(i, problem)) is not None]
         found["dropped"] = len(problems) - len(kept)
+        shortened = [p.prompt for p in fitted.values() if p is not None]
+        fitting = [prompt for i, (prompt, _) in enumerate(lengths) if i not in fitted]
+        found["longest_kept"] = max([*fitting, *(self.policy.prompt_lengths(shortened) if shortened else [])], default=0)
         self._say(found, which, bool(fields))
         if not kept:
             raise RewardlabError(f"no {which} prompt is left: {self._limit(bool(fields))}")

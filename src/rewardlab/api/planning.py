@@ -25,7 +25,9 @@ def plan(
     recipe: Recipe | str, model: str | Policy | None = None, task: Task | str | None = None, *,
     config: RunConfig | None = None, settings: Mapping[str, Any] | None = None, **changes: Any,
 ) -> dict[str, Any]:  # fmt: skip
-    """The formula, the columns, tokens and bytes of memory that a step of `train` would need, and the lengths of the prompts.
+    """The formula, the tokens and bytes of memory that a step of `train` would need, and the lengths of the prompts.
+
+    columns: of the data.  batch_columns: what the recipe computes beside them, such as the reference's log-probabilities.
 
     disk_bytes: the least that its models would take on disk; disk_free_bytes: what is free there.
     Raises RewardlabError for what would end such a run, such as prompts too long for the model.
@@ -51,7 +53,8 @@ def plan(
     activations = policy.activation_bytes(min(tokens, config.micro_tokens or fitting_tokens(policy)))
     # weights, and for each model that trains a gradient and the two moments of Adam, all in float32
     return {
-        "formula": str(recipe), "columns": [*task.columns, *recipe.needs], "tokens_per_step": tokens, "rows_per_step": rows,
+        "formula": str(recipe), "columns": list(task.columns), "batch_columns": list(recipe.needs),
+        "tokens_per_step": tokens, "rows_per_step": rows,
         "memory_bytes": 4 * weights * (loaded + 3 * trained) + activations, "parameters": weights,
         "prompts": prompts,
         # second learners are taken to be as large as the policy

@@ -82,10 +82,17 @@ def show(document: Mapping[str, Any]) -> None:
 def prompts(found: Mapping[str, Any]) -> dict[str, str]:
     """One line about the training prompts, and one about the held-out ones."""
     return {
-        name: f"{of['prompts']:,}, the longest of {of['longest']:,} tokens"
-        + (f"; {of['overlong']:,} too long, {of['dropped']:,} of them dropped" if of["overlong"] else "")
+        name: _fitted(of)
         for name, split in (("training prompts", "train"), ("held-out prompts", "test")) if (of := found.get(split))
     }  # fmt: skip
+
+
+def _fitted(of: Mapping[str, Any]) -> str:
+    """The prompts that are trained or tested on, and what became of those that are too long."""
+    dropped = of.get("dropped", 0)
+    line = f"{of['prompts'] - dropped:,}, the longest of {of.get('longest_kept', of['longest']):,} tokens"
+    changed = [f"{n:,} {verb}" for n, verb in ((dropped, "dropped"), (of["overlong"] - dropped, "shortened")) if n]
+    return line + (f" ({' and '.join(changed)}: too long, up to {of['longest']:,})" if changed else "")
 
 
 def refuse_besides_resume(args: argparse.Namespace) -> None:

@@ -38,7 +38,7 @@ def save(folder: Path, run: Run, learners: dict[str, LearnerState], position: in
     state = {"step": run.step, "position": position, "updates": {k: v.updates for k, v, _ in trained}}
     # pack also fills `tensors`, so it must come before they are written
     state["memory"] = pack(run.memory, tensors)
-    with new_folder(folder / f"step-{run.step:06d}") as new:
+    with new_folder(folder / name_of(run.step)) as new:
         (new / "state.json").write_text(json.dumps(state))
         save_file(tensors, new / "arrays.safetensors")
         for name, learner, optimiser in trained:
@@ -47,7 +47,12 @@ def save(folder: Path, run: Run, learners: dict[str, LearnerState], position: in
     # only now that the new one is complete: a run killed in between keeps its older checkpoints
     for old in checkpoints(folder)[:-KEEP]:
         shutil.rmtree(old, ignore_errors=True)
-    return folder / f"step-{run.step:06d}"
+    return folder / name_of(run.step)
+
+
+def name_of(step: int) -> str:
+    """The name of a checkpoint's folder."""
+    return f"step-{step:06d}"
 
 
 def load(folder: Path, run: Run, learners: dict[str, LearnerState]) -> int:

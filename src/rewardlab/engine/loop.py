@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +34,6 @@ def train(
     track: receives every line of metrics.
     """
     ops, recorder = Ops(recipe, run, task, settings), Recorder(folder, track)
-    step_of = recipe.loop or standard_loop
     evaluations = _resume(ops, recorder) if resume else {}
     started = time.perf_counter()
     hidden, doing = not is_rank_zero(), "this step" if resume else "the first evaluation"
@@ -45,7 +46,7 @@ def train(
         stop = _agreed(asked)
         while not run.over and not stop:
             run.metrics, ops.seconds, step_started = {}, {}, time.perf_counter()
-            step_of(recipe, run, ops)
+            _step(ops, folder)
             run.step += 1
             # after the step and before the evaluation, which counts towards no budget
             ops.bill_tokens()
@@ -57,7 +58,7 @@ def train(
             # metrics first: a run killed between the two resumes from an earlier checkpoint and writes this line again
             if due(run, settings.checkpoint_every) or stop:
                 _checkpoint(ops, folder)
-            bar.advance(_shown(run.metrics, evaluations))
+            bar.advance(_shown(run.step, run.metrics, evaluations))
     if not run.over:
         raise Stopped(stop)
     # only a run that is over gets a summary and a report; an interrupted one has its checkpoint
@@ -137,6 +138,32 @@ def _checkpoint(ops: Ops, folder: Path) -> None:
         checkpoint.save(where, ops.run, ops.learners, ops.position)
 
 
+def _step(ops: Ops, folder: Path) -> None:
+    """Take a training step. An error in it loses none of the steps before: the run is saved as it was when the last of them ended.
+
+    Not where the step has changed weights already, which nothing brings back: then an older checkpoint must do.
+    """
+    run, where = ops.run, folder / "checkpoints"
+    position, memory, weights = ops.position, copy.deepcopy(run.memory), _version(ops)
+    try:
+        (ops.recipe.loop or standard_loop)(ops.recipe, run, ops)
+    except Exception:
+        saved = [path.name for path in checkpoint.checkpoints(where)[-1:]] == [checkpoint.name_of(run.step)]
+        if not saved and _version(ops) == weights:
+            ops.position, run.memory = position, memory
+            # the first error is the one to tell, also where a full disk or a broken device causes a second
+            with suppress(Exception):
+                _checkpoint(ops, folder)
+        raise
+
+
+def _version(ops: Ops) -> list[int]:
+    """Numbers that change with the weights of any learner."""
+    # PyTorch counts changes in place, except those of its fused optimisers
+    changes = [p._version for learner in ops.learners.values() for p in learner.model.parameters()]
+    return [*(learner.updates for learner in ops.learners.values()), *changes]
+
+
 def _begin(ops: Ops, recorder: Recorder) -> dict[int, dict[str, float]]:
     """Measure and save what the run starts from. A run that was killed before its first checkpoint starts over."""
     if is_rank_zero():
@@ -167,9 +194,10 @@ def _resume(ops: Ops, recorder: Recorder) -> dict[int, dict[str, float]]:
     return evaluations
 
 
-def _shown(metrics: dict[str, float], evaluations: dict[int, dict[str, float]]) -> str:
-    latest = evaluations[max(evaluations)] if evaluations else {}
-    held_out = [f"held-out {k} {v:.3f}" for k, v in list(latest.items())[:1]]
+def _shown(step: int, metrics: dict[str, float], evaluations: dict[int, dict[str, float]]) -> str:
+    measured_at = max(evaluations, default=step)
+    then = "" if measured_at == step else f" (step {measured_at})"
+    held_out = [f"held-out {k} {v:.3f}{then}" for k, v in list(evaluations.get(measured_at, {}).items())[:1]]
     return "  ".join([f"{k} {metrics[k]:.3f}" for k in ("reward",) if k in metrics] + held_out)
 
 
