@@ -26,11 +26,9 @@ def digest(task: Task) -> str:
     return hashlib.blake2b(said.encode(), digest_size=12).hexdigest()
 
 
-def check_same(folder: Path, document: Mapping[str, Any], task: Task | str | None, model: str | Policy | None) -> None:
-    """Raise RewardlabError where the run lacks its task or model, or is given another one."""
+def check_same(folder: Path, document: Mapping[str, Any], task: Task | str | None) -> None:
+    """Raise RewardlabError where the run is given another task than its own."""
     source = document.get("source")
-    if task is None and not source:
-        raise RewardlabError(f"{folder} was trained on a task made in Python; resume it with rewardlab.resume(folder, task=...)")
     if isinstance(task, str):
         why = "the run knows its task: leave it out" if source else f"give the Task that it was trained on, {document['task']}"
         raise RewardlabError(f"{folder} cannot be resumed on the task named {task!r}: {why}")
@@ -38,5 +36,11 @@ def check_same(folder: Path, document: Mapping[str, Any], task: Task | str | Non
         raise RewardlabError(f"{folder} is resumed on its own task, {source['name']}, which is loaded by name: leave task= out")
     if task is not None and task.name != document["task"]:
         raise RewardlabError(f"{folder} was trained on the task {document['task']}, not {task.name}; a run cannot change its task")
+
+
+def check_given(folder: Path, document: Mapping[str, Any], task: Task | None, model: str | Policy | None) -> None:
+    """Raise RewardlabError where a run that goes on lacks its task or its model."""
+    if task is None and not document.get("source"):
+        raise RewardlabError(f"{folder} was trained on a task made in Python; resume it with rewardlab.resume(folder, task=...)")
     if model is None and document.get("model") == IN_PYTHON:
         raise RewardlabError(f"{folder} began from a model made in Python; resume it with rewardlab.resume(folder, model=...)")
