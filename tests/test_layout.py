@@ -47,7 +47,7 @@ MAY_IMPORT = {
     "api": EVERYWHERE | SERVICES | TRAINING | PARTS | {"registry", "models", "engines", "api"},
     "proof": EVERYWHERE | {SLOT, "processes", "runs", "report", "models", "registry", "api", "proof"},
     "commands": EVERYWHERE | TRAINING | {"text", "models", "engines", "registry", "api", "audit", "proof", "commands"},
-    "__init__.py": {"errors", "core", SLOT, "registry", "models", "runs.config", "api", "proof.compare"},
+    "__init__.py": {"errors", "core", SLOT, "rewards.operator", "registry", "models", "runs.config", "api", "proof.compare"},
     "__main__.py": {"commands.cli"},
 }
 """By folder: the modules that its files may import, anywhere in a file. Nobody imports methods: the registry finds them by name."""

@@ -98,7 +98,7 @@ def test_a_run_on_a_task_and_a_model_made_in_python_resumes_with_them(policy):
 
     whole = go("whole")
     OUTAGE.add(2)
-    with pytest.raises(OSError, match="the power went out"):
+    with pytest.raises(RewardlabError, match="OSError: the power went out"):
         go("broken")
     OUTAGE.clear()
 

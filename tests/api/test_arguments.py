@@ -143,3 +143,22 @@ def test_policies_are_loaded_by_several_threads_of_a_fresh_process(tmp_path):
     )
     printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert printed.splitlines()[-1] == "[]"
+
+
+ONE = [ask("1+1", "2")]
+TASKS = [
+    (lambda: rewardlab.Problem("1+1", "2"), "the prompt of a problem is a tuple of Messages, not '1\\+1'"),
+    (lambda: Task("mine", ["1+1"], ONE, "exact_match"), r"train\[0\] of the task mine must be a Problem, not '1\+1'"),
+    (lambda: Task("mine", ONE, "1+1", "exact_match"), "test of the task mine must be a list of problems"),
+    (lambda: Task("mine", iter(ONE), ONE, "exact_match"), "train of the task mine must be a list of problems"),
+    (lambda: Task("mine", ONE, ONE, len), "the verifier of the task mine is given by its name"),
+    (lambda: rewardlab.part("reward", "clip", rewardlab.part("reward", "correct"), low=2, high=1), "clip: low=2 is above high=1"),
+    (lambda: rewardlab.part("reward", "clip", 3, low=0), r"clip\(3\) pays every rollout the same"),
+    (lambda: rewardlab.part("reward", "minimum", 1, 2), r"minimum\(1, 2\) pays every rollout the same"),
+]
+
+
+@pytest.mark.parametrize(("make", "says"), TASKS, ids=[says for _, says in TASKS])
+def test_problems_tasks_and_operators_are_checked_where_they_are_written(make, says):
+    with pytest.raises(RewardlabError, match=says):
+        make()

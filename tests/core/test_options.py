@@ -52,7 +52,7 @@ def test_options_are_read_by_name():
     made = objective(unit="row", needs=("ref",), wants=("logprobs", "entropy"))(function)()
     assert (made.unit, made.needs, made.wants, made.per_token) == ("row", ("ref",), ("logprobs", "entropy"), ())
     assert reward(over="groups", steps=True)(function)().options.steps
-    assert operator()(function)(1.0).over == "number"
+    assert operator()(function)(reward()(function)()).over == "number"
     assert verifier()(function)().options.over == "pair"
 
 

@@ -147,9 +147,9 @@ def test_a_function_with_a_group_is_called_for_each_group(file):
 
 
 def test_a_function_may_return_a_score_with_steps(file):
-    code = "from rewardlab import Score\ndef f(trajectory):\n    return Score(steps=[(0, 1.0), (1, 2.0)], why='two steps')\n"
+    code = "from rewardlab import Score\ndef f(trajectory):\n    return Score(steps=[(2, 1.0), (3, 2.0)], why='two steps')\n"
     (score,) = read_reward(f"{file(code)}:f")([[attempt("ab")]], Run(None))[0]
-    assert (score.steps, score.why, list(score.terms)) == (((0, 1.0), (1, 2.0)), "two steps", ["f"])
+    assert (score.steps, score.why, list(score.terms)) == (((2, 1.0), (3, 2.0)), "two steps", ["f"])
 
 
 # ---- a file alone ----------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ import pytest
 from rewardlab import registry
 from rewardlab.core import Message, Run, ask, environment
 from rewardlab.engine.collate import collate
+from rewardlab.errors import RewardlabError
 from rewardlab.models.embedded import untrained
 from rewardlab.rewards.environment import paid
 from rewardlab.rollouts.interactive import interactive
@@ -71,7 +72,8 @@ def test_an_episode_ends_where_the_next_reply_would_not_fit(policy):
     small.context = 60
     groups, _ = episodes(small, env=counting(upto=99), n=1, turns=99)
     assert {t.stop for g in groups for t in g} == {"context"}
-    assert all(len(t) + 4 > 60 for g in groups for t in g)
+    # it ends before a message that does not fit, and else before the reply
+    assert all(len(t) <= 60 and (len(t) + 4 > 60 or not len(t.turns[-1].ids)) for g in groups for t in g)
 
 
 def test_a_seed_repeats_episodes_and_environments_get_seeds_of_their_own(policy):
@@ -86,3 +88,54 @@ def test_a_recipe_with_an_environment_comes_back_from_json():
     recipe = registry.build("grpo").but(rollout=interactive(env=counting(upto=2)), reward=paid())
     assert registry.load_recipe(recipe.to_json()) == recipe
     assert "counting(upto=2)" in str(recipe)
+
+
+@environment(start=lambda problem, seed: (Message("user", "call a tool"), 0))
+def talkative(state, turn):
+    return Message("tool", "many words " * 200, reward=0.5), state
+
+
+def test_a_message_longer_than_the_context_ends_the_episode(policy):
+    small = policy.copy("policy")
+    small.context = 60
+    groups, run = episodes(small, env=talkative(), n=2, turns=3)
+    for t in (t for g in groups for t in g):
+        assert (t.stop, len(t.turns[-1].ids), len(t) <= 60) == ("context", 0, True)
+        assert [r for _, r in t.paid] == [0.5]
+    assert collate(groups, paid()(groups, run), small.device).reward.sum(1).tolist() == [0.5] * 4
+
+
+ANSWERS = [
+    (None, "must return a message, or None, and its state"),
+    (Message("user", "no state"), "must return a message, or None, and its state"),
+    (("hello", 0), "must return a Message or None before its state, not 'hello'"),
+    ((Message("user", 5), 0), "whose role or text is no text"),
+    ((Message("user", "x", reward=float("nan")), 0), "whose reward is nan, not a finite number"),
+    ((Message("user", "x", reward="1"), 0), "whose reward is '1', not a finite number"),
+]
+
+
+@pytest.mark.parametrize(("answer", "says"), ANSWERS, ids=[says for _, says in ANSWERS])
+def test_a_mistake_in_an_environment_names_it_the_problem_and_the_turn(policy, answer, says):
+    @environment(start=lambda problem, seed: answer)
+    def at_the_start(state, turn):
+        return None, state
+
+    @environment(start=lambda problem, seed: (None, 0))
+    def later(state, turn):
+        return answer
+
+    with pytest.raises(RewardlabError, match=rf"the environment at_the_start .*{says}.* \(problem 'Please\.', its start\)"):
+        episodes(policy, env=at_the_start(), n=1)
+    with pytest.raises(RewardlabError, match=rf"the environment later .*{says}.* \(problem 'Please\.', turn 1\)"):
+        episodes(policy, env=later(), n=1)
+
+
+def test_an_exception_in_an_environment_names_its_line(policy):
+    @environment(start=lambda problem, seed: (None, 0))
+    def broken(state, turn):
+        return state["no"], state
+
+    says = r"the environment broken of .*test_interactive.py, line \d+: TypeError: .* \(problem 'Please\.', turn 1\)"
+    with pytest.raises(RewardlabError, match=says):
+        episodes(policy, env=broken(), n=1)

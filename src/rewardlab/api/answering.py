@@ -28,10 +28,7 @@ def answer(
     """
     POSITIVE.check("problems", problems)
     check_settings(recipe, None, settings)
-    if prompt is not None:
-        TEXT.check("prompt", prompt)
-    model = named_model(model)
-    recipe = recipe_of(recipe)
+    model, recipe = named_model(model), recipe_of(recipe)
     if recipe.select is None or recipe.rollout is None:
         raise RewardlabError(
             f"{recipe.name or 'this recipe'} trains a policy and selects no answer; best_of_n and majority_vote do"
@@ -66,6 +63,8 @@ def _asked(
     model: str | Policy | None, task: Task | str | None, prompt: str | None, settings: dict[str, Any]
 ) -> tuple[RunConfig, Task]:
     """What is to be answered: one prompt, the task, or the task of the run that `model` names."""
+    if prompt is not None:
+        TEXT.check("prompt", prompt)
     document = config_of_run(model)
     if prompt is None:
         if task is None and document is None:

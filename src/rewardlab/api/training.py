@@ -32,7 +32,7 @@ from .fitting import fit_prompts, text_reader
 from .inputs import begin_run, configured, policy_of, recipe_of, require_packages, task_of, versions
 from .measuring import check_answers, measured
 from .result import Result
-from .same_task import check_same, digest
+from .same_task import check_given, check_same, digest
 from .space import check_disk, disk_bytes
 
 
@@ -88,7 +88,7 @@ def resume(
     distributed.init()
     folder, model = run_folder(out), named_model(model)
     check_task(task)
-    check_same(folder, resumable(folder), task, model)
+    check_same(folder, resumable(folder), task)
     # nothing is left to do, and nothing is written: the folder may be one that cannot be written to
     if not changes and distributed.on_rank_zero(lambda: all((folder / name).exists() for name in ("summary.json", "report.html"))):
         return _finished(folder)
@@ -120,6 +120,7 @@ def _report(folder: Path) -> None:
 
 def _resume(folder: Path, document: dict[str, Any], changed: bool, task: Task | None, model: Policy | None) -> Result:
     config, recipe = RunConfig.from_json(document), registry.load_recipe(document["recipe"])
+    check_given(folder, document, task, model)
     # the columns are among the options of the source; given twice, they would be refused
     without_columns = config.but(**dict.fromkeys(COLUMNS))
     if task is None:

@@ -54,6 +54,13 @@ def positional(function: Callable) -> list[inspect.Parameter]:
     return [p for p in inspect.signature(function).parameters.values() if p.kind in kinds]
 
 
+BY_NAME = (
+    "completion", "completion_id", "response", "reply", "text", "solution_str", "query", "prompt", "question", "answer", "solution",
+    "ground_truth", "gold", "label", "meta", "data_source", "extra_info",
+)  # fmt: skip
+"""What plain functions in a file are given by these names, and their plurals; a decorated reward is given the trajectory."""
+
+
 def check_reward(function: Callable, over: str) -> None:
     """Raise RewardlabError for a reward function whose arguments would be filled with something else than its writer meant."""
     name, given = function.__name__, positional(function)
@@ -62,6 +69,13 @@ def check_reward(function: Callable, over: str) -> None:
         raise RewardlabError(
             f"@reward {name}: write def {name}({over}, *, setting=1.0) or def {name}({over}, run, *, setting=1.0); settings come "
             "after the *"
+        )
+    names = {*BY_NAME, *(f"{name}s" for name in BY_NAME), "replies", "queries"}
+    if (len(given) == 2 and given[1].name.lstrip("_") != "run") or given[0].name in names:
+        raise RewardlabError(
+            f"@reward {name}({', '.join(p.name for p in given)}): a decorated reward is given the {over}, and as a second argument "
+            f"the run: write def {name}({over}, run), and read .reply, .problem.answer ...; a plain function in a file, without "
+            "@reward, is given completion, answer and columns by name"
         )
 
 

@@ -90,10 +90,14 @@ class RewardOptions(PartOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class OperatorOptions(PartOptions):
-    """over: what the function reads in one call.  steps: with one operand, it is applied to each of its step rewards."""
+    """over: what the function reads in one call.  steps: with one operand, it is applied to each of its step rewards.
+
+    check: f(**settings) -> None; raises RewardlabError for settings that make no sense together, where they are written.
+    """
 
     over: Literal["number", "trajectory", "group", "groups", "weights"] = "number"
     steps: bool = False
+    check: Callable | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

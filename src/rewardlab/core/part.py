@@ -24,6 +24,7 @@ from rewardlab.errors import RewardlabError
 from .hyperparameters import check_names, check_settings, hyperparameters
 from .misuse import NotCalled, refuse_positional
 from .options import PartOptions, checked
+from .pickled import reduced
 from .plain import plain, show, tuples
 from .signatures import call_signature, describe_decorator, plainly
 
@@ -150,6 +151,18 @@ class Part:
         # settings may hold dicts, which have no hash; the printed form always does
         return hash(str(self))
 
+    def __copy__(self) -> Self:
+        # as Python would without `__reduce__`, which finds the function by its name
+        vars(same := type(self).__new__(type(self))).update(vars(self))
+        return same
+
+    def __deepcopy__(self, memo: Any) -> Self:
+        # nobody can change its settings
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return reduced(self)
+
     def to_json(self) -> dict[str, Any]:
         return {"part": saved_name(self.slot, self.function), "with": {k: plain(v) for k, v in self.bound.items()}}
 
@@ -193,6 +206,9 @@ class Expression(Part):
 
     def to_json(self) -> dict[str, Any]:
         return {"expression": f"{self.slot}:{type(self).__name__}", "of": [plain(x) for x in self._of]}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), self._of
 
     @classmethod
     def join(cls, *of: Any) -> Self:

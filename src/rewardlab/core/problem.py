@@ -11,6 +11,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from rewardlab.errors import RewardlabError
+
 
 @dataclass(frozen=True)
 class Message:
@@ -37,6 +39,13 @@ class Problem:
     prompt: tuple[Message, ...]
     answer: Any = None
     meta: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.prompt, tuple | list) or not all(isinstance(message, Message) for message in self.prompt):
+            raise RewardlabError(
+                f"the prompt of a problem is a tuple of Messages, not {repr(self.prompt)[:60]}: write ask(question, answer), or "
+                'Problem((Message("user", question),), answer)'
+            )
 
     @cached_property
     def key(self) -> str:
@@ -88,6 +97,24 @@ class Task:
     model: str = "embedded"
     columns: tuple[str, ...] = ("prompt", "answer")
     source: Mapping[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name:
+            raise RewardlabError(f"the name of a task must be a text, not {self.name!r}")
+        if not isinstance(self.verifier, str):
+            raise RewardlabError(
+                f'the verifier of the task {self.name} is given by its name, such as "exact_match", not {self.verifier!r}'
+            )
+        for side, problems in (("train", self.train), ("test", self.test)):
+            if isinstance(problems, str | Problem | Mapping) or not hasattr(problems, "__getitem__"):
+                raise RewardlabError(f"{side} of the task {self.name} must be a list of problems, not {repr(problems)[:60]}")
+            # what is made on demand is not asked for here
+            listed = problems if isinstance(problems, list | tuple) else ()
+            for i, problem in enumerate(listed):
+                if not isinstance(problem, Problem):
+                    raise RewardlabError(
+                        f"{side}[{i}] of the task {self.name} must be a Problem, not {repr(problem)[:60]}: ask(question, answer)"
+                    )
 
     def __repr__(self) -> str:
         """Without the problems, which may be many."""

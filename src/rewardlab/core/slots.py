@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 from torch import Tensor
 
 from .batch import Batch
+from .episode import check_answer, naming, start_of
 from .options import CreditOptions, EnvironmentOptions, ObjectiveOptions, RolloutOptions, WeightingOptions
 from .part import Expression, Part, decorator
 
@@ -69,7 +70,16 @@ class Environment(Part):
     options: EnvironmentOptions
 
     def start(self, problem: Any, seed: int) -> tuple[Any, Any]:
-        return self.options.start(problem, seed, **self.settings)
+        start, place = self.options.start, start_of(problem)
+        with naming(start, self.name, place):
+            opening = start(problem, seed, **self.settings)
+        return check_answer(opening, self.name, place)
+
+    def __call__(self, state: Any, turn: Any, place: str = "") -> tuple[Any, Any]:
+        """One step. place: of the episode, for messages."""
+        with naming(self.function, self.name, place):
+            answer = self.function(state, turn, **self.settings)
+        return check_answer(answer, self.name, place)
 
 
 class Loop(Part):

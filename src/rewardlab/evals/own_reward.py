@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from rewardlab.core import Group, Problem, Rollout, Run, measure
+from rewardlab.core import Group, Problem, Rollout, Run, check_finite, measure
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.reward import Reward
 
@@ -26,6 +26,8 @@ def own_reward(problems: Sequence[Problem], run: Run, *, reward: Reward, rollout
     aside = replace(run, memory=copy.deepcopy(run.memory))
     groups = rollout(list(problems), aside)
     scores = reward(groups, aside)
+    # NaN is the reward's: said here, where the rollout is known
+    check_finite(groups, scores, str(reward))
     totals = [[s.total for s in row if s.total is not None] for row in scores]
     # averaged within a problem first: the interval is over problems, whose rollouts are not independent
     means = [float(np.mean(row)) for row in totals if row]

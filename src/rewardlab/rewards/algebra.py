@@ -36,11 +36,14 @@ def maximum(*values: float) -> float:
     return max(values)
 
 
-@operator(steps=True)
-def clip(x: float, *, low: float | None = None, high: float | None = None) -> float:
-    """The reward clipped to [low, high]; step rewards are clipped one by one."""
+def _ordered(low: float | None, high: float | None) -> None:
     if low is not None and high is not None and low > high:
         raise RewardlabError(f"clip: low={low:g} is above high={high:g}")
+
+
+@operator(steps=True, check=_ordered)
+def clip(x: float, *, low: float | None = None, high: float | None = None) -> float:
+    """The reward clipped to [low, high]; step rewards are clipped one by one."""
     x = x if low is None else max(low, x)
     return x if high is None else min(high, x)
 

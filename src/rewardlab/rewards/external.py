@@ -23,6 +23,7 @@ from rewardlab.verifiers.contract import GOLD
 
 from .calling import Arguments, results_of
 from .functions import PLURAL, QUESTION, REPLY, Call, find, find_in_module, prepared
+from .returned import blamed, check_steps
 from .reward import reward
 from .watch import Watch
 
@@ -103,7 +104,7 @@ def _blamed(call: Call, watch: Watch, error: Exception, place: str) -> Rewardlab
     hint = ""
     if not call.messages and isinstance(error, TypeError) and "string indices must be integers" in says:
         hint = "; if it expects messages, annotate its argument: completions: list[list[dict]]"
-    return RewardlabError(f"{watch.where(error)}: {type(error).__name__}: {says} ({place}){hint}")
+    return blamed(watch.where(error), error, place, hint)
 
 
 def _together(batch: list[Place]) -> str:
@@ -223,8 +224,11 @@ def _as_list(call: Call, answer: Any, batch: list[Place], watch: Watch) -> list[
 
 
 def _score(call: Call, result: Any, place: Place) -> Score:
-    score = result if isinstance(result, Score) else Score(_number(call, result, place[0]))
-    return score.named(call.name)
+    where, trajectory = place
+    if isinstance(result, Score):
+        return check_steps(result.named(call.name), trajectory, call.who, where)
+    number = _number(call, result, where)
+    return Score(number, why=f"{call.who} returned None for {where}" if number is None else "").named(call.name)
 
 
 def _number(call: Call, result: Any, where: str) -> float | None:

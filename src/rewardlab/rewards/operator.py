@@ -15,13 +15,14 @@ import inspect
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from rewardlab.core.hyperparameters import hyperparameters
 from rewardlab.core.options import OperatorOptions
 from rewardlab.core.part import Expression, Part, PartFactory, decorator
 from rewardlab.core.score import Score, Scores, Term, add, check_finite, derive, scale
 from rewardlab.core.trajectory import Group
 from rewardlab.errors import RewardlabError
 
-from .reward import Reward, as_reward
+from .reward import Constant, Reward, as_reward
 
 Inputs = list[tuple[float, ...]]
 """One tuple for each reward event of a rollout, with one number from each operand. Empty without a verdict."""
@@ -195,7 +196,16 @@ class OperatorFactory(PartFactory):
             expected = "at least one reward" if any_number else f"{len(rewards)} reward{'s' * (len(rewards) > 1)}"
             raise RewardlabError(f"{self.function.__name__} takes {expected}, and settings by name; it got {len(operands)} rewards")
         self.check(bound)
-        return Operator(self.function, bound, self.options, operands=tuple(as_reward(x) for x in operands))
+        given = tuple(as_reward(x) for x in operands)
+        if all(isinstance(x, Constant) for x in given):
+            numbers = ", ".join(map(str, given))
+            raise RewardlabError(f"{self.function.__name__}({numbers}) pays every rollout the same: give it a reward")
+        return Operator(self.function, bound, self.options, operands=given)
+
+    def check(self, bound: dict[str, Any]) -> None:
+        super().check(bound)
+        if self.options.check:
+            self.options.check(**{**hyperparameters(self.function), **bound})
 
 
 operator = decorator(

@@ -15,7 +15,7 @@ weight. So a score is always a weighted sum of terms, plus constants.
 
 from __future__ import annotations
 
-import inspect
+import functools
 import math
 from collections.abc import Callable
 from dataclasses import replace
@@ -29,7 +29,7 @@ from rewardlab.core.trajectory import Group
 from rewardlab.errors import RewardlabError
 
 from .calling import Arguments, results_of
-from .returned import as_score, row_of, rows_of
+from .returned import blamed, file_of, is_ours, row_of, rows_of, scored, who_of
 from .watch import Watch
 
 
@@ -53,7 +53,9 @@ class Reward(Part):
 
     def __call__(self, groups: list[Group], run: Any = None) -> Scores:
         raw = self._returned(groups, run)
-        return [[as_score(x, self.name, self.options.steps) for x in row] for row in raw]
+        read = functools.partial(scored, self.function, self.options.steps)
+        pairs = [zip(row, group, strict=True) for row, group in zip(raw, groups, strict=True)]
+        return [[read(x, t, f"rollout {i} of group {g}") for i, (x, t) in enumerate(row)] for g, row in enumerate(pairs)]
 
     def _returned(self, groups: list[Group], run: Any) -> list[list[Any]]:
         """What the function returns, for each rollout of each group."""
@@ -73,12 +75,11 @@ class Reward(Part):
         return [row_of(self.name, row, len(group), g) for g, (row, group) in enumerate(zip(rows, groups, strict=True))]
 
     def _results(self, calls: list[Arguments], run: Any) -> list[Any]:
-        if self.function.__module__.startswith("rewardlab."):
+        if is_ours(self.function):
             return [self.function(*call.positional, **call.named) for call in calls]
         # a function of the user may hang, or call sys.exit
-        file = inspect.unwrap(self.function).__code__.co_filename
-        with Watch(f"the reward {self.name} of {file}", file, getattr(run, "reward_timeout", 0.0)) as watch:
-            return results_of(self.function, calls, watch)
+        with Watch(who_of(self.function), file_of(self.function), getattr(run, "reward_timeout", 0.0)) as watch:
+            return results_of(self.function, calls, watch, lambda error, place: blamed(watch.where(error), error, place))
 
     @property
     def per_rollout(self) -> bool:

@@ -9,6 +9,7 @@ import numpy as np
 
 from rewardlab.core import Environment, Group, Message, Problem, Run, Sampling, Trajectory, Turn, rollout, seed_of
 from rewardlab.core.domain import NonNegativeFloat, PositiveInt
+from rewardlab.core.episode import place_of
 from rewardlab.text.splitters import mark
 
 
@@ -20,7 +21,8 @@ def interactive(
     """n episodes of each problem, of at most `turns` decisions of the policy.
 
     The episodes of a problem differ in the sampled replies and in the environment's seed. An episode ends when the environment
-    sends no further message, after `turns` turns (stop="turns"), or when the next reply would not fit the context ("context").
+    sends no further message, after `turns` turns (stop="turns"), or when its message or the next reply would not fit the context
+    ("context").
     """
     rows = [(p, i) for p in problems for i in range(n)]
     # the seed depends on problem and row, not on their order, so any worker starts the same episode
@@ -54,15 +56,22 @@ def _answer(env: Environment, episodes: list[Trajectory], states: list[Any], liv
     """Let the environment answer the rows in `live`; returns the rows that continue."""
     continuing, messages = [], []
     for i in live:
-        message, states[i] = env(states[i], episodes[i].turns[-1])
+        message, states[i] = env(states[i], episodes[i].turns[-1], place_of(episodes[i]))
         if message is None or message.last or last:
             episodes[i] = _closed(episodes[i], message, "turns" if message is not None and not message.last else "end")
         else:
             # read together below, in one call
             continuing.append(i)
             messages.append((message,))
-    for i, t in zip(continuing, run.policy.read([episodes[i] for i in continuing], messages), strict=True):
-        episodes[i] = t
+    for i, t, (message,) in zip(
+        tuple(continuing), run.policy.read([episodes[i] for i in continuing], messages), messages, strict=True
+    ):
+        if len(t) <= run.policy.context:
+            episodes[i] = t
+        else:
+            # no policy can read such a message, so the episode ends before it
+            episodes[i] = _closed(episodes[i], message, "context")
+            continuing.remove(i)
     return continuing
 
 

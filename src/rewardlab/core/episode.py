@@ -1,0 +1,71 @@
+"""What environments return, checked, so that a mistake in one names the environment, the problem and the turn."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rewardlab.errors import RewardlabError
+
+from .problem import Message, Problem
+from .trajectory import Trajectory
+
+
+def place_of(episode: Trajectory) -> str:
+    """The problem and the turn that an episode is at, in words."""
+    return f"{_asked(episode.problem)}, turn {len(episode.replies)}"
+
+
+def start_of(problem: Problem) -> str:
+    """The place before the first turn of a problem, in words."""
+    return f"{_asked(problem)}, its start"
+
+
+def _asked(problem: Problem) -> str:
+    return f"problem {problem.question[:60]!r}"
+
+
+@contextmanager
+def naming(function: Callable, name: str, place: str) -> Iterator[None]:
+    """Around a call of an environment's function: an exception in one that is the user's names file, line and place."""
+    try:
+        yield
+    except Exception as e:
+        if function.__module__.startswith("rewardlab."):
+            raise
+        file = inspect.unwrap(function).__code__.co_filename
+        lines = [frame.lineno for frame in traceback.extract_tb(e.__traceback__) if frame.filename == file]
+        line = f", line {lines[-1]}" if lines else ""
+        says = " ".join(str(e).split())
+        raise RewardlabError(f"the environment {name} of {file}{line}: {type(e).__name__}: {says} ({place})") from e
+
+
+def check_answer(answer: Any, name: str, place: str) -> tuple[Message | None, Any]:
+    """The message and the state that an environment returned. Raises RewardlabError for anything else."""
+
+    def refuse(says: str) -> RewardlabError:
+        return RewardlabError(f"the environment {name} {says} ({place})")
+
+    if not isinstance(answer, tuple) or len(answer) != 2:
+        raise refuse(f"must return a message, or None, and its state: return Message(...), state; it returned {repr(answer)[:60]}")
+    message, state = answer
+    if message is None:
+        return None, state
+    if not isinstance(message, Message):
+        raise refuse(f"must return a Message or None before its state, not {repr(message)[:60]}: Message('user', text)")
+    if not isinstance(message.role, str) or not isinstance(message.text, str):
+        raise refuse(f"returned a message whose role or text is no text: {repr((message.role, message.text))[:80]}")
+    if message.reward is not None and not _finite(message.reward):
+        raise refuse(f"returned a message whose reward is {message.reward!r}, not a finite number or None")
+    return message, state
+
+
+def _finite(x: Any) -> bool:
+    try:
+        return not isinstance(x, str | bytes) and math.isfinite(x)
+    except (TypeError, OverflowError):
+        return False
