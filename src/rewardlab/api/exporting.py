@@ -7,10 +7,11 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+from rewardlab.core.domain import PATH, one_of
 from rewardlab.errors import RewardlabError
 from rewardlab.models.formats import FORMATS, cast, stored_dtype
 from rewardlab.policies.adapter import CONFIG
-from rewardlab.runs.config import one_of, read_config
+from rewardlab.runs.config import read_config
 from rewardlab.util.files import new_folder
 
 from .choosing import choice
@@ -31,7 +32,7 @@ def export(run: Path | str, out: Path | str, last: bool = False, *, adapter: boo
     in it.
     """
     DTYPE.check("dtype", dtype)
-    folder = Path(run)
+    folder, out = Path(PATH.check("run", run)), PATH.check("out", out)
     document = read_config(folder)  # raises if the folder is not a run
     # a run without evaluations has no best policy
     source = folder / "best" if (folder / "best").is_dir() and not last else folder / "model"

@@ -12,7 +12,7 @@ from rewardlab.models.load import Policy
 from rewardlab.runs.config import RunConfig
 
 from .fitting import fit_prompts
-from .inputs import configured, policy_of, recipe_of, task_of
+from .inputs import configured, policy_of, recipe_of, require_learning, task_of
 from .measuring import check_answers, measured
 from .space import disk_bytes, disk_free
 
@@ -30,6 +30,7 @@ def plan(
     Raises RewardlabError for what would end such a run, such as prompts too long for the model.
     """
     recipe, config = recipe_of(recipe, settings), configured(config, model, task, changes)
+    require_learning(recipe)
     task = task_of(task, config)
     check_answers(recipe, task)
     recipe = measured(recipe, task)

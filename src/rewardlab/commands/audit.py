@@ -20,6 +20,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from rewardlab.core.domain import ABOVE_ZERO
+
 from . import flags as shared
 
 HELP = "find replies that a reward wrongly accepts or refuses"
@@ -36,7 +38,8 @@ def flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--kind", metavar="KIND", help="kind of the built-in problems (default: all that the reward can judge)")
     shared.number_flag(parser, "most", "problems whose replies are varied most (default 24)", default=24)
     shared.number_flag(parser, "seconds", "seconds for the whole command (default 55)", metavar="S", default=55)
-    parser.add_argument("--limit", type=float, default=5.0, metavar="S", help="seconds of one call; more is a hang (default 5)")
+    text = "seconds of one call; more is a hang (default 5)"
+    shared.number_flag(parser, "limit", text, ABOVE_ZERO, metavar="S", default=5.0)
     parser.add_argument("--out", type=Path, metavar="FILE", help="write the report to FILE.html, or to audit.html in a folder")
     parser.add_argument(
         "--replay", metavar="ID", help="call the reward again on one example of a report: its id, or a JSON file with it"

@@ -64,23 +64,23 @@ def config_flag(parser: Any, name: str, also: Iterable[str] = (), **instead: Any
     if about["repeats"]:
         options: dict[str, Any] = {"action": "append"}
     else:
-        options = {"type": functools.partial(read, name, about["domain"])}
+        options = {"type": functools.partial(read, flag, about["domain"])}
     # no default here: None tells a flag that was not given from one that was given its default value
     parser.add_argument(flag, *also, **{"dest": name, "metavar": about["metavar"], "help": about["help"], **options, **instead})
 
 
 def number_flag(parser: Any, name: str, help: str, domain: Domain = POSITIVE, metavar: str = "N", **options: Any) -> None:
     """A flag with a number that is not a field of RunConfig."""
-    parser.add_argument(flag_of(name), type=functools.partial(read, name, domain), metavar=metavar, help=help, **options)
+    parser.add_argument(flag_of(name), type=functools.partial(read, flag_of(name), domain), metavar=metavar, help=help, **options)
 
 
 def flag_of(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-def read(name: str, domain: Domain, text: str) -> Any:
-    """The value of a flag's text. Raises the same RewardlabError as the Python API if it is outside its domain."""
-    return domain.check(name, domain.read(text))
+def read(flag: str, domain: Domain, text: str) -> Any:
+    """The value of a flag's text. Raises OutOfDomain, as the Python API does, but in the name of the flag."""
+    return domain.check(flag, domain.read(text))
 
 
 def given(args: argparse.Namespace, names: Iterable[str]) -> dict[str, Any]:
