@@ -63,7 +63,7 @@ def test_an_empty_argument_is_refused_by_its_name(words, name, say):
         ("train --resume both", "both is not a run folder but a comparison"),
         ("export runs/mien out", "there is no folder runs/mien; did you mean runs/mine?"),
         ("compare --resume runs/mine", "runs/mine is a run, not a comparison"),
-        ("compare --resume nowhere", "there is no folder nowhere"),
+        ("compare --resume nowhere", "nowhere does not exist; give the folder that `rewardlab compare` wrote"),
         ("list --debug=1", "unknown flag of list '--debug'"),
         ("eval embedded --k 1 8", "the values of --k are joined by commas: --k 1,8"),
         ("list foo", "unexpected 'foo'; list takes flags only"),

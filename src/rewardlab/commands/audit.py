@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -57,9 +58,19 @@ def flags(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
+    from rewardlab.errors import RewardlabError
+    from rewardlab.registry import names
+
+    # before torch is imported
+    if re.match(r"(?!https?:)[\w+.-]+://", args.target):
+        raise RewardlabError(f"{args.target}: the address of a judge begins with http:// or https://")
+    if names.SOURCE.fullmatch(args.target):
+        names.check_source(args.target)
+    if args.key_from and args.key_from not in os.environ:
+        raise RewardlabError(f"--key-from: the environment variable {args.key_from} is not set")
+
     from rewardlab.audit import audits
     from rewardlab.audit.loading import parse
-    from rewardlab.errors import RewardlabError
 
     if args.out and args.out.suffix == ".html" and not args.out.parent.is_dir():
         raise RewardlabError(f"there is no folder {args.out.parent} to write {args.out.name} in")

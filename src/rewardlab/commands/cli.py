@@ -38,8 +38,8 @@ commands:
 {commands}
 
 For details: `rewardlab COMMAND --help`. --json prints one JSON document, which for an error is {{"error": "...", "code": 2}};
---debug prints a traceback. --unsafe-sandbox runs code that a model wrote even where the machine cannot isolate it: only for machines
-that you can afford to lose.
+--debug prints a traceback. --unsafe-sandbox runs code that a model wrote even where the machine cannot isolate it: only for
+machines that you can afford to lose.
 """
 
 

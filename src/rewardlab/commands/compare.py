@@ -66,6 +66,10 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         raise RewardlabError("--without is for a comparison that is resumed; name the methods to compare instead")
     if not args.methods:
         raise RewardlabError("which methods? rewardlab compare METHOD METHOD --task TASK (rewardlab list shows them)")
+    for name in args.methods:
+        if "," in name:
+            apart = " ".join(filter(None, name.replace(" ", "").split(",")))
+            raise RewardlabError(f"{name!r}: methods to compare are written with spaces between them: {apart}")
     shared.require_task(args)
     settings = shared.method_settings(args, *args.methods)
     config = shared.RunConfig(**{"eval_every": EVAL_EVERY} | shared.given(args, FIELDS))
