@@ -26,7 +26,8 @@ class Stopped(KeyboardInterrupt):
 def unknown(kind: str, name: str, known: Iterable[str]) -> RewardlabError:
     """The error for an unknown name; it suggests the closest known names, whatever their case."""
     known = sorted(known)
-    lower = {other.lower(): other for other in known}
-    near = [lower[match] for match in difflib.get_close_matches(name.lower(), lower, n=3, cutoff=0.5)]
+    # what flags share, their two dashes, makes them no more alike
+    lower = {other.lower().lstrip("-"): other for other in known}
+    near = [lower[match] for match in difflib.get_close_matches(name.lower().lstrip("-"), lower, n=3, cutoff=0.5)]
     hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(known) or 'none'}"
     return RewardlabError(f"unknown {kind} {name!r}; {hint}")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from rewardlab.core import Recipe, Score, Task, ask
-from rewardlab.core.domain import POSITIVE, TEXT
+from rewardlab.core.domain import NAME, POSITIVE
 from rewardlab.errors import RewardlabError
 from rewardlab.models.load import Policy
-from rewardlab.runs.config import RunConfig, config_of_run
+from rewardlab.runs.config import RunConfig, config_of_run, refuse_missing
 from rewardlab.util.progress import in_batches
 
 from .arguments import check_settings, named_model
@@ -64,13 +64,15 @@ def _asked(
 ) -> tuple[RunConfig, Task]:
     """What is to be answered: one prompt, the task, or the task of the run that `model` names."""
     if prompt is not None:
-        TEXT.check("prompt", prompt)
+        NAME.check("prompt", prompt)
+    refuse_missing(model)
     document = config_of_run(model)
     if prompt is None:
         if task is None and document is None:
             raise RewardlabError("nothing to answer: give a task or a prompt")
         config, task = as_in_run(model, task, settings)
         return config, task_of(task, config)
+    NAME.check("prompt", prompt)
     if document is not None:
         was = RunConfig.from_json(document)
         settings = {"system": was.system, "max_new": was.max_new, "overlong": was.overlong, **settings}

@@ -11,7 +11,7 @@ from rewardlab.core.domain import NOT_NEGATIVE, POSITIVE
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.passk import count_right, mean_interval, pass_at
 from rewardlab.models.load import Policy
-from rewardlab.runs.config import config_of_run
+from rewardlab.runs.config import config_of_run, refuse_missing
 from rewardlab.util.progress import in_batches
 
 from .arguments import named_model
@@ -40,6 +40,7 @@ def evaluate(
     for tries in k:
         POSITIVE.check("k", tries)
     NOT_NEGATIVE.check("temperature", temperature)
+    refuse_missing(model)
     if task is None and config_of_run(model) is None:
         raise RewardlabError("which task? only a run has one of its own")
     config, task = as_in_run(model, task, settings)

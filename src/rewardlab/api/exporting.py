@@ -8,10 +8,11 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
+from rewardlab.core.domain import PATH, one_of
 from rewardlab.errors import RewardlabError
 from rewardlab.models.formats import FORMATS, cast, stored_dtype
 from rewardlab.policies.adapter import CONFIG
-from rewardlab.runs.config import one_of, read_config
+from rewardlab.runs.config import read_config
 from rewardlab.util.files import new_folder
 
 from .arguments import run_folder
@@ -36,7 +37,7 @@ def export(
     in it.
     """
     DTYPE.check("dtype", dtype)
-    folder = run_folder(run)
+    folder, out = run_folder(run), PATH.check("out", out)
     document = read_config(folder)  # raises if the folder is not a run
     # a run without evaluations has no best policy
     source = folder / "best" if (folder / "best").is_dir() and not last else folder / "model"

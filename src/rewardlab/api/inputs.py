@@ -76,6 +76,20 @@ def recipe_of(recipe: Recipe | str, settings: Mapping[str, Any] | None = None) -
     return registry.build(recipe, settings or {}) if isinstance(recipe, str) else recipe.validate()
 
 
+def require_learning(recipe: Recipe) -> None:
+    """Raise RewardlabError for a recipe that cannot be trained, since no model would change."""
+    name = recipe.name or "this recipe"
+    if recipe.study is not None:
+        raise RewardlabError(f"{name} is a study and trains no policy; run it with: rewardlab study {name}")
+    if recipe.select is not None and not recipe.learns:
+        raise RewardlabError(
+            f"{name} selects answers and trains nothing; run it with: rewardlab answer {name} --task TASK, or compare it with a "
+            f"method that trains: rewardlab compare {name} METHOD"
+        )
+    if not recipe.learns:
+        raise RewardlabError(f"{name} trains nothing: it has no objective, no loop and no learner that is updated")
+
+
 def task_of(task: Task | str | None, config: RunConfig) -> Task:
     """The task: an object, or the one that the configuration names. A plain list of training problems is shuffled in each epoch."""
     columns = {name: getattr(config, name) for name in COLUMNS}

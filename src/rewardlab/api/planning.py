@@ -13,7 +13,7 @@ from rewardlab.runs.config import RunConfig
 
 from .arguments import check_settings, named_model
 from .fitting import fit_prompts
-from .inputs import configured, policy_of, recipe_of, task_of
+from .inputs import configured, policy_of, recipe_of, require_learning, task_of
 from .measuring import check_answers, measured
 from .space import disk_bytes, disk_free
 
@@ -35,6 +35,7 @@ def plan(
     check_settings(recipe, settings, changes)
     model = named_model(model)
     recipe, config = recipe_of(recipe, settings), configured(config, model, task, changes)
+    require_learning(recipe)
     task = task_of(task, config)
     check_answers(recipe, task)
     recipe = measured(recipe, task)

@@ -11,6 +11,7 @@ from typing import Any
 
 from rewardlab import registry
 from rewardlab.core import Recipe, Run, Task
+from rewardlab.core.domain import PATH
 from rewardlab.engine import distributed
 from rewardlab.engine.loop import train as run_training
 from rewardlab.engine.step import fitting_tokens
@@ -29,7 +30,7 @@ from rewardlab.util.ranks import is_first
 from .arguments import check_settings, check_task, named_model, run_folder
 from .changes import prepare, resumable, write
 from .fitting import fit_prompts, text_reader
-from .inputs import begin_run, configured, policy_of, recipe_of, require_packages, task_of, versions
+from .inputs import begin_run, configured, policy_of, recipe_of, require_learning, require_packages, task_of, versions
 from .measuring import check_answers, measured
 from .result import Result
 from .same_task import check_given, check_same, digest
@@ -53,12 +54,11 @@ def train(
     config = configured(config, model, task, changes)
     # trackers() refuses unknown or missing trackers now, before anything is written
     recipe, config = recipe_of(recipe, settings), config.but(track=tuple(trackers(config.track)))
+    require_learning(recipe)
     task = task_of(task, config)
     require_packages(recipe, task)
     check_answers(recipe, task)
     recipe = measured(recipe, task)
-    if recipe.study is not None:
-        raise RewardlabError(f"{recipe.name} is a study and trains no policy; run it with: rewardlab study {recipe.name}")
     model_name = config.model or task.model if model is None or isinstance(model, str) else None
     config = config.but(
         method=config.method or recipe.name or "recipe", model=absolute_name(model_name) if model_name else IN_PYTHON,

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rewardlab.errors import RewardlabError
-from rewardlab.runs.config import config_of_run
+from rewardlab.runs.config import config_of_run, refuse_missing
 
 from . import flags as shared
 
@@ -37,6 +37,7 @@ def flags(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     # before torch is imported; a run has a task of its own
+    refuse_missing(args.model)
     if not args.task and args.prompt is None and config_of_run(args.model) is None:
         raise RewardlabError("nothing to answer: give --task or --prompt, or a run as --model")
     recipe = shared.load_recipe(args)

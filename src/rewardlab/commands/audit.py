@@ -15,10 +15,13 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+from rewardlab.core.domain import ABOVE_ZERO
 
 from . import flags as shared
 
@@ -36,7 +39,8 @@ def flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--kind", metavar="KIND", help="kind of the built-in problems (default: all that the reward can judge)")
     shared.number_flag(parser, "most", "problems whose replies are varied most (default 24)", default=24)
     shared.number_flag(parser, "seconds", "seconds for the whole command (default 55)", metavar="S", default=55)
-    parser.add_argument("--limit", type=float, default=5.0, metavar="S", help="seconds of one call; more is a hang (default 5)")
+    text = "seconds of one call; more is a hang (default 5)"
+    shared.number_flag(parser, "limit", text, ABOVE_ZERO, metavar="S", default=5.0)
     parser.add_argument("--out", type=Path, metavar="FILE", help="write the report to FILE.html, or to audit.html in a folder")
     parser.add_argument(
         "--replay", metavar="ID", help="call the reward again on one example of a report: its id, or a JSON file with it"
@@ -54,9 +58,19 @@ def flags(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
+    from rewardlab.errors import RewardlabError
+    from rewardlab.registry import names
+
+    # before torch is imported
+    if re.match(r"(?!https?:)[\w+.-]+://", args.target):
+        raise RewardlabError(f"{args.target}: the address of a judge begins with http:// or https://")
+    if names.SOURCE.fullmatch(args.target):
+        names.check_source(args.target)
+    if args.key_from and args.key_from not in os.environ:
+        raise RewardlabError(f"--key-from: the environment variable {args.key_from} is not set")
+
     from rewardlab.audit import audits
     from rewardlab.audit.loading import parse
-    from rewardlab.errors import RewardlabError
 
     if args.out and args.out.suffix == ".html" and not args.out.parent.is_dir():
         raise RewardlabError(f"there is no folder {args.out.parent} to write {args.out.name} in")

@@ -34,9 +34,9 @@ def run(args: argparse.Namespace) -> list[dict[str, Any]]:
     known = {p.stem.replace("_", "-"): p for p in sorted((root / "benchmarks").glob("*.py")) if p.stem[0] != "_"}
     # both spellings are accepted, that of the flag and that of the file
     names = [name.replace("_", "-") for name in args.names]
-    for name in names:
+    for name, written in zip(names, args.names, strict=True):
         if name not in known:
-            raise unknown("benchmark", name, known)
+            raise unknown("benchmark", written, known)
     return [row for name in names or known for row in measure(name, known[name])]
 
 

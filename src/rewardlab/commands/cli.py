@@ -13,13 +13,17 @@ import math
 import os
 import signal
 import sys
-from collections.abc import Mapping
-from typing import Any, NoReturn
+import traceback
+from collections.abc import Mapping, Sequence
+from typing import Any
 
+from rewardlab.core.domain import OutOfDomain
 from rewardlab.errors import RewardlabError, unknown
 from rewardlab.util.files import FULL, WRONG_PATH, intended, reason_of
 from rewardlab.util.ranks import is_first
 from rewardlab.util.signals import stopping_at_once
+
+from .words import Parser, UsageError, printable, shortened
 
 COMMANDS = (
     *("demo", "train", "eval", "answer", "study", "reproduce", "compare", "parity"),
@@ -33,28 +37,10 @@ OVERVIEW = """rewardlab: learning from rewards, as recipes of small parts.
 commands:
 {commands}
 
-For details: `rewardlab COMMAND --help`. --json prints one JSON document, --debug a traceback. --unsafe-sandbox runs code that a
-model wrote even where the machine cannot isolate it: only for machines that you can afford to lose.
+For details: `rewardlab COMMAND --help`. --json prints one JSON document, which for an error is {{"error": "...", "code": 2}};
+--debug prints a traceback. --unsafe-sandbox runs code that a model wrote even where the machine cannot isolate it: only for
+machines that you can afford to lose.
 """
-
-
-class UsageError(Exception):
-    """A command line that cannot be parsed."""
-
-
-class Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        extra, _, words = message.rpartition("unrecognized arguments: ")
-        if words != message and not extra:
-            message = unexpected(words.split())
-        raise UsageError(f"{message} (see {self.prog} --help)")
-
-
-def unexpected(words: list[str]) -> str:
-    """What is said of words that a command has no place for."""
-    if words[0].startswith("-") and words[0][1:2].isalpha():
-        return f"unknown flag {words[0]!r}; flags have two dashes: -{words[0]}"
-    return f"unexpected {' '.join(map(repr, words))}; a text with spaces needs quotes, and methods are stacked with a plus (a+b)"
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -65,21 +51,30 @@ def main(argv: list[str] | None = None) -> int:
         os.environ["REWARDLAB_UNSAFE_SANDBOX"] = "1"
     # these two are accepted anywhere, and by every command
     argv = [word for word in argv if word not in ("--debug", "--unsafe-sandbox")]
+    if argv[:1] == ["--json"]:
+        # among the flags of its command
+        argv = [*argv[1:2], "--json", *argv[2:]]
     try:
         with stopping_at_once():
             return run(argv)
     except KeyboardInterrupt as stop:
         # of several processes that stop together, only the first says so
-        if is_first():
-            print(f"rewardlab: {stopped(stop)}", file=sys.stderr)
-        return 128 + (getattr(stop, "number", 0) or signal.SIGINT)
+        code = 128 + (getattr(stop, "number", 0) or signal.SIGINT)
+        return failed(stopped(stop), code, argv) if is_first() else code
     except Exception as problem:
         if debug:
-            raise
-        message, code = explain(problem)
-        if message:
-            print(f"rewardlab: {message}", file=sys.stderr)
-        return code
+            traceback.print_exc()
+        message, code = explain(problem, argv)
+        return failed(message, code, argv) if message else code
+
+
+def failed(message: str, code: int, argv: Sequence[str]) -> int:
+    """Say what went wrong, with --json as a document too; the exit code."""
+    message = printable(message)
+    print(f"rewardlab: {message}", file=sys.stderr)
+    if "--json" in argv:
+        print(as_json({"error": message, "code": code}))
+    return code
 
 
 def run(argv: list[str]) -> int:
@@ -124,23 +119,29 @@ def parse(command: Any, name: str, argv: list[str]) -> argparse.Namespace:
     if {"-h", "--help"} & set(words) and hasattr(command, "help_of"):
         # the help of a command may depend on what it is to be done with
         parser.epilog = command.help_of(words)
-    args = parser.parse_args(words)
+    args = parser.parse(words)
     args.settings, args.own_flags, args.flags_given = settings, own, {word.partition("=")[0] for word in words if word[:2] == "--"}
     return args
 
 
 def split(argv: list[str], own: Mapping[str, bool]) -> tuple[list[str], dict[str, str]]:
     """Words for the command's own flags (`own`: whether each takes a value), and the other flags with their values."""
-    words, settings = [], {}
+    words: list[str] = []
+    settings: dict[str, str] = {}
     remaining = list(argv)
     while remaining:
         word = remaining.pop(0)
         flag, equals, value = word.partition("=")
+        # a flag may be spelled as in Python
+        if flag[:2] == "--" and (hyphens := flag.replace("_", "-")) in own:
+            flag, word = hyphens, f"{hyphens}{equals}{value}"
         # only a double dash begins a flag: -0.5 is a value
         follows = bool(remaining) and not remaining[0].startswith("--")
         if not flag.startswith("--") or flag == "--":
             words.append(word)
         elif flag not in own:
+            if flag.replace("_", "-") in (other.replace("_", "-") for other in settings):
+                raise UsageError(f"{flag} is given twice")
             # a setting without a value is a switch
             settings[flag] = value if equals else remaining.pop(0) if follows else "true"
         elif own[flag] and not equals and follows:
@@ -157,22 +158,31 @@ def overview() -> str:
     return OVERVIEW.format(commands="\n".join(f"  {name:<10}{text}" for name, text in helps.items()))
 
 
-def explain(problem: Exception) -> tuple[str, int]:
-    """One line that says what went wrong, and the exit code."""
+def explain(problem: Exception, argv: Sequence[str] = ()) -> tuple[str, int]:
+    """One line that says what went wrong in a command line, and the exit code."""
     if isinstance(problem, UsageError):
-        return str(problem), 2
+        return shortened(str(problem)), 2
     if isinstance(problem, BrokenPipeError):
         # the reader of stdout (such as `head`) has gone; without this, Python would raise again when it closes stdout
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return "", 1
     text, code = " ".join(str(problem).split()), 1
-    if isinstance(problem, RewardlabError):
+    if isinstance(problem, OutOfDomain):
+        text, code = as_typed(text, problem.name.split()[0], argv), 2
+    elif isinstance(problem, RewardlabError):
         code = 2
     elif isinstance(problem, OSError):
         text, code = in_words(problem) or text, 2 if problem.errno in WRONG_PATH and problem.filename else 1
     else:
         text = f"{type(problem).__name__}: {text} (--debug shows where)"
-    return with_notes(text, problem), code
+    return with_notes(shortened(text), problem), code
+
+
+def as_typed(text: str, name: str, argv: Sequence[str]) -> str:
+    """A message that begins with the name of a setting, with its flag instead where that was typed."""
+    flag = f"--{name.replace('_', '-')}"
+    typed = {word.partition("=")[0].replace("_", "-") for word in argv}
+    return f"{flag}{text.removeprefix(name)}" if flag in typed else text
 
 
 def in_words(problem: OSError) -> str | None:
@@ -219,4 +229,6 @@ def _unknown_command(argv: list[str]) -> Exception:
 
     if argv[0] in registry.methods():
         return UsageError(f"{argv[0]} is a method, not a command: rewardlab train {' '.join(argv)}, or rewardlab show {argv[0]}")
+    if argv[0].startswith("-"):
+        return unknown("flag", argv[0], ("--help", "--version", "--json", "--debug", "--unsafe-sandbox"))
     return unknown("command", argv[0], COMMANDS)

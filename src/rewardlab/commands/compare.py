@@ -66,6 +66,10 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         raise RewardlabError("--without is for a comparison that is resumed; name the methods to compare instead")
     if not args.methods:
         raise RewardlabError("which methods? rewardlab compare METHOD METHOD --task TASK (rewardlab list shows them)")
+    for name in args.methods:
+        if "," in name:
+            apart = " ".join(filter(None, name.replace(" ", "").split(",")))
+            raise RewardlabError(f"{name!r}: methods to compare are written with spaces between them: {apart}")
     # before the task is asked for: a wrong name is wrong on every task
     settings = shared.method_settings(args, *args.methods)
     if len(args.methods) < 2:

@@ -15,6 +15,12 @@ def flags(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
+    from rewardlab.errors import RewardlabError
+
+    # before torch is imported, and a policy warmed up
+    if args.out and args.out.exists() and not args.out.is_dir():
+        raise RewardlabError(f"--out {args.out} is a file; give the name of a new folder")
+
     from rewardlab.api.demo import demo
 
     result = demo(args.out)

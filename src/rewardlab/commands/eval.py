@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rewardlab.core.domain import NOT_NEGATIVE, POSITIVE
-from rewardlab.runs.config import config_of_run
+from rewardlab.runs.config import config_of_run, refuse_missing
 
 from . import flags as shared
 
@@ -35,6 +35,7 @@ def flags(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     # before torch is imported, so that a missing task is reported at once
+    refuse_missing(args.model)
     if config_of_run(args.model) is None:
         shared.require_task(args)
 
@@ -52,4 +53,4 @@ def show(document: Mapping[str, Any]) -> None:
 
 def counts(text: str) -> tuple[int, ...]:
     """The values of --k, ascending, each once."""
-    return tuple(sorted({shared.read("k", POSITIVE, k.strip()) for k in text.split(",")}))
+    return tuple(sorted({shared.read("--k", POSITIVE, k.strip()) for k in text.split(",")}))

@@ -64,23 +64,23 @@ def config_flag(parser: Any, name: str, also: Iterable[str] = (), **instead: Any
     if about["repeats"]:
         options: dict[str, Any] = {"action": "append"}
     else:
-        options = {"type": functools.partial(read, name, about["domain"])}
+        options = {"type": functools.partial(read, flag, about["domain"])}
     # no default here: None tells a flag that was not given from one that was given its default value
     parser.add_argument(flag, *also, **{"dest": name, "metavar": about["metavar"], "help": about["help"], **options, **instead})
 
 
 def number_flag(parser: Any, name: str, help: str, domain: Domain = POSITIVE, metavar: str = "N", **options: Any) -> None:
     """A flag with a number that is not a field of RunConfig."""
-    parser.add_argument(flag_of(name), type=functools.partial(read, name, domain), metavar=metavar, help=help, **options)
+    parser.add_argument(flag_of(name), type=functools.partial(read, flag_of(name), domain), metavar=metavar, help=help, **options)
 
 
 def flag_of(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-def read(name: str, domain: Domain, text: str) -> Any:
-    """The value of a flag's text. Raises the same RewardlabError as the Python API if it is outside its domain."""
-    return domain.check(name, domain.read(text))
+def read(flag: str, domain: Domain, text: str) -> Any:
+    """The value of a flag's text. Raises OutOfDomain, as the Python API does, but in the name of the flag."""
+    return domain.check(flag, domain.read(text))
 
 
 def given(args: argparse.Namespace, names: Iterable[str]) -> dict[str, Any]:
@@ -93,10 +93,12 @@ def given(args: argparse.Namespace, names: Iterable[str]) -> dict[str, Any]:
 
 def require_task(args: argparse.Namespace) -> None:
     from rewardlab import registry
+    from rewardlab.registry.find_task import check_task
 
     if not args.task:
         known = ", ".join(registry.tasks())
         raise RewardlabError(f"which task? give --task NAME (known: {known}) or the path of your own problems")
+    check_task(args.task)
 
 
 def load_task(args: argparse.Namespace, name: str | None = None) -> Task:
@@ -138,10 +140,28 @@ def load_reward(args: argparse.Namespace) -> Any:
     return functools.reduce(operator.add, map(read_reward, args.reward))
 
 
+def check_names(args: argparse.Namespace, *methods: str) -> None:
+    """Raise RewardlabError for names of methods, settings and rewards that do not exist; torch is not imported to know."""
+    from rewardlab.registry import names
+
+    for method in methods:
+        names.check_methods(method)
+    known = [names.settings_of(method) for method in methods]
+    if None not in known:
+        flags = {flag_of(setting) for settings in known for setting in settings or ()}
+        for flag in args.settings:
+            # flags with a dot name one method; they are checked where the recipe is built
+            if "." not in flag and flag.replace("_", "-") not in flags:
+                raise unknown_flag(", ".join(methods), flag, flags | args.own_flags.keys())
+    for reward in getattr(args, "reward", None) or ():
+        names.check_reward(reward)
+
+
 def method_settings(args: argparse.Namespace, *methods: str) -> dict[str, Any]:
     """The flags that are settings of these methods, as values. Raises RewardlabError for one that none of them has."""
     from rewardlab import registry
 
+    check_names(args, *methods)
     # a setting may be given without the method's name before it: --dapo.n as --n
     known = {re.sub(r"^--.*\.", "--", p.flag): p.type for method in methods for p in registry.parameters(method)}
     for flag, text in args.settings.items():

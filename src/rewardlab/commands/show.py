@@ -20,6 +20,11 @@ def flags(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
+    from rewardlab.registry import names
+
+    # before torch is imported
+    names.check_methods(args.method)
+
     from rewardlab.registry import details
 
     return details.details(args.method)

@@ -111,6 +111,6 @@ def request(args: argparse.Namespace) -> dict[str, Any]:
     if not args.method:
         raise RewardlabError("which method? rewardlab train METHOD --task TASK (rewardlab list shows them)")
     config = shared.RunConfig(method=args.method, **shared.given(args, FIELDS))
-    recipe = shared.load_recipe(args)
+    shared.check_names(args, args.method)
     shared.require_task(args)
-    return {"recipe": recipe, "config": config}
+    return {"recipe": shared.load_recipe(args), "config": config}

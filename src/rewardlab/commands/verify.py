@@ -17,7 +17,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from rewardlab.errors import RewardlabError
+from rewardlab.errors import RewardlabError, unknown
 
 HELP = "judge replies in a file by a verifier"
 SETTINGS = True
@@ -52,6 +52,12 @@ def help_of(words: list[str]) -> str:
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
+    from rewardlab import registry
+
+    # before torch is imported
+    if args.kind not in (known := registry.verifiers()):
+        raise unknown("verifier", args.kind, known)
+
     from rewardlab.api import verify as verifying
 
     from .flags import setting_names

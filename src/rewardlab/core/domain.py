@@ -16,6 +16,7 @@ import math
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from types import MappingProxyType, NoneType, UnionType
 from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
 
@@ -94,6 +95,8 @@ SHARE = number("a number from 0 to 1", lambda value: 0 <= value <= 1)
 POSITIVE_SHARE = number("a number above 0, at most 1", lambda value: 0 < value <= 1)
 DECAY = number("a number from 0 to below 1", lambda value: 0 <= value < 1)
 TEXT = Domain("text", lambda value: isinstance(value, str))
+NAME = Domain("a text that is not empty", lambda value: isinstance(value, str) and value.strip() != "")
+PATH = Domain("a path, which is not empty", lambda value: isinstance(value, Path) or NAME.holds(value), Path)
 SWITCH = Domain("true or false", lambda value: isinstance(value, bool), parse_value)
 
 PositiveInt = Annotated[int, POSITIVE]

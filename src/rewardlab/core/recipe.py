@@ -168,6 +168,11 @@ class Recipe:
         return {slot: part for slot in SLOTS if (part := getattr(self, slot)) is not None}
 
     @property
+    def learns(self) -> bool:
+        """Whether training by this recipe changes a model: the policy or a second learner's."""
+        return self.objective is not None or self.loop is not None or any(learner.every for learner in self.also)
+
+    @property
     def needs(self) -> tuple[str, ...]:
         own = (n for part in self.parts().values() for n in part.needs)
         return tuple(dict.fromkeys((*own, *(n for learner in self.also for n in learner.recipe.needs))))

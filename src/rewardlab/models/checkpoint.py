@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 from rewardlab.errors import RewardlabError, unknown
 from rewardlab.policies.adapter import Base, config_of
+from rewardlab.util.files import folders_like
 
 from . import hub
 from .formats import fingerprint
@@ -78,13 +78,13 @@ def absolute_name(name: str) -> str:
 def is_hub_name(name: str) -> bool:
     """Whether a name stands for a model of the hub.
 
-    A folder of that name is taken before it. Beside other folders (`runs/mine`, where there is a folder runs) a name is taken for
-    a path with a mistake in it, unless `hf:` or a revision says that it is not one.
+    A folder of that name is taken before it. In runs/, and beside other folders (`mine/2`, where there is a folder mine), a name is
+    taken for a path with a mistake in it, unless `hf:` or a revision says that it is not one.
     """
     place = name.removeprefix("hf:")
     if not hub.is_name(place) or Path(place).exists():
         return False
-    return name.startswith("hf:") or "@" in place or not Path(place).parent.exists()
+    return name.startswith("hf:") or "@" in place or not (Path(place).parent.exists() or place.startswith("runs/"))
 
 
 def checkpoint_of(folder: Path) -> Path:
@@ -128,10 +128,9 @@ def _with_base(adapter: Path) -> Checkpoint:
 
 def _missing(name: str, path: Path) -> RewardlabError:
     """The error for a name that is no folder: the nearest folders, or the nearest names of models."""
-    siblings = [p.name for p in path.parent.iterdir() if p.is_dir()] if path.parent.is_dir() else []
-    near = [str(path.parent / n) for n in difflib.get_close_matches(path.name, siblings, n=3, cutoff=0.5)]
+    near = folders_like(path)
     hint = f"; did you mean {' or '.join(near)}?" if near else ""
-    if hub.is_name(name) and path.parent.exists():
+    if hub.is_name(name):
         return RewardlabError(f"there is no folder {path}{hint or '.'} For the model of that name on the hub: hf:{name}")
     if "/" in name or name.startswith((".", "~")):
         return RewardlabError(f"there is no folder {path}{hint}")

@@ -16,6 +16,7 @@ from rewardlab.api.arguments import check_config
 from rewardlab.api.fitting import fit_prompts
 from rewardlab.api.inputs import held_out, policy_of, task_of
 from rewardlab.core import Recipe, Task
+from rewardlab.core.domain import PATH
 from rewardlab.errors import RewardlabError, unknown
 from rewardlab.models.checkpoint import absolute_name
 from rewardlab.rewards.reward import Reward
@@ -55,6 +56,8 @@ def compare(
     wrong, and for a run that fails; `resume` then completes the comparison.
     """
     check_config(config)
+    if out is not None:
+        PATH.check("out", out)
     config = (config or RunConfig()).but(**changes)
     config = config.but(steps=None if config.budget else config.steps or STEPS, track=tuple(trackers(config.track)))
     if config.engine != "embedded":
@@ -83,7 +86,7 @@ def resume(
     seeds: more of them than before; a comparison that had finished is extended by the new ones.  without: methods to leave out from
     now on, such as one whose runs fail; their run folders stay.
     """
-    folder = Path(folder)
+    folder = Path(PATH.check("the folder of the comparison", folder))
     plan = read_plan(folder)
     if without:
         plan = plan.without(without)

@@ -19,7 +19,7 @@ from typing import Any
 
 from rewardlab import registry
 from rewardlab.errors import RewardlabError, unknown
-from rewardlab.runs.config import RunConfig
+from rewardlab.runs.config import RunConfig, config_of_run
 from rewardlab.util.files import write_json
 
 from .arms import Arm
@@ -81,6 +81,11 @@ class Plan:
 
 def read_plan(folder: Path) -> Plan:
     """The plan of a comparison. Raises RewardlabError for a folder that holds none."""
+    if not (folder / PLAN).is_file():
+        if config_of_run(folder):
+            raise RewardlabError(f"{folder} is a run, not a comparison; resume it with: rewardlab train --resume {folder}")
+        why = f"is not the folder of a comparison: it has no {PLAN}" if folder.is_dir() else "does not exist"
+        raise RewardlabError(f"{folder} {why}; give the folder that `rewardlab compare` wrote")
     try:
         document = json.loads((folder / PLAN).read_text("utf-8"))
         arms = tuple(Arm(arm["method"], registry.load_recipe(arm["recipe"])) for arm in document["methods"])

@@ -99,8 +99,7 @@ def kind_of(recipe: Recipe) -> str:
     if recipe.study is not None:
         return "study"
     # a method may both learn and select answers; it is then compared as a trained one
-    learns = recipe.objective is not None or recipe.loop is not None or any(learner.every for learner in recipe.also)
-    return "answer" if recipe.select is not None and not learns else "train"
+    return "answer" if recipe.select is not None and not recipe.learns else "train"
 
 
 def number(numbers: Numbers, name: str, method: str) -> float:

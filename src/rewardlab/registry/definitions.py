@@ -49,6 +49,13 @@ def function_in(path: Path, name: str, kind: str) -> Definition:
     return next(define(kind, node) for node in _functions(path) if node.name == name)
 
 
+def class_fields_in(path: Path, name: str) -> list[str]:
+    """The annotated names in the body of a class."""
+    body = ast.parse(path.read_text("utf-8"), str(path)).body
+    found = next(node for node in body if isinstance(node, ast.ClassDef) and node.name == name)
+    return [n.target.id for n in found.body if isinstance(n, ast.AnnAssign) and isinstance(n.target, ast.Name)]
+
+
 def define(kind: str, node: ast.FunctionDef) -> Definition:
     defaults = [None if default is None else ast.unparse(default) for default in node.args.kw_defaults]
     annotations = [None if arg.annotation is None else ast.unparse(arg.annotation) for arg in node.args.kwonlyargs]

@@ -39,20 +39,34 @@ def task(name: str, **options: Any) -> Task:
 
     An option without a default may be written without its name: `reasoning_gym:chain_sum,min_terms=2`.
     """
+    check_task(name)
     plain, _, written = name.partition(":")
-    known = tasks()
-    if plain in known:
+    if plain in tasks():
         options = {k: v for k, v in options.items() if v is not None}
         return _load(plain, {**parse_options(written, _required(plain)), **options}, name, options)
-    # no task of ours has a dot in its name
-    if name.startswith(HUB) or Path(plain).suffix or Path(name).expanduser().exists():
-        name = _absolute(name)
-        if options.get("test"):
-            options["test"] = _absolute(options["test"])
-        return _load("records", {"path": name, **options}, name, options)
+    name = _absolute(name)
+    if options.get("test"):
+        options["test"] = _absolute(options["test"])
+    return _load("records", {"path": name, **options}, name, options)
+
+
+def check_task(name: str) -> None:
+    """Raise RewardlabError for a name that is neither a task's nor that of problems elsewhere. Nothing is imported."""
+    plain, colon, written = name.partition(":")
+    known = tasks()
+    if plain in known and colon and not written.strip():
+        raise RewardlabError(f"{name!r} has nothing after the colon: write {plain}, or {plain}:OPTION=VALUE")
+    if plain in known or _elsewhere(name):
+        return
     problem = unknown("task", plain, known)
     hub = f"{HUB}{name}" if name.count("/") == 1 else f"{HUB}OWNER/NAME"
     raise RewardlabError(f"{problem} (or give the path of a file or folder of problems, or {hub} for a dataset of the hub)")
+
+
+def _elsewhere(name: str) -> bool:
+    """Whether a name is that of the user's own problems, or of a dataset of the hub."""
+    # no task of ours has a dot in its name
+    return name.startswith(HUB) or bool(Path(name.partition(":")[0]).suffix) or Path(name).expanduser().exists()
 
 
 def endless(sized: Task) -> Task:

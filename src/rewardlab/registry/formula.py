@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from rewardlab.core.domain import NAME
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.functions import find, find_in_module, only_function, prepared
 from rewardlab.rewards.reward import Reward
@@ -36,6 +37,7 @@ SIGNS: dict[type, Callable[[Any, Any], Any]] = {
 
 def read_reward(written: str) -> Reward:
     """The reward that a text stands for. Raises RewardlabError that quotes what cannot be read."""
+    NAME.check("a reward", written)
     if written.endswith(".py"):
         return _of_file(Path(written), only_function(Path(written)), None)
     if FUNCTION.fullmatch(written):

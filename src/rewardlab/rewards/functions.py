@@ -63,7 +63,7 @@ def find(path: Path, name: str) -> Any:
     """The function, or decorated reward, of this name in a Python file. If there is none, raises RewardlabError that lists those
     there.
     """
-    path = _existing(path)
+    path = existing(path)
     return _named(_load(path, path.stat().st_mtime_ns), str(path), name)
 
 
@@ -78,7 +78,7 @@ def find_in_module(module: str, name: str) -> Any:
 
 def only_function(path: Path) -> str:
     """The name of the only function in a Python file. Raises RewardlabError that lists them if there are several, or none."""
-    path = _existing(path)
+    path = existing(path)
     try:
         # read, not imported: an audit imports the file in a process of its own
         tree = ast.parse(path.read_text("utf-8"))
@@ -111,7 +111,8 @@ def prepared(found: Any, path: Path, settings: Mapping[str, Any] | None) -> Any:
     return Call(made, path)
 
 
-def _existing(path: Path) -> Path:
+def existing(path: Path) -> Path:
+    """The absolute path of a file; RewardlabError where there is none."""
     if (found := path.expanduser().resolve()).is_file():
         return found
     near = difflib.get_close_matches(found.name, [p.name for p in found.parent.glob("*.py")], n=1)

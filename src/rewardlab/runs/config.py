@@ -6,6 +6,7 @@ contents of config.json all follow from its fields. This module imports no torch
 
 from __future__ import annotations
 
+import glob
 import inspect
 import json
 from collections.abc import Mapping, Sequence
@@ -13,9 +14,10 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from rewardlab.core.domain import COUNT, POSITIVE, SHARE, TEXT, WHOLE, Domain, number, one_of
+from rewardlab.core.domain import COUNT, NAME, PATH, POSITIVE, SHARE, WHOLE, Domain, number, one_of
 from rewardlab.core.literals import parse_value
 from rewardlab.errors import RewardlabError, unknown
+from rewardlab.util.files import folders_like
 
 STEPS = 100
 """Training steps where neither steps nor a budget are given."""
@@ -50,7 +52,6 @@ def _options(words: Sequence[str]) -> dict[str, Any]:
 
 
 SECONDS = number("a number of seconds from 0 up", lambda value: value >= 0)
-PATH = Domain("the path of a folder", lambda value: isinstance(value, str | Path), Path)
 DEVICE = Domain("auto, cpu, cuda or cuda:N", _device)
 NAMES = Domain("names, or one text with commas between them", _names, tuple)
 OPTIONS = Domain("a dict of names and values", lambda value: isinstance(value, Mapping), _options)
@@ -84,31 +85,31 @@ class RunConfig:
     """
 
     method: str | None = setting(
-        None, TEXT, "name of the method in records and tables (default: the recipe's)", no_flag="it is the argument METHOD"
+        None, NAME, "name of the method in records and tables (default: the recipe's)", no_flag="it is the argument METHOD"
     )
     task: str = setting(
-        "arithmetic", TEXT,
+        "arithmetic", NAME,
         "a task (arithmetic, arithmetic:difficulty=4), or problems of your own: a .jsonl, .json, .csv, .tsv or .parquet file, "
         "a dataset folder, or a dataset of the hub (hub:OWNER/NAME,config=C,split=S)", metavar="TASK",
     )  # fmt: skip
     test: str | None = setting(
-        None, TEXT, "the held-out problems, in the same forms (default: the data's own test split, else a tenth of the problems)",
+        None, NAME, "the held-out problems, in the same forms (default: the data's own test split, else a tenth of the problems)",
         metavar="FILE", group=PROBLEMS,
     )  # fmt: skip
-    prompt_column: str | None = setting(None, TEXT, "column of the prompts (default: prompt)", metavar="NAME", group=PROBLEMS)
-    answer_column: str | None = setting(None, TEXT, "column of the answers (default: answer)", metavar="NAME", group=PROBLEMS)
+    prompt_column: str | None = setting(None, NAME, "column of the prompts (default: prompt)", metavar="NAME", group=PROBLEMS)
+    answer_column: str | None = setting(None, NAME, "column of the answers (default: answer)", metavar="NAME", group=PROBLEMS)
     completion_column: str | None = setting(
-        None, TEXT, "column of replies to imitate, for sft (default: completion, or the replies in messages)", metavar="NAME",
+        None, NAME, "column of replies to imitate, for sft (default: completion, or the replies in messages)", metavar="NAME",
         group=PROBLEMS,
     )  # fmt: skip
-    system: str | None = setting(None, TEXT, "a system message put before each prompt", metavar="TEXT", group=PROBLEMS)
+    system: str | None = setting(None, NAME, "a system message put before each prompt", metavar="TEXT", group=PROBLEMS)
     overlong: str = setting(
         "error", one_of(*OVERLONG),
         "prompts that leave no room for a reply in the model's context: error (default), drop, or truncate-left (cut the oldest "
         "text; system message and chat template stay whole)", metavar="WHAT", group=PROBLEMS,
     )  # fmt: skip
     model: str | None = setting(
-        None, TEXT, "smollm2, a folder (checkpoint, PEFT adapter or run), or ORG/NAME of the Hugging Face hub; with hf: before it, "
+        None, NAME, "smollm2, a folder (checkpoint, PEFT adapter or run), or ORG/NAME of the Hugging Face hub; with hf: before it, "
         "transformers runs it even where the lean policy could (default: the task's own small policy)",
         metavar="MODEL",
     )  # fmt: skip
@@ -227,6 +228,8 @@ RunConfig.__doc__ = "\n\n".join(
 
 def config_of_run(model: Any) -> dict[str, Any] | None:
     """The config.json of the run that a model's name means; None for every other model."""
+    if isinstance(model, str):
+        NAME.check("model", model)
     file = Path(model) / "config.json" if isinstance(model, str | Path) else None
     if file is None or not file.is_file():
         return None
@@ -235,12 +238,45 @@ def config_of_run(model: Any) -> dict[str, Any] | None:
     return document if "recipe" in document else None
 
 
+def not_a_run(folder: Path) -> RewardlabError:
+    """The error for a path that is no run: what it is, or which runs have names like it."""
+    if (folder / "plan.json").is_file():
+        return RewardlabError(
+            f"{folder} is not a run folder but a comparison: complete it with rewardlab compare --resume {folder}; its runs are in "
+            f"{folder / 'runs'}"
+        )
+    if folder.is_dir():
+        return RewardlabError(f"{folder} is not a run folder: it has no config.json")
+    run = next((parent for parent in folder.parents if config_of_run(parent)), None)
+    if folder.exists():
+        return RewardlabError(f"{folder} is a file{f' of the run {run}: give {run}' if run else ', not the folder of a run'}")
+    if glob.has_magic(str(folder)):
+        return RewardlabError(f"there is no folder {folder}, and * and ? stand for nothing here: give one folder")
+    near = " or ".join(folders_like(folder))
+    return RewardlabError(f"there is no folder {folder}" + (f"; did you mean {near}?" if near else ""))
+
+
+def refuse_missing(model: Any) -> None:
+    """Raise RewardlabError for a model's name that is a path to nothing: a run or folder with a mistake in it, or a file.
+
+    A name whose first folder is here, or is `runs`, is meant as a path, and not as ORG/NAME of the hub.
+    """
+    if not isinstance(model, str) or model.startswith("hf:") or "@" in model:
+        return
+    path = Path(model).expanduser()
+    first = path.parts[0] if len(path.parts) > 1 else ""
+    if path.is_file() or (not path.exists() and (first == "runs" or glob.has_magic(model) or (first and Path(first).exists()))):
+        raise not_a_run(path)
+
+
 def read_config(folder: Path) -> dict[str, Any]:
     """The config.json of a run folder. Raises RewardlabError where there is none, and for a model checkpoint."""
+    if not (folder / "config.json").is_file():
+        raise not_a_run(folder)
     try:
         document = json.loads((folder / "config.json").read_text("utf-8"))
-    except (OSError, json.JSONDecodeError) as e:
-        raise RewardlabError(f"{folder} is not a run folder: {e}") from e
+    except json.JSONDecodeError as e:
+        raise RewardlabError(f"{folder} is not a run folder: its config.json is broken: {e}") from e
     if "recipe" not in document:
         raise RewardlabError(f"{folder} is a model checkpoint, not a run folder")
     return document

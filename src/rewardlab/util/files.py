@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import errno
 import fcntl
 import json
@@ -149,6 +150,12 @@ def size(n: float) -> str:
             break
         n /= 1024
     return f"{n:.0f} B" if unit == "B" else f"{n:.1f} {unit}"
+
+
+def folders_like(path: Path) -> list[str]:
+    """The folders beside a path that does not exist whose names are like its own."""
+    beside = [other.name for other in path.parent.iterdir() if other.is_dir()] if path.parent.is_dir() else []
+    return [str(path.parent / name) for name in difflib.get_close_matches(path.name, beside, n=3, cutoff=0.5)]
 
 
 def intended(path: str) -> str:

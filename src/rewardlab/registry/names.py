@@ -1,0 +1,62 @@
+"""Names checked by reading files, before torch is imported: a typo is said at once."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+from importlib.machinery import PathFinder
+from pathlib import Path
+
+from rewardlab.core.domain import NAME
+from rewardlab.errors import RewardlabError, unknown
+
+from .definitions import class_fields_in, function_in
+from .find import PACKAGE, file_of, names_in, spell
+from .parts import shared_parts
+
+SOURCE = re.compile(r"(.+\.py|[A-Za-z_][\w.]*):\w+(\(.*\))?|.+\.py", re.S)
+"""FILE.py:function, MODULE:function, with or without settings, or FILE.py."""
+
+
+def check_methods(stack: str) -> None:
+    """Raise RewardlabError for a method of a stack that does not exist."""
+    for name in names_in(stack):
+        file_of(name)
+
+
+def settings_of(stack: str) -> set[str] | None:
+    """The names of a stack's settings, those of the update among them; None if a method's file does not tell."""
+    known = set(class_fields_in(PACKAGE / "core" / "recipe.py", "Update"))
+    for name in names_in(stack):
+        try:
+            known |= {setting for setting, _, _ in function_in(file_of(name), spell(name), "method").settings}
+        except (StopIteration, SyntaxError, ValueError):
+            return None
+    return known
+
+
+def check_reward(written: str) -> None:
+    """Raise RewardlabError for a reward whose file, module or name does not exist. Formulas are checked where they are read."""
+    NAME.check("a reward", written)
+    name = written.partition(":")[0]
+    if ("reward", name) in shared_parts() or ("(" in written and not SOURCE.fullmatch(written)) or '"' in written:
+        return
+    if SOURCE.fullmatch(written):
+        check_source(written)
+    else:
+        raise unknown("reward part", name, [known for slot, known in shared_parts() if slot == "reward"])
+
+
+def check_source(written: str) -> None:
+    """Raise RewardlabError if the file or module that holds a function does not exist."""
+    where = re.sub(r":\w+(\(.*\))?$", "", written, flags=re.S)
+    if where.endswith(".py"):
+        from rewardlab.rewards.functions import existing
+
+        existing(Path(where))
+        return
+    # the package alone: to look for a module in it would import it
+    package = where.partition(".")[0]
+    if not (importlib.util.find_spec(package) or PathFinder.find_spec(package, [os.getcwd()])):
+        raise RewardlabError(f"there is no module {package}; is it installed in this environment?")
