@@ -2,6 +2,8 @@
 
 import pytest
 
+from rewardlab.audit.built_in import built_in
+from rewardlab.audit.replies import FORMATS, changed
 from rewardlab.errors import RewardlabError
 from rewardlab.verifiers.match import exact_match, final_answer, final_number
 from rewardlab.verifiers.math.verifier import math
@@ -59,3 +61,14 @@ def test_accents_written_as_one_or_two_characters_are_equal():
 def test_a_setting_with_few_choices_is_checked(make):
     with pytest.raises(RewardlabError, match="must be"):
         make()
+
+
+@pytest.mark.parametrize("verifier", [final_number, final_answer, math])
+def test_the_audits_near_misses_are_wrong(verifier):
+    names, paid = set(), []
+    for item in built_in("numbers"):
+        for reply in (reply for fmt in FORMATS for reply in changed(item, fmt)):
+            names.add(reply.name)
+            paid += [reply.text] if verifier().check(reply.text, item.answer).correct else []
+    assert {"thousands in words", "leading dot", "exponent", "minus in words", "part of an expression"} <= names
+    assert paid == []

@@ -68,6 +68,11 @@ def near_numbers(gold: str, value: Fraction) -> Named:
         variants[name] = gold[:i] + str(int(gold[i]) % 9 + 1) + gold[i + 1 :]
     if re.fullmatch(r"[-−]?[0-9]+", gold):
         variants |= {"factor of ten": f"{gold}0", "off by one": str(int(value) + 1)}
+        # what stands beside the digits makes it another number
+        variants |= {
+            "thousands in words": f"{gold} thousand", "leading dot": f".{gold.lstrip('-−')}", "exponent": f"1e{gold}",
+            "minus in words": f"minus {gold}", "part of an expression": f"{gold} + x",
+        }  # fmt: skip
     # a decimal that does not end: any rounding changes its value
     if value.denominator % 3 == 0:
         variants["rounded"] = f"{float(value):.2f}"

@@ -61,7 +61,7 @@ _OPERATION = re.compile(
     # an operator, an inequality or a function to the left of it; a lone * is emphasis
     r"(?:(?<![\w\s])[-−]\s?[($\[{]{1,3}|(?<![^\s>])[-−—]\s?[($\[{]{0,3}|[\w)\]](?:\s[+*×·^/]\s|[+*×·^/])[($\[{]{0,3}|[√≠≤≥^_{/]|!="
     r"|(?<![-=])[<>]=?|\w[-−]\(|\\(?!approx|Rightarrow|implies|to\b|quad|therefore)[A-Za-z]{1,20}|[A-Za-z]\("
-    r"|(?i:\b(?:sqrt|root|log|ln|sin|cos|tan|exp|abs)))\s?\$?$|\|$"
+    r"|(?i:\b(?:sqrt|root|log|ln|sin|cos|tan|exp|abs)))\s?\$?$|\|$|[0-9][eE][-+]?$"
 )
 _TAG = re.compile(r"</?[A-Za-z][^<>]{0,40}>\s?$")
 _QUALIFIED = re.compile(
