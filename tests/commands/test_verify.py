@@ -153,6 +153,44 @@ def test_a_link_stays_a_link_and_a_device_a_device(file, tmp_path):
     assert Path("/dev/null").is_char_device()
 
 
+def test_a_file_without_the_column_is_refused_and_stays(tmp_path, capsys):
+    file = write(tmp_path / "v.jsonl", RIGHT, WRONG)
+    before = file.read_text()
+    assert say("exact_match", "--in", file, "--out", file, "--answer-column", "gold") == 2
+    assert "have no column gold; they have: response, answer; name it by --answer-column" in capsys.readouterr().err
+    assert file.read_text() == before
+    write(file, RIGHT | {"why": "mine"})
+    assert say("exact_match", "--in", file, "--out", file) == 2
+    assert "a column why, which the verdict would overwrite" in capsys.readouterr().err
+
+
+def test_cells_and_numbers_are_read_as_they_are_written(tmp_path):
+    out = tmp_path / "out.jsonl"
+    (tmp_path / "v.csv").write_text("response,answer\n1.50,1.50\n42,42\n")
+    assert say("exact_match", "--in", tmp_path / "v.csv", "--out", out) == 0
+    assert [(row["response"], row["correct"]) for row in read(out)] == [("1.50", True), ("42", True)]
+    rows = [{"response": 42, "answer": "42"}, {"response": None, "answer": "42"}]
+    assert say("exact_match", "--in", write(tmp_path / "v.jsonl", *rows), "--out", out) == 1
+    assert verdicts(out) == [True, None]
+
+
+def test_no_rows_are_no_failure_and_no_verdict_is_one(tmp_path, capsys):
+    assert say("exact_match", "--in", write(tmp_path / "v.jsonl"), "--out", tmp_path / "out.jsonl") == 0
+    assert "the input has no rows" in capsys.readouterr().out
+    rows = {"response": "5", "answer": "none"}
+    assert say("final_number", "--in", write(tmp_path / "v.jsonl", rows), "--out", tmp_path / "out.jsonl") == 1
+    assert "no row got a verdict, most often because: the gold answer 'none' is not a number" in capsys.readouterr().err
+
+
+def test_a_broken_line_keeps_its_text_and_its_first_cause(tmp_path):
+    file = write(tmp_path / "v.jsonl", RIGHT, b"not json\n")
+    for _ in range(2):
+        assert say("exact_match", "--in", file, "--out", file) == 1
+        row = read(file)[1]
+        assert row["raw"] == "not json"
+        assert row["why"].startswith("line 2: not JSON")
+
+
 def test_standard_input_and_output(monkeypatch, capsys):
     text = json.dumps({"text": "yes", "gold": "yes"}) + "\nbroken\n"
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))

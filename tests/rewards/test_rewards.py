@@ -23,7 +23,8 @@ from rewardlab.rewards.steps import correct_steps
 from rewardlab.rewards.task import correct
 from rewardlab.tasks.countdown.rewards import countdown_equation
 from rewardlab.text import answers as extraction
-from rewardlab.text.answers import after_answer, boxed, last_number, number
+from rewardlab.text.answers import after_answer, boxed
+from rewardlab.text.numbers import last_number, number, one_number
 from rewardlab.text.splitters import mark
 from rewardlab.verifiers.match import exact_match, final_answer, final_number
 from rewardlab.verifiers.math.verifier import math
@@ -47,9 +48,13 @@ NUMBERS = {
     "3/4": Fraction(3, 4), "\\frac{3}{4}": Fraction(3, 4), "-\\dfrac{1}{2}": Fraction(-1, 2), "1.5e3": 1500, "32.": 32,
     ".5": Fraction(1, 2), "18 dollars": 18, "5 \\text{ cm}": 5, "\\$18": 18, "1{,}234": 1234, "x = 5": 5, "**7**": 7,
     "90^\\circ": 90, "-$5": -5,
+    "2 million": 2_000_000, "5k": 5000, "1e-3": Fraction(1, 1000), "1 / 2": Fraction(1, 2), "minus 5": -5,
+    "½": Fraction(1, 2),
+    "3½": Fraction(7, 2), "１２": 12, "٤٢": 42, "1 000 000": 10**6, "2 × 10^3": 2000, "–5": -5, "-1 1/2": Fraction(-3, 2),
 }  # fmt: skip
 NOT_NUMBERS = [
-    "", " ", ".", "-", "abc", "3*7", "3+4", "1 2", "1,23", "12:30", "5x", "5\\pi", "5 pi", "2 million", "1/0", "0/0",
+    "", " ", ".", "-", "abc", "3*7", "3+4", "1 2", "1,23", "12:30", "5x", "5\\pi", "5 pi", "2 million x",
+    "5!", "5²", "2 tenths", "|5|", "1/0", "0/0",
     "7 or 8", "1e9999", "9" * 300, "$", "1.2.3", "5 - x", "x^2",
 ]  # fmt: skip
 
@@ -85,7 +90,7 @@ def test_extraction_never_raises(text):
         last_number,
         extraction.final_answer,
         number,
-        extraction.one_number,
+        one_number,
         extraction.tidy,
     ):
         read(text)
@@ -106,7 +111,7 @@ def test_extraction_never_raises(text):
 )
 def test_extraction_is_quick_on_hostile_text(text):
     start = time.perf_counter()
-    for read in (boxed, after_answer, last_number, extraction.final_answer, number, extraction.one_number):
+    for read in (boxed, after_answer, last_number, extraction.final_answer, number, one_number):
         read(text)
     assert time.perf_counter() - start < 3.0
 

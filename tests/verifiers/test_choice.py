@@ -29,7 +29,8 @@ BY_LETTER = [
     "The answer is B rather than C", "The answer is B because A and C are not in France.", "<think>A or C?</think>B",
     "The final answer is B. This is because A is wrong.", "Both A and C are out. The answer is B",
     "A is wrong.\nC is wrong.\nSo B.", "The answer is A. Wait, no, that is Italy. The answer is B.",
-    "A) Rome\nB) Paris\nC) Oslo\nD) Bern\n\nB",
+    "A) Rome\nB) Paris\nC) Oslo\nD) Bern\n\nB", "I think B is the answer", "Choice (b) is right", "A is wrong, so B.",
+    "A and C are wrong. So B.", "I think the answer is A, which is wrong. So B.",
 ]  # fmt: skip
 BY_TEXT = [
     "Paris",
@@ -52,7 +53,8 @@ REFUSED = [
     "Rome or Paris", "Paris, Rome, Oslo, Bern", "Answer: Paris or Oslo", "<think>B</think>", "<think>The answer is B",
     "<think>The answer is B</think> I do not know.", "It could be B, it could be C", "Answer: A\nB\nC", "Answer: B\nC",
     "Answer: Paris\nRome", "Answer: B. C. D.", "B) C) D)", "Answer: (B) (C)", "B.C.D.", "Answer: В", "Answer: Ｂ",
-    "The answer is",
+    "The answer is", "The answer is B? No.", "The answer is B, which is wrong", "The answer is B. That is wrong.",
+    "I think the answer is B, which is wrong. So C.", "B is not the answer", "Is the answer B?", "A is wrong, so B?",
 ]  # fmt: skip
 
 

@@ -27,10 +27,11 @@ class Columns(NamedTuple):
 
 @dataclass(frozen=True)
 class Broken:
-    """A line that cannot be judged, and why. data: its columns, or the line as it is, under "raw"."""
+    """A line that cannot be judged, and why. data: its columns, or the line as it is, under "raw".  missing: columns it lacks."""
 
     why: str
     data: Mapping[str, Any] = field(default_factory=dict)
+    missing: tuple[str, ...] = ()
 
     def row(self) -> Row:
         return {**self.data, "correct": None, "extracted": "", "why": self.why} if self.why else {}
@@ -94,21 +95,30 @@ def _row(line: bytes, where: str, columns: Columns) -> Row | Broken:
 
 def _checked(row: Row, where: str, columns: Columns) -> Row | Broken:
     missing = [name for name in (columns.response, columns.answer) if name not in row]
+    if not missing and row[columns.response] is None:
+        return Broken(f"{where}: there is no reply: {columns.response} is null", row)
     if not missing:
         return row
+    if "raw" in row and row.get("why") and row.get("correct", 0) is None:
+        # broken when it was judged before: the first cause is the true one
+        return Broken(str(row["why"]), row)
     has = f"; it has: {', '.join(row)}" if row else ""
-    return Broken(f"{where}: no column {' and no column '.join(missing)}{has}", row)
+    return Broken(f"{where}: no column {' and no column '.join(missing)}{has}", row, tuple(missing))
 
 
 def _table(path: Path) -> Iterator[Row]:
-    """The rows of a CSV file (values of columns that are not numbers stay text) or a parquet file."""
+    """The rows of a CSV file (all its values stay text) or a parquet file."""
     # imported here: it takes half a second, and most files are JSON lines
     import pyarrow
     from pyarrow import csv, parquet
 
     try:
         if path.suffix.lower() == ".csv":
-            batches = csv.open_csv(path, parse_options=csv.ParseOptions(newlines_in_values=True))
+            parse = csv.ParseOptions(newlines_in_values=True)
+            names = csv.open_csv(path, parse_options=parse).schema.names
+            # "1.50" must not become 1.5
+            as_text = csv.ConvertOptions(column_types=dict.fromkeys(names, pyarrow.string()))
+            batches = csv.open_csv(path, parse_options=parse, convert_options=as_text)
         else:
             batches = parquet.ParquetFile(path).iter_batches()
         for batch in batches:

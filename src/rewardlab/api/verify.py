@@ -10,7 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any
 
@@ -30,6 +30,10 @@ CHUNK = 32
 """Rows per call of a worker process."""
 ALONE = 5.0
 """Seconds for which this process judges alone: worker processes take about as long to start."""
+FIRST = 100
+"""Rows that are read before anything is written, to refuse a file that lacks a column."""
+OUTPUT = ("correct", "extracted", "why")
+"""The columns that a verdict adds."""
 STREAM = "-"
 """The name that stands for standard input or output."""
 
@@ -55,22 +59,44 @@ def verify_file(
     check_paths(source, out)
     counts: Counter[bool | None] = Counter()
     broken: list[str] = []
+    causes: Counter[str] = Counter()
     started = time.perf_counter()
+    items = _begun(source, columns)
     with _output(out) as file, Bar(f"verify {kind}", count_rows(source)) as bar:
-        for item in _judge_all(kind, values, rows_of(source, columns), columns):
+        for item in _judge_all(kind, values, items, columns):
             row = item.row() if isinstance(item, Broken) else item
             if isinstance(item, Broken) and item is not BLANK:
                 broken.append(item.why)
             elif item is not BLANK:
                 counts[row["correct"]] += 1
+                causes.update([row["why"]] if row["correct"] is None else ())
             file.write(encoded(row) if row else "\n")
             bar.advance()
     rows = counts.total() + len(broken)
     return {
         "verifier": kind, "rows": rows, "right": counts[True], "wrong": counts[False], "no_verdict": counts[None],
         "broken": len(broken), "rows_per_second": round(rows / (time.perf_counter() - started), 1), "out": str(out),
-        "broken_lines": broken,
+        "broken_lines": broken, "no_verdict_because": causes.most_common(1)[0][0] if causes else None,
     }  # fmt: skip
+
+
+def _begun(source: Path | str, columns: Columns) -> Iterator[Item]:
+    """The rows of a file. Raises RewardlabError if its first rows show that it is not a file of such replies."""
+    rows = rows_of(source, columns)
+    first = list(islice(rows, FIRST))
+    lacking = {item.missing if isinstance(item, Broken) else () for item in first if isinstance(item, dict) or item.data}
+    if len(lacking) == 1 and (missing := lacking.pop()):
+        item = next(item for item in first if isinstance(item, Broken) and item.missing)
+        has = f"; they have: {', '.join(item.data)}" if item.data else ""
+        flags = " or ".join(f"--{name}-column" for name in ("answer", "response") if getattr(columns, name) in missing)
+        raise RewardlabError(f"the rows of {source} have no column {' and no column '.join(missing)}{has}; name it by {flags}")
+    for item in first:
+        own = [name for name in OUTPUT if name in (item if isinstance(item, dict) else item.data)]
+        if own and len(own) < len(OUTPUT):
+            raise RewardlabError(
+                f"the rows of {source} have a column {own[0]}, which the verdict would overwrite; rename that column"
+            )
+    return chain(first, rows)
 
 
 def verifier(kind: str, settings: Mapping[str, Any] | None = None) -> Verifier:
@@ -97,6 +123,8 @@ def fitted(kind: str, settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def check_paths(source: Path | str, out: Path | str) -> None:
     """Raise RewardlabError unless `source` can be read and `out` be written."""
+    if not str(source) or not str(out):
+        raise RewardlabError(f"the file of {'--in' if not str(source) else '--out'} has no name: it is an empty text")
     if str(source) != STREAM and not Path(source).exists():
         raise RewardlabError(f"there is no file {source}")
     if str(source) != STREAM and Path(source).is_dir():
@@ -118,10 +146,15 @@ def judge(kind: str, settings: Mapping[str, Any], rows: list[Row], columns: Colu
     """The rows with their verdicts. Their other columns are the problem's data."""
     # a worker process gets it as a list, since calls travel as JSON
     columns = Columns(*columns)
-    pairs = [Pair(row[columns.response], row[columns.answer], str(row.get(columns.prompt, "")), row) for row in rows]
+    pairs = [Pair(_reply(row[columns.response]), row[columns.answer], str(row.get(columns.prompt, "")), row) for row in rows]
     # settings travel as text, since the keys of a cache must be hashable
     verdicts = _cached_verifier(kind, json.dumps(settings)).check_all(pairs)
     return [row | {"correct": v.correct, "extracted": v.extracted, "why": v.why} for row, v in zip(rows, verdicts, strict=True)]
+
+
+def _reply(value: Any) -> Any:
+    """A reply as text: a number in a file stands for what was written."""
+    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
 @functools.lru_cache(maxsize=8)

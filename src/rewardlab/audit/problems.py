@@ -12,6 +12,7 @@ from typing import Any
 from rewardlab.core import Problem, Task
 from rewardlab.errors import RewardlabError
 from rewardlab.text import answers as extraction
+from rewardlab.text.numbers import number
 
 FAR = "8967912345"
 """What each digit becomes in an answer that is plainly wrong: digit d becomes FAR[d], which is never d."""
@@ -51,7 +52,7 @@ class Item:
 
 
 def number_item(prompt: str, gold: str, answer: Any = None, kind: str = "numbers", **rest: Any) -> Item:
-    value = extraction.number(gold)
+    value = number(gold)
     assert value is not None
     # as long as the right one, so that length alone earns nothing
     far = re.sub(r"[0-9]", lambda m: FAR[int(m[0])], gold)
@@ -67,10 +68,15 @@ def near_numbers(gold: str, value: Fraction) -> Named:
         variants[name] = gold[:i] + str(int(gold[i]) % 9 + 1) + gold[i + 1 :]
     if re.fullmatch(r"[-−]?[0-9]+", gold):
         variants |= {"factor of ten": f"{gold}0", "off by one": str(int(value) + 1)}
+        # what stands beside the digits makes it another number
+        variants |= {
+            "thousands in words": f"{gold} thousand", "leading dot": f".{gold.lstrip('-−')}", "exponent": f"1e{gold}",
+            "minus in words": f"minus {gold}", "part of an expression": f"{gold} + x",
+        }  # fmt: skip
     # a decimal that does not end: any rounding changes its value
     if value.denominator % 3 == 0:
         variants["rounded"] = f"{float(value):.2f}"
-    return tuple((name, text) for name, text in variants.items() if extraction.number(text) != value)
+    return tuple((name, text) for name, text in variants.items() if number(text) != value)
 
 
 def same_numbers(gold: str, value: Fraction) -> Named:
@@ -131,7 +137,7 @@ def _item(problem: Problem, gold: str, golds: Sequence[str]) -> Item:
         letters = "ABCDEFGHIJ"[: max(4, "ABCDEFGHIJ".index(gold.strip("()")) + 1)]
         return choice_item(problem.question, gold.strip("()"), tuple(letters), **fields)
     # whether units matter is for the user to decide: only plain numbers are changed as numbers
-    if extraction.number(gold) is not None and not re.search(r"[^-−+0-9.,/eE]", gold):
+    if number(gold) is not None and not re.search(r"[^-−+0-9.,/eE]", gold):
         return number_item(problem.question, gold, **fields)
     near = edits(gold)
     # the answer to another problem of the task is wrong, and of the right form

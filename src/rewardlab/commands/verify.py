@@ -5,7 +5,7 @@ rewardlab verify code --in programs.jsonl --out judged.jsonl --seconds 10
 rewardlab verify exact_match --in replies.csv --out - --response-column reply --answer-column gold
 
 "correct" is true, false, or null if there is no verdict. Settings of the verifier are flags: rewardlab verify KIND --help.
-Exit code: 0 if every line was judged, 1 if a line is broken. --out may be the file of --in.
+Exit code: 0 if every line was judged, 1 if a line is broken or no row got a verdict. --out may be the file of --in.
 """
 
 from __future__ import annotations
@@ -73,7 +73,11 @@ def show(document: Mapping[str, Any]) -> None:
 
     # with --out -, stdout is for the rows alone
     with contextlib.redirect_stdout(sys.stderr) if document["out"] == "-" else contextlib.nullcontext():
-        facts({k: v for k, v in document.items() if k != "broken_lines"})
+        facts({k: v for k, v in document.items() if k not in ("broken_lines", "no_verdict_because")})
+        if not document["rows"]:
+            print("the input has no rows")
+        if _unjudged(document):
+            print(f"no row got a verdict, most often because: {document['no_verdict_because']}", file=sys.stderr)
         for line in document["broken_lines"][:SHOWN]:
             print(f"broken: {line}")
         if len(document["broken_lines"]) > SHOWN:
@@ -81,5 +85,10 @@ def show(document: Mapping[str, Any]) -> None:
 
 
 def exit_code(document: Mapping[str, Any]) -> int:
-    # verdicts do not count: a script must hear of rows that were not judged, and of a file without any
-    return 1 if document["broken"] or not document["rows"] else 0
+    # verdicts do not count, but a script must hear of rows that were not judged
+    return 1 if document["broken"] or _unjudged(document) else 0
+
+
+def _unjudged(document: Mapping[str, Any]) -> bool:
+    """Whether there are rows and no verdict on any."""
+    return bool(document["no_verdict"]) and not document["right"] and not document["wrong"]

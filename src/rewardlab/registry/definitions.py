@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from rewardlab.core.domain import ANNOTATIONS, setting_of
+from rewardlab.core.domain import ANNOTATIONS, one_of, setting_of
 
 SLOT_OF_DECORATOR = {"verifier": "reward", "operator": "reward"}
 SLOT_OF_DECORATOR |= {
@@ -67,6 +67,9 @@ def define(kind: str, node: ast.FunctionDef) -> Definition:
 def values_of(annotation: str | None) -> str:
     """Which values an annotation allows, in words; the annotation itself if it is no domain."""
     written, _, none = (annotation or "").partition(" | ")
+    if none in ("", "None") and written.startswith("Literal["):
+        choices = ast.literal_eval(f"({written[len('Literal[') : -1]},)")
+        return one_of(*map(str, choices)).says + (", or none" if none else "")
     if none in ("", "None") and written in ANNOTATIONS:
         setting = setting_of(ANNOTATIONS[written])
         assert setting.domain is not None  # each of ANNOTATIONS has one

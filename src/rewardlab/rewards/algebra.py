@@ -6,7 +6,7 @@ import math
 import statistics
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 from rewardlab.core import Run
 from rewardlab.core.domain import NonNegativeFloat, Share
@@ -63,17 +63,15 @@ def threshold(x: float, *, at: float, soft: NonNegativeFloat = 0.0) -> float:
 
 
 @operator(over="trajectory", steps=True)
-def aggregate(rewards: list[float], *, by: str = "sum") -> float:
+def aggregate(rewards: list[float], *, by: Literal["sum", "mean", "min", "max", "last", "product"] = "sum") -> float:
     """The step rewards of a rollout, and its outcome, as one number: their sum, mean, min, max, last or product."""
-    if by not in AGGREGATES:
-        raise RewardlabError(f"aggregate: by must be {', '.join(AGGREGATES)}, not {by!r}")
     return AGGREGATES[by](rewards)
 
 
 @operator(over="weights")
 def scheduled(
-    rewards: list[float], run: Run | None, *, start: float = 0.0, end: float = 1.0, shape: str = "linear",
-    since: Share = 0.0, until: Share = 1.0,
+    rewards: list[float], run: Run | None, *, start: float = 0.0, end: float = 1.0,
+    shape: Literal["linear", "cosine", "exponential", "step"] = "linear", since: Share = 0.0, until: Share = 1.0,
 ) -> list[float]:  # fmt: skip
     """A weight that moves from `start` to `end` while the run's progress moves from `since` to `until`.
 
@@ -96,15 +94,18 @@ def scheduled(
 
 @operator(over="groups", steps=True)
 def normalised(
-    groups: list[list[float]], memory: dict[str, Any], *, within: str = "group", eps: NonNegativeFloat = 1e-4, decay: Share = 1.0
+    groups: list[list[float]],
+    memory: dict[str, Any],
+    *,
+    within: Literal["group", "running"] = "group",
+    eps: NonNegativeFloat = 1e-4,
+    decay: Share = 1.0,
 ) -> list[list[float]]:
     """(x - mean) / (std + eps), std unbiased, over the rewards of the group, in which every step reward counts as one.
 
     within="running": over the rewards of this step and all steps before it; those of k steps ago have the weight decay^k. The
     moments are stored in the run; without a run, only the groups passed in count.
     """
-    if within not in ("group", "running"):
-        raise RewardlabError(f"normalised: within must be 'group' or 'running', not {within!r}")
     if within == "group":
         return [_standardised(group, *_moments(group), eps) for group in groups]
     # decay shrinks the weight of old rewards; their mean does not change by it

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 
 from rewardlab.core import Trajectory
@@ -17,7 +19,7 @@ def earned(trajectory: Trajectory) -> float:
 
 
 @reward(steps=True)
-def guidance(trajectory: Trajectory, *, toward: str = "goal", scale: float = 0.3) -> list[tuple[int, float]]:
+def guidance(trajectory: Trajectory, *, toward: Literal["goal", "trap"] = "goal", scale: float = 0.3) -> list[tuple[int, float]]:
     """A hand-made auxiliary reward for each move on the gridworld.
 
     toward="goal": `scale` for every move towards the goal, -`scale` for every move away.  "trap": `scale` for every move

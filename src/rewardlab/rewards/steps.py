@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
+from typing import Literal
 
 from rewardlab.core import Score, Trajectory
 from rewardlab.errors import RewardlabError
@@ -15,7 +16,9 @@ _EQUATION = re.compile(r"(-?[0-9]{1,9})([-+*/])(-?[0-9]{1,9})=(-?[0-9]{1,9})")
 
 
 @reward(steps=True)
-def correct_steps(trajectory: Trajectory, *, splitter: str = "newline", wrong: float = 0.0) -> list[tuple[int, float]] | Score:
+def correct_steps(
+    trajectory: Trajectory, *, splitter: Literal["newline", "tag", "sentence", "token"] = "newline", wrong: float = 0.0
+) -> list[tuple[int, float]] | Score:
     """1 at the end of each right step, `wrong` at the end of the others, for problems whose meta["steps"] are equations "7+5=12".
 
     A step is right if it is the next gold step (after the last of them, the answer), or a true equation that only repeats

@@ -6,7 +6,8 @@ from collections import Counter
 from typing import Any
 
 from rewardlab.core import Group, Run, Score, Trajectory, select
-from rewardlab.text.answers import final_answer, number
+from rewardlab.text.answers import final_answer
+from rewardlab.text.numbers import number
 
 
 @select

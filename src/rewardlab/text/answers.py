@@ -1,4 +1,4 @@
-"""Extract the answer of a reply from one line or formula, and read numbers exactly.
+"""Extract the answer of a reply from one line or formula. `numbers.py` reads the numbers.
 
 Nothing here raises, whatever the text, and every pattern runs in linear time: replies are untrusted, so a pattern must not
 backtrack. Verifiers whose answers may span several lines (lists, graphs, choices) use `replies.py` instead.
@@ -7,27 +7,18 @@ backtrack. Verifiers whose answers may span several lines (lists, graphs, choice
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import deque
 from collections.abc import Iterable, Iterator
-from fractions import Fraction
 
-LONGEST = 200
-"""Characters of the longest text that is read as one number."""
+from .numbers import IN_TEXT, LONGEST, alone, denied, last_number
 
-_DIGITS = r"(?:[0-9]{1,3}(?:,[0-9]{3}){1,10}(?![0-9])|[0-9]{1,60})"
-_NUMBER = re.compile(
-    rf"(?P<sign>[-+]?)\s?(?P<whole>{_DIGITS})?(?:\.(?P<part>[0-9]{{0,60}}))?(?:[eE](?P<power>[-+]?[0-9]{{1,3}}))?"
-    rf"(?:\s?/\s?(?P<below>{_DIGITS}))?(?P<unit>[^-0-9+*/=^\\<>()\[\]{{}}]*)"
-)
-_NO_UNIT = re.compile(r"\s?(?:[xyzn]|pi|π|dozen|hundred|thousand|million|billion)\b", re.IGNORECASE)
-_IN_TEXT = re.compile(r"(?:(?<![0-9)\]])-)?\$?[0-9][0-9,]*(?:\.[0-9]+)?(?:/[0-9]+)?")
 _MARK = re.compile(r"answer[*_]{0,3}\s{0,3}(?:is\b|:|=)\s{0,3}:?|####", re.IGNORECASE)
 _DISPLAYS = (("$$", "$$"), ("\\[", "\\]"))
 _INLINE = (("\\(", "\\)"), ("$$", "$$"), ("$", "$"), ("\\[", "\\]"))
 _REASONS = re.compile(r"\b(?:because|since|as|so|which|where|when|after)\b|[,;]")
 _SENTENCE = re.compile(r"[.!?](?=\s|$)")
 _PROSE = re.compile(r"(?<![\\A-Za-z{])[A-Za-z]{2,}\s[a-z]{2,}")
-_DENIED = re.compile(r"(?:\b(?:not|never|no|neither|cannot)|n't)\s(?:[a-z]{1,10}\s){0,3}\$?$|(?:≠|\\neq?)\s?$", re.IGNORECASE)
 _REVOKED = re.compile(r"\W{0,3}\s?(?:is|was|are)(?:n't|\s(?:not|wrong|incorrect|false)\b)", re.IGNORECASE)
 _CHANGED = re.compile(
     r"\b(?:not|no|never|neither|cannot|least|most|less|more|than|between|minus|plus|negative|half|third|quarter|twice|double|triple|but|"
@@ -36,10 +27,8 @@ _CHANGED = re.compile(
 )
 _NEGATION = re.compile(r"\b(?:not|never|neither|nor|cannot)\b|n't\b", re.IGNORECASE)
 _BRACES = re.compile(r"\\boxed\{|\\[{}\\]|[{}]")
-_FRAC = re.compile(r"\\[dt]?frac\{([0-9]{1,60})\}\{([0-9]{1,60})\}")
+_MINUS = re.compile(r"^(?:minus|negative)\s", re.IGNORECASE)
 _TEXT = re.compile(r"\\(?:text|mathrm|textbf)\{([^{}]{0,100})\}")
-_NAME = re.compile(r"\s*[A-Za-z]\s*=")
-_PLAIN = {"{,}": ",", "\\,": " ", "\\$": " ", "\\%": "%", "^\\circ": "", "$": " ", "€": " ", "£": " ", "−": "-"}
 
 
 def boxed(text: str) -> str | None:
@@ -59,7 +48,10 @@ def boxed(text: str) -> str | None:
     # a box that opens after the last closed one was cut off: the reply's final answer is unknown
     if not span[1] or any(start > span[1] for start in opened):
         return None
-    return text[span[0] : span[1]].strip()
+    inside = text[span[0] : span[1]].strip()
+    # a box in a box holds the same answer; one such level occurs, and more are not worth the time
+    whole = inside.startswith("\\boxed{") and inside.endswith("}") and not set("{}") & set(inside[7:-1])
+    return inside[7:-1].strip() if whole else inside
 
 
 def after_answer(text: str) -> str | None:
@@ -73,18 +65,6 @@ def after_answer(text: str) -> str | None:
             return after_mark[len(opened) : end].strip() or None
     lines = after_mark.splitlines()
     return lines[0].strip(" \t*_") or None if lines else None
-
-
-def last_number(text: str) -> str | None:
-    """The last number of a text, as written there; None if there is none or the text denies it ("not 42")."""
-    text = text.replace("−", "-")
-    last = next(iter(deque(_IN_TEXT.finditer(text), maxlen=1)), None)
-    return None if last is None or _denied(text, *last.span()) else last.group().rstrip(",")
-
-
-def numbers(text: str) -> list[str]:
-    """All numbers of a text, as written there. A minus after a digit or a bracket is subtraction, not a sign."""
-    return [match.group().rstrip(",") for match in _IN_TEXT.finditer(text.replace("−", "-"))]
 
 
 def final_answer(text: str) -> str | None:
@@ -143,7 +123,7 @@ def _shorter(sentence: str) -> Iterator[str]:
         return
     claim = _REASONS.split(sentence, maxsplit=1)[0].strip()
     yield claim
-    number_matches = list(_IN_TEXT.finditer(claim))
+    number_matches = list(IN_TEXT.finditer(claim))
     # in "twice 5" or "at least 5" the number alone is not the answer
     if (
         len(number_matches) == 1
@@ -152,11 +132,6 @@ def _shorter(sentence: str) -> Iterator[str]:
         and alone(claim, *number_matches[0].span())
     ):
         yield _with_percent(claim, *number_matches[0].span())
-
-
-def _denied(text: str, start: int, end: int) -> bool:
-    """Whether the text rejects what it says at start:end, as in "not 42" or "42 is wrong"."""
-    return bool(_DENIED.search(text[max(0, start - 60) : start].rstrip(" $\\([") + " ") or _REVOKED.match(text, end))
 
 
 def _formulas(text: str) -> list[str]:
@@ -174,14 +149,14 @@ def _formulas(text: str) -> list[str]:
 def _last_expression(text: str) -> str:
     """The last formula between delimiters, or the last number if it comes later; for LaTeX without delimiters, its line's end."""
     formula, end = _last_formula(text)
-    last_match = next(iter(deque(_IN_TEXT.finditer(text.replace("−", "-")), maxlen=1)), None)
+    last_match = next(iter(deque(IN_TEXT.finditer(text.replace("−", "-")), maxlen=1)), None)
     if formula and (last_match is None or last_match.end() <= end):
-        return "" if _denied(text, text.rfind(formula, 0, end), end) else formula
+        return "" if denied(text, text.rfind(formula, 0, end), end) else formula
     if last_match is None:
         return ""
     if alone(text, *last_match.span()):
         return _with_percent(text, *last_match.span())
-    if _denied(text, *last_match.span()):
+    if denied(text, *last_match.span()):
         return ""
     start = text.rfind("\n", 0, last_match.start()) + 1
     line = text[start:].partition("\n")[0][:LONGEST]
@@ -200,52 +175,20 @@ def _last_formula(text: str) -> tuple[str, int]:
     return latest
 
 
-def alone(text: str, start: int, end: int) -> bool:
-    """Whether the number at start:end stands by itself (unlike the 2 of \\frac{1}{2}) and is not denied."""
-    before, after = text[max(0, start - 60) : start], text[end : end + 30]
-    bare = before[-1:] not in ("{", "^", "_", "\\", "/") and after[:1] not in ("}", "^", "_", "!")
-    return bare and not _DENIED.search(before) and not _REVOKED.match(after)
-
-
 def _with_percent(text: str, start: int, end: int) -> str:
     sign = next((sign for sign in ("%", "\\%", " %", " percent") if text.startswith(sign, end)), "")
-    return text[start:end].rstrip(",") + sign
-
-
-def number(text: str) -> Fraction | None:
-    r"""The exact value of a text that denotes one number; None if it denotes none, or several.
-
-    Reads signs, thousands separators, decimals, scientific notation and fractions (3/4, \frac{3}{4}). Drops currency, a percent
-    sign, a variable ("x = 5"), a trailing full stop, and units without digits.
-    """
-    if len(text) > LONGEST:
-        return None
-    text = _FRAC.sub(r"\1/\2", _TEXT.sub(r" \1", text))
-    for latex, plain in _PLAIN.items():
-        text = text.replace(latex, plain)
-    name = _NAME.match(text)
-    match = _NUMBER.fullmatch(text[name.end() if name else 0 :].strip(" \t\r\n*_`"))
-    if not match or not (match["whole"] or match["part"]) or _NO_UNIT.match(match["unit"]):
-        return None
-    value = Fraction(f"{match['sign']}{(match['whole'] or '0').replace(',', '')}.{match['part'] or '0'}e{match['power'] or 0}")
-    denominator = Fraction((match["below"] or "1").replace(",", ""))
-    return value / denominator if denominator else None
-
-
-def one_number(text: str) -> Fraction | None:
-    """The number that a text states: the whole text as a number, else what follows its last "=", else the only number in it."""
-    for candidate in (text, text.rpartition("=")[2]):
-        if (value := number(candidate)) is not None:
-            return value
-    claim = text.rpartition("=")[2].replace("−", "-")
-    matches = list(_IN_TEXT.finditer(claim))
-    single = len(matches) == 1 and not _NEGATION.search(text[: len(text) - len(claim) + matches[0].start()])
-    return number(matches[0].group().rstrip(",")) if single else None
+    return _MINUS.sub("-", text[start:end].rstrip(",")) + sign
 
 
 def tidy(text: str) -> str:
-    """A text normalised for comparison: lower case, single spaces, no maths delimiters, quotes or trailing full stop."""
-    text = _TEXT.sub(r"\1", text).replace("\\left", "").replace("\\right", "").replace("dfrac", "frac").replace("tfrac", "frac")
+    """A text normalised for comparison: NFC, lower case, single spaces, no maths delimiters, quotes or full stop at its end."""
+    text = (
+        _TEXT.sub(r"\1", unicodedata.normalize("NFC", text))
+        .replace("\\left", "")
+        .replace("\\right", "")
+        .replace("dfrac", "frac")
+        .replace("tfrac", "frac")
+    )
     for clutter in ("\\,", "\\!", "\\;", "\\ ", "$", "*", "`", '"'):
         text = text.replace(clutter, "")
     return " ".join(text.lower().split()).rstrip(". ")

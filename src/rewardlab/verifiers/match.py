@@ -6,12 +6,14 @@ cannot be read is our failure and gives no verdict.
 
 from __future__ import annotations
 
+import unicodedata
 from fractions import Fraction
 from typing import Any
 
 from rewardlab.text import answers as extraction
 from rewardlab.text import words
-from rewardlab.text.answers import after_answer, after_thinking, boxed, last_number, number, one_number, tidy
+from rewardlab.text.answers import after_answer, after_thinking, boxed, tidy
+from rewardlab.text.numbers import exclaimed, last_number, number, one_number
 from rewardlab.text.replies import accepted, listed
 
 from .contract import Verdict, differs, no_verdict, right, verifier, wrong
@@ -30,7 +32,7 @@ def final_number(response: str, answer: Any) -> Verdict:
     if gold is None:
         return no_verdict(f"the gold answer {answer!r} is not a number")
     text = after_thinking(response)
-    stated = boxed(text) or after_answer(text) or last_number(text)
+    stated = boxed(text) or exclaimed(after_answer(text) or "") or last_number(text)
     # "3 or 4" is not an answer, so a statement with two numbers is wrong
     value = one_number(stated) if stated else None
     if value is None:
@@ -59,7 +61,7 @@ def exact_match(response: str, answer: Any, *, normalised: bool = False) -> Verd
     golds = accepted(answer)
     if not golds or (normalised and not all(words.normalised(gold) for gold in golds)):
         return no_verdict(f"nothing of the gold answer {answer!r} is left to compare" if golds else NO_GOLD)
-    same = _same_words if normalised else str.__eq__
+    same = _same_words if normalised else _same_text
     return _compared(any(same(response.strip(), gold) for gold in golds), response.strip(), listed(golds))
 
 
@@ -74,8 +76,17 @@ def _equal(stated: str, gold: str) -> bool:
     return value == gold_value if value is not None and gold_value is not None else tidy(stated) == tidy(gold)
 
 
+def _nfc(text: str) -> str:
+    return unicodedata.normalize("NFC", text)
+
+
+def _same_text(reply: str, gold: str) -> bool:
+    # an accented letter may be written as one character or as two
+    return _nfc(reply) == _nfc(gold)
+
+
 def _same_words(reply: str, gold: str) -> bool:
-    return words.normalised(reply) == words.normalised(gold) and number(reply) == number(gold)
+    return words.normalised(_nfc(reply)) == words.normalised(_nfc(gold)) and number(reply) == number(gold)
 
 
 def _compared(equal: bool, stated: str, gold: str) -> Verdict:

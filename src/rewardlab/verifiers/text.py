@@ -8,7 +8,7 @@ the reply states is measured.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 from rewardlab.core import Trajectory
 from rewardlab.core.domain import PositiveInt, Share
@@ -32,7 +32,7 @@ MOST_LINES = 200
 
 
 @verifier
-def token_f1(response: str, answer: Any, *, at: Share = 1.0, of: str = "reply") -> Verdict:
+def token_f1(response: str, answer: Any, *, at: Share = 1.0, of: Literal["reply", "answer"] = "reply") -> Verdict:
     """F1 over words as SQuAD computes it: in any order, ignoring case, punctuation and articles (arXiv:1606.05250)."""
 
     def measure(text: str, golds: list[str]) -> float:
@@ -43,14 +43,23 @@ def token_f1(response: str, answer: Any, *, at: Share = 1.0, of: str = "reply") 
 
 
 @verifier
-def rouge(response: str, answer: Any, *, variant: str = "L", at: Share = 1.0, of: str = "reply") -> Verdict:
+def rouge(
+    response: str,
+    answer: Any,
+    *,
+    variant: Literal["1", "2", "L", "Lsum"] = "L",
+    at: Share = 1.0,
+    of: Literal["reply", "answer"] = "reply",
+) -> Verdict:
     """ROUGE F1 without stemming (Lin 2004), as in the package rouge-score. variant: "1", "2", "L", or "Lsum" (by lines)."""
     measure = ROUGE[variant]
     return _measured(response, answer, at, of, lambda text, golds: max(measure(text, gold) for gold in golds), words.words)
 
 
 @verifier
-def bleu(response: str, answer: Any, *, order: PositiveInt = 4, at: Share = 1.0, of: str = "reply") -> Verdict:
+def bleu(
+    response: str, answer: Any, *, order: PositiveInt = 4, at: Share = 1.0, of: Literal["reply", "answer"] = "reply"
+) -> Verdict:
     """Smoothed sentence BLEU over n-grams of up to `order` words, in lower case; several gold texts are its references."""
 
     def measure(text: str, golds: list[str]) -> float:
@@ -60,7 +69,7 @@ def bleu(response: str, answer: Any, *, order: PositiveInt = 4, at: Share = 1.0,
 
 
 @verifier
-def edit_similarity(response: str, answer: Any, *, at: Share = 1.0, of: str = "reply") -> Verdict:
+def edit_similarity(response: str, answer: Any, *, at: Share = 1.0, of: Literal["reply", "answer"] = "reply") -> Verdict:
     """1 - Levenshtein distance / length of the longer text, both stripped of surrounding spaces."""
 
     def measure(text: str, golds: list[str]) -> float:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from rewardlab.core.domain import PositiveFloat
-from rewardlab.errors import RewardlabError, unknown
+from rewardlab.errors import RewardlabError
 from rewardlab.processes.pool import Done, Failed, workers
 from rewardlab.text import strict_json
 from rewardlab.text.answers import after_thinking
 from rewardlab.util.extras import require
 from rewardlab.verifiers.contract import Pair, Verdict, no_verdict, right, verifier, wrong
 
-from .calls import FORMS, LONGEST, Call, Malformed, Schema, from_json, read_all, tools_from
+from .calls import LONGEST, Call, Malformed, Schema, from_json, read_all, tools_from
 
 MOST = 64
 """Most calls of a reply, unless the gold answer has more."""
@@ -29,7 +29,12 @@ class Gold(NamedTuple):
 
 @verifier(over="pairs", modules=("jsonschema",))
 def function_calls(
-    pairs: list[Pair], *, form: str = "auto", ordered: bool = False, partial: bool = False, seconds: PositiveFloat = 2.0
+    pairs: list[Pair],
+    *,
+    form: Literal["auto", "hermes", "json", "python"] = "auto",
+    ordered: bool = False,
+    partial: bool = False,
+    seconds: PositiveFloat = 2.0,
 ) -> list[Verdict]:
     """Right if the reply makes exactly the gold calls: the same functions with the same arguments, by type and value.
 
@@ -47,8 +52,6 @@ def function_calls(
     parts: share, the mean share of arguments that are right, over the gold calls or the reply's, whichever are more. Calls are
     matched by name, the most similar first. partial: a wrong reply is paid its share.
     """
-    if form not in FORMS:
-        raise unknown("form of calls", form, FORMS)
     texts = [after_thinking(pair.response) for pair in pairs]
     try:
         calls_of_replies = read_all(texts, form, seconds)

@@ -2,7 +2,7 @@ r"""Read which options a reply chooses. The reply must commit itself: if it name
 
     (B)    B. Paris    **B**    The answer is B because ...    \boxed{\text{B}}    I choose option B    Paris
 
-A statement that is not understood in full is not a choice ("not B", "B is wrong", "I think", "A dog"): it is better to miss an
+A statement that is not understood in full is not a choice ("not B", "B is wrong", "B?", "A dog"): it is better to miss an
 answer than to reward one that was not given.
 """
 
@@ -22,7 +22,8 @@ LONGEST = 2_000
 
 _WORDS = (
     "so|thus|therefore|hence|clearly|definitely|certainly|probably|most likely|it is|it's|it must be|must be|should be|would be"
-    "|(?:i|we) (?:would )?(?:choose|chose|pick|select|say|go with|went with)|i'd (?:choose|pick|say|go with)|my|the|correct|right"
+    "|(?:i|we) (?:would )?(?:choose|chose|pick|select|say|go with|went with)|i (?:think|believe)(?: that)?"
+    "|i'd (?:choose|pick|say|go with)|my|the|correct|right"
     "|best|true|only|final|answers?|options?|choices?|letters?|is|are|both|either"
 )
 _FILLING = re.compile(rf"[\s,:]{{0,3}}(?:(?:{_WORDS})\b[\s,:]{{0,3}}){{0,8}}", re.IGNORECASE)
@@ -30,6 +31,18 @@ _MARKUP = re.compile(r"\\(?:boxed|text|textbf|mathrm|mathbf|mbox)\s?\{|\\[()\[\]
 _ALONE = r"(?<![\w'’])(?-i:([A-Z]))(?![\w'’])"
 _FIRST = re.compile(rf"\(?{_ALONE}\s?([).:,;/&+–—]|-\s|$)?")
 _BARE = re.compile(r"\(?([A-Za-z])[).:]{0,2}")
+_SMALL = re.compile(r"\(([a-z])\)")
+_RULED_OUT = re.compile(
+    rf"(?:(?:option |choice )?\(?{_ALONE}\)?(?:(?:, and|,| and) \(?{_ALONE}\)?){{0,8}} (?:is|are) (?:all |both )?"
+    r"(?:wrong|incorrect|false|out|impossible)[,;.]? (?:and )?){1,8}(?=(?:so|thus|therefore|hence)\b)",
+    re.IGNORECASE,
+)
+_WITHDRAWN = re.compile(
+    r"[^.!?\n]{0,80}(?:\?|[.,;:–—-]\s{0,2}(?:(?:but|and|no)\b,?\s)?(?:which|that|this|it)(?:'s|\s(?:is|was))\s(?:[a-z]{1,12}\s)?"
+    r"(?:wrong|incorrect|false|not (?:right|correct|true))\b)",
+    re.IGNORECASE,
+)
+_SAYS = re.compile(r"\b(?:is|are|was|were)\s?$", re.IGNORECASE)
 _RUN = re.compile(r"[A-Z]{2,26}")
 _JOINED = re.compile(
     rf"(?:[,;/&+(]|\b(?:and|or|either|both|also|maybe|perhaps|possibly|plus|even|then)\b)\s?\(?(?:option |choice )?{_ALONE}"
@@ -66,6 +79,9 @@ def choose(reply: str, options: Options) -> Choice:
     if not stated:
         return _from_lines(text, options)
     claim, answer = stated[-1]
+    if withdrawn := _WITHDRAWN.match(claim.text):
+        after = _from_lines(claim.text[withdrawn.end() :].strip(" .!?"), options)
+        return after if after.letters else Choice("", f"withdraws {claim.text[:60]!r}")
     if not answer:
         return Choice("", f"no option is stated in {claim.text[:60]!r}")
     for earlier, other in stated[:-1]:
@@ -88,12 +104,16 @@ def read(statement: str, options: Options) -> str:
         for letter, option in options.items():
             if option and key(option) == key(line.partition("\n")[0]):
                 return letter
-    text = text[_filling(text) :]
+    if ruled_out := _RULED_OUT.match(text):
+        text = text[ruled_out.end() :]
+    text = _SMALL.sub(lambda m: m.group().upper(), text[_filling(text) :], count=1)
     if (bare := _BARE.fullmatch(text)) and bare[1].upper() in options:
         return bare[1].upper()
     if _RUN.fullmatch(text) and len({*text}) == len(text) and {*text} <= {*options}:
         return "".join(sorted(text))
     clause = text[: _end(text)]
+    if text.rstrip().endswith("?") or (_SAYS.search(clause) and text[len(clause) :].lower().startswith("not")):
+        return ""
     first = _FIRST.match(clause)
     return _by_letter(first, clause, options) if first and first[1] in options else _by_text(clause, options)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from rewardlab.core.domain import NonNegativeFloat, PositiveFloat
 from rewardlab.errors import RewardlabError
@@ -28,14 +28,13 @@ from .trees import Tree
 SYMBOLIC = "rewardlab.verifiers.math.symbolic:equal"
 ROUNDS = 5
 """Most rounds of computer algebra: which expressions must be compared may depend on the results of earlier rounds."""
-FIND = ("final", "boxed", "whole")
 _PERCENT = re.compile(r"percent|%", re.IGNORECASE)
 
 
 @verifier(over="pairs", modules=("sympy",))
 def math(
-    pairs: Sequence[Pair], *, find: str = "final", strict: bool = True, tolerance: NonNegativeFloat = 0.0, worked_out: bool = False,
-    seconds: PositiveFloat = 5.0,
+    pairs: Sequence[Pair], *, find: Literal["final", "boxed", "whole"] = "final", strict: bool = True,
+    tolerance: NonNegativeFloat = 0.0, worked_out: bool = False, seconds: PositiveFloat = 5.0,
 ) -> list[Verdict]:  # fmt: skip
     r"""1 if the answer of the reply is proven to equal the gold answer exactly.
 
@@ -45,8 +44,6 @@ def math(
     worked_out: if the gold answer is a number, accept 1023 but not "2^10 - 1".
     seconds: time limit for one comparison by computer algebra; an answer that takes longer is wrong.
     """
-    if find not in FIND:
-        raise RewardlabError(f"find must be one of {', '.join(FIND)}, not {find!r}")
     judge = Judge(strict, tolerance, seconds)
     return judge.verdicts([begin(pair, find, worked_out) for pair in pairs])
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
 
-from rewardlab.text.answers import number
+from rewardlab.text.numbers import number
 from rewardlab.text.replies import first_json
 
 _BULLET = re.compile(r"\s{0,20}(?:[-*•+‣–]|\(?[0-9]{1,4}[.)])\s{1,20}")

@@ -7,7 +7,7 @@ their spelling is equal up to case and spaces, or if they are the same number.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 from rewardlab.core.domain import PositiveInt, Share
 from rewardlab.text.replies import data, listed, stated
@@ -22,7 +22,9 @@ MOST = 10_000
 
 
 @verifier
-def same_set(response: str, answer: Any, *, measure: str = "f1", at: Share = 1.0) -> Verdict:
+def same_set(
+    response: str, answer: Any, *, measure: Literal["f1", "precision", "recall", "jaccard"] = "f1", at: Share = 1.0
+) -> Verdict:
     """How well the items of the reply match the gold list; order and repetitions do not count.
 
     measure: "f1", "jaccard", "precision" or "recall" is the value; all four are parts. (Recall alone rewards listing everything.)
@@ -48,7 +50,14 @@ def same_set(response: str, answer: Any, *, measure: str = "f1", at: Share = 1.0
 
 
 @verifier
-def ranking(response: str, answer: Any, *, measure: str = "ndcg", k: PositiveInt = 10, at: Share = 1.0) -> Verdict:
+def ranking(
+    response: str,
+    answer: Any,
+    *,
+    measure: Literal["ndcg", "recall", "precision", "mrr", "map"] = "ndcg",
+    k: PositiveInt = 10,
+    at: Share = 1.0,
+) -> Verdict:
     """How well the reply ranks the relevant items. answer: {item: grade}, or a list of equally relevant items.
 
     measure: "ndcg", "recall", "precision", "mrr" or "map", of the first k. The value is its ratio to that of the best ranking

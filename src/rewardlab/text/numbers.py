@@ -1,0 +1,159 @@
+"""Read numbers exactly: which number a text denotes, and whether a number in a text stands for itself.
+
+The 2 of "2 million", of "-(2)" or of "at least 2" does not. Nothing here raises, whatever the text, and every pattern runs in
+linear time: replies are untrusted, so a pattern must not backtrack.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from fractions import Fraction
+
+LONGEST = 200
+"""Characters of the longest text that is read as one number."""
+
+_WHOLE = r"(?:[0-9]{1,3}(?:,[0-9]{3}){1,10}(?![0-9])|[0-9]{1,3}(?: [0-9]{3}){1,10}(?![0-9])|[0-9]{1,60})"
+_FACTORS = {
+    "dozen": 12, "hundred": 10**2, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12,
+    "k": 10**3, "m": 10**6, "b": 10**9, "bn": 10**9,
+}  # fmt: skip
+# "5k" and "5M" are thousands and millions, while "5 K" is a temperature and "5m" a length
+_FACTOR = r"(?:\s{0,2}(?i:dozen|hundred|thousand|million|billion|trillion)s?\b|(?:[kKMB]|bn)\b)"
+_SIGN = r"(?:[-+]|(?i:minus|negative)\s)"
+_NUMBER = re.compile(
+    rf"(?P<sign>{_SIGN}?)\s?(?P<whole>{_WHOLE})?(?P<mixed> [0-9]{{1,9}}(?=\s?/))?(?:\.(?P<part>[0-9]{{0,60}}))?"
+    rf"(?:[eE](?P<power>[-+]?[0-9]{{1,3}})(?![0-9]))?(?:\s?/\s?(?P<below>{_WHOLE}))?(?P<factor>{_FACTOR})?"
+    r"(?P<unit>(?![⁰¹²³⁴-⁹√!])[^-0-9+*/=^\\<>()\[\]{}|]*)"
+)
+_NO_UNIT = re.compile(
+    r"\s{0,2}(?:(?:[xyzn]|pi|π|dozen|hundred|thousand|million|billion|trillion|tenths?|(?:hundred|thousand|million)ths?|squared|cubed"
+    r"|factorial|minus|plus|or)\b|(?-i:[ie])\b|!)|[π√×·∞]",
+    re.IGNORECASE,
+)
+IN_TEXT = re.compile(
+    # a spaced minus is a sign where nothing stands to its left that it could subtract from or divide into items
+    r"(?:(?<![0-9)\]])-|(?<=[=:(] )-\s|(?<=[=:(])-\s|(?<=\bis )-\s|(?<![0-9)\]] )\b(?i:minus|negative)\s)?\$?"
+    r"(?:[0-9]{1,3}(?: [0-9]{3}){1,10}(?![0-9,])|[0-9][0-9,]*(?:(?<=[0-9]) [0-9]{1,3}(?=\s?/\s?[0-9]))?|(?<![\w.])(?=\.[0-9]))"
+    rf"(?:\.[0-9]+)?(?:[eE][-+]?[0-9]{{1,3}}(?![0-9A-Za-z]))?(?:\s?/\s?[0-9]+)?{_FACTOR}?"
+)
+"""A number in running text. A minus after a digit or a bracket is subtraction, not a sign."""
+_FRAC = re.compile(r"\\[dt]?frac\{([0-9]{1,60})\}\{([0-9]{1,60})\}")
+_TEXT = re.compile(r"\\(?:text|mathrm|textbf)\{([^{}]{0,100})\}")
+_NAME = re.compile(r"\s*[A-Za-z]\s*=")
+_EQUALS = re.compile(r"(?<![<>!=])=(?!=)")
+_POWER_OF_TEN = re.compile(r"(?<=[0-9])\s?(?:×|\\times|\\cdot|[x*])\s?10\s?\^\s?\{?([-+]?[0-9]{1,3})\}?")
+_PLAIN = {
+    "{,}": ",", "\\,": " ", "\\$": " ", "\\%": "%", "^\\circ": "", "\\(": "", "\\)": "", "\\!": "", "$": " ", "€": " ", "£": " ",
+    "=>": "=", "->": "=",
+}  # fmt: skip
+_SIGNS = str.maketrans(
+    "０１２３４５６７８９٠١٢٣٤٥٦٧٨٩۰۱۲۳۴۵۶۷۸۹．，－−–⁄\u00a0\u202f\u2009",
+    "012345678901234567890123456789.,---/   ",
+)
+_SHARES = {"½": "1/2", "¼": "1/4", "¾": "3/4", "⅓": "1/3", "⅔": "2/3", "⅕": "1/5", "⅛": "1/8"}
+_SHARE = re.compile(rf"(?<=[0-9])\s?([{''.join(_SHARES)}])|([{''.join(_SHARES)}])")
+
+_NEGATION = re.compile(r"\b(?:not|never|neither|nor|cannot)\b|n't\b", re.IGNORECASE)
+_DENIED = re.compile(r"(?:\b(?:not|never|no|neither|cannot)|n't)\s(?:[a-z]{1,10}\s){0,3}\$?$|(?:≠|\\neq?)\s?$", re.IGNORECASE)
+_REVOKED = re.compile(r"\W{0,3}\s?(?:is|was|are)(?:n't|\s(?:not|wrong|incorrect|false)\b)", re.IGNORECASE)
+_OPERATION = re.compile(
+    # an operator, an inequality or a function to the left of it; a lone * is emphasis
+    r"(?:(?<![\w\s])[-−]\s?[($\[{]{1,3}|(?<![^\s>])[-−—]\s?[($\[{]{0,3}|[\w)\]](?:\s[+*×·^/]\s|[+*×·^/])[($\[{]{0,3}|[√≠≤≥^_{/]|!="
+    r"|(?<![-=])[<>]=?|\w[-−]\(|\\(?!approx|Rightarrow|implies|to\b|quad|therefore)[A-Za-z]{1,20}|[A-Za-z]\("
+    r"|(?i:\b(?:sqrt|root|log|ln|sin|cos|tan|exp|abs)))\s?\$?$|\|$|[0-9][eE][-+]?$"
+)
+_TAG = re.compile(r"</?[A-Za-z][^<>]{0,40}>\s?$")
+_QUALIFIED = re.compile(
+    r"\b(?:least|most|than|between|minus|plus|negative|half|twice|double|triple|thrice|times|over|under|above|below|root|or|except"
+    r"|(?:any\w{0,5}|all|every\w{0,5})\sbut)\s(?:(?:of|the|a|about|around|exactly|only)\s)?\$?$",
+    re.IGNORECASE,
+)
+_CONTINUED = re.compile(
+    r"\s{0,2}(?:[_^!⁰¹²³⁴-⁹√π×·≤≥≠}]|\\(?![%$,)\]\s]|text|mathrm|circ|approx)|[-+*/]\s?(?:[a-z]\b|[(\\√π0-9])|[<>](?![/a-zA-Z!])"
+    r"|(?:[xyzn]|pi|dozen|hundred|thousand|million|billion|trillion|tenths?|(?:hundred|thousand|million)ths?|squared|cubed|factorial|minus|plus"
+    r"|or)\b|(?-i:[ie])\b)|\.[0-9]",
+    re.IGNORECASE,
+)
+_EXCLAIMED = re.compile(r"(?<=[0-9])!(?=\s{0,9}(?:$|[A-Z]))")
+
+
+def plain(text: str) -> str:
+    r"""A text with its numbers in plain digits and signs: \frac{3}{4} is 3/4, ½ is 1/2, 5 × 10^3 is 5e3."""
+    if not text.isascii():
+        text = _SHARE.sub(lambda m: f" {_SHARES[m[1]]}" if m[1] else _SHARES[m[2]], text.translate(_SIGNS))
+    if "\\" in text:
+        text = _FRAC.sub(r"\1/\2", _TEXT.sub(r" \1", text))
+    return _POWER_OF_TEN.sub(r"e\1", text) if "10" in text else text
+
+
+def number(text: str) -> Fraction | None:
+    r"""The exact value of a text that denotes one number; None if it denotes none, or several.
+
+    Reads signs (also "minus"), thousands separators, decimals, scientific notation, fractions (3/4, \frac{3}{4}, ½), mixed
+    numbers, and factors (5 million, 5k). Drops currency, a percent sign, a variable ("x = 5"), a trailing full stop, and units
+    without digits.
+    """
+    if len(text) > LONGEST:
+        return None
+    text = plain(text)
+    for latex, sign in _PLAIN.items():
+        text = text.replace(latex, sign)
+    name = _NAME.match(text)
+    match = _NUMBER.fullmatch(text[name.end() if name else 0 :].strip(" \t\r\n*_`"))
+    if not match or not (match["whole"] or match["part"]) or _NO_UNIT.match(match["unit"]):
+        return None
+    return _value(match)
+
+
+def _value(match: re.Match[str]) -> Fraction | None:
+    whole = re.sub("[, ]", "", match["whole"] or "0")
+    below = Fraction(re.sub("[, ]", "", match["below"] or "1"))
+    # "1 1/2" has a whole part, a numerator and a denominator
+    if not below or (match["mixed"] and (match["part"] or match["power"] or not match["below"])):
+        return None
+    if match["mixed"]:
+        value = Fraction(whole) + Fraction(match["mixed"].strip()) / below
+    else:
+        value = Fraction(f"{whole}.{match['part'] or '0'}e{match['power'] or 0}") / below
+    factor = _FACTORS.get((match["factor"] or "").strip().lower().removesuffix("s"), 1)
+    return (-value if match["sign"][:1] in ("-", "m", "M", "n", "N") else value) * factor
+
+
+def one_number(text: str) -> Fraction | None:
+    """The number that a text states: the whole text as a number, else what follows its last "=", else the only number in it."""
+    if (value := number(text)) is not None:
+        return value
+    text = plain(text).replace("=>", "= ").replace("->", "= ")
+    start = max((match.end() for match in _EQUALS.finditer(text)), default=0)
+    if start and not _NEGATION.search(text[:start]) and (value := number(text[start:])) is not None:
+        return value
+    matches = list(IN_TEXT.finditer(text, start))
+    if len(matches) != 1 or _NEGATION.search(text[: matches[0].start()]) or not alone(text, *matches[0].span()):
+        return None
+    return number(matches[0].group().rstrip(","))
+
+
+def exclaimed(prose: str) -> str:
+    """A text whose numbers are exclaimed ("It is 5! Done.") without the exclamation marks, which are no factorials there."""
+    return _EXCLAIMED.sub(" ", prose) if "!" in prose else prose
+
+
+def last_number(text: str) -> str | None:
+    """The last number of a text; None if there is none, the text denies it ("not 42"), or it is part of an expression."""
+    text = exclaimed(plain(text))
+    last = next(iter(deque(IN_TEXT.finditer(text), maxlen=1)), None)
+    return last.group().rstrip(",") if last and alone(text, *last.span()) else None
+
+
+def denied(text: str, start: int, end: int) -> bool:
+    """Whether the text rejects what it says at start:end, as in "not 42" or "42 is wrong"."""
+    return bool(_DENIED.search(text[max(0, start - 60) : start].rstrip(" $\\([") + " ") or _REVOKED.match(text, end))
+
+
+def alone(text: str, start: int, end: int) -> bool:
+    """Whether the number at start:end stands for itself (unlike the 2 of \\frac{1}{2} or "2 million") and is not denied."""
+    before = _TAG.sub("", text[max(0, start - 60) : start])
+    if denied(text, start, end) or _CONTINUED.match(text, end):
+        return False
+    return not (_OPERATION.search(before) or _QUALIFIED.search(before))
