@@ -158,7 +158,7 @@ def test_a_base_that_holds_other_weights_by_now_is_noticed(engine, tmp_path):
     moved(load_policy(f"{engine}{tmp_path / 'base'}", "cpu", "float32", RANK)).save(tmp_path / "adapter")
     load_policy(str(tmp_path / "adapter"))
     untrained(seed=1).save(tmp_path / "base")
-    with pytest.raises(RewardlabError, match=r"as it was when the adapter was trained, and .* holds other weights by now"):
+    with pytest.raises(RewardlabError, match=r"as it was when the adapter was trained, and .* holds other weights now"):
         load_policy(str(tmp_path / "adapter"))
 
 

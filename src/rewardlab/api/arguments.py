@@ -9,6 +9,7 @@ from typing import Any
 
 from rewardlab import registry
 from rewardlab.core import Recipe, Task
+from rewardlab.core.domain import PATH
 from rewardlab.errors import RewardlabError
 from rewardlab.models.load import Policy
 from rewardlab.runs.config import RunConfig
@@ -48,7 +49,7 @@ def named_model(model: Any) -> str | Policy | None:
 def run_folder(run: Any) -> Path:
     """The folder of a run that is given by its path or as the Result of training it."""
     if isinstance(run, str | Path | Result):
-        return run.out if isinstance(run, Result) else Path(run)
+        return run.out if isinstance(run, Result) else Path(PATH.check("the folder of the run", run))
     raise RewardlabError(f"a run is given by its folder, or as the Result of train, not {_shown(run)}")
 
 

@@ -11,7 +11,6 @@ from typing import Any
 
 from rewardlab import registry
 from rewardlab.core import Recipe, Run, Task
-from rewardlab.core.domain import PATH
 from rewardlab.engine import distributed
 from rewardlab.engine.loop import train as run_training
 from rewardlab.engine.step import fitting_tokens
