@@ -30,7 +30,7 @@ def mine(name="mine", word="say", n=4):
     )
 
 
-@pytest.mark.parametrize("task", [[], [ask("1+1", "2")], {}, 0, 3.5, object()], ids=str)
+@pytest.mark.parametrize("task", [[], [ask("1+1", "2")], {}, 0, 3.5, object], ids=str)
 def test_what_is_no_task_is_refused_and_not_taken_for_arithmetic(task):
     calls = (
         lambda: rewardlab.train(recipe(), task=task, **SMALL),

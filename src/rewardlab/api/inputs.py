@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib import metadata
 from typing import Any
@@ -103,13 +103,13 @@ def task_of(task: Task | str | None, config: RunConfig) -> Task:
     if isinstance(task.train, list | tuple):
         if not task.train:
             raise RewardlabError(f"the task {task.name} has no problems to train on")
-        _warn_of_shared(task)
+        _warn_of_shared(task, task.train)
         task = replace(task, train=Shuffled(task.train))
     return task
 
 
-def _warn_of_shared(task: Task) -> None:
-    known = {problem.key for problem in task.train}
+def _warn_of_shared(task: Task, train: Sequence[Problem]) -> None:
+    known = {problem.key for problem in train}
     if shared := sum(problem.key in known for problem in task.test):
         console.print(
             f"warning: {shared} of {len(task.test)} held-out problems of {task.name} are trained on too: what is measured on them "

@@ -86,8 +86,8 @@ def _begun(source: Path | str, columns: Columns) -> Iterator[Item]:
     first = list(islice(rows, FIRST))
     lacking = {item.missing if isinstance(item, Broken) else () for item in first if isinstance(item, dict) or item.data}
     if len(lacking) == 1 and (missing := lacking.pop()):
-        item = next(item for item in first if isinstance(item, Broken) and item.missing)
-        has = f"; they have: {', '.join(item.data)}" if item.data else ""
+        example = next(item for item in first if isinstance(item, Broken) and item.missing)
+        has = f"; they have: {', '.join(example.data)}" if example.data else ""
         flags = " or ".join(f"--{name}-column" for name in ("answer", "response") if getattr(columns, name) in missing)
         raise RewardlabError(f"the rows of {source} have no column {' and no column '.join(missing)}{has}; name it by {flags}")
     for item in first:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import importlib
-from collections.abc import Callable
 from typing import Any
 
 from rewardlab.errors import RewardlabError
@@ -21,7 +20,7 @@ def reduced(part: Any) -> tuple[Any, ...]:
     return _again, (type(part), *where, kept)
 
 
-def _again(kind: type, module: str, name: str, kept: dict[str, Any]) -> Any:
+def _again(kind: Any, module: str, name: str, kept: dict[str, Any]) -> Any:
     factory = _factory(module, name)
     part = kind.__new__(kind)
     vars(part).update(kept, function=factory.function, options=factory.options, __doc__=factory.function.__doc__)
@@ -31,7 +30,7 @@ def _again(kind: type, module: str, name: str, kept: dict[str, Any]) -> Any:
 def _factory(module: str, name: str) -> Any:
     """The decorated function. Factories are recognised by their method `make`, since `part.py` imports this."""
     try:
-        found: Callable = functools.reduce(getattr, name.split("."), importlib.import_module(module))
+        found: Any = functools.reduce(getattr, name.split("."), importlib.import_module(module))
         return _decorated(found)
     except (ImportError, AttributeError, TypeError) as e:
         raise RewardlabError(
