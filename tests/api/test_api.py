@@ -237,7 +237,7 @@ def test_trl_trains_through_the_same_call_a_name_or_a_model(policy, tmp_path):
 
 def test_trl_says_what_it_cannot_carry_and_leaves_no_folder(policy, tmp_path):
     pytest.importorskip("trl", reason="the TRL engine needs pip install 'rewardlab[trl]'")
-    with pytest.raises(RewardlabError, match="TRL cannot carry majority_vote: its policy does not learn"):
+    with pytest.raises(RewardlabError, match="majority_vote selects answers and trains nothing"):
         train("majority_vote", policy, own_task(), out=tmp_path / "run", engine="trl")
     assert not (tmp_path / "run").exists()
 

@@ -43,7 +43,7 @@ def test_what_is_no_task_is_refused_and_not_taken_for_arithmetic(task):
     for call in calls:
         with pytest.raises(RewardlabError, match="task must be a name, a file of problems, or a Task, not the "):
             call()
-    with pytest.raises(RewardlabError, match="task must be text"):
+    with pytest.raises(RewardlabError, match="task must be a text that is not empty"):
         rewardlab.compare(["grpo", "rloo"], task=task)
     assert not Path("runs").exists()
 
@@ -56,7 +56,7 @@ WRONG = [
     (lambda: rewardlab.train("grpo", model=3), "model must be a name, a folder, or a policy"),
     (lambda: rewardlab.train("grpo", n=2), r"n is a setting of grpo: settings=\{'n': 2\}"),
     (lambda: rewardlab.train(["grpo"]), "a recipe is the name of a method"),
-    (lambda: rewardlab.answer("best_of_n", "untrained", prompt=["a"]), "prompt must be text"),
+    (lambda: rewardlab.answer("best_of_n", "untrained", prompt=["a"]), "prompt must be a text that is not empty"),
     (lambda: rewardlab.evaluate("untrained", "arithmetic", k=1), r"such as k=\(1, 8\), not 1"),
     (lambda: rewardlab.evaluate("untrained", "arithmetic", k=()), r"such as k=\(1, 8\), not \(\)"),
     (lambda: rewardlab.evaluate(None, "arithmetic"), "which model"),
