@@ -78,7 +78,10 @@ WEAK = {
         ("trivial", "echo"), ("trivial", "every option"), ("trivial", "mentioned before"), ("trivial", "thought against statement"),
         ("trivial", "withdrawn"), ("changes", "factor of ten"), ("crowds", "a thousand candidates"),
     },
-    "last_number": {("trivial", "mentioned after"), ("trivial", "either of two"), ("trivial", "negation")},
+    "last_number": {
+        ("trivial", "mentioned after"), ("trivial", "either of two"), ("trivial", "negation"),
+        ("changes", "leading dot"),
+    },
     "always_one": {("gold", "anywhere"), ("health", "constant")},
     "always_zero": {("gold", "anywhere"), ("health", "constant")},
     "raises": {("health", "error")},

@@ -138,7 +138,8 @@ def test_where_the_answer_is_looked_for():
     assert said(r"5 \boxed{5}", find="boxed") is True
     assert said("5", find="whole") is True
     assert said("so 5", find="whole") is False
-    assert math(find="nowhere").check("5", "5").correct is None
+    with pytest.raises(RewardlabError, match="find of math must be final, boxed or whole"):
+        math(find="nowhere")
 
 
 @pytest.mark.parametrize("answer", [None, "", "   ", "$$", "7" * 5000])
