@@ -55,7 +55,7 @@ def test_a_greedy_reply_without_a_verdict_leaves_none_to_the_others():
 
 @reward(steps=True)
 def by_tokens(trajectory):
-    return [(0, 0.5), (1, 0.25)]
+    return [(0, 0.5), (len(trajectory) - 1, 0.25)]
 
 
 def test_rewards_of_steps_stay_and_all_of_them_are_subtracted_once():

@@ -83,7 +83,8 @@ def test_python_and_the_command_line_say_the_same_of_a_wrong_value(name, value, 
     about = next(f for f in fields(RunConfig) if f.name == name).metadata
     flag = about["flag"] or f"--{name.replace('_', '-')}"
     assert cli.main(["train", "grpo", "--task", "arithmetic", flag, str(value)]) == 2
-    assert capsys.readouterr().err == f"rewardlab: {message}\n"
+    # each names the setting as it is written there
+    assert capsys.readouterr().err == f"rewardlab: {message.replace(name, flag, 1)}\n"
 
 
 @pytest.mark.parametrize(("changes", "line", "message"), ACROSS)
@@ -112,7 +113,7 @@ def test_numbers_of_evaluate_and_answer_are_checked_alike(capsys):
     with pytest.raises(RewardlabError, match=message):
         rewardlab.answer("best_of_n", problems=0)
     assert cli.main(["eval", "embedded", "--task", "arithmetic", "--problems", "0"]) == 2
-    assert capsys.readouterr().err == f"rewardlab: {message}\n"
+    assert capsys.readouterr().err == f"rewardlab: --{message}\n"
 
 
 def test_it_comes_back_from_json_as_it_was():

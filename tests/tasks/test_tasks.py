@@ -341,7 +341,7 @@ def test_a_bad_row_is_named_by_file_and_line(tmp_path, text, says):
 
 def test_bytes_that_are_no_text_or_no_parquet_are_named(tmp_path):
     (tmp_path / "a.jsonl").write_bytes(GOOD.encode() + b"\xff\xfe\n")
-    with pytest.raises(RewardlabError, match="line 2: broken JSON"):
+    with pytest.raises(RewardlabError, match="line 2: not UTF-8"):
         records(path=str(tmp_path / "a.jsonl"))
     (tmp_path / "b.parquet").write_bytes(b"not parquet")
     with pytest.raises(RewardlabError, match=r"b\.parquet is not a parquet file"):

@@ -42,10 +42,8 @@ def plan(
     policy = policy_of(model, config, task)
     task, prompts = fit_prompts(task, policy, config, recipe)
     rows = recipe.update.problems * recipe.rows_per_problem
-    problems = [task.train[i] for i in range(PROMPTS)]
-    read = policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
-    mean_prompt = sum(len(t) for t in read) / len(read)
-    tokens = int(rows * (mean_prompt + (config.max_new or task.max_new)))  # an upper bound: every reply at full length
+    # an upper bound: every reply at full length
+    tokens = int(rows * (_mean_prompt(policy, task) + (config.max_new or task.max_new)))
     weights = sum(p.numel() for p in policy.parameters())
     trained = (recipe.objective is not None) + len(recipe.also)
     # the policy, the other learners' models, and the reference if a part reads it
@@ -62,3 +60,10 @@ def plan(
         "disk_bytes": disk_bytes(recipe, policy, {learner.name: policy for learner in recipe.also}, config),
         "disk_free_bytes": disk_free(Path(config.out or "runs")),
     }  # fmt: skip
+
+
+def _mean_prompt(policy: Policy, task: Task) -> float:
+    """The mean length in tokens of the first training prompts."""
+    problems = [task.train[i] for i in range(PROMPTS)]
+    read = policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
+    return sum(len(t) for t in read) / len(read)
