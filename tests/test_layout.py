@@ -35,7 +35,8 @@ MAY_IMPORT = {
     "tasks": EVERYWHERE | SERVICES | {SLOT, "verifiers.contract", "tasks"},
     "runs": EVERYWHERE | {"runs"},
     "report": EVERYWHERE | {"runs", "report"},
-    "engine": EVERYWHERE | TRAINING,
+    # it logs how many different answers are right
+    "engine": EVERYWHERE | TRAINING | {"text.answers"},
     # another engine runs the same recipes on its own models
     "engines": EVERYWHERE | TRAINING | {SLOT, "engines", "policies", "models", "tasks.sources"},
     # a small policy is warmed up on its task, which is looked up by name
@@ -45,7 +46,7 @@ MAY_IMPORT = {
     "registry": EVERYWHERE | {SLOT, "rewards.external", "rewards.functions", "registry"},
     "audit": EVERYWHERE | SERVICES | {SLOT, "rewards.external", "rewards.functions", "verifiers", "registry", "audit"},
     "api": EVERYWHERE | SERVICES | TRAINING | PARTS | {"registry", "models", "engines", "api"},
-    "proof": EVERYWHERE | {SLOT, "processes", "runs", "report", "models", "registry", "api", "proof"},
+    "proof": EVERYWHERE | {SLOT, "evals.solving", "processes", "runs", "report", "models", "registry", "api", "proof"},
     "commands": EVERYWHERE | TRAINING | {"text", "models", "engines", "registry", "api", "audit", "proof", "commands"},
     "__init__.py": {"errors", "core", SLOT, "rewards.operator", "registry", "models", "runs.config", "api", "proof.compare"},
     "__main__.py": {"commands.cli"},

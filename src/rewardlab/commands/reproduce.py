@@ -1,15 +1,17 @@
-"""Run the claim of a method against its baseline, in pairs on one budget, and record the result.
+"""Run the claim of a method against its baseline, in pairs, and record the result.
 
 rewardlab reproduce dr_grpo
-rewardlab reproduce dr_grpo --seeds 3 --dev
+rewardlab reproduce dr_grpo --dev --seeds 3
+rewardlab reproduce dr_grpo --dev --rates 1e-4,3e-4,1e-3
 rewardlab reproduce --all
 
-A claim holds when the 95% t interval of the paired effects lies above 0, and their mean reaches the margin that was fixed
-beforehand. It does not hold when the interval lies below the margin. Anything else is too noisy for a verdict, and so
-are fewer than 5 pairs.
+Pairs of runs are looked at after 5, 8, 12 and 20, until the 98.4% t interval of their effects is clear: above 0 with a mean that
+reaches the margin (holds), above 0 and below the margin (smaller), within the margin (no effect), or below 0 (reversed). Where the
+baseline does not learn, or the fault that the method mends is absent, the world is unfit and nothing is said about the method.
 
-Results are appended to NAME.json: for a method of the package in src/rewardlab/results/ of a checkout, or results/ of the working
-folder; for one of your own in results/ beside its file; or for all in $REWARDLAB_RESULTS. The last line says which file it was.
+Baseline runs are kept in the cache and serve every claim of the same world. Results are appended to NAME.json: for a method of the
+package in src/rewardlab/results/ of a checkout, or results/ of the working folder; for one of your own in results/ beside its file;
+or for all in $REWARDLAB_RESULTS. The last line says which file it was.
 """
 
 from __future__ import annotations
@@ -18,61 +20,145 @@ import argparse
 from collections.abc import Mapping
 from typing import Any
 
+from rewardlab.core.domain import Domain
+
 from . import flags as shared
 from .tables import number
 
 HELP = "run a method's claim against its baseline, and record the verdict"
+BARS = "▁▂▃▄▅▆▇█"
+
+
+def _rates(text: str) -> tuple[float, ...]:
+    return tuple(float(word) for word in text.split(","))
+
+
+RATES = Domain("learning rates above 0 with commas between them", lambda rates: bool(rates) and min(rates) > 0, _rates)
 
 
 def flags(parser: argparse.ArgumentParser) -> None:
     which = parser.add_mutually_exclusive_group(required=True)
     which.add_argument("method", nargs="?", metavar="METHOD", help="a method with a claim")
     which.add_argument("--all", action="store_true", help="every claim that has not been run since its method's file last changed")
-    shared.number_flag(parser, "seeds", "pairs of runs (default 5, the least for a verdict)", default=5)
+    shared.number_flag(parser, "seeds", "at most so many pairs of runs (default 20; with --dev exactly so many, 5)")
     parser.add_argument("--dev", action="store_true", help="development: seeds from 0 instead of 100, and no record")
+    shared.number_flag(
+        parser, "rates", "with --dev: run both sides at these learning rates, on 2 seeds, and show which suits each", RATES, "A,B,C"
+    )
     shared.number_flag(parser, "jobs", "runs at a time (default: as many as there are cores)")
     shared.config_flag(parser, "device", default="auto")
 
 
 def run(args: argparse.Namespace) -> dict[str, Any] | list[dict[str, Any]]:
-    from rewardlab.proof import reproduce
+    from rewardlab.errors import RewardlabError
+    from rewardlab.proof import rates, reproduce
+    from rewardlab.proof.verdict import LOOKS, PAIRS
 
+    if args.rates:
+        if not args.dev or args.all:
+            raise RewardlabError("--rates is for development: rewardlab reproduce METHOD --dev --rates 1e-4,3e-4")
+        return rates.rates(args.method, args.rates, range(args.seeds or len(rates.SEEDS)), jobs=args.jobs, device=args.device)
     # recorded runs use seeds on which no method was tuned
     first_seed = 0 if args.dev else reproduce.DEVELOPMENT
-    seeds = range(first_seed, first_seed + args.seeds)
+    seeds = range(first_seed, first_seed + (args.seeds or (PAIRS if args.dev else LOOKS[-1])))
     if args.all:
         return reproduce.reproduce_all(seeds, jobs=args.jobs, device=args.device)
     return reproduce.reproduce(args.method, seeds, jobs=args.jobs, device=args.device)
 
 
 def show(document: dict[str, Any] | list[dict[str, Any]]) -> None:
-    from .tables import heading, lines, table
-
     if isinstance(document, list):
-        columns = ("name", "measure", "effect", "95% interval", "margin", "verdict")
-        table(columns, [_row(record) for record in document])
-        return
-    claim = document["claim"]
-    heading(f"{document['name']}: {claim['says']}")
-    lines(_compared(claim))
-    table(("seed", "method", *(["baseline"] if document["baseline"] else []), "effect"), _pairs(document))
-    interval = " to ".join(_signed(bound) for bound in document["ci95"])
-    lines(f"effect {_signed(document['effect'])}, 95% interval {interval}, margin {claim['margin']:g}: {document['verdict']}")
-    tokens = ", ".join(f"{side} {count:,}" for side, count in document["spent"].items())
-    lines(f"{document['seconds']:.0f} s" + (f"; tokens per run: {tokens}" if tokens else ""))
-    lines(f"recorded in {document['recorded']}" if document.get("recorded") else "not recorded: a run for development")
+        _show_all(document)
+    elif "rates" in document:
+        _show_rates(document)
+    else:
+        _show_card(document)
 
 
 def exit_code(document: dict[str, Any] | list[dict[str, Any]]) -> int:
     """0 whatever the verdict is; 1 if there is none because a run failed."""
     records = document if isinstance(document, list) else [document]
-    return 1 if any(record["verdict"] in ("incomplete", "not run") for record in records) else 0
+    return 1 if any(record.get("verdict") in ("incomplete", "not run") for record in records) else 0
 
 
-def _compared(claim: Mapping[str, Any]) -> str:
-    """What is measured, in which direction, against what and on which task."""
-    against = f"against {claim['versus'] or claim['against'] or '0'}"
-    return f"{claim['measure']}, to be {claim['direction']}, {against}, on {claim['task']}"
+# ---- one claim: a card -----------------------------------------------------------------------------------------------
+
+
+def _show_card(document: Mapping[str, Any]) -> None:
+    from .tables import facts, heading, lines, table
+
+    claim = document["claim"]
+    heading(f"{document['name']}: {claim['says']}")
+    facts(_world(claim))
+    if document["gate"]:
+        heading("gate")
+        table(("", "condition", "measured", "needed"), [_check(check) for check in document["gate"]])
+    _show_curves(document["curves"])
+    heading("pairs")
+    table(("seed", "method", *(["baseline"] if document["baseline"] else []), "effect"), _pairs(document))
+    lines(_sentence(document))
+    if (guard := document["guard"]) is not None:
+        lines(f"{guard['what']}: {_signed(guard['value'])}, needed {guard['needs']}: {'kept' if guard['ok'] else 'broken'}")
+    _show_power(document)
+    lines(_cost(document))
+    lines(f"recorded in {document['recorded']}" if document.get("recorded") else "not recorded: a run for development")
+
+
+def _world(claim: Mapping[str, Any]) -> dict[str, Any]:
+    """What is measured, in which direction, against what and in which world."""
+    against = claim["versus"] or claim["against"] or "0"
+    settings = {k: v for k, v in (("method", claim["settings"]), ("baseline", claim["versus_settings"])) if v}
+    length = f"{claim['steps']} steps" if claim["steps"] else f"{claim['budget']:,} tokens" if claim["budget"] else "as set"
+    told = {
+        "measure": f"{claim['measure']}, to be {claim['direction']}, against {against}", "world": claim["task"],
+        "each side": f"{length}, {claim['problems']} held-out problems", "settings": settings, "tried": claim["tried"],
+        "finding": claim["finding"], "replaces": claim["replaces"],
+    }  # fmt: skip
+    return {name: value for name, value in told.items() if value}
+
+
+def _check(check: Mapping[str, Any]) -> list[Any]:
+    return ["ok" if check["ok"] else "NO", check["what"], check["value"], check["needs"]]
+
+
+def _show_curves(curves: Mapping[str, Mapping[str, list[float]]]) -> None:
+    """The mean learning curves of both sides, on one scale, as bars."""
+    from .tables import heading, lines
+
+    for name in dict.fromkeys(name for side in curves.values() for name in side):
+        drawn = {side: values[name] for side, values in curves.items() if values.get(name)}
+        low, high = (f(x for curve in drawn.values() for x in curve) for f in (min, max))
+        heading(f"{name} in training")
+        for side, curve in drawn.items():
+            bars = "".join(BARS[round((x - low) / (high - low) * (len(BARS) - 1)) if high > low else 0] for x in curve)
+            lines(f"{side:<9} {number(curve[0])} {bars} {number(curve[-1])}")
+
+
+def _sentence(document: Mapping[str, Any]) -> str:
+    interval = f"{document['inside']:.1%} interval {' to '.join(_signed(bound) for bound in document['interval'])}"
+    pairs, margin = document["looks"][-1]["pairs"], document["claim"]["margin"]
+    return f"effect {_signed(document['effect'])}, {interval}, margin {margin:g}: {document['verdict']} ({pairs} pairs)"
+
+
+def _show_power(document: Mapping[str, Any]) -> None:
+    """For development: whether the margin suits the effect and its spread."""
+    from rewardlab.proof.power import AIM, power
+
+    from .tables import lines
+
+    if document.get("recorded") or (sum_ := power(document["effects"])) is None:
+        return
+    ratio = "without spread" if sum_["ratio"] is None else f"{sum_['ratio']:.1f} sd (aim at {AIM:g})"
+    spread, margin = number(sum_["sd"]), number(sum_["margin"])
+    lines(f"power: effect {_signed(sum_['effect'])}, sd of a pair {spread}, {ratio}; margin by rule {margin}")
+
+
+def _cost(document: Mapping[str, Any]) -> str:
+    told = [f"{document['seconds']:.0f} s"]
+    for what, unit in (("updates", "updates"), ("spent", "tokens")):
+        if counts := document.get(what):
+            told.append(f"{unit} per run: " + ", ".join(f"{side} {count:,}" for side, count in counts.items()))
+    return "; ".join(told)
 
 
 def _pairs(document: Mapping[str, Any]) -> list[list[Any]]:
@@ -83,13 +169,38 @@ def _pairs(document: Mapping[str, Any]) -> list[list[Any]]:
     return [list(row) for row in zip(document["seeds"], *numbers, map(_signed, document["effects"]), strict=True)]
 
 
+# ---- several claims, and rates ---------------------------------------------------------------------------------------
+
+
+def _show_all(documents: list[dict[str, Any]]) -> None:
+    from .tables import table
+
+    columns = ("name", "measure", "effect", "interval", "margin", "pairs", "verdict")
+    table(columns, [_row(record) for record in documents])
+
+
 def _row(record: Mapping[str, Any]) -> list[Any]:
     """One claim as a row of the table of `reproduce --all`."""
     # a claim that could not be run has an error instead of an effect
     if "effect" not in record:
-        return [record["name"], record["measure"], "", "", "", f"{record['verdict']}: {record['error']}"]
-    interval = " to ".join(_signed(bound) for bound in record["ci95"])
-    return [record["name"], record["measure"], _signed(record["effect"]), interval, record["claim"]["margin"], record["verdict"]]
+        return [record["name"], record["measure"], "", "", "", "", f"{record['verdict']}: {record['error']}"]
+    # records of older versions have a 95% interval
+    interval = " to ".join(_signed(bound) for bound in record.get("interval") or record["ci95"])
+    effect, margin, pairs = _signed(record["effect"]), record["claim"]["margin"], len(record["effects"])
+    return [record["name"], record["measure"], effect, interval, margin, pairs, record["verdict"]]
+
+
+def _show_rates(document: Mapping[str, Any]) -> None:
+    from .tables import heading, lines, table
+
+    heading(f"{document['name']} on {document['task']}: means over seeds {', '.join(map(str, document['seeds']))}")
+    names = [name for name in document["rates"][0] if name not in ("side", "name", "error")]
+    table(("side", "method", *names), [[row["side"], row["name"], *(row[name] for name in names)] for row in document["rates"]])
+    for row in document["rates"]:
+        if row.get("error"):
+            lines(f"{row['name']} at {row['rate']:g} failed: {row['error']}")
+    chosen = ", ".join(f"{side} {rate:g}" for side, rate in document["chosen"].items() if rate)
+    lines(f"highest {document['chosen_by']}: {chosen}")
 
 
 def _signed(value: float | None) -> str:

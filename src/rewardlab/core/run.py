@@ -27,7 +27,8 @@ class Run:
 
     `reward_timeout`: seconds that one call of a user's reward may take; 0: no limit.
     `rng(purpose)` gives the random stream of a purpose (data, rollout, environment, eval) at this step. Streams are keyed by
-    (seed, purpose, step): no generator state needs to be saved, and sampling from one never changes another. `verify`: the
+    (seed, purpose, moment): no generator state needs to be saved, and sampling from one never changes another. The moment is the
+    step, and for everything held-out the same throughout the run. `verify`: the
     task's verifier, as a reward. `budget`: the run ends when all models together have generated and scored this many tokens.
     """
 
@@ -43,6 +44,7 @@ class Run:
     verify: Any = None
     memory: dict[str, Any] = field(default_factory=dict)
     metrics: dict[str, float] = field(default_factory=dict)
+    held_out: bool = False
     _verdicts: Verdicts = field(default_factory=Verdicts, repr=False)
     _streams: dict[str, torch.Generator] = field(default_factory=dict, repr=False)
     _streams_step: int = field(default=-1, repr=False)
@@ -108,13 +110,26 @@ class Run:
         if self._streams_step != self.step:
             self._streams, self._streams_step = {}, self.step
         if purpose not in self._streams:
-            self._streams[purpose] = stream(self.seed, purpose, self.step)
+            self._streams[purpose] = stream(self.seed, purpose, self.moment)
         return self._streams[purpose]
 
+    @property
+    def moment(self) -> int | str:
+        """What random numbers are keyed by, beside the seed and their purpose.
+
+        Held-out problems are sampled with the same random numbers at every step, and by every method with the same seed: two
+        policies, or a policy before and after training, then differ by what they learnt, and not by their luck.
+        """
+        return "held-out" if self.held_out else self.step
+
     def detached(self) -> Run:
-        """The same run with random streams and metrics of its own: evaluating with it cannot affect training or its log."""
+        """The same run with random streams and metrics of its own: what is done with it cannot affect training or its log."""
         # verdicts are copied too: new ones here must not push out those of the training step
         return replace(self, metrics={}, _verdicts=self._verdicts.copy(), _streams={}, _streams_step=-1)
+
+    def for_evaluation(self) -> Run:
+        """The run, detached, as held-out problems are sampled with it."""
+        return replace(self.detached(), held_out=True)
 
     def log(self, name: str, value: float) -> None:
         """Add a number to this step's metrics."""

@@ -71,6 +71,22 @@ def load(folder: Path, run: Run, learners: dict[str, LearnerState]) -> int:
     return state["position"]
 
 
+def load_weights(folder: Path, learners: dict[str, LearnerState]) -> None:
+    """Give the learners the weights of the newest checkpoint, to measure them: they could not be trained on from these."""
+    newest = checkpoints(folder)[-1]
+    for name, learner, _ in _trained(learners):
+        learner.model.load_state(load_file(newest / f"{name}.safetensors"))
+
+
+def keep_weights(folder: Path) -> None:
+    """Remove all that `load_weights` does not need: older checkpoints, and the optimisers, twice as large as the weights."""
+    *older, newest = checkpoints(folder)
+    for old in older:
+        shutil.rmtree(old, ignore_errors=True)
+    for file in newest.glob("*.optimiser.safetensors"):
+        file.unlink()
+
+
 def _trained(learners: dict[str, LearnerState]) -> list[tuple[str, LearnerState, torch.optim.Optimizer]]:
     """(name, learner, optimiser) of the learners that train. A model that does not is loaded again from its own checkpoint."""
     return [(name, learner, learner.optimiser) for name, learner in learners.items() if learner.optimiser is not None]

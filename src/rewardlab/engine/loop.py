@@ -8,11 +8,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from rewardlab.core import Recipe, Run, Task
+from rewardlab.core import Group, Recipe, Run, Task
 from rewardlab.errors import Stopped
 from rewardlab.report.page import write_report
 from rewardlab.runs.config import UNLIMITED, RunConfig
 from rewardlab.runs.record import Line, Recorder
+from rewardlab.text.answers import final_answer
 from rewardlab.util.files import disk_errors
 from rewardlab.util.progress import Bar
 from rewardlab.util.signals import Asked, stopping_later
@@ -118,6 +119,7 @@ def _record_rollouts(ops: Ops, recorder: Recorder) -> None:
     verdicts = [verdict for row in truth for verdict in row if verdict is not None]
     if verdicts:
         run.log("truth", sum(verdicts) / len(verdicts))
+        run.log("distinct", distinct_right(groups, truth))
     run.log("length", float(batch.mask.sum() / len(batch)))
     # step 1 is always recorded: a broken prompt or reward is best seen there
     if due(run, ops.settings.record_every) or run.step == 1:
@@ -125,6 +127,15 @@ def _record_rollouts(ops: Ops, recorder: Recorder) -> None:
         learns = ops.recipe.objective is not None
         after = after_update(run.policy, batch, ops.settings.micro_tokens) if learns else {}
         recorder.rollouts(run, groups, scores, batch, truth, after)
+
+
+def distinct_right(groups: list[Group], truth: list[list[float | None]]) -> float:
+    """How many different right answers a group has on average."""
+    answers = [
+        {final_answer(t.reply) for t, verdict in zip(group, row, strict=True) if verdict is not None and verdict >= 1.0}
+        for group, row in zip(groups, truth, strict=True)
+    ]
+    return sum(map(len, answers)) / len(answers)
 
 
 def _checkpoint(ops: Ops, folder: Path) -> None:

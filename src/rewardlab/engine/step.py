@@ -189,7 +189,7 @@ class Ops:
         if self.recipe.measure is None or not problems:
             return {}
         with self.timed("evaluate"), self.run.unbilled():
-            metrics = self.recipe.measure(problems, self.run.detached())
+            metrics = self.recipe.measure(problems, self.run.for_evaluation())
         # the first metric selects the best model
         leading = next(iter(metrics))
         if not math.isfinite(metrics[leading]):
@@ -211,6 +211,9 @@ class Ops:
             raise RewardlabError(f"{len(missing)} of {len(flat)} rollouts got no verdict at step {self.run.step + 1}: {why}")
         totals = [s.total for s in flat if s.total is not None]
         self.run.log("reward", float(np.mean(totals)))
+        # only where rewards differ does a group teach anything by comparison
+        known = [{s.total for s in row if s.total is not None} for row in scores]
+        self.run.log("signal", float(np.mean([len(rewards) > 1 for rewards in known])))
         for name in dict.fromkeys(n for s in flat for n in s.terms):
             # a term without a value and without steps gave no verdict: it must not count as 0
             terms = [t for s in flat if (t := s.terms.get(name)) and (t.value is not None or t.steps)]

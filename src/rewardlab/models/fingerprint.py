@@ -23,25 +23,40 @@ def fingerprint(tasks: Iterable[str], makers: Iterable[str], settings: Any = Non
     the package of the modules that train the policy); and `settings`. Comments, docstrings and layout do not count.
     """
     starts = {registry.task_files()[task] for task in tasks}
-    files = {PACKAGE / maker for maker in makers} | _reached(starts)
-    code = "".join(f"{path.relative_to(PACKAGE)}\n{_code(path)}\n" for path in sorted(files))
+    return hash_of({PACKAGE / maker for maker in makers} | reached(starts), settings)
+
+
+def hash_of(files: Iterable[Path], settings: Any = None) -> str:
+    """The hash of what these files say, and of `settings`."""
+    code = "".join(f"{_place(path)}\n{_code(path)}\n" for path in sorted(files))
     return hashlib.blake2b((code + repr(settings)).encode(), digest_size=6).hexdigest()
 
 
-def _reached(starts: Iterable[Path]) -> set[Path]:
-    """These files and all that they import, directly or indirectly, from the folders FOLLOWED."""
+def _place(path: Path) -> Path:
+    """Where a file is in the package: the same on every machine. Files from outside are named by their folder and name."""
+    return path.relative_to(PACKAGE) if PACKAGE in path.parents else Path(*path.parts[-2:])
+
+
+def reached(starts: Iterable[Path], followed: Iterable[str] = FOLLOWED) -> set[Path]:
+    """These files and all that they import, directly or indirectly, from the folders `followed` of the package."""
+    prefixes = tuple(f"rewardlab.{folder}" if folder else "rewardlab" for folder in followed)
     reached: set[Path] = set()
     queue = list(starts)
     while queue:
         path = queue.pop()
         if path not in reached:
             reached.add(path)
-            queue += _imports(path)
+            queue += _imports(path, prefixes)
     return reached
 
 
-def _imports(path: Path) -> Iterator[Path]:
-    package = ("rewardlab", *path.relative_to(PACKAGE).parts[:-1])
+@functools.cache
+def _imports(path: Path, prefixes: tuple[str, ...]) -> tuple[Path, ...]:
+    return tuple(_imported(path, prefixes))
+
+
+def _imported(path: Path, prefixes: tuple[str, ...]) -> Iterator[Path]:
+    package = ("rewardlab", *path.relative_to(PACKAGE).parts[:-1]) if PACKAGE in path.parents else ("rewardlab",)
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -54,7 +69,7 @@ def _imports(path: Path) -> Iterator[Path]:
         else:
             continue
         for name in names:
-            if name.startswith(tuple(f"rewardlab.{folder}" for folder in FOLLOWED)):
+            if name.startswith(prefixes):
                 yield from _files_of(name)
 
 

@@ -14,8 +14,12 @@ from rewardlab.registry import catalogue, details
 from rewardlab.util.files import write_text
 
 from . import results
+from .forest import forest
+from .verdict import WORDS
 
-PATH = Path("docs") / "methods.md"
+PATH, PLOTS = Path("docs") / "methods.md", Path("docs") / "effects"
+EARLIER = ("does not hold", "too noisy")
+"""Verdicts of records from before claims were looked at several times."""
 
 INTRODUCTION = """# Methods
 
@@ -26,33 +30,41 @@ Generated from the methods' files and `src/rewardlab/results/` by `make docs`; d
 ## How to read this
 
 Every method is a recipe that changes some slots of a **baseline**; the tables show each changed slot as it is in the method.
-A **claim** is what its paper says of it, restated for a task on which runs take minutes, with the smallest effect that counts
-(the margin) fixed before the first run. `rewardlab reproduce NAME` runs method and baseline in pairs: same seed, same problems,
-same budget of tokens (a run ends with the step that reaches it).
+A **claim** is what its paper says of it, put where the paper's reason is at work, as a number that the mechanism moves, with the
+smallest effect that counts (the margin) fixed before the record is run. A claim marked as sanity holds by construction, and one
+whose file says so is ours and not the paper's. `rewardlab reproduce NAME` runs method and baseline in pairs: same seed, same
+problems, same held-out random numbers, equal updates (equal tokens where the claim is about cost), and prints one card.
 
-- **holds**: the 95% Student t interval of the paired effects lies above 0, and their mean reaches the margin;
-- **does not hold**: the interval lies below the margin;
-- **too noisy**: anything else, and always with fewer than 5 pairs;
-- **incomplete**: a run failed; **not run**: there is no recorded run.
+Pairs are looked at after 5, 8, 12 and 20, each time with a 98.4% Student t interval of the effects:
 
-Effects are signed: a positive effect supports the claim. Models and tasks are small: a claim that does not hold here may hold
-elsewhere, and the reverse. Of claims without any effect, at most 2.5% are reported as "holds" if the effects of pairs are
-distributed symmetrically; where one side's runs mostly agree and occasionally collapse, five pairs can miss the collapse, and
-the share is higher (one in eight in a simulation). † marks a result that is older than the last change of the method's file.
-`src/rewardlab/results/NAME.json` contains every run ever made.
+{words}
+
+A world is admitted by a gate: the baseline learns by at least 3 standard deviations and ends with room to differ, the start
+is neither hopeless nor nearly perfect, the fault that the method mends is there, a learnt judge is above chance, and the mechanism
+moves its own number. Effects are signed: a positive effect supports the claim. Of claims without any effect, at most 2.5% get a
+verdict above 0, and as many one below, if effects are distributed symmetrically. Models and tasks are small: a claim that does not
+hold here may hold elsewhere, and the reverse. † marks a result that is older than the last change of the method's file; *95%* one
+of an earlier rule with one look. The plots show effects in units of their margins: 0 is no effect, the dashed line the margin.
+`src/rewardlab/results/NAME.json` contains every run ever made, of every version of the claim.
 """
 
 
 def document(record: Path) -> str:
     """The text of docs/methods.md. record: the folder of results."""
-    # methods from outside the package (REWARDLAB_METHODS) are not part of this project's document
-    names = [row["name"] for row in catalogue.rows() if registry.PACKAGE in Path(row["path"]).parents]
-    rows = [_row(details.details(name), record) for name in names]
-    parts = [INTRODUCTION.format(counts=_counts(rows))]
+    rows = _rows(record)
+    words = "\n".join(f"- **{word}**: {meaning};" for word, meaning in WORDS.items())
+    parts = [INTRODUCTION.format(counts=_counts(rows), words=words.removesuffix(";") + ".")]
     # the catalogue is sorted by folder, as groupby needs
     for folder, methods in groupby(rows, key=lambda row: row["folder"]):
         parts.append("\n".join(_table(folder, list(methods))))
     return "\n".join(parts)
+
+
+def _rows(record: Path) -> list[dict[str, Any]]:
+    """The methods of the package, by folder, with their last results."""
+    # methods from outside the package (REWARDLAB_METHODS) are not part of this project's document
+    names = [row["name"] for row in catalogue.rows() if registry.PACKAGE in Path(row["path"]).parents]
+    return [_row(details.details(name), record) for name in names]
 
 
 def _row(row: Mapping[str, Any], record: Path) -> dict[str, Any]:
@@ -63,13 +75,15 @@ def _row(row: Mapping[str, Any], record: Path) -> dict[str, Any]:
 
 def _counts(rows: list[dict[str, Any]]) -> str:
     counts = Counter(row["word"] for row in rows)
-    order = ("holds", "does not hold", "too noisy", "incomplete", "not run", "no claim")
+    order = (*WORDS, *EARLIER, "no claim")
     counted = [f"{word} {counts[word]}" for word in order if counts[word]]
     return f"**{len(rows)} methods.** Claims: {', '.join(counted)}."
 
 
 def _table(folder: str, rows: list[dict[str, Any]]) -> Iterator[str]:
     yield f"## {folder}\n"
+    if _plotted(rows):
+        yield f"![effects of the claims of {folder}, in units of their margins]({PLOTS.name}/{folder}.svg)\n"
     yield "| method | changes | claim | result |"
     yield "| --- | --- | --- | --- |"
     for row in rows:
@@ -93,9 +107,25 @@ def _result(row: Mapping[str, Any]) -> str:
         return row["word"]
     # a dagger marks results of an earlier version of the file
     older = "" if last["code"]["method"] == results.hash_of(Path(row["path"])) else " †"
-    effect, (low, high) = last["effect"], last["ci95"]
-    measured = f"{_text(last['measure'])} {_signed(effect)} [{_signed(low)}, {_signed(high)}]"
-    return f"**{row['word']}**{older}<br>{measured}, margin {last['claim']['margin']:g}"
+    # before looks were taken, there was one, with a 95% interval
+    low, high = last.get("interval") or last["ci95"]
+    rule = f"{len(last['effects'])} pairs" if "interval" in last else "*95%*"
+    measured = f"{_text(last['measure'])} {_signed(last['effect'])} [{_signed(low)}, {_signed(high)}], {rule}"
+    finding = last["claim"].get("finding")
+    told = f"<br>{_text(finding)}" if finding else ""
+    return f"**{row['word']}**{older}<br>{measured}, margin {last['claim']['margin']:g}{told}"
+
+
+def _plotted(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The claims of a folder that can be drawn: with an interval, and a margin to measure it in."""
+    found = []
+    for row in rows:
+        last = row["last"]
+        bounds = (last.get("interval") or last["ci95"]) if last and row["claim"] else (None, None)
+        if last and None not in (*bounds, last["effect"]) and last["claim"]["margin"] > 0:
+            numbers = {"effect": last["effect"], "low": bounds[0], "high": bounds[1], "margin": last["claim"]["margin"]}
+            found.append({"name": row["name"], "verdict": row["word"], **numbers})
+    return found
 
 
 def _signed(value: float | None) -> str:
@@ -115,11 +145,26 @@ def _text(text: str) -> str:
     return " ".join(text.split())
 
 
+def plots(record: Path) -> dict[str, str]:
+    """The forest plot of each folder of methods, by its name; folders without a recorded effect have none."""
+    rows = _rows(record)
+    drawn = {folder: _plotted(list(methods)) for folder, methods in groupby(rows, key=lambda row: row["folder"])}
+    return {folder: forest(claims) for folder, claims in drawn.items() if claims}
+
+
 def write() -> Path:
-    """Write the document of this checkout."""
+    """Write the document of this checkout, and its plots."""
     root = catalogue.repository()
     if root is None:
         raise RewardlabError("docs/methods.md belongs to a checkout, and this rewardlab was installed without one")
+    drawn = plots(catalogue.SHIPPED)
+    (root / PLOTS).mkdir(parents=True, exist_ok=True)
+    for old in (root / PLOTS).glob("*.svg"):
+        # a folder of methods that is gone leaves no plot
+        if old.stem not in drawn:
+            old.unlink()
+    for folder, svg in drawn.items():
+        write_text(root / PLOTS / f"{folder}.svg", svg)
     write_text(root / PATH, document(catalogue.SHIPPED))
     return root / PATH
 

@@ -51,7 +51,7 @@ def rehearse(job: Job) -> tuple[str, ...]:
         names = list(done.numbers)
         if recipe.measure and config.eval_problems:
             # again, since a number that is undefined (a length of right replies where none is right) is not logged
-            names += recipe.measure(held_out(task_of(None, config), config.eval_problems), trained.run.detached())
+            names += recipe.measure(held_out(task_of(None, config), config.eval_problems), trained.run.for_evaluation())
         return tuple(dict.fromkeys(names))
     finally:
         shutil.rmtree(folder, ignore_errors=True)

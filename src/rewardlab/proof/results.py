@@ -5,11 +5,12 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import json
+import math
 import os
 import platform
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, asdict, fields
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from rewardlab.errors import RewardlabError
 from rewardlab.registry import catalogue
 from rewardlab.util.files import check_writable, write_json
 
-from .claim import Claim
+from .claim import Claim, Within
 from .verdict import INCOMPLETE
 from .workers import cores
 
@@ -71,9 +72,17 @@ def prepare(name: str, where: Path) -> None:
 def as_record(claim: Claim) -> Record:
     """A claim as JSON."""
     values = {f.name: getattr(claim, f.name) for f in fields(Claim)}
-    plain = {k: v.to_json() if isinstance(v, Part) else dict(v) if isinstance(v, Mapping) else v for k, v in values.items()}
     # through JSON, so that it compares equal with a claim that was read from a file (tuples are lists there)
-    return json.loads(json.dumps(plain))
+    return json.loads(json.dumps({k: _plain(v) for k, v in values.items()}, allow_nan=False))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Part):
+        return value.to_json()
+    if isinstance(value, Within):
+        # JSON has no infinity: an open side is left out
+        return {k: v for k, v in asdict(value).items() if not (isinstance(v, float) and math.isinf(v))}
+    return dict(value) if isinstance(value, Mapping) else value
 
 
 def code(name: str, versus: str | None) -> Record:
@@ -105,7 +114,8 @@ def same_claim(recorded: Record, claim: Claim) -> bool:
         # the recorded measure is no longer part of rewardlab
         return False
     # a record from before a field was added has its default
-    recorded = {**{f.name: f.default for f in fields(Claim) if f.default is not MISSING and f.name != "by"}, **recorded}
+    defaults = {f.name: _plain(f.default) for f in fields(Claim) if f.default is not MISSING and f.name != "by"}
+    recorded = json.loads(json.dumps({**defaults, **recorded}))
     return by == claim.by and {**recorded, "by": None} == {**as_record(claim), "by": None}
 
 

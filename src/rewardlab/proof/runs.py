@@ -6,20 +6,25 @@ import json
 import shutil
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from rewardlab import api, registry
 from rewardlab.core import Recipe, Run
 from rewardlab.errors import RewardlabError
+from rewardlab.evals.solving import solving
 from rewardlab.runs.config import RunConfig
 from rewardlab.runs.metrics import read_metrics
 from rewardlab.util.files import write_json
 
 APART = 10_000  # positions in the training data between neighbouring seeds, so that their problems differ
 LAST = 0.25  # share of the steps that a number `train.X` is the mean of
-BESIDES = ("n", "ci95")  # in a summary, but nothing to compare
+POINTS = 20  # of a learning curve that is kept with a run
+CURVES = ("truth", "reward")  # what training logs at every step, and is drawn
+AREAS = (*CURVES, "signal", "distinct", "length", "entropy")  # of which the area under the curve is kept
+BESIDES = ("n", "ci95", "ci95_low", "ci95_high")  # beside a measured number, but nothing to compare
 COUNTERS = ("step", "tokens")  # in every line of metrics.jsonl
 ANSWERED = "answered.json"  # the outcome of a method that trains nothing, in its folder
 CHECKPOINTS, MODELS = "checkpoints", ("best", "model")  # the weights in a run folder, which is small without them
@@ -32,8 +37,9 @@ class Job:
     """A recipe to run under a configuration: plain data, so that another process can do it.
 
     method: its name in messages.  recipe: as JSON.  folder: where it may write.  by: a Measure as JSON, None for the recipe's own.
-    keep: whether the folder stays, so that a run that was stopped is resumed from it.  config.eval_every: steps between the points
-    of the learning curve; 0: only before and after.
+    keep: whether the folder stays, so that a run that was stopped is resumed from it.  beside: whether greedy accuracy, a vote and
+    the gold solutions' probability are measured too.  config.eval_every: steps between the points of the learning curve; 0: only
+    before and after.
     """
 
     method: str
@@ -42,15 +48,21 @@ class Job:
     folder: str
     by: Mapping[str, Any] | None = None
     keep: bool = False
+    beside: bool = False
 
 
 @dataclass(frozen=True)
 class Done:
-    """The outcome of a job.  numbers: by name, at its end.  curve: (token count, numbers measured there).  seconds: wall clock."""
+    """The outcome of a job.
+
+    numbers: by name, at its end.  curve: (token count, numbers measured there).  seconds: wall clock.  training: by name, what
+    training logged at every step, as means over at most POINTS equal stretches of the run.
+    """
 
     numbers: Numbers
     curve: list[tuple[int, Numbers]]
     seconds: float
+    training: dict[str, list[float]] = field(default_factory=dict)
 
 
 def run(job: Job) -> Done:
@@ -68,7 +80,9 @@ def run(job: Job) -> Done:
 
 def recipe_of(job: Job) -> Recipe:
     recipe = registry.load_recipe(dict(job.recipe))
-    return recipe.but(measure=registry.load_part(job.by)) if job.by is not None else recipe
+    recipe = recipe.but(measure=registry.load_part(job.by)) if job.by is not None else recipe
+    # where the policy is not trained, it stays as able as it was
+    return recipe.but(measure=solving(of=recipe.measure)) if job.beside and recipe.measure and recipe.objective else recipe
 
 
 def finished(folder: Path) -> Done | None:
@@ -85,7 +99,7 @@ def finished(folder: Path) -> Done | None:
     counts = {name: summary[name] for name in ("tokens", "steps", "updates") if name in summary}
     # added up over the steps: a run may have been stopped and resumed
     seconds = sum(line.get("seconds/step") or 0.0 for line in lines)
-    return Done({**numbers, **counts}, curve, round(seconds, 2))
+    return Done({**numbers, **counts}, curve, round(seconds, 2), _stretches(lines))
 
 
 def drop_weights(folder: Path, models_too: bool = True) -> None:
@@ -154,13 +168,29 @@ def _finished(folder: Path) -> Done:
 
 
 def _in_training(lines: list[dict[str, Any]]) -> Numbers:
-    """`train.X`: the mean of what training logged as X over the last quarter of its steps."""
+    """What training logged as X. `train.X`: its mean over the last quarter of the steps; `auc.X`: over all, for AREAS."""
     logged = [line for line in lines if line["step"] > 0]  # step 0 is the measurement before training
     late = logged[-max(1, round(len(logged) * LAST)) :] if logged else []
-    names = dict.fromkeys(k for line in late for k in line if k not in COUNTERS and not k.startswith(("eval/", "seconds/")))
+    areas = {f"auc.{k}": v for k, v in _means(logged).items() if k in AREAS or k.startswith("reward/")}
+    return {f"train.{k}": v for k, v in _means(late).items()} | areas
+
+
+def _means(lines: list[dict[str, Any]]) -> Numbers:
+    names = dict.fromkeys(k for line in lines for k in line if k not in COUNTERS and not k.startswith(("eval/", "seconds/")))
     # a metric may be missing in some steps, and NaN is written as null
-    values = {name: [line[name] for line in late if line.get(name) is not None] for name in names}
-    return {f"train.{name}": sum(v) / len(v) for name, v in values.items() if v}
+    values = {name: [line[name] for line in lines if line.get(name) is not None] for name in names}
+    return {name: sum(v) / len(v) for name, v in values.items() if v}
+
+
+def _stretches(lines: list[dict[str, Any]]) -> dict[str, list[float]]:
+    """The means of CURVES over equal stretches of the run, of a step or more each."""
+    curves = {}
+    for name in CURVES:
+        values = [line[name] for line in lines if line["step"] > 0 and line.get(name) is not None]
+        parts = min(POINTS, len(values))
+        cuts = [round(i * len(values) / parts) for i in range(parts + 1)] if parts else []
+        curves[name] = [round(sum(values[i:j]) / (j - i), 4) for i, j in pairwise(cuts)]
+    return {name: curve for name, curve in curves.items() if curve}
 
 
 def _measured(line: dict[str, Any]) -> Numbers:

@@ -26,7 +26,7 @@ def interactive(
     """
     rows = [(p, i) for p in problems for i in range(n)]
     # the seed depends on problem and row, not on their order, so any worker starts the same episode
-    openings = [env.start(p, seed_of(run.seed, "environment", run.step, p.key, i)) for p, i in rows]
+    openings = [env.start(p, seed_of(run.seed, "environment", run.moment, p.key, i)) for p, i in rows]
     prompts = [p.prompt if message is None else (*p.prompt, message) for (p, _), (message, _) in zip(rows, openings, strict=True)]
     episodes = run.policy.read([Trajectory(p, path=(i,)) for p, i in rows], prompts)
     states = [state for _, state in openings]

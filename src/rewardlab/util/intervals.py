@@ -8,8 +8,10 @@ import math
 import numpy as np
 
 
-def interval(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Mean, lower and upper bound, each (...,), of the two-sided 95% Student t interval of values (..., n).
+def interval(values: np.ndarray, inside: float = 0.95) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Mean, lower and upper bound, each (...,), of the two-sided Student t interval of values (..., n).
+
+    inside: the share of such intervals that contain the true mean.
 
     For n < 2 the bounds are infinite.
     """
@@ -19,7 +21,7 @@ def interval(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         mean = values.mean(-1) if n else np.full(values.shape[:-1], np.nan)
         return mean, np.full_like(mean, -np.inf), np.full_like(mean, np.inf)
     mean = values.mean(-1)
-    half = t_quantile(n - 1) * values.std(-1, ddof=1) / math.sqrt(n)
+    half = t_quantile(n - 1, inside) * values.std(-1, ddof=1) / math.sqrt(n)
     return mean, mean - half, mean + half
 
 

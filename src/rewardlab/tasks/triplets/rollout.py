@@ -33,7 +33,7 @@ def self_play(
     kept in `run.memory`. Zhao et al. 2025, arXiv:2505.03335
     """
     tasks_by_kind = run.memory.setdefault(MEMORY, {kind: [_first()] for kind in KINDS})
-    rng = random.Random(seed_of(run.seed, "self-play", run.step))
+    rng = random.Random(seed_of(run.seed, "self-play", run.moment))
     prompts = [to_propose(kind, _sampled(tasks_by_kind[kind], past, rng)) for kind in _in_turn(kinds, len(problems))]
     sampling = Sampling(run.max_new, temperature)
     rows = run.policy.read([Trajectory(p, path=(i,)) for i, p in enumerate(prompts)], [p.prompt for p in prompts])

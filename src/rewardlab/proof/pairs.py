@@ -1,0 +1,140 @@
+"""The runs of a claim: method and baseline in pairs, with the same seed, problems, held-out random numbers and updates."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from typing import Any
+
+from rewardlab import registry
+from rewardlab.core import Recipe
+from rewardlab.errors import RewardlabError
+from rewardlab.models.load import load_policy
+from rewardlab.runs.config import RunConfig
+from rewardlab.util.progress import Bar, console
+
+from .claim import Claim
+from .kept import keepable, run_kept, still_so
+from .rehearse import rehearsed
+from .runs import Done, Job, as_plain, kind_of, number, recipe_of, run
+from .workers import Failed, run_all
+
+Outcomes = list[Done | Failed]
+
+
+class Pairs:
+    """The runs of a claim so far.  method, baseline: their outcomes, seed by seed; the baseline's are empty if there is none.
+
+    A context: the folder that the runs write to is removed at its end. Runs of the baseline are kept, and serve other claims.
+    """
+
+    def __init__(self, name: str, claim: Claim, jobs: int | None = None, device: str = "auto"):
+        self.name, self.claim, self.processes = name, claim, jobs
+        self.method: Outcomes = []
+        self.baseline: Outcomes = []
+        sides = [(name, claim.settings)] + ([(claim.versus, claim.versus_settings)] if claim.versus else [])
+        self.names = [side for side, _ in sides]
+        self.recipes = [registry.build(side, as_plain(settings)) for side, settings in sides]
+        config = RunConfig(task=claim.task, model=claim.model, eval_problems=claim.problems, budget=claim.budget, eval_every=0)
+        self.config = config.but(steps=claim.steps, device=device)
+        self._known, self._keeps = False, False
+
+    def __enter__(self) -> Pairs:
+        _cache_policy(self.claim, self.recipes)
+        self._scratch = tempfile.TemporaryDirectory(prefix="rewardlab-")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._scratch.cleanup()
+
+    def sides(self) -> dict[str, Outcomes]:
+        return {"method": self.method, "baseline": self.baseline} if self.baseline else {"method": self.method}
+
+    def add(self, seeds: Sequence[int]) -> None:
+        """Run these seeds too."""
+        work = [self.job(side, seed) for seed in seeds for side in range(len(self.names))]
+        if not self._known:
+            self._check(work[: len(self.names)])
+        keep = [len(self.names) == 2 and i % 2 == 1 and self._keeps for i in range(len(work))]
+        found = dict(_outcomes_of(f"reproducing {self.name}", list(zip(work, keep, strict=True)), self.processes, self._measures))
+        # jobs end in any order; by position, method and baseline take turns
+        ordered = [found[i] for i in range(len(found))]
+        self.method += ordered[:: len(self.names)]
+        self.baseline += ordered[1::2] if len(self.names) == 2 else []
+
+    @property
+    def _measures(self) -> list[str]:
+        return [self.claim.measure, *filter(None, [self.claim.against])]
+
+    def job(self, side: int, seed: int, **update: Any) -> Job:
+        """The run of a side (0: the method) on a seed.  update: fields of its Update that differ, such as lr."""
+        by = self.claim.by.to_json() if self.claim.by else None
+        recipe, folder = (
+            self.recipes[side].but(**update),
+            f"{self._scratch.name}/{side}-{seed}{'-'.join(map(str, update.values()))}",
+        )
+        config = self.config.but(seed=seed)
+        return Job(self.names[side], recipe.to_json(), config, folder, by, beside=self.claim.learns is not None)
+
+    def _check(self, sides: list[Job]) -> None:
+        """Once, before the first pair: what would end runs late ends them now; whether kept runs are of this machine."""
+        _rehearse(sides, self._measures, self.processes)
+        self._keeps = len(sides) == 2 and keepable(sides[1])
+        if self._keeps:
+            for _, same in run_all(still_so, [sides[1]], 1):
+                if isinstance(same, Failed):
+                    raise RewardlabError(f"{sides[1].method} fails at its first steps: {same.reason}")
+        self._known = True
+
+
+def _outcomes_of(
+    what: str, work: list[tuple[Job, bool]], jobs: int | None, measures: list[str]
+) -> Iterator[tuple[int, Done | Failed]]:
+    """Run jobs, each with whether it is kept, under a progress bar, and report a failure as it happens."""
+    with Bar(what, len(work)) as bar, closing(run_all(run_one, work, jobs)) as outcomes:
+        for i, outcome in outcomes:
+            job, _ = work[i]
+            if isinstance(outcome, Failed):
+                console.print(
+                    f"{job.method}, seed {job.config.seed}, failed: {outcome.error}", style="red", markup=False, highlight=False
+                )
+            else:
+                _check(job, outcome, measures)
+            bar.advance(f"{job.method}, seed {job.config.seed}")
+            yield i, outcome
+
+
+def run_one(work: tuple[Job, bool]) -> Done:
+    """Do a job, or take its outcome from the runs that are kept."""
+    job, keep = work
+    return run_kept(job) if keep else run(job)
+
+
+def _rehearse(sides: list[Job], measures: list[str], processes: int | None) -> None:
+    """Raise RewardlabError if a side cannot do one step, or lacks a metric that the claim needs."""
+    # a study has no steps, and what training logs may begin after its first one: both are noticed after the first run
+    trained = [job for job in sides if kind_of(recipe_of(job)) == "train"]
+    for job, names in zip(trained, rehearsed(trained, processes), strict=True):
+        for measure in measures:
+            if not measure.startswith("train."):
+                number(dict.fromkeys(names, 0.0), measure, job.method)
+
+
+def _check(job: Job, outcome: Done, measures: list[str]) -> None:
+    """Raise RewardlabError if a run lacks a metric that the claim needs; report a budget that was not used up."""
+    for measure in measures:
+        number(outcome.numbers, measure, job.method)
+    tokens, steps = (int(outcome.numbers.get(name, 0)) for name in ("tokens", "steps"))
+    budget = job.config.budget
+    # methods without training, which take no steps, use what tokens they need
+    if steps and budget and tokens < budget:
+        message = f"{job.method}, seed {job.config.seed}, ended after {steps} steps with {tokens:,} of {budget:,} tokens"
+        console.print(message, markup=False, highlight=False)
+
+
+def _cache_policy(claim: Claim, recipes: list[Recipe]) -> None:
+    """Fill the cache with the policy that every worker loads, before they start."""
+    if any(kind_of(recipe) != "study" for recipe in recipes):
+        task = registry.task(claim.task)
+        load_policy(claim.model or task.model, task=task)

@@ -1,0 +1,68 @@
+"""Which learning rate suits each side of a claim: both choose from one list, on development seeds.
+
+The rate outweighs most methods: a comparison in which one side has the better one says nothing about the methods.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+from typing import Any
+
+import numpy as np
+
+from rewardlab import registry
+from rewardlab.util.progress import Bar
+
+from .claim import Claim
+from .pairs import Pairs, run_one
+from .reproduce import DEVELOPMENT, claim_of
+from .runs import number
+from .workers import Failed, run_all
+
+RATES = (1e-4, 3e-4, 1e-3)
+SEEDS = range(2)
+CHOSEN_BY = "auc.truth"
+
+
+def rates(
+    name: str, values: Sequence[float] = RATES, seeds: Sequence[int] = SEEDS, *, claim: Claim | None = None,
+    chosen_by: str = CHOSEN_BY, jobs: int | None = None, device: str = "auto",
+) -> dict[str, Any]:  # fmt: skip
+    """Both sides of a claim at every rate; for each side the numbers by rate, and the rate at which `chosen_by` is highest.
+
+    chosen_by: a number of the runs, by default the mean accuracy of training. A rate at which a run fails is not chosen.
+    Raises RewardlabError for a number that is not measured, and where every rate of a side fails.
+    """
+    name, claim = registry.spell(name), claim or claim_of(name)
+    if any(seed >= DEVELOPMENT for seed in seeds):
+        raise ValueError("rates are chosen on development seeds, below 100")
+    with Pairs(name, claim, jobs, device) as pairs:
+        work = [
+            (side, rate, pairs.job(side, seed, lr=rate)) for side in range(len(pairs.names)) for rate in values for seed in seeds
+        ]  # fmt: skip
+        found: dict[int, Any] = {}
+        runs = run_all(run_one, [(job, False) for *_, job in work], jobs)
+        with Bar(f"rates of {name}", len(work)) as bar, closing(runs) as outcomes:
+            for i, outcome in outcomes:
+                side, rate, _ = work[i]
+                bar.advance(f"{pairs.names[side]} at {rate:g}")
+                found[i] = outcome
+    rows = []
+    for side, method in enumerate(pairs.names):
+        for rate in values:
+            runs_at = [found[i] for i, (s, r, _) in enumerate(work) if (s, r) == (side, rate)]
+            rows.append({"side": ("method", "baseline")[side], "name": method, "rate": rate, **_numbers(runs_at, claim, chosen_by)})
+    chosen = {}
+    for side in dict.fromkeys(row["side"] for row in rows):
+        known = [row for row in rows if row["side"] == side and row[chosen_by] is not None]
+        chosen[side] = max(known, key=lambda row: row[chosen_by])["rate"] if known else None
+    return {"name": name, "task": claim.task, "chosen_by": chosen_by, "seeds": list(seeds), "rates": rows, "chosen": chosen}
+
+
+def _numbers(runs: Sequence[Any], claim: Claim, chosen_by: str) -> dict[str, Any]:
+    """The means over seeds of what decides, of what is compared and of what is learnt; None where a run failed."""
+    names = dict.fromkeys(filter(None, (chosen_by, claim.measure, claim.learns)))
+    if failed := next((run for run in runs if isinstance(run, Failed)), None):
+        return {**dict.fromkeys(names), "error": failed.error}
+    return {key: float(np.mean([number(run.numbers, key, "a run") for run in runs])) for key in names}

@@ -1,0 +1,139 @@
+"""The gate: every condition, on runs written down by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from rewardlab.errors import RewardlabError
+from rewardlab.proof import gate, results
+from rewardlab.proof.claim import Claim, Within
+from rewardlab.proof.judge import judge
+from rewardlab.proof.runs import Done
+
+CLAIM = Claim(says="x", versus="grpo", task="arithmetic", measure="right_length", direction="lower", margin=2.0)
+
+
+def runs(before, after, greedy=0.4, **more):
+    """One run a seed: numbers that are lists give one number to each."""
+    columns = {"before.pass@1": before, "pass@1": after, "before.greedy": [greedy] * len(after), **more}
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+# gains .30, .32, .28: mean .3, sd .02
+LEARNS = runs([0.3, 0.3, 0.3], [0.60, 0.62, 0.58])
+
+
+def failing(claim, method, baseline):
+    return [check.what for check in gate.checks(claim, method, baseline) if not check.ok]
+
+
+def test_a_world_in_which_the_baseline_learns_is_admitted():
+    assert failing(CLAIM, LEARNS, LEARNS) == []
+    assert len(gate.checks(CLAIM, LEARNS, LEARNS)) == 4
+
+
+def test_the_baseline_learns_by_three_standard_deviations_between_seeds():
+    # gains .1, .3, .5: mean .3, sd .2, so .6 would be needed
+    checks = gate.checks(CLAIM, LEARNS, runs([0.3] * 3, [0.4, 0.6, 0.8]))
+    (learns,) = [check for check in checks if not check.ok]
+    assert learns.what == "the baseline learns (pass@1 rises)"
+    assert learns.value == pytest.approx(0.3)
+    assert learns.needs == "at least 3 standard deviations (0.6)"
+    # without any change, and so without spread
+    assert "the baseline learns (pass@1 rises)" in failing(CLAIM, LEARNS, runs([0.3] * 3, [0.3] * 3))
+    # a single run has no spread to compare with
+    assert "the baseline learns (pass@1 rises)" in failing(CLAIM, LEARNS[:1], LEARNS[:1])
+
+
+@pytest.mark.parametrize(("after", "ok"), [(0.14, False), (0.16, True), (0.84, True), (0.86, False)])
+def test_the_baseline_ends_with_room(after, ok):
+    found = failing(CLAIM, LEARNS, runs([0.01] * 3, [after - 0.001, after, after + 0.001]))
+    assert ("the baseline ends with room to differ (pass@1)" not in found) == ok
+    # in units of another range: a return of -10 to 10 must end within -7 to 7
+    wide = replace(CLAIM, span=(-10.0, 10.0))
+    assert "the baseline ends with room to differ (pass@1)" not in failing(wide, LEARNS, runs([0.01] * 3, [after] * 3))
+
+
+def test_no_side_ends_below_its_start():
+    # changes -.1, -.12, -.08: sd .02, standard error .0115
+    below = runs([0.5] * 3, [0.40, 0.38, 0.42])
+    assert failing(CLAIM, below, LEARNS) == ["the method does not end below its start (pass@1)"]
+    # within two standard errors it may be chance: changes -.01, .01, -.03: mean -.01, standard error .0115
+    assert failing(CLAIM, runs([0.5] * 3, [0.49, 0.51, 0.47]), LEARNS) == []
+
+
+def test_the_greedy_start_leaves_something_to_learn():
+    for greedy, ok in ((0.1, False), (0.2, True), (0.6, True), (0.98, False)):
+        found = failing(CLAIM, LEARNS, runs([0.3] * 3, [0.60, 0.62, 0.58], greedy))
+        assert (found == []) == ok
+    assert failing(replace(CLAIM, start=None), LEARNS, runs([0.3] * 3, [0.60, 0.62, 0.58], 0.98)) == []
+
+
+def test_fault_judge_and_mechanism_are_those_of_baseline_method_and_pair():
+    claim = replace(
+        CLAIM, learns=None, fault=Within("train.signal", high=0.5), judge=Within("auc", low=0.7),
+        moved=Within("train.signal", low=0.2, says="more groups teach"),
+    )  # fmt: skip
+    method = [{"train.signal": 0.9, "auc": 0.8}, {"train.signal": 0.5, "auc": 0.8}]
+    baseline = [{"train.signal": 0.4}, {"train.signal": 0.5}]
+    checks = gate.checks(claim, method, baseline)
+    assert [(check.value, check.ok) for check in checks] == [(pytest.approx(0.45), True), (0.8, True), (pytest.approx(0.25), True)]
+    assert checks[2].what == "the mechanism moves its number: more groups teach"
+    # what was never measured is not there
+    missing = gate.checks(claim, [{}, {}], [{}, {}])
+    assert [(check.value, check.ok) for check in missing] == [(None, False)] * 3
+
+
+def done(numbers):
+    return [Done(row, [], 1.0) for row in numbers]
+
+
+def test_verdicts_of_worlds_that_are_unfit_costly_or_by_construction():
+    lengths = {"right_length": [10.0, 11.0, 10.0, 11.0, 10.0]}
+    longer = {"right_length": [20.0, 21.0, 20.0, 21.0, 20.0]}
+    five = [0.60, 0.62, 0.58, 0.61, 0.59]
+    method, baseline = (done(runs([0.3] * 5, five, **more)) for more in (lengths, longer))
+    assert judge("hapo", CLAIM, method, baseline)["verdict"] == "holds"
+    # the same numbers where the baseline starts nearly perfect
+    perfect = done(runs([0.3] * 5, five, 0.98, **longer))
+    unfit = judge("hapo", CLAIM, method, perfect)
+    assert unfit["verdict"] == "unfit world"
+    assert [check["what"] for check in unfit["gate"] if not check["ok"]] == [
+        "the start leaves something to learn: " + CLAIM.start.says
+    ]
+    # shorter, but less often right: by 5 points where 3 are allowed
+    worse = done(runs([0.3] * 5, [x - 0.05 for x in five], **lengths))
+    guarded = judge("hapo", replace(CLAIM, guard=Within("pass@1", low=-0.03)), worse, baseline)
+    assert guarded["verdict"] == "at a cost"
+    assert guarded["guard"]["value"] == pytest.approx(-0.05)
+    assert judge("hapo", replace(CLAIM, guard=Within("pass@1", low=-0.06)), worse, baseline)["verdict"] == "holds"
+    # by construction
+    sane = replace(CLAIM, sanity=True, learns=None)
+    assert judge("hapo", sane, method, baseline)["verdict"] == "sanity"
+    assert judge("hapo", sane, baseline, method)["verdict"] == "broken"
+
+
+def test_claims_that_make_no_sense_are_refused():
+    with pytest.raises(RewardlabError, match=r"range of 'pass@1' needs a bound"):
+        Within("pass@1")
+    with pytest.raises(RewardlabError, match=r"equal updates \(steps\) or about cost \(budget\), not both"):
+        replace(CLAIM, steps=3, budget=300)
+    with pytest.raises(RewardlabError, match="says why it replaces the version before"):
+        replace(CLAIM, version=2)
+    with pytest.raises(RewardlabError, match="says why it replaces the version before"):
+        replace(CLAIM, replaces="the world was unfit")
+    with pytest.raises(RewardlabError, match="span of a claim"):
+        replace(CLAIM, span=(1.0, 0.0))
+
+
+def test_a_claim_is_the_same_after_it_was_recorded():
+    claim = replace(CLAIM, guard=Within("pass@1", low=-0.03), version=2, replaces="its world was unfit")
+    recorded = results.as_record(claim)
+    assert recorded["guard"] == {"number": "pass@1", "low": -0.03, "says": ""}
+    assert results.same_claim(recorded, claim)
+    assert not results.same_claim(recorded, replace(claim, guard=Within("pass@1", low=-0.02)))
+    # a record from before these fields were there has their defaults
+    old = {k: v for k, v in results.as_record(CLAIM).items() if k not in ("guard", "fault", "start", "span", "learns", "version")}
+    assert results.same_claim(old, CLAIM)
