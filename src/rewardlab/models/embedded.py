@@ -67,6 +67,8 @@ def with_own_policy(task: Task | None) -> Task | None:
 
     A task of TASKS also needs its own if its teacher's settings are not the default ones.
     """
+    if task is not None and task.warmed_as is not None:
+        task = registry.task(task.warmed_as)
     if task is None or task.demonstrate is None:
         return None
     shared = task.name in TASKS and _teacher_settings(task) == _teacher_settings(registry.task(task.name))

@@ -104,7 +104,7 @@ def _demonstrate(problem: Problem, rng: random.Random, *, redundant: float, erro
             value = _near_miss(left, sign, operand, program[i + 1 :], rng)
         lines.append(f"{left}{sign}{operand}={value}")
         if rng.random() < redundant:
-            lines.append(_check(left, sign, operand, value))
+            lines.append(check(left, sign, operand, value))
     return "\n".join([*lines, f"Answer: {value}"])
 
 
@@ -136,7 +136,7 @@ def _fits(value: int, program: list[Step]) -> bool:
     return value in VALUES
 
 
-def _check(left: int, sign: str, operand: int, result: int) -> str:
+def check(left: int, sign: str, operand: int, result: int) -> str:
     """A true line that adds nothing: the step undone, or, where a wrong result cannot be undone, a true difference."""
     quotient, remainder = divmod(result, operand)
     undone = {"+": result - operand, "-": result + operand, "*": -1 if remainder else quotient}[sign]
