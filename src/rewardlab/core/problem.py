@@ -83,9 +83,9 @@ class Task:
     demonstrate: (problem, rng) -> an imperfect worked solution, for our own tasks: a reply, or a list in which replies and the
     messages that answer them take turns. The small policy that comes with rewardlab is first trained on `warmup_steps` batches of
     such text, and on as long as its start is below `window`: the least and the most that it should get at first, greedily and by
-    one sample. pass_rate: its pass@1 then.  environment: the part that answers the replies, where the problems are played.
-    warmed_as: the task whose small policy plays this one too (`arithmetic:error=0.3`); None: it has its own.
-    source: how to load the task again.
+    one sample. pass_rate: its pass@1 then.  shared: whether the policy that arithmetic and countdown share was taught just this.
+    warmed_as: the task whose small policy plays this one too (`arithmetic:error=0.3`).  environment: the part that answers the
+    replies, where the problems are played, in at most so many `turns`.  source: how to load the task again.
     """
 
     name: str
@@ -98,8 +98,10 @@ class Task:
     demonstrate: Callable[[Problem, random.Random], Any] | None = None
     warmup_steps: int = 600
     window: tuple[float, float] = (0.2, 0.6)
-    environment: str | None = None
+    shared: bool = False
     warmed_as: str | None = None
+    environment: str | None = None
+    turns: int = 1
     model: str = "embedded"
     columns: tuple[str, ...] = ("prompt", "answer")
     source: Mapping[str, Any] | None = None

@@ -59,6 +59,8 @@ def facts(
         verifier="final_answer",
         max_new=16,
         about=f"who is whose what: {hops} hops through facts that must be searched for",
+        environment="search",
+        turns=hops + 1,
         demonstrate=partial(_demonstrate, error=error, redundant=redundant),
         columns=("prompt", "answer", "facts", "searches", "solution"),
     )
