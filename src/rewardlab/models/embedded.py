@@ -3,8 +3,8 @@
 It is trained once and cached as an ordinary Hugging Face checkpoint. Its teacher is careless, so the policy knows the format
 and the method of its tasks but still fails many of them; this leaves something for reinforcement learning to improve.
 
-One policy is shared by arithmetic and countdown. Any other task with a teacher (`Task.demonstrate`) gets a policy of its own,
-with a tokenizer trained on its text.
+One policy is shared by arithmetic and countdown. With another teacher these tasks get a policy of their own that begins as the
+shared one; any other task with a teacher (`Task.demonstrate`) gets one from random weights, with a tokenizer trained on its text.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ TASKS = ("arithmetic", "countdown")
 """The tasks that share a policy."""
 MIXTURE = (0, 0, 0, 1)
 """Indices into TASKS, in rotation: one problem in four is countdown."""
-STEPS = 1200
+STEPS, RELATIVE_STEPS = 1200, 150
+"""Batches of the shared policy, and those by which a policy for another teacher of the same tasks is made of it."""
 VOCABULARY, CONTEXT = 512, 512
 MAKERS = ("models/embedded.py", "models/warmup.py", "models/start.py")
 
@@ -101,8 +102,9 @@ def untrained(seed: int = 0, hidden: int = 32, layers: int = 1, task: Task | Non
 
 def fingerprint(task: Task | None = None) -> str:
     """A hash that changes whenever the trained policy would."""
-    names, settings = (TASKS, None) if task is None else ((task.name,), (task.warmup_steps, task.source))
-    return code_fingerprint(names, MAKERS, settings)
+    # a relative of the shared policy begins as that one
+    names = TASKS if task is None or task.name in TASKS else (task.name,)
+    return code_fingerprint(names, MAKERS, None if task is None else (task.warmup_steps, task.source))
 
 
 # ---- tokenizer -------------------------------------------------------------------------------------------------------
@@ -110,6 +112,8 @@ def fingerprint(task: Task | None = None) -> str:
 
 def tokenizer(task: Task | None = None) -> Any:
     """The tokenizer of the policy for a task, trained once per process."""
+    if task is not None and task.name in TASKS:
+        return tokenizer()
     key = fingerprint(task)
     if key not in _TOKENIZERS:
         _TOKENIZERS[key] = _tokenizer(_demonstrations(task))
@@ -190,13 +194,20 @@ def warm_up(
     steps: so many batches; None: as many as its task says, and on until its start is right (`warmup.teach`).
     On the CPU, with or without a GPU: the policy is the same.
     """
-    words, sources = tokenizer(task), _demonstrations(task)
-    model = Llama(_config(words, **(config or {}))).initialise(torch.Generator().manual_seed(SEED))
-    device = device_of("cpu")
-    policy = LlamaPolicy(model, words, device, dtype_of("auto", device))
+    sources = _demonstrations(task)
     problems = Mixture(tuple(sources[i] for i in MIXTURE) if task is None else sources)
-    planned = STEPS if task is None else task.warmup_steps
+    if task is not None and task.name in TASKS and config is None:
+        # it knows the format and the method already, and has only to take on another teacher's ways
+        policy, planned = LlamaPolicy.load(checkpoint(), "cpu", "auto"), RELATIVE_STEPS
+    else:
+        policy, planned = _new(tokenizer(task), config or {}), STEPS if task is None else task.warmup_steps
     return policy, teach(policy, problems, steps or planned, task, rounds=1 if steps else ROUNDS)
+
+
+def _new(words: Any, config: dict[str, Any]) -> LlamaPolicy:
+    model = Llama(_config(words, **config)).initialise(torch.Generator().manual_seed(SEED))
+    device = device_of("cpu")
+    return LlamaPolicy(model, words, device, dtype_of("auto", device))
 
 
 def _config(words: Any, **changes: Any) -> dict[str, Any]:

@@ -31,6 +31,7 @@ def teach(policy: Any, problems: Any, steps: int, task: Task | None, rounds: int
         start = measured_start(policy, task) if task is not None else None
         if start is None or task is None:
             return None
+        console.print(f"{task.name} now starts at {start.single:.2f}, greedily {start.greedy:.2f}", highlight=False, markup=False)
         gained = math.inf if best is None else start.single - best.single
         if gained > 0:
             best, weights = start, {name: value.clone() for name, value in policy.model.state_dict().items()}

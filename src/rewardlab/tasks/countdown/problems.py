@@ -40,15 +40,9 @@ class Chain(NamedTuple):
 
 
 def countdown(
-    *,
-    numbers: PositiveInt = 3,
-    signs: str = "+-",
-    test_size: PositiveInt = 1000,
-    size: PositiveInt | None = None,
-    error: Share = 0.2,
-    largest: PositiveInt = 20,
-    habit: Share | None = None,
-) -> Task:
+    *, numbers: PositiveInt = 3, signs: str = "+-", test_size: PositiveInt = 1000, size: PositiveInt | None = None,
+    error: Share = 0.2, largest: PositiveInt = 20, habit: Share | None = None,
+) -> Task:  # fmt: skip
     """Reach a target in 0..99 from `numbers` numbers in 1..`largest` with the operations in `signs` (of + - *).
 
     error: how often the teacher of `demonstrate` writes an attempt that misses the target.  habit: how often its right solutions
