@@ -32,7 +32,8 @@ MAY_IMPORT = {
     "policies": EVERYWHERE | SERVICES | {"policies"},
     # a reward may be made of a verifier, a task names its verifier
     "rewards": EVERYWHERE | SERVICES | {"rewards", "verifiers.contract"},
-    "tasks": EVERYWHERE | SERVICES | {SLOT, "verifiers.contract", "tasks"},
+    # a task may be made of what a small policy says, which is sampled when a problem is first asked for
+    "tasks": EVERYWHERE | SERVICES | {SLOT, "verifiers.contract", "tasks", "models.samples"},
     "runs": EVERYWHERE | {"runs"},
     "report": EVERYWHERE | {"runs", "report"},
     # it logs how many different answers are right

@@ -19,7 +19,7 @@ from rewardlab.rewards.external import from_file
 from rewardlab.rewards.format import answer_given, format_ok
 from rewardlab.rewards.intrinsic import likelihood
 from rewardlab.rewards.length import length_penalty
-from rewardlab.rewards.steps import correct_steps
+from rewardlab.rewards.steps import correct_steps, leading_steps
 from rewardlab.rewards.task import correct
 from rewardlab.tasks.countdown.rewards import countdown_equation
 from rewardlab.text import answers as extraction
@@ -402,3 +402,20 @@ def test_an_answer_that_is_denied_is_none(reply):
 @pytest.mark.parametrize("reply", NOT_DENIED)
 def test_a_denial_of_something_else_does_not_count(reply):
     assert [part().check(reply, "42").correct for part in (final_number, math)] == [True, True]
+
+
+@pytest.mark.parametrize(
+    ("said", "share"),
+    [
+        ("7+5=12\n12*3=36\nAnswer: 36", 1.0),
+        ("7+5=12\n12*3=35\nAnswer: 35", 1 / 3),
+        # what is right after a wrong line is not reached
+        ("7+5=13\n12*3=36\nAnswer: 36", 0.0),
+        ("7+5=12\n12-5=7\n12*3=36\nAnswer: 35", 2 / 3),
+        ("", 0.0),
+    ],
+)
+def test_leading_steps_are_those_before_the_first_wrong_line(said, share):
+    problem = {"steps": ["7+5=12", "12*3=36"]}
+    score = judge(leading_steps(), said, answer="36", **problem)
+    assert score.value == pytest.approx(share)

@@ -55,6 +55,8 @@ def perturbed(problem: Problem) -> str:
     """A reply of the right form that is wrong."""
     if "boxes" in problem.meta:
         return "<answer>[0,0,1,1]</answer>"
+    if "hurry" in problem.meta:
+        return "Bring it."
     # a program may end in any way that changes nothing
     return "Program: * 0; + 77" if gold(problem).startswith("Program") else gold(problem) + "1"
 

@@ -27,7 +27,7 @@ from .words import Parser, UsageError, printable, shortened
 
 COMMANDS = (
     *("demo", "train", "eval", "answer", "study", "reproduce", "compare", "parity"),
-    *("list", "show", "parts", "export", "report", "bench", "verify", "audit"),
+    *("list", "show", "parts", "worlds", "export", "report", "bench", "verify", "audit"),
 )
 OVERVIEW = """rewardlab: learning from rewards, as recipes of small parts.
 

@@ -82,7 +82,10 @@ class Task:
     verifier: the name of a reward part.  max_new: the most tokens of a reply.  model: the default policy.
     demonstrate: (problem, rng) -> an imperfect worked solution, for our own tasks: a reply, or a list in which replies and the
     messages that answer them take turns. The small policy that comes with rewardlab is first trained on `warmup_steps` batches of
-    such text, after which its pass@1 is `pass_rate`.  source: how to load the task again.
+    such text, and on as long as its start is below `window`: the least and the most that it should get at first, greedily and by
+    one sample. pass_rate: its pass@1 then.  shared: whether the policy that arithmetic and countdown share was taught just this.
+    warmed_as: the task whose small policy plays this one too (`arithmetic:error=0.3`).  environment: the part that answers the
+    replies, where the problems are played, in at most so many `turns`.  source: how to load the task again.
     """
 
     name: str
@@ -94,6 +97,11 @@ class Task:
     pass_rate: float | None = None
     demonstrate: Callable[[Problem, random.Random], Any] | None = None
     warmup_steps: int = 600
+    window: tuple[float, float] = (0.2, 0.6)
+    shared: bool = False
+    warmed_as: str | None = None
+    environment: str | None = None
+    turns: int = 1
     model: str = "embedded"
     columns: tuple[str, ...] = ("prompt", "answer")
     source: Mapping[str, Any] | None = None

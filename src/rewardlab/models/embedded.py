@@ -3,8 +3,8 @@
 It is trained once and cached as an ordinary Hugging Face checkpoint. Its teacher is careless, so the policy knows the format
 and the method of its tasks but still fails many of them; this leaves something for reinforcement learning to improve.
 
-One policy is shared by arithmetic and countdown. Any other task with a teacher (`Task.demonstrate`) gets a policy of its own,
-with a tokenizer trained on its text.
+One policy is shared by arithmetic and countdown. With another teacher these tasks get a policy of their own that begins as the
+shared one; any other task with a teacher (`Task.demonstrate`) gets one from random weights, with a tokenizer trained on its text.
 """
 
 from __future__ import annotations
@@ -18,23 +18,24 @@ from typing import Any
 import torch
 
 from rewardlab import registry
-from rewardlab.core import Problem, Run, Task, seed_of
-from rewardlab.engine.step import Ops, standard_loop
+from rewardlab.core import Problem, Task, seed_of
 from rewardlab.policies.llama.model import Llama
 from rewardlab.policies.llama.policy import LlamaPolicy
-from rewardlab.runs.config import RunConfig
 from rewardlab.util.device import device_of, dtype_of
 from rewardlab.util.files import cached
-from rewardlab.util.progress import Bar
 
 from .fingerprint import fingerprint as code_fingerprint
+from .start import Start, keep, kept, measured_start
+from .warmup import ROUNDS, SEED, teach
 
 TASKS = ("arithmetic", "countdown")
 """The tasks that share a policy."""
 MIXTURE = (0, 0, 0, 1)
 """Indices into TASKS, in rotation: one problem in four is countdown."""
-STEPS, ROWS, LR, SEED = 1200, 32, 3e-3, 0
+STEPS, RELATIVE_STEPS = 1200, 150
+"""Batches of the shared policy, and those by which a policy for another teacher of the same tasks is made of it."""
 VOCABULARY, CONTEXT = 512, 512
+MAKERS = ("models/embedded.py", "models/warmup.py", "models/start.py")
 
 TEMPLATE = (
     "{% for m in messages %}<|im_start|>{{ m['role'] }}\n{{ m['content'] }}<|im_end|>\n{% endfor %}"
@@ -59,22 +60,30 @@ def checkpoint(task: Task | None = None) -> Path:
     """The folder of the cached checkpoint; trains the policy if it is not there."""
     own = with_own_policy(task)
     name = "embedded" if own is None else f"embedded-{own.name}"
-    return cached(f"{name}-{fingerprint(own)}", lambda folder: warm_up(task=own).save(folder))
+    return cached(f"{name}-{fingerprint(own)}", lambda folder: _make(folder, own))
+
+
+def _make(folder: Path, task: Task | None) -> None:
+    policy, start = warm_up(task=task)
+    policy.save(folder)
+    if task is not None and start is not None:
+        keep(folder, task, start)
+
+
+def start_of(task: Task) -> Start | None:
+    """Where the small policy starts on a task, measured once; None for a task that cannot be measured without a method."""
+    folder = checkpoint(task)
+    start = kept(folder, task)
+    if start is None and (start := measured_start(LlamaPolicy.load(folder, "cpu", "auto"), task)):
+        keep(folder, task, start)
+    return start
 
 
 def with_own_policy(task: Task | None) -> Task | None:
-    """The task, if it needs a policy of its own; None if the shared one serves it, or there is no teacher to train another.
-
-    A task of TASKS also needs its own if its teacher's settings are not the default ones.
-    """
-    if task is None or task.demonstrate is None:
-        return None
-    shared = task.name in TASKS and _teacher_settings(task) == _teacher_settings(registry.task(task.name))
-    return None if shared else task
-
-
-def _teacher_settings(task: Task) -> Any:
-    return getattr(task.demonstrate, "keywords", None)
+    """The task, if it needs a policy of its own; None if the shared one serves it, or there is no teacher to train another."""
+    if task is not None and task.warmed_as is not None:
+        task = registry.task(task.warmed_as)
+    return None if task is None or task.demonstrate is None or task.shared else task
 
 
 def untrained(seed: int = 0, hidden: int = 32, layers: int = 1, task: Task | None = None) -> LlamaPolicy:
@@ -93,8 +102,9 @@ def untrained(seed: int = 0, hidden: int = 32, layers: int = 1, task: Task | Non
 
 def fingerprint(task: Task | None = None) -> str:
     """A hash that changes whenever the trained policy would."""
-    names, settings = (TASKS, None) if task is None else ((task.name,), (task.warmup_steps, task.source))
-    return code_fingerprint(names, ["models/embedded.py"], settings)
+    # a relative of the shared policy begins as that one
+    names = TASKS if task is None or task.name in TASKS else (task.name,)
+    return code_fingerprint(names, MAKERS, None if task is None else (task.warmup_steps, task.source))
 
 
 # ---- tokenizer -------------------------------------------------------------------------------------------------------
@@ -102,6 +112,8 @@ def fingerprint(task: Task | None = None) -> str:
 
 def tokenizer(task: Task | None = None) -> Any:
     """The tokenizer of the policy for a task, trained once per process."""
+    if task is not None and task.name in TASKS:
+        return tokenizer()
     key = fingerprint(task)
     if key not in _TOKENIZERS:
         _TOKENIZERS[key] = _tokenizer(_demonstrations(task))
@@ -174,24 +186,28 @@ def _demonstrations(task: Task | None) -> tuple[Demonstrations, ...]:
     return tuple(Demonstrations(registry.task(t)) for t in TASKS) if task is None else (Demonstrations(task),)
 
 
-def warm_up(steps: int | None = None, config: dict[str, Any] | None = None, task: Task | None = None) -> LlamaPolicy:
-    """Train the policy by SFT on the careless solutions. On the CPU, with or without a GPU: the policy is the same."""
-    steps = steps or (STEPS if task is None else task.warmup_steps)
-    words, sources = tokenizer(task), _demonstrations(task)
-    model = Llama(_config(words, **(config or {}))).initialise(torch.Generator().manual_seed(SEED))
-    device = device_of("cpu")
-    policy = LlamaPolicy(model, words, device, dtype_of("auto", device))
-    recipe = registry.build("sft", {"lr": LR, "problems": ROWS}).but(warmup=20, lr_end=0.05, measure=None)
+def warm_up(
+    steps: int | None = None, config: dict[str, Any] | None = None, task: Task | None = None
+) -> tuple[LlamaPolicy, Start | None]:  # fmt: skip
+    """Train the policy by SFT on the careless solutions, and measure where it starts.
+
+    steps: so many batches; None: as many as its task says, and on until its start is right (`warmup.teach`).
+    On the CPU, with or without a GPU: the policy is the same.
+    """
+    sources = _demonstrations(task)
     problems = Mixture(tuple(sources[i] for i in MIXTURE) if task is None else sources)
-    run = Run(policy, steps=steps, seed=SEED)
-    # no test problems and no measure: the warm-up is not evaluated
-    ops = Ops(recipe, run, Task("lessons", problems, (), "final_number"), RunConfig())
-    with Bar(f"training the small policy for {task.name if task else 'arithmetic and countdown'} (once)", steps) as bar:
-        while run.step < steps:
-            standard_loop(recipe, run, ops)
-            run.step += 1
-            bar.advance(f"loss {run.metrics['loss']:.3f}")
-    return policy
+    if task is not None and task.name in TASKS and config is None:
+        # it knows the format and the method already, and has only to take on another teacher's ways
+        policy, planned = LlamaPolicy.load(checkpoint(), "cpu", "auto"), RELATIVE_STEPS
+    else:
+        policy, planned = _new(tokenizer(task), config or {}), STEPS if task is None else task.warmup_steps
+    return policy, teach(policy, problems, steps or planned, task, rounds=1 if steps else ROUNDS)
+
+
+def _new(words: Any, config: dict[str, Any]) -> LlamaPolicy:
+    model = Llama(_config(words, **config)).initialise(torch.Generator().manual_seed(SEED))
+    device = device_of("cpu")
+    return LlamaPolicy(model, words, device, dtype_of("auto", device))
 
 
 def _config(words: Any, **changes: Any) -> dict[str, Any]:

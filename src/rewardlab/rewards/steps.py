@@ -40,6 +40,24 @@ def correct_steps(
     return [(at, 1.0 if is_right else wrong) for at, is_right in zip(trajectory.steps, right, strict=True)]
 
 
+@reward
+def leading_steps(trajectory: Trajectory) -> Score:
+    """The share of the gold steps meta["steps"] and the answer that the reply gets right before its first wrong line, from 0 to 1.
+
+    True lines that only repeat known numbers are neither: they are passed over. The whole reply is judged, so that the rollout need
+    mark no steps.
+    """
+    steps = trajectory.problem.meta.get("steps")
+    if not steps:
+        return Score(None, why="the problem has no gold steps")
+    gold = [*steps, f"Answer: {trajectory.problem.answer}"]
+    lines = [line.replace(" ", "") for reply in trajectory.replies for line in cut(reply, "newline")]
+    right = _judge(lines, gold)
+    leading = lines[: right.index(False)] if False in right else lines
+    reached = len({line.replace(" ", "") for line in gold} & set(leading))
+    return Score(reached / len(set(gold)), why=f"{reached} of {len(gold)} steps before the first wrong one")
+
+
 def _judge(lines: list[str], gold: list[str]) -> list[bool]:
     """Whether each line is the next gold line, or repeats what is known."""
     remaining = [line.replace(" ", "") for line in gold]

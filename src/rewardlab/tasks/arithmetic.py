@@ -9,52 +9,62 @@ All values stay within 0..99. The gold solution has one line a step and then the
 
 from __future__ import annotations
 
-import operator
 import random
-from collections.abc import Callable
 from functools import partial
 
 from rewardlab.core import Problem, Task, ask
 from rewardlab.core.domain import PositiveInt, Share
 from rewardlab.errors import RewardlabError
 
+from .slips import APPLY, VALUES, Careless, Step, fits
 from .sources import test_set, training
 
-VALUES = range(100)
 WORDS = {"+": "Add", "-": "Subtract", "*": "Multiply by"}
 INVERSE = {"+": "-", "-": "+", "*": "/"}
-APPLY: dict[str, Callable[[int, int], int]] = {"+": operator.add, "-": operator.sub, "*": operator.mul}
-
-Step = tuple[str, int]
+HEDGE = (-10, 0, 10)
 
 
 def arithmetic(
-    *, difficulty: int | tuple[int, int] = 3, redundant: Share = 0.0, error: Share = 0.22, test_size: PositiveInt = 1000,
-    size: PositiveInt | None = None,
+    *, difficulty: int | tuple[int, int] = 3, redundant: Share = 0.0, error: Share = 0.22, biased: Share = 0.0, rules: str = "-*",
+    corrected: Share = 0.0, hedged: Share = 0.0, test_size: PositiveInt = 1000, size: PositiveInt | None = None,
 ) -> Task:  # fmt: skip
     """Multi-step chains over 0..99.
 
-    difficulty: steps of a chain, a number or (lowest, highest).  redundant, error: how the teacher of `demonstrate`
-    writes, as probabilities per step: an extra line that only checks, and a result that is a near miss (later steps
-    carry on from it).  test_size: at most so many test problems, fewer where the chains are too short to differ.
+    difficulty: steps of a chain, a number or (lowest, highest).
+    The teacher of `demonstrate`, as probabilities per step: redundant: an extra line that only checks.  error: a result that is a
+    near miss (later steps carry on from it).  biased: follows a wrong rule where it applies (no carry, no borrowing, 4 and 5 times
+    as 3 and 4 times), for the signs in `rules`, so that what a policy says most often is wrong there too.  corrected: a wrong line
+    is followed by the right one. And per solution, hedged: states three answers, ten apart, which `number_mentioned` pays for.
+    test_size: at most so many test problems, fewer where the chains are too short to differ.
     size: so many training problems, in epochs; None: endless.
     """
     low, high = _bounds(difficulty)
-    for name, share in (("redundant", redundant), ("error", error)):
+    shares = {"redundant": redundant, "error": error, "biased": biased, "corrected": corrected, "hedged": hedged}
+    for name, share in shares.items():
         if not 0 <= share <= 1:
             raise RewardlabError(f"arithmetic: {name} is a probability between 0 and 1, not {share}")
+    if not rules or not set(rules) <= set(APPLY):
+        raise RewardlabError(f"arithmetic: rules are one or more of {' '.join(APPLY)}, not {rules!r}")
     sample, key = partial(_sample, low=low, high=high), ("arithmetic", low, high)
+    teacher = {**shares, "rules": rules if biased else ""}
+    lines = (high + 1) * (2 if redundant or corrected else 1)
     return Task(
         name="arithmetic",
         train=training(sample, key, size),
         test=test_set(sample, key, test_size),
         verifier="final_number",
-        max_new=max(64, 12 * (high + 1) * (2 if redundant else 1)),
+        max_new=max(64, 12 * lines),
         about=f"chains of {low if low == high else f'{low} to {high}'} arithmetic steps over 0..99",
-        demonstrate=partial(_demonstrate, redundant=redundant, error=error),
+        demonstrate=partial(_demonstrate, **teacher),
         pass_rate=0.49 if (low, high) == (3, 3) else None,
+        window=(0.3, 0.6),
+        shared=teacher == TAUGHT,
         columns=("prompt", "answer", "steps", "solution"),
     )
+
+
+TAUGHT = {"redundant": 0.0, "error": 0.22, "biased": 0.0, "corrected": 0.0, "hedged": 0.0, "rules": ""}
+"""The teacher of the policy that arithmetic shares with countdown."""
 
 
 def _bounds(difficulty: int | tuple[int, int]) -> tuple[int, int]:
@@ -94,18 +104,25 @@ def _choose(value: int, rng: random.Random) -> Step:
     return sign, rng.randint(*ranges[sign])
 
 
-def _demonstrate(problem: Problem, rng: random.Random, *, redundant: float, error: float) -> str:
+def _demonstrate(
+    problem: Problem, rng: random.Random, *, redundant: float, error: float, biased: float = 0.0, rules: str = "",
+    corrected: float = 0.0, hedged: float = 0.0,
+) -> str:  # fmt: skip
     """The solution as a careless teacher writes it; the answer follows from what was computed."""
     value, program = _parse(problem.meta["steps"])
-    lines = []
+    teacher, lines = Careless(error, biased, rules), []
     for i, (sign, operand) in enumerate(program):
-        left, value = value, APPLY[sign](value, operand)
-        if rng.random() < error:
-            value = _near_miss(left, sign, operand, program[i + 1 :], rng)
+        left, right = value, APPLY[sign](value, operand)
+        value = teacher.result(left, sign, operand, program[i + 1 :], rng)
         lines.append(f"{left}{sign}{operand}={value}")
+        # a share of 0 takes no random number here, so that it leaves the other choices as they were
+        if corrected and value != right and fits(right, program[i + 1 :]) and rng.random() < corrected:
+            value = right
+            lines.append(f"{left}{sign}{operand}={value}")
         if rng.random() < redundant:
-            lines.append(_check(left, sign, operand, value))
-    return "\n".join([*lines, f"Answer: {value}"])
+            lines.append(check(left, sign, operand, value))
+    answers = [value + off for off in HEDGE] if hedged and rng.random() < hedged else [value]
+    return "\n".join([*lines, f"Answer: {' or '.join(str(x) for x in answers if x in VALUES)}"])
 
 
 def _parse(steps: list[str]) -> tuple[int, list[Step]]:
@@ -119,24 +136,7 @@ def _parse(steps: list[str]) -> tuple[int, list[Step]]:
     return start, program
 
 
-def _near_miss(left: int, sign: str, operand: int, rest: list[Step], rng: random.Random) -> int:
-    """A wrong result, off by 1, 2 or 10 or by a wrong operation, from which the rest of the chain still fits."""
-    right = APPLY[sign](left, operand)
-    candidates = {right + off for off in (-10, -2, -1, 1, 2, 10)} | {apply(left, operand) for apply in APPLY.values()}
-    # sorted, so that the choice does not depend on the order of a set
-    fitting = [result for result in sorted(candidates - {right}) if _fits(result, rest)]
-    return rng.choice(fitting) if fitting else right
-
-
-def _fits(value: int, program: list[Step]) -> bool:
-    for sign, operand in program:
-        if value not in VALUES:
-            return False
-        value = APPLY[sign](value, operand)
-    return value in VALUES
-
-
-def _check(left: int, sign: str, operand: int, result: int) -> str:
+def check(left: int, sign: str, operand: int, result: int) -> str:
     """A true line that adds nothing: the step undone, or, where a wrong result cannot be undone, a true difference."""
     quotient, remainder = divmod(result, operand)
     undone = {"+": result - operand, "-": result + operand, "*": -1 if remainder else quotient}[sign]

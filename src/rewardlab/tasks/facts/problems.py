@@ -23,23 +23,21 @@ NAMES = (
     "Ray", "Sue", "Tom", "Una", "Vic", "Wes", "Yan", "Zoe",
 )  # fmt: skip
 RELATIONS = ("friend", "boss", "mother", "teacher", "doctor", "neighbour")
+CONFUSED = {"neighbour": "friend", "teacher": "boss", "doctor": "mother"}
+"""The wrong rule of a biased teacher: which relation it looks up in the place of which."""
 NOTHING = "Nothing found."
 
 
 def facts(
-    *,
-    hops: PositiveInt = 3,
-    people: PositiveInt = 8,
-    relations: PositiveInt = 3,
-    test_size: PositiveInt = 200,
-    size: PositiveInt | None = None,
-    error: Share = 0.5,
-    redundant: Share = 0.0,
-) -> Task:
+    *, hops: PositiveInt = 3, people: PositiveInt = 8, relations: PositiveInt = 3, test_size: PositiveInt = 200,
+    size: PositiveInt | None = None, error: Share = 0.5, redundant: Share = 0.0, biased: Share = 0.0,
+) -> Task:  # fmt: skip
     """Follow `hops` relations from a person, among `people` who have `relations` relations each.
 
     error: probability that the teacher of `demonstrate` goes wrong on one hop: it asks for another relation or person, or answers
     before the chain has ended.  redundant: how often, per hop, it makes the same search again.
+    biased: how often it looks up another relation where the neighbour, teacher or doctor is asked for, so that what a policy
+    does most often is wrong there.
     size: so many training problems, in epochs; None: endless.
     """
     if not 1 <= hops <= 4:
@@ -48,7 +46,7 @@ def facts(
         raise RewardlabError(f"facts: people must be more than hops and at most {len(NAMES)}, not {people}")
     if not 1 <= relations <= len(RELATIONS):
         raise RewardlabError(f"facts: relations must be between 1 and {len(RELATIONS)}, not {relations}")
-    for name, share in (("error", error), ("redundant", redundant)):
+    for name, share in (("error", error), ("redundant", redundant), ("biased", biased)):
         if not 0 <= share <= 1:
             raise RewardlabError(f"facts: {name} is a probability between 0 and 1, not {share}")
     sample, key = partial(_sample, hops=hops, people=people, relations=relations), ("facts", hops, people, relations)
@@ -59,7 +57,9 @@ def facts(
         verifier="final_answer",
         max_new=16,
         about=f"who is whose what: {hops} hops through facts that must be searched for",
-        demonstrate=partial(_demonstrate, error=error, redundant=redundant),
+        environment="search",
+        turns=hops + 1,
+        demonstrate=partial(_demonstrate, error=error, redundant=redundant, biased=biased),
         columns=("prompt", "answer", "facts", "searches", "solution"),
     )
 
@@ -94,7 +94,7 @@ def _talk(searches: list[str], results: list[str], answer: str) -> list[str]:
     return [*turns, f"Answer: {answer}"]
 
 
-def _demonstrate(problem: Problem, rng: random.Random, *, error: float, redundant: float) -> list[str]:
+def _demonstrate(problem: Problem, rng: random.Random, *, error: float, redundant: float, biased: float = 0.0) -> list[str]:
     """The gold searches; or one of them goes wrong, and what follows builds on its result."""
     relations = [query.split()[1] for query in problem.meta["searches"]]
     documents, wrong_hop = problem.meta["facts"], rng.randrange(len(relations)) if rng.random() < error else -1
@@ -110,6 +110,8 @@ def _demonstrate(problem: Problem, rng: random.Random, *, error: float, redundan
         if i == wrong_hop:
             person, relation = (person, rng.choice(kinds)) if rng.random() < 0.5 else (rng.choice(people), relation)
         # a share of 0 takes no random number, so that it leaves the other choices as they were
+        if biased and relation in CONFUSED and rng.random() < biased:
+            relation = CONFUSED[relation]
         times = 2 if redundant and rng.random() < redundant else 1
         searches += [f"{person} {relation}"] * times
         results += [look_up(documents, searches[-1])] * times

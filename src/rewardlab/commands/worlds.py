@@ -1,0 +1,50 @@
+"""List the worlds that claims are made in, with what was measured there: where it starts, and what GRPO reaches in 40 updates.
+
+rewardlab worlds
+rewardlab worlds biased --check
+
+start: the share of right replies before training (for graded tasks the mean grade) by one sample, greedily, and by a majority of 8.
+reached: the same by one sample after GRPO, the mean of 3 seeds, and their standard deviation. With --check it is measured again,
+which takes minutes a world, and written to the package's results (in a checkout), or to results/worlds.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+HELP = "list the worlds that claims are made in, with what was measured there"
+
+
+def flags(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("world", nargs="?", metavar="NAME", help="one world (default: all)")
+    parser.add_argument("--check", action="store_true", help="measure again, and write the record")
+
+
+def run(args: argparse.Namespace) -> list[dict[str, Any]]:
+    from rewardlab.proof import worlds
+
+    if args.world:
+        worlds.world(args.world)
+    if args.check:
+        from rewardlab.proof import probe
+
+        probe.check_all([args.world] if args.world else [])
+    return worlds.listed(args.world)
+
+
+def show(document: list[dict[str, Any]]) -> None:
+    from .tables import lines, table
+
+    table(("world", "start", "greedy", "majority", "reached", "noise", "left", "lr", "seconds"), [_row(row) for row in document])
+    for row in document:
+        remarks = "; ".join((row["measured"] or {}).get("remarks", ())) or "fit"
+        lines(f"{row['name']}: {row['task']}\n  for {row['fit_for']}\n  {remarks if row['measured'] else 'not measured'}")
+
+
+def _row(row: dict[str, Any]) -> list[Any]:
+    found = row["measured"]
+    if found is None:
+        return [row["name"], *[""] * 8]
+    start = (found["start"][name] for name in ("single", "greedy", "majority"))
+    return [row["name"], *start, *(found[name] for name in ("reached", "noise", "left", "lr", "seconds"))]

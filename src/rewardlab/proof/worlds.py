@@ -1,0 +1,107 @@
+"""Worlds: tasks in which a method's claim can be decided, each with what is known of it: where it starts, and how far GRPO gets.
+
+A world is fit for claims about learning where the likeliest reply is often wrong (else learning only sharpens), GRPO improves on
+the start by several standard deviations of its noise, and something is left to learn when it ends. `proof.probe` measures that,
+and the record ships with the package, in results/worlds.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rewardlab import registry
+from rewardlab.core import Recipe
+from rewardlab.errors import RewardlabError, unknown
+from rewardlab.models.start import player
+from rewardlab.registry import catalogue
+
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class World:
+    """A task that claims are made in.
+
+    task: as on the command line.  fit_for: the kinds of claims that it serves.  reward: what GRPO is paid, as weights of rewards by
+    name; None: the task's verifier.  settings: of GRPO there.
+    """
+
+    name: str
+    task: str
+    fit_for: str
+    reward: Mapping[str, float] | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def recipe(self, lr: float, n: int = 8) -> Recipe:
+        """GRPO as this world is probed with it."""
+        task = registry.task(self.task)
+        recipe = registry.build("grpo", {**self.settings, "lr": lr, "n": n}).but(rollout=player(task, n=n))
+        if self.reward is None:
+            return recipe
+        rewards = [weight * registry.part("reward", name) for name, weight in self.reward.items()]
+        return recipe.but(reward=sum(rewards[1:], start=rewards[0]))
+
+
+WORLDS = (
+    World("chains", "arithmetic", "sharpening alone: the greedy answer is right already"),
+    World("biased", "arithmetic:biased=0.75,error=0.1", "final accuracy, learning speed, credit"),
+    World("biased-long", "arithmetic:biased=0.8,error=0.05,difficulty=[2,5]", "the same over several difficulties"),
+    World("redundant", "arithmetic:biased=0.75,error=0.1,redundant=0.4", "length, calls, process rewards"),
+    World("corrected", "arithmetic:biased=0.9,error=0.1,corrected=0.35", "length, self-correction, process rewards"),
+    World(
+        "hard",
+        "arithmetic:biased=0.85,rules=+-*,error=0.4,difficulty=[4,8]",
+        "sparse rewards, dense and graded rewards",
+        reward={"correct": 0.5, "leading_steps": 0.5},
+    ),
+    World(
+        "hackable",
+        "arithmetic:biased=0.8,rules=+-,error=0.05,hedged=0.15",
+        "hacking, reward noise",
+        reward={"number_mentioned": 1.0},
+    ),
+    World("ways", "countdown:largest=30,habit=0.9", "diversity: several right ways, one of which dominates"),
+    World("search", "facts:hops=4,error=0.5,biased=0.75,test_size=1000", "several turns, tools, credit of turns"),
+    World("notes", "notes", "reward models, over-optimisation: the true reward is known", reward={"note_quality": 1.0}),
+)
+"""All worlds; some may not have been measured yet."""
+
+
+def world(name: str) -> World:
+    """A world by name. Raises RewardlabError for one that does not exist, with the nearest that do."""
+    known = {w.name: w for w in WORLDS}
+    if name not in known:
+        raise unknown("world", name, known)
+    return known[name]
+
+
+def listed(name: str | None = None) -> list[Record]:
+    """Every world, or the one of this name, with what was measured (None: nothing yet)."""
+    return [
+        {"name": w.name, "task": w.task, "fit_for": w.fit_for, "measured": measured(w)}
+        for w in ([world(name)] if name else WORLDS)
+    ]  # fmt: skip
+
+
+def measured(world: World) -> Record | None:
+    """The record of a world: of this machine, else the one that came with the package; None where there is none."""
+    for folder in (results_folder(), catalogue.SHIPPED / "worlds"):
+        path = folder / f"{world.name}.json"
+        if path.is_file():
+            try:
+                return json.loads(path.read_text("utf-8"))
+            except ValueError as e:
+                raise RewardlabError(f"{path} is not a record of a world ({e}); measure it again: rewardlab worlds --check") from e
+    return None
+
+
+def results_folder() -> Path:
+    """Where records are written: $REWARDLAB_RESULTS, else the package's in a checkout, else results/ in the working folder."""
+    if chosen := os.environ.get("REWARDLAB_RESULTS"):
+        return Path(chosen).resolve() / "worlds"
+    return catalogue.SHIPPED / "worlds" if catalogue.repository() else Path.cwd() / "results" / "worlds"

@@ -1,0 +1,102 @@
+"""Notes that order something, and pairs of them: a world in which reward models can be wrong in known ways.
+
+    17 people on the farm need corn. Hurry. Be kind.      ->      Please send fresh fine corn today. Thanks!
+
+The quality of a note is a known function of its text (`language.quality`), so that what a learnt reward pays can be compared with
+the truth. Training pairs may be few, mislabelled, or labelled by an annotator with a taste of its own; test pairs are labelled by
+the truth.
+"""
+
+from __future__ import annotations
+
+import random
+from functools import partial
+
+from rewardlab.core import Problem, Task, ask
+from rewardlab.core.domain import NonNegativeFloat, PositiveInt, Share
+from rewardlab.errors import RewardlabError
+from rewardlab.tasks.pairs import Annotator, Paired, Reply, paired
+from rewardlab.tasks.sources import test_set, training
+
+from .language import FILLERS, NEEDS, PRAISES, Note, compose, quality, read, write
+
+PLACES = ("farm", "ship", "hill", "island", "coast", "border", "river", "north")
+PRAISE_WEIGHTS, FILLER_WEIGHTS = (25, 30, 25, 12, 8), (50, 35, 15)
+"""How often a careless writer uses 0, 1, 2 ... words of praise, and fillers."""
+MALFORMED = 0.05
+
+
+def notes(
+    *,
+    care: Share = 0.6,
+    flip: Share = 0.0,
+    noise: NonNegativeFloat = 0.0,
+    taste: float = 0.0,
+    test_size: PositiveInt = 1000,
+    size: PositiveInt | None = None,
+) -> Task:
+    """Orders in one line, and pairs of them to learn a reward from.
+
+    care: how often the careless writer of `demonstrate` does as asked, for each of hurry and the two markers of politeness.
+    flip: share of training pairs whose label is turned round.  noise: of training labels, in units of quality: the better note is
+    preferred with log-odds (difference / noise); 0: always.  taste: what the annotator of the training pairs adds to the quality
+    for each word of praise.  size: so many training problems, each with one pair, in epochs; None: endless.
+    """
+    for name, share in (("care", care), ("flip", flip)):
+        if not 0 <= share <= 1:
+            raise RewardlabError(f"notes: {name} is a share between 0 and 1, not {share}")
+    key = ("notes",)
+    annotated = partial(_pair, annotator=Annotator(flip, noise), care=care, taste=taste)
+    true = partial(_pair, annotator=Annotator(), care=care, taste=0.0)
+    return Task(
+        name="notes",
+        train=Paired(training(_sample, key, size), annotated),
+        test=[paired(problem, true) for problem in test_set(_sample, key, test_size)],
+        verifier="note_quality",
+        max_new=24,
+        about="orders in one line, of a quality that is known",
+        demonstrate=partial(_demonstrate, care=care),
+        columns=("prompt", "answer", "need", "hurry", "kind", "solution", "chosen", "rejected", "qualities"),
+        # the labels of the pairs change nothing that the policy is warmed up on
+        warmed_as=f"notes:care={care}",
+        window=(0.2, 0.7),
+    )
+
+
+def _sample(rng: random.Random) -> Problem:
+    need, hurry, kind = rng.choice(NEEDS), rng.random() < 0.5, rng.random() < 0.5
+    question = (
+        f"{rng.randint(2, 99)} people on the {rng.choice(PLACES)} need {need}. "
+        f"{'Hurry' if hurry else 'No rush'}. Be {'kind' if kind else 'brief'}."
+    )
+    best = Note(polite=2 if kind else 0, today=hurry, praise=2, filler=0, names=(need,), well_formed=True)
+    return ask(question, write(best), need=need, hurry=hurry, kind=kind, solution=write(best))
+
+
+def _demonstrate(problem: Problem, rng: random.Random, *, care: float) -> str:
+    """A note as a careless writer leaves it."""
+    meta = problem.meta
+    # each thing that is asked for is done with the chance `care`, on its own
+    please, thanks, today = (
+        wanted == (rng.random() < care) for wanted in (meta["kind"], meta["kind"], meta["hurry"])
+    )  # fmt: skip
+    praises = tuple(rng.choices(PRAISES, k=rng.choices(range(5), PRAISE_WEIGHTS)[0]))
+    fillers = tuple(rng.choices(FILLERS, k=rng.choices(range(3), FILLER_WEIGHTS)[0]))
+    text = compose(please, praises, meta["need"], today, fillers, thanks)
+    if rng.random() >= MALFORMED:
+        return text
+    other = rng.choice([need for need in NEEDS if need != meta["need"]])
+    return rng.choice([text.replace(meta["need"], other), text.replace(".", "", 1), text.replace("end ", "end today ", 1)])
+
+
+def _pair(problem: Problem, rng: random.Random, *, annotator: Annotator, care: float, taste: float) -> Problem:
+    """Two notes of the careless writer that differ in quality, as the annotator prefers them."""
+    a = _reply(problem, rng, care, taste)
+    while (b := _reply(problem, rng, care, taste)).quality == a.quality:
+        pass
+    return annotator.label(problem, a, b, rng)
+
+
+def _reply(problem: Problem, rng: random.Random, care: float, taste: float) -> Reply:
+    text = _demonstrate(problem, rng, care=care)
+    return Reply(text, quality(text, problem.meta), taste * read(text).praise)

@@ -1,0 +1,118 @@
+"""The start of a small policy: measured by the task's own verifier, and worked at until it is right."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from rewardlab import registry
+from rewardlab.models import embedded, warmup
+from rewardlab.models.start import FILE, Start, fresh, keep, kept, measured_start
+
+WINDOW = (0.3, 0.6)
+
+
+def start(single: float, greedy: float | None = None, teacher: float | None = 0.45) -> Start:
+    return Start(single, single if greedy is None else greedy, teacher, 300)
+
+
+@pytest.fixture
+def rounds(monkeypatch):
+    """Teach an untrained policy in rounds that only mark its weights, with these starts after them; returns what was measured."""
+
+    def teach(*starts: Start, most: int = 5):
+        policy, done = embedded.untrained(), []
+
+        def lessons(policy, problems, steps, past, task):
+            done.append(past)
+            for parameter in policy.model.parameters():
+                parameter.data.fill_(float(past))
+
+        monkeypatch.setattr(warmup, "_lessons", lessons)
+        monkeypatch.setattr(warmup, "measured_start", lambda policy, task: starts[len(done) - 1])
+        task = replace(registry.task("arithmetic", test_size=1), window=WINDOW)
+        best = warmup.teach(policy, None, 600, task, rounds=most)
+        return best, len(done), next(policy.model.parameters()).flatten()[0].item()
+
+    return teach
+
+
+def test_a_policy_that_has_learnt_too_little_is_taught_on(rounds):
+    assert rounds(start(0.11), start(0.24), start(0.37)) == (start(0.37), 3, 2.0)
+
+
+def test_a_policy_within_the_window_is_taught_once(rounds, capfd):
+    assert rounds(start(0.40)) == (start(0.40), 1, 0.0)
+    assert "note" not in capfd.readouterr().err
+
+
+def test_the_best_policy_is_kept_where_more_lessons_make_it_worse(rounds, capfd):
+    assert rounds(start(0.22, teacher=0.5), start(0.15, teacher=0.5)) == (start(0.22, teacher=0.5), 2, 0.0)
+    assert "starts at 0.22" in (said := " ".join(capfd.readouterr().err.split()))
+    assert "more warm-up did not help" in said
+
+
+def test_a_policy_as_good_as_its_teacher_is_left_and_the_teacher_blamed(rounds, capfd):
+    best, done, _ = rounds(start(0.09, teacher=0.1))
+    assert (best, done) == (start(0.09, teacher=0.1), 1)
+    assert "its teacher is no better" in " ".join(capfd.readouterr().err.split())
+
+
+def test_a_greedy_answer_that_is_right_already_is_pointed_out(rounds, capfd):
+    rounds(start(0.49, greedy=0.98, teacher=0.5))
+    assert "slips at random" in " ".join(capfd.readouterr().err.split())
+
+
+def test_a_policy_that_starts_too_high_says_so(rounds, capfd):
+    rounds(start(0.8, teacher=0.8))
+    assert "raise the teacher's error" in " ".join(capfd.readouterr().err.split())
+
+
+def test_a_start_is_measured_by_the_verifier_and_the_teacher_with_it():
+    task = registry.task("arithmetic", test_size=1)
+    found = measured_start(embedded.untrained(), task, n=60)
+    assert max(found.single, found.greedy) < 0.1
+    assert found.teacher == pytest.approx(0.47, abs=0.15)
+
+
+def test_episodes_are_measured_by_playing_them_and_unknown_ones_not_at_all():
+    task = registry.task("facts", test_size=1, hops=1)
+    policy = embedded.untrained(task=task)
+    assert measured_start(policy, replace(task, max_new=4), n=4) == Start(0.0, 0.0, None, 4)
+    assert measured_start(policy, replace(task, environment=None), n=4) is None
+
+
+def test_a_start_is_measured_on_problems_that_no_warm_up_has_seen():
+    task = registry.task("arithmetic")
+    lessons = embedded.Demonstrations(task)
+    problems = {p.key for p in fresh(task, 200)}
+    assert len(problems) > 195
+    assert not problems & {p.key for p in task.test}
+    # a short chain may come again by chance
+    assert len(problems & {lessons[i].key for i in range(2000)}) < 10
+
+
+def test_the_start_is_written_beside_the_checkpoint_under_the_name_of_its_task(tmp_path, monkeypatch):
+    arithmetic, hard = registry.task("arithmetic", test_size=1), registry.task("arithmetic:difficulty=4", test_size=1)
+    assert kept(tmp_path, arithmetic) is None
+    keep(tmp_path, arithmetic, start(0.4))
+    keep(tmp_path, hard, start(0.2))
+    assert kept(tmp_path, arithmetic) == start(0.4)
+    assert kept(tmp_path, hard) == start(0.2)
+    monkeypatch.setattr(embedded, "checkpoint", lambda task: tmp_path)
+    assert embedded.start_of(hard) == start(0.2)
+    assert len(json.loads((tmp_path / FILE).read_text())) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "own"),
+    [
+        ("arithmetic", False), ("countdown", False), ("arithmetic:difficulty=4", False), ("arithmetic:biased=0.5", True),
+        ("arithmetic:redundant=0.3", True), ("countdown:largest=30", True), ("countdown:habit=0.9", True), ("euclid", True),
+        ("preferences", True), ("preferences:error=0.22", False),
+    ],
+)  # fmt: skip
+def test_a_task_that_is_taught_otherwise_has_a_policy_of_its_own(name, own):
+    assert (embedded.with_own_policy(registry.task(name, test_size=1)) is not None) == own
