@@ -54,6 +54,7 @@ def arithmetic(
         demonstrate=partial(_demonstrate, redundant=redundant, error=error),
         pass_rate=0.49 if (low, high) == (3, 3) else None,
         columns=("prompt", "answer", "steps", "solution"),
+        step_verifier="sound_steps",
     )
 
 
