@@ -1,5 +1,6 @@
 """ReST-MCTS*: what it learns from a tree, and that both models learn."""
 
+import pytest
 import torch
 
 from rewardlab import build, registry
@@ -26,16 +27,23 @@ def test_one_round_teaches_policy_and_value_model():
     assert not torch.equal(before[1]["value_head"], value.state()["value_head"])
 
 
-def test_search_and_best_of_n_are_given_as_many_tokens():
+def test_search_and_best_of_n_are_given_as_many_tokens_of_both_models():
     policy = untrained(0)
-    run = Run(
-        policy, models={"value": policy.copy("value", value_head=True)}, max_new=8, verify=registry.part("reward", "final_number")
-    )
+    value = policy.copy("value", value_head=True)
+    run = Run(policy, models={"value": value}, max_new=8, verify=registry.part("reward", "final_number"))
     recipe, problems = build("rest_mcts_star", {"iterations": 3}), registry.task("arithmetic").test[:4]
     found = recipe.measure(problems, run.detached())
-    before = policy.token_count.total
-    recipe.rollout(problems, run.detached())
-    drawn = policy.token_count.total - before
-    # replies of an untrained policy run to max_new, nearly all: n replies are at least as many tokens as the search drew
-    assert found["draws"] * 4 * 8 >= drawn
+    before = policy.token_count.generated, value.token_count.scored
+    trees = recipe.rollout(problems, run.detached())
+    # the leaves are valued once more, to choose the answer
+    drawn, read = (
+        policy.token_count.generated - before[0],
+        value.token_count.scored - before[1] + sum(len(t) for g in trees for t in g),
+    )
+    prompts = sum(policy.prompt_lengths([p.prompt for p in problems]))
+    # replies of an untrained policy run to max_new, nearly all; valuing one reads its prompt and itself
+    assert found["draws"] == pytest.approx((drawn + read) / (2 * 4 * 8 + prompts), rel=0.1, abs=1)
+    assert found["value_share"] == pytest.approx(read / (drawn + read))
+    # the value model reads more than the policy writes: without it, best-of-n had as many draws as the policy's tokens alone give
+    assert found["draws"] > 1.5 * drawn / (4 * 8)
     assert found["pass@1"] == found["search"] == found["best_of_n"] == 0

@@ -19,7 +19,7 @@ from rewardlab.rewards.external import from_file
 from rewardlab.rewards.format import answer_given, format_ok
 from rewardlab.rewards.intrinsic import likelihood
 from rewardlab.rewards.length import length_penalty
-from rewardlab.rewards.steps import correct_steps, leading_steps
+from rewardlab.rewards.steps import correct_steps, leading_steps, sound_steps
 from rewardlab.rewards.task import correct
 from rewardlab.tasks.countdown.rewards import countdown_equation
 from rewardlab.text import answers as extraction
@@ -231,9 +231,9 @@ def test_correct_is_the_verifier_of_the_task():
 GOLD = ["7+5=12", "12*3=36", "36-4=32"]
 
 
-def step_rewards(reply: str, steps: list[str] = GOLD, answer: str = "32"):
+def step_rewards(reply: str, steps: list[str] = GOLD, answer: str = "32", reward=None):
     marked = mark(attempt(reply, answer, steps=steps), "newline", lambda ids: [chr(i) for i in ids])
-    score = correct_steps()([[marked]])[0][0]
+    score = (reward or correct_steps())([[marked]])[0][0]
     for (position, _), line in zip(score.steps, reply.split("\n"), strict=True):
         assert chr(marked.ids[position]) in ("\n", line[-1])
     return [r for _, r in score.steps]
@@ -254,6 +254,23 @@ def step_rewards(reply: str, steps: list[str] = GOLD, answer: str = "32"):
 )
 def test_each_step_is_paid_where_it_ends(reply, rewards):
     assert step_rewards(reply) == rewards
+
+
+@pytest.mark.parametrize(
+    ("reply", "rewards"),
+    [
+        ("7+5=12\n12*3=36\n36-4=32\nAnswer: 32", [1, 1, 1, 1]),
+        # the first step goes wrong, and those that only carry its result on do not
+        ("7+5=13\n13*3=39\n39-4=35\nAnswer: 35", [0, 1, 1, 1]),
+        ("7+5=12\n12+3=15\n15-4=11\nAnswer: 11", [1, 0, 1, 1]),
+        ("7+5=12\n11*3=33\n33-4=29\nAnswer: 30", [1, 0, 1, 0]),
+        ("7+5=12\n12 * 3 = 36\n36-4=32\nAnswer: 32\nAnswer: 32", [1, 1, 1, 1, 0]),
+        ("7+5=12\nso\n-4=3", [1, 0, 0]),
+        ("Answer: 32", [0]),
+    ],
+)
+def test_a_sound_step_goes_on_rightly_from_the_line_before_it(reply, rewards):
+    assert step_rewards(reply, reward=sound_steps()) == rewards
 
 
 def test_steps_need_a_splitter_gold_steps_and_one_alignment():

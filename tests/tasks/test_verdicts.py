@@ -8,7 +8,7 @@ import pytest
 from rewardlab import registry
 from rewardlab.core import Run, Trajectory, Turn
 from rewardlab.models.embedded import untrained
-from rewardlab.tasks.verdicts.language import first_error, read, step_f1, to_judge, written
+from rewardlab.tasks.verdicts.language import read, to_judge, written
 from rewardlab.tasks.verdicts.problems import worked
 from rewardlab.tasks.verdicts.rewards import every_step_judged, final_verdict, step_verdicts
 from rewardlab.text.splitters import mark
@@ -38,7 +38,7 @@ def test_gold_judgements_get_full_marks_and_flipped_ones_none():
     for p in problems:
         assert p.answer == "right" or not all(p.meta["verdicts"])
         gold = replied(p, p.meta["solution"])
-        flipped = written([not ok for ok in p.meta["verdicts"]], p.answer != "right", p.meta["should"])
+        flipped = written(p.meta["lines"], [not ok for ok in p.meta["verdicts"]], p.answer != "right", p.meta["should"])
         assert read(p.meta["solution"]).steps == p.meta["verdicts"]
         assert final_verdict()([[gold]])[0][0].value == every_step_judged()([[gold]])[0][0].value == 1
         assert final_verdict()([[replied(p, flipped)]])[0][0].value == 0
@@ -58,6 +58,12 @@ def test_a_teacher_who_works_every_step_out_wrong_finds_fault_with_every_right_o
 @pytest.mark.parametrize(
     ("reply", "steps", "final"),
     [
+        ("7+5=12 12 +\nAnswer: 12 13 -\nFinal: -", [True, False], False),
+        ("7+5=12 12 +\nFinal: +", [True], True),
+        ("7+5=12 12\nFinal: +", [], None),
+        ("+\n-", [], None),
+        ("7+5=12 12 +\nFinal: perhaps", [True], None),
+        # as verifiers of older runs write it
         ("1: 7+5=12, right\n2: Answer: 12, wrong\nFinal: wrong", [True, False], False),
         ("1: right\nFinal: right", [True], True),
         ("1: right\n3: right\nFinal: right", [], None),
@@ -76,16 +82,6 @@ def test_a_judgement_that_leaves_out_a_step_is_not_whole():
     assert p.question.splitlines() == ["Start with 7.", "1: 7+5=12", "2: 12*3=36"]
     assert every_step_judged()([[replied(p, "1: right\nFinal: right")]])[0][0].value == 0
     assert every_step_judged()([[replied(p, "1: right\n2: right\nFinal: right")]])[0][0].value == 1
-    assert first_error([True, False, False]) == 1
-    assert first_error([True]) is None
-
-
-def test_finding_first_errors_by_hand():
-    gold = [[True, True], [True, True], [False, True], [True, False], [True, False]]
-    said = [[True, True], [True, False], [False, False], [False, False], [True]]
-    # 1 of 2 clean ones left alone; 1 of 3 errors found, the second put too early, the third judgement not whole
-    assert step_f1(gold, said) == pytest.approx(2 * (1 / 2) * (1 / 3) / (1 / 2 + 1 / 3))
-    assert step_f1(gold, [[]] * 5) == 0
 
 
 class Says:
@@ -114,6 +110,14 @@ def test_verdicts_pay_the_ends_of_their_steps():
     run.models["verifier"].context, run.models["verifier"].text = 512, "1: right\nFinal: right"
     short = step_verdicts()([[t]], run)[0][0]
     assert (short.total, short.steps, short.terms["step_verdicts"].value) == (0, (), None)
+
+
+def test_a_judgement_sets_what_a_step_should_be_beside_what_it_says():
+    lines, should = ["7+5=13", "13*3=39", "Answer: 39"], ["7+5=12", "13*3=39", "Answer: 39"]
+    text = "7+5=12 13 -\n13*3=39 39 +\nAnswer: 39 39 +\nFinal: -"
+    assert written(lines, [False, True, True], False, should) == text
+    assert read(text) == ([False, True, True], False)
+    assert written(["seven"], [False], False, ["7+5=12"]).splitlines()[0] == "7+5=12 seven -"
 
 
 def replied(problem, text):

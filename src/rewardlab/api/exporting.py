@@ -20,7 +20,7 @@ from .choosing import choice
 from .result import Result
 
 DTYPE = one_of("auto", *FORMATS.values())
-OWN = ("rewardlab_denoiser", "rewardlab_actor")
+OWN = ("rewardlab_denoiser", "rewardlab_actor", "rewardlab_surprise")
 """Model types that rewardlab alone reads."""
 
 
@@ -60,8 +60,8 @@ def _refuse_own_kind(source: Path) -> None:
     kind = json.loads(config.read_text("utf-8")).get("model_type") if config.is_file() else None
     if kind in OWN:
         raise RewardlabError(
-            f"{source} is no language model ({kind}), and only rewardlab reads it: use it from there, by --model {source} or "
-            "rewardlab.load_policy"
+            f"{source} is no ordinary language model ({kind}), and only rewardlab reads it: use it from there, by "
+            f"--model {source} or rewardlab.load_policy"
         )
 
 

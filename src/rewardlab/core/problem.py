@@ -79,7 +79,8 @@ class ProblemSource(Protocol):
 class Task:
     """Training problems, held-out problems, and the name of the verifier for both.
 
-    verifier: the name of a reward part.  max_new: the most tokens of a reply.  model: the default policy.
+    verifier: the name of a reward part.  step_verifier: that of one which judges single steps (lines), where they can be checked.
+    max_new: the most tokens of a reply.  model: the default policy.
     demonstrate: (problem, rng) -> an imperfect worked solution, for our own tasks: a reply, or a list in which replies and the
     messages that answer them take turns. The small policy that comes with rewardlab is first trained on `warmup_steps` batches of
     such text, and on as long as its start is below `window`: the least and the most that it should get at first, greedily and by
@@ -105,6 +106,7 @@ class Task:
     model: str = "embedded"
     columns: tuple[str, ...] = ("prompt", "answer")
     source: Mapping[str, Any] | None = None
+    step_verifier: str | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:

@@ -19,26 +19,35 @@ def search_accuracy(
     """pass@1 of single samples, of `search`, and of best-of-n with as many tokens.
 
     search, best_of_n: accuracy of the answer that the model `value` values most, among the leaves of the search and among n plain
-    replies.  draws: n, the token count of the search divided by that of one reply per problem, rounded up in favour of best_of_n.
+    replies.  Tokens are those that the policy generates and those that `value` reads, on both sides: a search reads every step that
+    it tries, best-of-n each reply once.  draws: n, the tokens of the search divided by those of one valued reply per problem,
+    rounded up in favour of best_of_n.  value_share: the share of the search's tokens that `value` read.
     """
     # measured, not computed: searches stop early where their trees end
-    before = run.policy.token_count.generated
-    searched = search(list(problems), run)
-    tokens = run.policy.token_count.generated - before
+    before = _spent(run, value)
+    chosen = [[_best(g, value, run)] for g in search(list(problems), run)]
+    generated, read = (after - at_first for after, at_first in zip(_spent(run, value), before, strict=True))
     prompts = run.policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
     sampling, rng = Sampling(run.max_new, temperature), run.rng("eval")
     singles = run.policy.extend(prompts, sampling, rng)
-    single = sum(int(t.mask.sum()) for t in singles)
-    n = max(1, math.ceil(tokens / single))
+    # a reply costs its own tokens, and all of its text once more where it is valued
+    single = sum(int(t.mask.sum()) + len(t) for t in singles)
+    n = max(1, math.ceil((generated + read) / single))
     more = run.policy.extend([t for t in prompts for _ in range(n - 1)], sampling, rng)
     # the single sample is the first of the n, so that no tokens are sampled twice
     replies = [[t, *more[i * (n - 1) : (i + 1) * (n - 1)]] for i, t in enumerate(singles)]
     return {
         "pass@1": _right([[t] for t in singles], run),
-        "search": _right([[_best(g, value, run)] for g in searched], run),
+        "search": _right(chosen, run),
         "best_of_n": _right([[_best(g, value, run)] for g in replies], run),
         "draws": float(n),
+        "value_share": read / (generated + read),
     }
+
+
+def _spent(run: Run, value: str) -> tuple[int, int]:
+    """Tokens that the policy has generated so far, and those that the model `value` has read."""
+    return run.policy.token_count.generated, run.model(value).token_count.scored
 
 
 def _best(group: Group, value: str, run: Run) -> Trajectory:

@@ -64,7 +64,7 @@ def find(name: str) -> Checkpoint:
 
 def absolute_name(name: str) -> str:
     """The name with a folder made absolute, or with the commit of a hub's model: valid from any working folder, at any time."""
-    if name in NAMES or name == "hf:smollm2":
+    if name.partition(":")[0] in NAMES or name == "hf:smollm2":
         return name
     prefix, place = ("hf:", name[3:]) if name.startswith("hf:") else ("", name)
     if is_hub_name(name):

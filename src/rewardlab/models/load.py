@@ -28,16 +28,22 @@ OWN = {
 """Model types of checkpoints that neither text policy can load: the module in `policies`, and its class."""
 
 
+SURPRISED = "value-head:surprise"
+"""A learner's init: a value head whose trunk also reads how surprised the first policy was (`policies/llama/surprise.py`)."""
+JUDGE = ":judge"
+
+
 def load_policy(
     name: str, device: str = "auto", dtype: str = "auto", lora_rank: int | None = None, task: Task | None = None
 ) -> Policy:
     """Load a policy by name.
 
-    embedded: the small warmed-up text policy for the task.  smollm2: SmolLM2-135M-Instruct.  flow, actor, vision: the small
-    policies of tasks that are not text.  untrained: a tiny policy with random weights, of the task's kind.  A folder: a Hugging
-    Face checkpoint, a PEFT adapter, or a run (its best model).  ORG/NAME or ORG/NAME@REVISION: a model of the Hugging Face hub,
-    from the local cache or else downloaded.  With `hf:` before it, transformers runs it; otherwise the lean policy does, where it
-    can, and transformers where it cannot.
+    embedded: the small warmed-up text policy for the task; embedded:TASK: that of another one.  embedded:TASK:judge: the same,
+    made deeper and taught to judge its solutions, for judges to start from (`models/judge.py`).  smollm2: SmolLM2-135M-Instruct.
+    flow, actor, vision: the small policies of tasks that are not text.  untrained: a tiny policy with random weights, of the
+    task's kind.  A folder: a Hugging Face checkpoint, a PEFT adapter, or a run (its best model).  ORG/NAME or ORG/NAME@REVISION: a
+    model of the Hugging Face hub, from the local cache or else downloaded.  With `hf:` before it, transformers runs it; otherwise the lean
+    policy does, where it can, and transformers where it cannot.
 
     lora_rank: train adapters of this rank instead of the weights; language models only. An adapter of that rank as `name` trains
     on. Without lora_rank, adapters are merged into the weights, which train.
@@ -54,19 +60,37 @@ def load_policy(
 
 
 def _by_name(name: str, device: str, dtype: str, lora_rank: int | None, task: Task | None) -> Policy:
+    name, task, judge = _of_task(name, task)
     kind = task.model if name == "untrained" and task else name
     if name.removeprefix("hf:") == "smollm2":
         from .smollm2 import checkpoint
 
         name = f"{name.removesuffix('smollm2')}{checkpoint()}"
     elif kind in NAMES:
-        policy = _small(name, kind, device, dtype, task)
+        policy = _small(name, kind, device, dtype, task, judge)
         return _adapted(policy, name, lora_rank) if lora_rank else policy
     return _from_checkpoint(name, find(name), device, dtype, lora_rank)
 
 
-def _small(name: str, kind: str, device: str, dtype: str, task: Task | None) -> Policy:
+def _of_task(name: str, task: Task | None) -> tuple[str, Task | None, bool]:
+    """`embedded:TASK` or `embedded:TASK:judge` as the kind of model, its task, and whether it is a judge; other names unchanged."""
+    kind, _, of = name.partition(":")
+    if kind not in NAMES or not of:
+        return name, task, False
+    from rewardlab import registry
+
+    judge = of.endswith(JUDGE)
+    if judge and kind not in ("embedded", "untrained"):
+        raise RewardlabError(f"{name!r}: only the embedded policy of a task has a judge; write embedded:{of}")
+    return kind, registry.endless(registry.task(of.removesuffix(JUDGE))), judge
+
+
+def _small(name: str, kind: str, device: str, dtype: str, task: Task | None, judge: bool = False) -> Policy:
     """One of the small policies that are made here."""
+    if judge and task and name == "embedded":
+        from .judge import judge_trunk
+
+        return judge_trunk(task, device, dtype)
     if kind in ("embedded", "untrained"):
         from .embedded import embedded, untrained
 
@@ -104,8 +128,13 @@ def _loaded(name: str, found: Checkpoint, device: str, dtype: str, lora_rank: in
         return _adapted(policy, name, lora_rank, found) if lora_rank else policy
 
     from rewardlab.policies.hf.policy import HFPolicy
+    from rewardlab.policies.llama.surprise import KIND
     from rewardlab.policies.llama.unsupported import Unsupported
 
+    if kind == KIND and (name.startswith("hf:") or found.adapter):
+        raise RewardlabError(
+            f"{name}: a value head that reads surprise is run by the lean policy alone: leave out hf: and adapters"
+        )
     why = "as hf: asks"
     if not name.startswith("hf:"):
         try:
@@ -140,18 +169,26 @@ def _say(text: str) -> None:
 
 
 def learner_model(learner: Learner, policy: Policy) -> Policy:
-    """The model that a learner starts from (`Learner.init`)."""
+    """The model that a learner starts from (`Learner.init`). Raises RewardlabError where this policy cannot make it."""
+    model = _initial(learner, policy)
+    # turns and checkpoints carry the learner's name, whatever checkpoint it was loaded from
+    model.name = learner.name
+    return model
+
+
+def _initial(learner: Learner, policy: Policy) -> Policy:
     if learner.init == "copy:policy":
         return policy.copy(learner.name)
     if learner.init == "value-head":
         return policy.copy(learner.name, value_head=True)
-    kind, _, task = learner.init.partition(":")
-    if kind in NAMES and task:
-        from rewardlab import registry
-
-        model = load_policy(kind, str(policy.device), task=registry.task(task))
-    else:
-        model = load_policy(learner.init, str(policy.device))
-    # turns and checkpoints carry the learner's name, whatever checkpoint it was loaded from
-    model.name = learner.name
-    return model
+    if learner.init == SURPRISED:
+        if not hasattr(policy, "read_surprise"):
+            raise RewardlabError(
+                f"the learner {learner.name!r} starts from {SURPRISED!r}, which the lean text policy alone can make "
+                f"(this policy is a {type(policy).__name__}): use 'value-head', or a model that the lean policy runs"
+            )
+        return policy.copy(learner.name, value_head=True).read_surprise(policy)
+    model = load_policy(learner.init, str(policy.device))
+    objective = learner.recipe.objective
+    # a language model that is to learn values gets a new head; one that has a head keeps it
+    return model.copy(learner.name, value_head=True) if objective and "value" in objective.wants else model

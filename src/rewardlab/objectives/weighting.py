@@ -6,7 +6,8 @@ import torch
 from torch import Tensor
 
 from rewardlab.core import Batch, weighting
-from rewardlab.core.domain import PositiveInt
+from rewardlab.core.domain import PositiveFloat, PositiveInt
+from rewardlab.errors import RewardlabError
 
 
 @weighting
@@ -32,3 +33,18 @@ def constant_length(batch: Batch, *, length: PositiveInt = 128) -> Tensor:
     Liu et al. 2025, arXiv:2503.20783
     """
     return batch.mask / torch.tensor(float(len(batch) * length))
+
+
+@weighting
+def step_ends(batch: Batch, *, times: PositiveFloat = 8.0) -> Tensor:
+    """As `token_mean`, but the last token of each step, before its line break or end token, weighs `times` as much.
+
+    A judgement of one line per step has its verdict there: a few tokens among many that are easier to learn. The rollout marks the
+    steps (steps="newline").
+    """
+    weight = batch.mask.float()
+    for i, (row, _) in enumerate(batch.rows):
+        if not row.steps:
+            raise RewardlabError('step_ends needs the positions where steps end: set steps="newline" in the rollout')
+        weight[i, [at - 1 for at in row.steps]] *= times
+    return weight / weight.sum().clamp(min=1)

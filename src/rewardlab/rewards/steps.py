@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Literal
 
@@ -25,19 +26,55 @@ def correct_steps(
     known numbers. No verdict where the problem has no steps, or where reply and token positions disagree.
     Raises RewardlabError where the rollout marked no steps.
     """
+    return _at_ends(trajectory, splitter, wrong, lambda lines, gold: _judge(lines, [*gold, f"Answer: {trajectory.problem.answer}"]))
+
+
+@reward(steps=True)
+def sound_steps(
+    trajectory: Trajectory, *, splitter: Literal["newline", "tag", "sentence", "token"] = "newline", wrong: float = 0.0
+) -> list[tuple[int, float]] | Score:
+    """As `correct_steps`, but a step that goes on rightly from a wrong result is right: those alone that go wrong are wrong.
+
+    The step in place k must do what gold step k does, to the result of the line before it; lines that only check are wrong.
+    """
+    return _at_ends(trajectory, splitter, wrong, going_on)
+
+
+def _at_ends(
+    trajectory: Trajectory, splitter: str, wrong: float, judge: Callable[[list[str], list[str]], list[bool]]
+) -> list[tuple[int, float]] | Score:
+    """1 or `wrong` at the end of each step, by judge(lines, gold steps)."""
     gold = trajectory.problem.meta.get("steps")
     if not gold:
         return Score(None, why="the problem has no gold steps")
     if not trajectory.steps:
-        raise RewardlabError(f"correct_steps needs the positions where steps end: set splitter={splitter!r} in the rollout")
+        raise RewardlabError(f"rewards of steps need the positions where steps end: set splitter={splitter!r} in the rollout")
     lines = [line for reply in trajectory.replies for line in cut(reply, splitter)]
     if len(lines) != len(trajectory.steps):
         return Score(
             None,
             why=f"{len(lines)} steps in the text, {len(trajectory.steps)} in the tokens: do reward and rollout use one splitter?",
         )
-    right = _judge(lines, [*gold, f"Answer: {trajectory.problem.answer}"])
-    return [(at, 1.0 if is_right else wrong) for at, is_right in zip(trajectory.steps, right, strict=True)]
+    return [(at, 1.0 if right else wrong) for at, right in zip(trajectory.steps, judge(lines, gold), strict=True)]
+
+
+def going_on(lines: list[str], gold: list[str]) -> list[bool]:
+    """Whether each line does what the gold step in its place does to the result of the line before it, rightly.
+
+    After the last gold step, a line is right if it is the answer as far as it was worked out. Lines that only check are not known.
+    """
+    value, right = gold[0].replace(" ", ""), []
+    value = match[1] if (match := _EQUATION.fullmatch(value)) else ""
+    for i, line in enumerate(line.replace(" ", "") for line in lines):
+        step = _EQUATION.fullmatch(gold[i].replace(" ", "")) if i < len(gold) else None
+        said = _EQUATION.fullmatch(line)
+        if step:
+            # a true equation of the value so far with the operation and the number that the gold step has
+            right.append(bool(said) and said.group(1, 2, 3) == (value, step[2], step[3]) and _is_true(said))
+        else:
+            right.append(line == f"Answer:{value}")
+        value = line.rpartition("=")[2]
+    return right
 
 
 @reward
@@ -82,8 +119,12 @@ def _redundant(line: str, known: set[int]) -> bool:
     match = _EQUATION.fullmatch(line)
     if not match:
         return False
-    left, sign, right, result = int(match[1]), match[2], int(match[3]), int(match[4])
-    if not {left, right, result} <= known or (sign == "/" and right == 0):
+    return {int(match[1]), int(match[3]), int(match[4])} <= known and _is_true(match)
+
+
+def _is_true(equation: re.Match[str]) -> bool:
+    left, sign, right, result = int(equation[1]), equation[2], int(equation[3]), int(equation[4])
+    if sign == "/" and right == 0:
         return False
     # Fraction, since 7/2 must not equal 3; `right or 1`, because all four entries are computed whatever the sign
     return result == {"+": left + right, "-": left - right, "*": left * right, "/": Fraction(left, right or 1)}[sign]

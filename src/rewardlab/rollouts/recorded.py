@@ -7,13 +7,17 @@ from typing import Any
 
 from rewardlab.core import Group, Message, Problem, Run, Trajectory, rollout
 from rewardlab.errors import RewardlabError
+from rewardlab.text.splitters import mark
 
 
-@rollout(rows=lambda fields: len(fields))
-def recorded(problems: list[Problem], run: Run, *, fields: tuple[str, ...] = ("solution",)) -> list[Group]:
+@rollout(rows=lambda fields, **_: len(fields))
+def recorded(
+    problems: list[Problem], run: Run, *, fields: tuple[str, ...] = ("solution",), steps: str | None = None
+) -> list[Group]:
     """One row per field of `problem.meta`, in order, recorded as the policy's own reply and tagged with the field's name.
 
-    A field holds a reply, or a list in which replies and the messages that answer them take turns.
+    A field holds a reply, or a list in which replies and the messages that answer them take turns. `steps` names the splitter that
+    marks where reasoning steps end.
     """
     # checked first, so that an error names problem and column
     for p in problems:
@@ -25,6 +29,8 @@ def recorded(problems: list[Problem], run: Run, *, fields: tuple[str, ...] = ("s
     # recorded text may be longer than the context
     for t in done:
         run.policy.check_fits(t, 0)
+    if steps:
+        done = [mark(t, steps, run.policy.pieces, run.policy.name) for t in done]
     return [done[i : i + len(fields)] for i in range(0, len(done), len(fields))]
 
 

@@ -60,6 +60,7 @@ def arithmetic(
         window=(0.3, 0.6),
         shared=teacher == TAUGHT,
         columns=("prompt", "answer", "steps", "solution"),
+        step_verifier="sound_steps",
     )
 
 

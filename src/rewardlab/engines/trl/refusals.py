@@ -16,6 +16,8 @@ def cannot_carry(recipe: Recipe) -> str:
         return "its policy does not learn (it has no objective), and TRL's trainer trains the policy"
     if recipe.rollout is None:
         return "it has no rollout to learn from"
+    if surprised := next((learner.name for learner in recipe.also if learner.init.endswith(":surprise")), None):
+        return f"its model {surprised!r} reads surprise, which the lean policy alone computes"
     return ""
 
 

@@ -4,24 +4,32 @@
 
 Bradley and Terry 1952; as a reward model, Christiano et al. 2017, arXiv:1706.03741, and Ouyang et al. 2022, arXiv:2203.02155.
 The policy is not trained; the run's model is the reward model.
+
+`init` and `keep_language` are for small models, whose plain head forgets what the trunk knows before it learns to compare: neither
+paper's reward model reads surprise or was taught verdicts before.
 """
 
 from rewardlab.core import Learner, Recipe, Update
 from rewardlab.evals.pairs import pair_accuracy
+from rewardlab.objectives.labels import language_model
 from rewardlab.objectives.pairs import preference_loss
 from rewardlab.proof.claim import Claim
 from rewardlab.rollouts.recorded import recorded
 
 
-def bradley_terry(base: Recipe | None = None, *, reward_lr: float = 1e-3, problems: int = 32) -> Recipe:
-    """problems: pairs per step; the data has columns `chosen` and `rejected`."""
+def bradley_terry(
+    base: Recipe | None = None, *, reward_lr: float = 1e-3, problems: int = 32, init: str = "value-head", keep_language: float = 0.0
+) -> Recipe:
+    """problems: pairs per step; the data has columns `chosen` and `rejected`.  init: what the reward model starts from, such as
+    value-head:surprise or embedded:TASK:judge (`Learner.init`).  keep_language: weight of the likelihood of both replies."""
     # no objective: the policy is never updated, the reward model only starts from its weights
     base = base or Recipe(name="bradley_terry", update=Update())
-    reward_model = Recipe(objective=preference_loss(), update=Update(lr=reward_lr))
+    loss = preference_loss() + keep_language * language_model() if keep_language else preference_loss()
+    reward_model = Recipe(objective=loss, update=Update(lr=reward_lr))
     return base.but(
         rollout=recorded(fields=("chosen", "rejected")),
         measure=pair_accuracy(model="reward"),
-        also=(*base.also, Learner("reward", "value-head", reward_model)),
+        also=(*base.also, Learner("reward", init, reward_model)),
         problems=problems,
     )
 

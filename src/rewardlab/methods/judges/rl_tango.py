@@ -7,9 +7,7 @@
 The verifier is rewarded only for the final verdict, and learns to judge steps from that. It learns at every third step, from the
 generator's present solutions. Class counts are moving averages, as in the released code, whose a_0 = 0.1 (for GRPO) is taken too.
 The paper's verifier starts without SFT and trains alone for 40 steps; this one, being small, starts from careless judgements
-(task `verdicts`).
-
-Zha et al. 2025, arXiv:2505.15034
+(task `verdicts`). Zha et al. 2025, arXiv:2505.15034
 """
 
 from functools import cache
@@ -22,12 +20,13 @@ from rewardlab.core.part import decorator
 from rewardlab.credit.group import center, scale_by_std
 from rewardlab.credit.terms import credit_of
 from rewardlab.credit.value import to_go
+from rewardlab.evals.judges import first_error_f1
 from rewardlab.evals.passk import accuracy
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.proof.claim import Claim
 from rewardlab.rollouts.independent import independent
 from rewardlab.rollouts.max_new import with_max_new
-from rewardlab.tasks.verdicts.language import WORDS, begun, read, step_f1, to_judge
+from rewardlab.tasks.verdicts.language import WORDS, begun, read, to_judge
 from rewardlab.tasks.verdicts.problems import verdicts
 from rewardlab.tasks.verdicts.rewards import every_step_judged, final_verdict, step_verdicts
 from rewardlab.text.splitters import cut
@@ -85,16 +84,17 @@ def both(problems: list[Problem], run: Run) -> dict[str, float]:
     prompts = verifier.read([Trajectory(p) for p in items], [p.prompt for p in items])
     judgements = [read(t.reply) for t in verifier.extend(prompts, Sampling(MAX_NEW), run.rng("eval"))]
     final = sum(j.final is not None and WORDS[j.final] == p.answer for p, j in zip(items, judgements, strict=True)) / len(items)
-    f1 = step_f1([p.meta["verdicts"] for p in items], [j.steps for j in judgements])
+    f1 = first_error_f1([p.meta["verdicts"] for p in items], [j.steps for j in judgements])
     return accuracy()(problems, run) | {"verdict": final, "step_f1": f1}
 
 
 def rl_tango(
     base: Recipe | None = None, *, start: float = 0.1, end: float = 1e-3, every: int = 3, each: int = 2, n_verdicts: int = 5,
-    well_formed: float = 0.8, decay: float = 0.8, verifier_lr: float = 3e-4, n: int = 8,
+    well_formed: float = 0.8, decay: float = 0.8, verifier_lr: float = 3e-4, n: int = 8, init: str = "embedded:verdicts",
 ) -> Recipe:  # fmt: skip
     """start, end: share of step credit.  every: steps between the verifier's.  each, n_verdicts: solutions per problem that it
-    learns from, and judgements of each.  well_formed: reward for a judgement of every step.  n: replies per problem."""
+    learns from, and judgements of each.  well_formed: reward for a judgement of every step.  n: replies per problem.
+    init: of the verifier."""
     base = base or grpo(n=n)
     chain = center() >> scale_by_std() >> to_go()
     verifier_recipe = grpo().but(
@@ -109,7 +109,7 @@ def rl_tango(
         reward=base.required("reward") + step_verdicts(max_new=MAX_NEW),
         credit=fading_steps(chain=chain, start=start, end=end),
         measure=both(),
-        also=(*base.also, Learner("verifier", "embedded:verdicts", verifier_recipe, solutions(each=each), every)),
+        also=(*base.also, Learner("verifier", init, verifier_recipe, solutions(each=each), every)),
     )
 
 

@@ -4,27 +4,22 @@ Tokens of all rows run as one flat list, so no matrix product ever sees padding;
 it attends (within complete texts, or to a cache) is a function that the caller passes in.
 
 Weights are kept in float32 and cast to the format of computation where used. Query, key and value, and the two halves of
-the gated MLP, are one matrix each; checkpoints hold them apart, as Hugging Face does.
+the gated MLP, are one matrix each; checkpoints hold them apart, as Hugging Face does (`checkpoint.py`).
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import torch
 import torch.nn.functional as F
-from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from rewardlab.errors import RewardlabError
-
 from .linear import gated, linear
-from .lora import merged
+from .surprise import Surprise
 from .unsupported import Unsupported
 
 Attend = Callable[[int, Tensor, Tensor, Tensor], Tensor]
@@ -98,7 +93,7 @@ class Layer(nn.Module):
 
 
 class Llama(nn.Module):
-    """The decoder. `value_head` turns it into a critic or a reward model."""
+    """The decoder. `value_head` turns it into a critic or a reward model, whose trunk may also read `surprise`."""
 
     head: nn.Parameter | None
     value_head: nn.Parameter | None
@@ -112,6 +107,7 @@ class Llama(nn.Module):
         self.norm = nn.Parameter(torch.ones(s.hidden))
         self.register_parameter("head", None if s.tied or value_head else nn.Parameter(torch.empty(s.vocab, s.hidden)))
         self.register_parameter("value_head", nn.Parameter(torch.zeros(1, s.hidden)) if value_head else None)
+        self.surprise: Surprise | None = None
         cos, sin = rope_tables(config, s)
         self.register_buffer("cos", cos, persistent=False)
         self.register_buffer("sin", sin, persistent=False)
@@ -132,15 +128,18 @@ class Llama(nn.Module):
         """All weights in a number format; gradients flow through the cast to the float32 weights."""
         weights = SimpleNamespace(**{k: None if p is None else p.to(dtype) for k, p in self._parameters.items()})
         weights.layers = [layer.cast(dtype) for layer in self.layers]  # type: ignore[operator]
-        # a tied head is the embedding matrix itself
-        weights.head = weights.embed if weights.head is None else weights.head
+        # a tied head is the embedding matrix itself; one of its own is gone where a value head has taken its place
+        weights.head = weights.embed if self.shape.tied else weights.head
         weights.cos, weights.sin = self.cos.to(dtype), self.sin.to(dtype)
         return weights
 
-    def trunk(self, w: SimpleNamespace, ids: Tensor, positions: Tensor, attend: Attend) -> Tensor:
-        """Hidden states (n, hidden) of flat tokens `ids` (n,) at `positions` (n,), after the last norm."""
+    def trunk(self, w: SimpleNamespace, ids: Tensor, positions: Tensor, attend: Attend, added: Tensor | None = None) -> Tensor:
+        """Hidden states (n, hidden) of flat tokens `ids` (n,) at `positions` (n,), after the last norm.
+
+        added: (n, hidden) what comes to the embeddings.
+        """
         s = self.shape
-        x = F.embedding(ids, w.embed)
+        x = F.embedding(ids, w.embed) if added is None else F.embedding(ids, w.embed) + added
         cos, sin = w.cos[positions].unsqueeze(1), w.sin[positions].unsqueeze(1)
         for i, layer in enumerate(w.layers):
             h = F.rms_norm(x, (s.hidden,), layer.attn_norm, s.eps)
@@ -212,77 +211,3 @@ def rope_tables(config: dict[str, Any], s: Shape) -> tuple[Tensor, Tensor]:
     angles = torch.outer(torch.arange(s.context, dtype=torch.float32), inverse)
     cos, sin = angles.cos() * scale, angles.sin() * scale
     return torch.cat((cos, cos), -1), torch.cat((-sin, sin), -1)
-
-
-def _hf_names(model: Llama) -> Iterator[tuple[str, Tensor]]:
-    """Hugging Face names with views of our weights: writing into a view writes into the model."""
-    s = model.shape
-    q, kv = s.heads * s.head_dim, s.kv_heads * s.head_dim
-    yield "model.embed_tokens.weight", model.embed
-    yield "model.norm.weight", model.norm
-    if model.head is not None:
-        yield "lm_head.weight", model.head
-    if model.value_head is not None:
-        yield "score.weight", model.value_head
-    layers: Any = model.layers
-    for i, layer in enumerate(layers):
-        at, mlp = f"model.layers.{i}.self_attn", f"model.layers.{i}.mlp"
-        yield f"model.layers.{i}.input_layernorm.weight", layer.attn_norm
-        yield f"model.layers.{i}.post_attention_layernorm.weight", layer.mlp_norm
-        for name, part in zip("qkv", layer.qkv.split([q, kv, kv]), strict=True):
-            yield f"{at}.{name}_proj.weight", part
-        if layer.qkv_bias is not None:
-            for name, part in zip("qkv", layer.qkv_bias.split([q, kv, kv]), strict=True):
-                yield f"{at}.{name}_proj.bias", part
-        if layer.q_norm is not None:
-            yield f"{at}.q_norm.weight", layer.q_norm
-            yield f"{at}.k_norm.weight", layer.k_norm
-        yield f"{at}.o_proj.weight", layer.out
-        for name, part in zip(("gate", "up"), layer.gate_up.chunk(2), strict=True):
-            yield f"{mlp}.{name}_proj.weight", part
-        yield f"{mlp}.down_proj.weight", layer.down
-
-
-@torch.no_grad()
-def load_llama(folder: Path, value_head: bool = False) -> Llama:
-    """Read a Hugging Face checkpoint folder (one safetensors file or many)."""
-    config = json.loads((folder / "config.json").read_text())
-    files = sorted(folder.glob("*.safetensors"))
-    if not files:
-        raise Unsupported(f"{folder} holds no .safetensors file; save the model with save_pretrained(safe_serialization=True)")
-    tensors = {k: v for file in files for k, v in load_file(file).items()}
-    model = Llama(config, value_head=value_head or "score.weight" in tensors)
-    _refuse_unknown(folder, set(tensors) - {name for name, _ in _hf_names(model)})
-    for name, view in _hf_names(model):
-        # a new critic starts from a checkpoint without a value head, and keeps its zeros
-        if name not in tensors and name == "score.weight":
-            continue
-        if name not in tensors:
-            raise RewardlabError(f"{folder}: the checkpoint lacks the weight {name}")
-        view.copy_(tensors[name])
-    return model
-
-
-def _refuse_unknown(folder: Path, names: set[str]) -> None:
-    """Refuse weights that this model has no place for (a bias, say): without them it would silently compute something else."""
-    # a tied checkpoint may repeat the embedding as lm_head; old ones hold RoPE frequencies, which are computed here
-    names = {n for n in names if n != "lm_head.weight" and not n.endswith("inv_freq")}
-    if names:
-        raise Unsupported(f"the lean policy has no place for the weight {min(names)}")
-
-
-def save_llama(model: Llama, folder: Path) -> None:
-    """Write config.json and model.safetensors in float32, readable by transformers; adapters are merged into the weights."""
-    # transformers reads plain weights only
-    model = merged(model)
-    folder.mkdir(parents=True, exist_ok=True)
-    kind = "ForSequenceClassification" if model.value_head is not None else "ForCausalLM"
-    family = {"llama": "Llama", "mistral": "Mistral", "qwen2": "Qwen2", "qwen3": "Qwen3"}[model.config["model_type"]]
-    # the checkpoint that the model was loaded from may have had another format, and older ones call it torch_dtype
-    config = {k: v for k, v in model.config.items() if k != "torch_dtype"}
-    config |= {"architectures": [family + kind], "dtype": "float32"}
-    if model.value_head is not None:
-        config |= {"num_labels": 1, "id2label": {"0": "LABEL_0"}, "label2id": {"LABEL_0": 0}}
-    (folder / "config.json").write_text(json.dumps(config, indent=2))
-    tensors = {name: view.detach().cpu().contiguous().clone() for name, view in _hf_names(model)}
-    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})

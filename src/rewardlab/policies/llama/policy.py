@@ -21,10 +21,12 @@ from rewardlab.policies.text import TextPolicy
 from rewardlab.policies.weights import HasWeights
 from rewardlab.util.device import device_of, dtype_of, keep_freed_memory
 
+from .checkpoint import load_llama, save_llama
 from .decode import generate
 from .layout import Layout, layout
 from .lora import adapt, load_adapter, merge, save_adapter
-from .model import Llama, load_llama, save_llama
+from .model import Llama
+from .surprise import Surprise
 
 
 class LlamaPolicy(HasWeights, TextPolicy):
@@ -82,6 +84,13 @@ class LlamaPolicy(HasWeights, TextPolicy):
         copied.base, copied.loaded_dtype = self.base, self.loaded_dtype
         return copied
 
+    def read_surprise(self, of: LlamaPolicy) -> LlamaPolicy:
+        """Let the value head's trunk also read how surprised a frozen copy of the policy `of` is at each token (`surprise.py`)."""
+        if of.model.value_head is not None:
+            raise RewardlabError(f"the model {of.name!r} has a value head, and only a language model can be surprised by text")
+        self.model.surprise = Surprise.by(of.model)
+        return self
+
     def save(self, folder: Path | str) -> None:
         """Write an ordinary Hugging Face checkpoint in float32; of adapters on a known base, the adapters alone, as peft does."""
         if self.base and self.model.value_head is None:
@@ -110,13 +119,16 @@ class LlamaPolicy(HasWeights, TextPolicy):
 
     def evaluate(self, batch: Batch, wants: Sequence[str] = ("logprobs",), per_token: Sequence[Any] = ()) -> Outputs:
         """Log-probs and entropies where `batch.mask`, values and hidden states everywhere; (B, T), with gradient."""
-        self.token_count.scored += int(batch.length.sum())
+        # the frozen reader of surprise reads every token too
+        self.token_count.scored += int(batch.length.sum()) * (1 if self.model.surprise is None else 2)
         return self._forward(batch.ids, batch.length, batch.mask, wants, per_token)
 
     def _forward(self, ids: Tensor, length: Tensor, mask: Tensor, wants: Sequence[str], per_token: Sequence[Any] = ()) -> Outputs:
         w = self.weights()
         tokens = layout(ids, length, mask)
-        hidden = self.model.trunk(w, tokens.ids, tokens.positions, tokens.attend)
+        surprise = self.model.surprise
+        added = None if surprise is None else surprise.added(tokens, ids, self.dtype)
+        hidden = self.model.trunk(w, tokens.ids, tokens.positions, tokens.attend, added)
         out = Outputs()
         if "value" in wants:
             if self.model.value_head is None:
@@ -125,6 +137,11 @@ class LlamaPolicy(HasWeights, TextPolicy):
         if "hidden" in wants:
             out.hidden = tokens.table(hidden.float())
         if "logprobs" in wants or "entropy" in wants or per_token:
+            if w.head is None:
+                raise RewardlabError(
+                    f"the model {self.name!r} has a value head in place of its vocabulary head, which was a matrix of its own: "
+                    "it has no log-probs (a model whose embeddings are tied keeps them)"
+                )
             self._head(out, w, hidden, tokens, ids, mask, per_token)
         return out
 

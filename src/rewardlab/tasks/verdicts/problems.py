@@ -62,7 +62,7 @@ def _sample(rng: random.Random, *, difficulty: int, error: float) -> Problem:
     judged = [line == want for line, want in zip(lines, should, strict=True)]
     right = lines[-1] == f"Answer: {problem.answer}"
     return to_judge(
-        problem.question, lines, right, lines=lines, should=should, verdicts=judged, solution=written(judged, right, should)
+        problem.question, lines, right, lines=lines, should=should, verdicts=judged, solution=written(lines, judged, right, should)
     )
 
 
@@ -85,7 +85,7 @@ def _demonstrate(problem: Problem, rng: random.Random, *, doubt: float) -> str:
     """The judgement of a careless teacher, who calls a right step wrong where the teacher's own result is wrong."""
     should = [_slip(step, rng) if rng.random() < doubt else step for step in problem.meta["should"]]
     judged = [line == want for line, want in zip(problem.meta["lines"], should, strict=True)]
-    return written(judged, all(judged), should)
+    return written(problem.meta["lines"], judged, all(judged), should)
 
 
 def _slip(step: str, rng: random.Random) -> str:

@@ -14,7 +14,7 @@ TERM = "step_verdicts"
 
 @reward
 def final_verdict(trajectory: Trajectory) -> Score:
-    """1 where the final verdict, "Final: right" or "Final: wrong", is the gold one."""
+    """1 where the final verdict, "Final: +" or "Final: -", is the gold one."""
     gold = trajectory.problem.answer
     if gold not in WORDS.values():
         return Score(None, why=f"the gold verdict {gold!r} is neither right nor wrong")

@@ -1,0 +1,42 @@
+"""Objectives of models that judge: labels are rewards, at the positions where they fall."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from rewardlab.core import Batch, Outputs, Run, objective
+from rewardlab.core.domain import NonNegativeInt
+
+from .pairs import row_sum
+
+
+@objective(unit="row", wants=("value",))
+def label_cross_entropy(out: Outputs, batch: Batch, run: Run, *, before: NonNegativeInt = 0) -> Tensor:
+    """Mean over a row's labels r of -[r log sigmoid(V) + (1 - r) log(1 - sigmoid(V))]: the value is the log-odds of being right.
+
+    A label is the reward at a position, cut to [0, 1]: rewards of steps teach a process reward model (Lightman et al. 2023,
+    arXiv:2305.20050), shares of right continuations a Monte-Carlo one (Wang et al. 2024, arXiv:2312.08935), and one reward at the
+    end an outcome reward model (Cobbe et al. 2021, arXiv:2110.14168). A row without a reward teaches nothing.
+    before: so many positions before a label have it too. A step ends with its line break; one token earlier is the digit that
+    makes it wrong, beside the state that expected another.
+    """
+    label, labelled = batch.reward.clamp(0, 1), batch.rewarded
+    for _ in range(before):
+        # decisions that have no label of their own take that of the next position; the last column has none after it
+        later, there = (F.pad(x[:, 1:], (0, 1)) for x in (label, labelled))
+        taken = there & batch.mask & ~labelled
+        label, labelled = torch.where(taken, later, label), labelled | taken
+    losses = F.binary_cross_entropy_with_logits(out.value, label, reduction="none")
+    return torch.where(labelled, losses, 0.0).sum(1) / labelled.sum(1).clamp(min=1)
+
+
+@objective(unit="row")
+def language_model(out: Outputs, batch: Batch, run: Run) -> Tensor:
+    """Mean over a row's tokens of -log p, beside the loss of a scalar head: the trunk keeps the language that it judges.
+
+    By row, so that a weighting of tokens for the other loss does not apply. A model whose vocabulary head was a matrix of its own
+    has lost it to the value head, and is refused.
+    """
+    return row_sum(-out.logprobs, batch) / batch.mask.sum(1).clamp(min=1)

@@ -1,0 +1,53 @@
+"""What judges learn from, against numbers worked out by hand."""
+
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+from rows import batch_of, outcome, steps
+
+from rewardlab.core import Outputs, Run
+from rewardlab.errors import RewardlabError
+from rewardlab.objectives.labels import label_cross_entropy, language_model
+from rewardlab.objectives.weighting import step_ends
+
+RUN = Run(policy=None)
+
+# steps end at 2 (right) and 4 (wrong) | an outcome of 1/4, at the last decision | no verdict
+GROUP = [("rdddd", {"steps": steps({2: 1.0, 4: -1.0})}), ("rdd", {"steps": outcome(0.25)}), ("rdd", {"steps": outcome(None)})]
+VALUE = torch.tensor([[9.0, 9.0, 2.0, 1.0, -3.0], [9.0, -1.0, 1.0, 0.0, 0.0], [9.0, 9.0, 9.0, 0.0, 0.0]])
+
+
+def cost(label, value):
+    p = 1 / (1 + math.exp(-value))
+    return -label * math.log(p) - (1 - label) * math.log(1 - p)
+
+
+def test_a_value_is_the_log_odds_of_the_label_where_it_falls():
+    loss = label_cross_entropy()(Outputs(value=VALUE), batch_of([GROUP]), RUN)
+    assert loss.tolist() == pytest.approx([(cost(1, 2) + cost(0, -3)) / 2, cost(0.25, 1), 0], rel=1e-5)
+
+
+def test_a_label_also_counts_at_the_decisions_before_it_that_have_none():
+    batch = batch_of([GROUP])
+    once, often = (label_cross_entropy(before=n)(Outputs(value=VALUE), batch, RUN).tolist() for n in (1, 9))
+    assert once == pytest.approx(
+        [(cost(1, 9) + cost(1, 2) + cost(0, 1) + cost(0, -3)) / 4, (cost(0.25, -1) + cost(0.25, 1)) / 2, 0]
+    )
+    # no further than the step before, nor into the prompt
+    assert often == pytest.approx(once)
+
+
+def test_the_language_loss_is_a_mean_over_the_decisions_of_a_row():
+    logprobs = torch.tensor([[-9.0, -1.0, -2.0, -3.0, -4.0], [-9.0, -1.0, -3.0, -9.0, -9.0], [-9.0, 0.0, 0.0, -9.0, -9.0]])
+    assert language_model()(Outputs(logprobs=logprobs), batch_of([GROUP]), RUN).tolist() == [2.5, 2.0, 0.0]
+
+
+def test_the_last_token_before_the_end_of_a_step_weighs_more():
+    batch = batch_of([GROUP[:2]])
+    with pytest.raises(RewardlabError, match='steps="newline"'):
+        step_ends()(batch)
+    batch.rows = [(replace(t, steps=at), score) for (t, score), at in zip(batch.rows, ((2, 4), (2,)), strict=True)]
+    # six decisions, three of which weigh 5
+    assert step_ends(times=5.0)(batch).mul(18).tolist() == [pytest.approx(row) for row in ([0, 5, 1, 5, 1], [0, 5, 1, 0, 0])]
