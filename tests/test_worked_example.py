@@ -19,7 +19,7 @@ PAGE = (Path(__file__).parents[1] / "docs" / "WORKED_EXAMPLE.md").read_text()
 SECTIONS = {part.partition("\n")[0]: part for part in re.split(r"^## ", PAGE, flags=re.M)[1:]}
 METHODS = [name for name, text in SECTIONS.items() if "Settings:" in text]
 ROUNDING = 6e-5
-RUN = Run(policy=None)
+RUN = Run(policy=None, max_new=12)
 
 
 def table(section: str) -> list[dict[str, str]]:

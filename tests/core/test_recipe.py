@@ -79,7 +79,7 @@ def test_it_prints_slot_by_slot():
 
 def test_it_prints_its_learners():
     text = str(with_learners())
-    assert "also       critic from 'value-head', every 1:\n  credit     lambda_return()" in text
+    assert "also       critic from 'value-head', every 1:\n  credit     less_kl() >> lambda_return()" in text
     assert "also       opponent from 'copy:policy', every 4, on harder(by=3):\n  credit     gae(lam=0.9)" in text
 
 
@@ -125,7 +125,8 @@ def test_no_field_of_the_update_is_a_slot():
 def test_needs_come_from_all_parts_and_learners():
     assert set(grpo().needs) == {"old"}
     assert set(grpo(beta=0.1).needs) == {"old", "ref"}
-    assert set(ppo().needs) == {"old", "value"}
+    assert set(ppo().needs) == {"old", "ref", "value"}
+    assert set(ppo(beta=0.0).needs) == {"old", "value"}
     assert sft().needs == ()
     only = Recipe(also=(Learner("critic", "value-head", Recipe(objective=kl_to_reference())),))
     assert only.needs == ("ref",)

@@ -23,6 +23,7 @@ from rewardlab.models.embedded import untrained
 from rewardlab.objectives.ratio import policy_gradient
 from rewardlab.objectives.weighting import token_mean
 from rewardlab.rewards.length import length_penalty
+from rewardlab.rewards.reward import reward
 from rewardlab.runs.config import RunConfig
 from rewardlab.runs.metrics import read_metrics
 
@@ -73,10 +74,25 @@ def one_of_two(rank: int, port: int, out: str) -> None:
     ops = Ops(registry.build("grpo", {"n": 2}), Run(untrained(), max_new=4), task, RunConfig())
     groups = ops.rollout(ops.problems(3))
     torch.save([[t.ids.tolist() for t in g] for g in groups], f"{out}/rank{rank}.rollouts")
+    torch.save(refilled(), f"{out}/rank{rank}.refilled")
     torch.save(tokens_of_kto(), f"{out}/rank{rank}.tokens")
     stopped_by_the_second(rank, out)
     torch.distributed.barrier()
     distributed.shutdown()
+
+
+@reward
+def ends_odd(trajectory):
+    return float(trajectory.ids[-1] % 2)
+
+
+def refilled() -> tuple[list[str], int]:
+    """The problems of a step that samples further ones until it has four groups with a signal, and where the next begins."""
+    run, task = Run(untrained(), max_new=3, verify=ends_odd()), registry.task("arithmetic", test_size=2)
+    ops = Ops(registry.build("dapo", {"n": 2}), run, task, RunConfig())
+    groups = ops.rollout(ops.problems(4))
+    assert all(len({int(t.ids[-1]) % 2 for t in group}) == 2 for group in groups)
+    return [group[0].problem.key for group in groups], ops.position
 
 
 def tokens_of_kto() -> list[int]:
@@ -118,6 +134,13 @@ def test_both_see_the_same_rollouts_in_the_order_of_the_problems(two):
     assert first == second
     assert len(first) == 3
     assert len({str(g) for g in first}) == 3
+
+
+def test_both_fill_the_batch_and_go_on_from_the_same_problem(two):
+    (keys, position), other = (torch.load(two / f"rank{r}.refilled") for r in range(2))
+    assert (keys, position) == other
+    assert len(set(keys)) == 4
+    assert position > 4
 
 
 def test_work_that_every_rank_repeats_is_billed_once(two):

@@ -212,6 +212,14 @@ def test_settings_that_the_recipe_decides_are_refused(checkpoint, task, tmp_path
         made(registry.build("grpo"), checkpoint, task, tmp_path, beta=0.1, loss_type="dapo")
 
 
+def test_trl_says_that_a_batch_is_not_filled_up(checkpoint, task, tmp_path, capsys):
+    filled = registry.build("dapo", {"n": 2, "problems": 4, "minibatches": 1})
+    assert not made(filled, checkpoint, task, tmp_path).ops.refills
+    assert "solved_between does not sample further ones" in " ".join(capsys.readouterr().err.split())
+    made(filled.but(rollout=filled.rollout.but(attempts=1)), checkpoint, task, tmp_path)
+    assert "further" not in capsys.readouterr().err
+
+
 def test_rows_that_cannot_be_dealt_evenly_are_refused(checkpoint, task, tmp_path):
     with pytest.raises(RewardlabError, match="15 rows a step cannot be divided evenly"):
         made(registry.build("grpo", {"n": 5, "problems": 3}), checkpoint, task, tmp_path, per_device_train_batch_size=4)

@@ -69,6 +69,16 @@ def test_the_oldest_whole_groups_come_back_and_the_rest_goes_on():
     assert (short.stop, written(short), long.stop, written(long)) == ("end", 2, None, 5)
 
 
+def test_a_filter_that_fills_up_its_batch_gets_as_many_groups_as_it_asks_for():
+    """Four problems, of which two stay in progress; two more are asked for in the same step, and two remain in progress."""
+    lengths = {q: [n, n] for q, n in zip("abcdef", (9, 8, 1, 2, 3, 4), strict=True)}
+    run = Run(Scripted(lengths), max_new=20)
+    part = partial(n=2, spare=0.5)
+    assert [g[0].problem.question for g in part([ask(q) for q in "abcd"], run)] == ["c", "d"]
+    assert [g[0].problem.question for g in part([ask("e"), ask("f")], run)] == ["e", "f"]
+    assert [g[0].problem.question for g in run.memory["partial.policy"]] == ["a", "b"]
+
+
 def test_every_token_keeps_the_log_prob_of_the_weights_that_wrote_it():
     run = Run(Scripted({"a": [9, 2], "b": [3, 4], "c": [1, 1], "d": [2, 8]}), max_new=20)
     _, second = steps_of(run, partial(n=2, spare=0.5), ["ab", "cd"])

@@ -46,6 +46,34 @@ def test_one_right_reply_of_many_is_enough():
         assert len(recipe.rollout([ask("a", "2"), ask("b", "2")], run)) == 1
 
 
+def endless(run: Run, asked: list[int]):
+    """Further problems for a run, each of which is answered "2" and "3" alike; notes how many are asked for."""
+
+    def more(n: int):
+        asked.append(n)
+        run.policy.replies = ["2", "3"] * n if len(asked) > 1 else ["3", "3"] * n
+        return [ask(f"more {len(asked)} {i}", "2") for i in range(n)]
+
+    return more
+
+
+def test_further_problems_fill_the_batch():
+    run, asked = Run(Replies(["2", "2", "3", "2", "3", "4"]), verify=final_number()), []
+    run.more_problems = endless(run, asked)
+    groups = registry.build("dapo", {"n": 2}).rollout([ask(q, "2") for q in "abc"], run)
+    # two of three groups say nothing; the next two neither, the two after them do
+    assert asked == [2, 2]
+    assert [g[0].problem.question for g in groups] == ["b", "more 2 0", "more 2 1"]
+
+
+def test_attempts_are_bounded_and_a_batch_without_any_group_keeps_the_first():
+    run, asked = Run(Replies(["2", "2", "3", "3"]), verify=final_number()), []
+    run.more_problems = endless(run, asked)
+    part = registry.build("dapo", {"n": 2, "attempts": 2}).rollout
+    assert [[t.reply for t in g] for g in part([ask("a", "2"), ask("b", "2")], run)] == [["2", "2"], ["3", "3"]]
+    assert asked == [2]
+
+
 def test_rare_tokens_may_rise_further_than_they_may_fall():
     # min(1.25, 1.25);  min(1.5, 1.28);  min(.5 * -1, .8 * -1) = -.8;  min(1.5 * -1, 1.28 * -1) = -1.5
     ratios = torch.tensor([[1.25, 1.5, 0.5, 1.5]])

@@ -10,7 +10,7 @@ import torch
 
 from rewardlab import registry
 from rewardlab.core import Batch, Events, Trajectory, Turn, ask
-from rewardlab.credit.leave_one_out import keep_matched_turns, turn_leave_one_out
+from rewardlab.credit.leave_one_out import keep_matched_turns, turn_center, turn_leave_one_out
 from rewardlab.methods.credit.dr_kernel_trloo import keep_own_work
 
 # tokens of a row: prompt, first decision, what is answered, second decision (if the first was to go on)
@@ -51,16 +51,6 @@ def exact():
     return np.array([GO * (1 - GO) * (after - 0.3), GO * WIN * (1 - WIN) * (1.0 - 0.2)])
 
 
-def self_included(batch):
-    """GRPO's centre, by turns: the mean holds the row itself."""
-    first, second = batch.reward[:, 1] + batch.reward[:, 3], batch.reward[:, 3]
-    went = batch.mask[:, 3]
-    a = torch.zeros_like(batch.reward)
-    a[:, 1] = first - first.mean()
-    a[:, 3] = torch.where(went, second - second[went].mean() if went.any() else second, 0.0)
-    return a
-
-
 @pytest.mark.parametrize("n", [2, 3])
 def test_leaving_oneself_out_gives_the_exact_gradient_of_every_turn(n):
     found = gradient(lambda b: turn_leave_one_out()(b.reward, b, None), n)
@@ -69,7 +59,7 @@ def test_leaving_oneself_out_gives_the_exact_gradient_of_every_turn(n):
 
 def test_a_mean_with_oneself_in_it_shrinks_each_turn_by_another_factor():
     n = 3
-    first, second = gradient(self_included, n) / exact()
+    first, second = gradient(lambda b: turn_center()(b.reward, b, None), n) / exact()
     assert first == pytest.approx((n - 1) / n)
     # the second turn: k of n went on with chance C(n, k) go^k (1-go)^(n-k); each of them is scaled by (k - 1) / k
     weights = [math.comb(n, k) * GO**k * (1 - GO) ** (n - k) for k in range(n + 1)]
@@ -86,6 +76,21 @@ def test_returns_and_baselines_by_hand():
     assert a[:, 1].tolist() == pytest.approx([0.35, -0.1, -0.25, -0.15, -0.15, 0.3])
     assert a[:, 3].tolist() == pytest.approx([0.8, 0, -0.8, 0, 0, 1.0])
     assert a[:, [0, 2]].abs().max() == 0
+
+
+def test_the_mean_with_oneself_in_it_by_hand():
+    # the same groups: G1 .6, .3, .2, mean 11/30; G2 1, -, .2, mean .6 | G1 .3, .3, .6, mean .4; the only second turn gets nothing
+    batch = batch_of(["win", "stop", "lose", "stop", "stop", "win"], groups=2)
+    a = turn_center(gamma=0.5)(batch.reward, batch, None)
+    assert a[:, 1].tolist() == pytest.approx([7 / 30, -2 / 30, -5 / 30, -0.1, -0.1, 0.2])
+    assert a[:, 3].tolist() == pytest.approx([0.4, 0, -0.4, 0, 0, 0])
+
+
+def test_one_setting_sets_its_baseline_against_grpos():
+    ours, theirs = registry.build("dr_kernel_trloo"), registry.build("dr_kernel_trloo", {"leave_one_out": False})
+    assert "turn_leave_one_out" in str(ours)
+    assert "turn_leave_one_out" not in str(theirs)
+    assert ours == theirs.but(credit=ours.credit)  # nothing else differs
 
 
 def test_a_row_without_verdict_is_nobodys_baseline():

@@ -10,6 +10,7 @@ import torch
 from rewardlab import api, registry
 from rewardlab.core import Batch, Message, Outputs, Run, Trajectory, ask
 from rewardlab.engine.collate import collate
+from rewardlab.engine.loss import losses_of, weigh
 from rewardlab.errors import RewardlabError
 from rewardlab.objectives.offline import (
     advantage_weighted,
@@ -80,6 +81,19 @@ def test_the_policy_imitates_what_is_better_than_expected_most():
     assert loss[:, [1, 3]].tolist() == [pytest.approx(row, rel=1e-5) for row in expected]
     cloned = advantage_weighted(greed=0.0)(Outputs(logprobs=said), batch(value=table), None)
     assert torch.equal(cloned, -said)
+
+
+def test_the_fair_clone_imitates_preferred_segments_alone():
+    clone = registry.build("ipl", {"greed": 0.0, "preferred": True})
+    said = torch.tensor([[0.0, -1.0, 0.0, -3.0, 0.0], [0.0, -100.0, 0.0, -100.0, 0.0]], requires_grad=True)
+    pair = batch(value=torch.zeros(2, 5))
+    loss = sum(losses_of(clone.objective, Outputs(logprobs=said), weigh(pair, clone.objective, clone.weighting), None).values())
+    assert loss.item() == pytest.approx(2.0)  # (1 + 3) / 2: nothing of the rejected one
+    loss.backward()
+    assert not said.grad[1].any()
+    both = registry.build("ipl", {"greed": 0.0})
+    weigh(pair, both.objective, both.weighting)
+    assert sum(losses_of(both.objective, Outputs(logprobs=said), pair, None).values()).item() == pytest.approx(51.0)
 
 
 # ---- segments and the world ------------------------------------------------------------------------------------------

@@ -41,6 +41,25 @@ def test_what_follows_a_token_in_the_models_eyes_is_added_to_its_credit():
     assert found.tolist() == [pytest.approx(row) for row in expected]
 
 
+def released(rewards: list[list[float]]) -> list[list[float]]:
+    """Returns of the released code (`compute_rloo_returns`): r n / (n - 1) - (sum of the rows' means) / (n - 1), to go."""
+    n, means = len(rewards), [sum(r) / len(r) for r in rewards]
+    centred = [[x * n / (n - 1) - sum(means) / (n - 1) for x in r] for r in rewards]
+    return [[sum(r[t:]) for t in range(len(r))] for r in centred]
+
+
+def test_unequal_replies_are_compared_by_the_mean_of_a_token():
+    zeros = {"prm.logprobs": [[0, -1, -1, -1, -1], [0, -1, -1]], "ref": [[0.0], [0.0]]}
+    batch = batch_of([[("rdddd", {"correct": outcome(0.0)}), ("rdd", {"correct": outcome(0.0)})]], zeros)
+    # tokens that are all worth the same: length alone earns nothing
+    assert not plus_implicit_rewards()(torch.zeros(2, 5), batch, RUN).any()
+    # whole replies get what the released code gives them, though single tokens differ by a factor of n / (n - 1)
+    batch = batch_of([GROUP], COLUMNS)
+    found = plus_implicit_rewards(beta=0.5)(torch.zeros(3, 4), batch, RUN)
+    theirs = released([[1, -0.5], [2], [0.5, 0.5, 0.5]])
+    assert found[:, 1].tolist() == pytest.approx([row[0] for row in theirs])
+
+
 def test_the_model_learns_the_log_odds_of_being_right():
     # sums of beta (log prm - log ref): 1/2 | 2 | 3/2;  right, wrong, and one that nobody judged
     rows = [*GROUP[:2], ("rddd", {"correct": outcome(None)})]

@@ -10,7 +10,7 @@ import torch
 from rows import batch_of, outcome, row_of, steps
 
 from rewardlab.core import Problem, Run, ask
-from rewardlab.credit.group import subtract_mean_of_others
+from rewardlab.credit.group import subtract_mean_return
 from rewardlab.credit.value import to_go
 from rewardlab.methods.credit.pure_min_form import of_known_problems, pure_min_form, soft_minimum
 from rewardlab.rewards.steps import correct_steps
@@ -45,12 +45,27 @@ def test_a_row_without_a_verdict_stays_finite_and_without_credit():
     assert soft_minimum()(batch.reward, batch, RUN)[1].tolist() == [0, 0, 0]
 
 
-def test_the_baseline_is_the_others_mean_step_each_reply_once():
-    # means per step: row 0 (1 + 0)/2 = 1/2, row 1 3, row 2 none.  row 0 less 3: -2, -3;  row 1 less 1/2: 5/2;  row 2: nothing
-    rows = [("rddd", {"s": steps({1: 1, 3: 0})}), ("rddd", {"s": steps({2: 3})}), ("rddd", {"s": outcome(None)})]
+def test_the_baseline_is_one_number_from_the_others_returns_per_token():
+    # returns, row 0: 2, 2, 1 (sum 5);  row 1: 4, 4 (sum 8);  row 2 has no verdict;  at most 4 tokens a reply
+    # row 0 less 8/4: 0, 0, -1;  row 1 less 5/4: 11/4, 11/4;  row 2: nothing
+    rows = [("rddd", {"s": steps({2: 1, 3: 1})}), ("rdd", {"s": steps({2: 4})}), ("rddd", {"s": outcome(None)})]
     batch = batch_of([rows, [("rd", {"s": steps({1: 7})})]])
-    found = subtract_mean_of_others()(batch.reward, batch, RUN)
-    assert found.tolist() == [[0, -2, 0, -3], [0, 0, 2.5, 0], [0] * 4, [0] * 4]
+    chain = to_go() >> subtract_mean_return()
+    by_hand = [[0, 0, 0, -1], [0, 2.75, 2.75, 0], [0] * 4, [0] * 4]
+    assert chain(batch.reward, batch, Run(None, max_new=4)).tolist() == by_hand
+    assert (to_go() >> subtract_mean_return(length=4))(batch.reward, batch, RUN).tolist() == by_hand
+
+
+def test_wrong_replies_are_not_paid_for_steps():
+    """Two replies whose steps are all wrong, of 4 and 2 steps: none is better, and no step of either is worth adding."""
+    # r* -1/4 each and -1/2 each; returns -1, -3/4, -1/2, -1/4 and -1, -1/2; their sums per 8 tokens -5/16 and -3/16
+    four, two = steps(dict.fromkeys((1, 2, 3, 4), -1.0)), steps(dict.fromkeys((1, 2), -1.0))
+    batch = batch_of([[("rdddd", {"correct_steps": four}), ("rdd", {"correct_steps": two})]])
+    part = pure_min_form().credit.of[0].settings["chains"]["correct_steps"]
+    found = part(batch.reward, batch, Run(None, max_new=8))
+    assert found[0, 1:].tolist() == pytest.approx([-13 / 16, -9 / 16, -5 / 16, -1 / 16])
+    assert found[1, 1:3].tolist() == pytest.approx([-11 / 16, -3 / 16])
+    assert found[0, 1] < found[1, 1] < 0  # the longer one begins no better
 
 
 def test_the_outcome_counts_for_a_share_of_the_problems_alone():
@@ -64,15 +79,15 @@ def test_the_outcome_counts_for_a_share_of_the_problems_alone():
 
 def test_both_terms_by_hand():
     # step rewards 1, -1 | 1, 1 at T = .1: e^-10 / (e^-10 + e^10) is 0 to 8 digits: r* = 0, -1 | 1/2, 1/2
-    #   means per step -1/2 | 1/2;  less the other's: -1/2, -3/2 | 1, 1;  to go: -2, -2, -3/2 | 2, 2, 1
-    # outcomes 0 | 1, leave one out: -1 | 1;  together -3, -3, -5/2 | 3, 3, 2
-    # mean -.5/6 = -1/12; squares 9 + 9 + 6.25 + 9 + 9 + 4 = 46.25; variance (46.25 - 6/144) / 5 = 9.241667, std 3.040011
+    #   returns -1, -1, -1 (sum -3) | 1, 1, 1/2 (sum 5/2);  per 10 tokens -.3 | .25;  less the other's: -5/4 x 3 | 1.3, 1.3, .8
+    # outcomes 0 | 1, leave one out: -1 | 1;  together -2.25 x 3 | 2.3, 2.3, 1.8
+    # mean -.35/6; squares 3 x 5.0625 + 2 x 5.29 + 3.24 = 29.0075; variance (29.0075 - .1225/6) / 5 = 5.797417, std 2.407783
     def row(first, second, right):
         return "rddd", {"correct_steps": steps({2: first, 3: second}), "correct": outcome(right)}
 
     batch = batch_of([[row(1, -1, 0), row(1, 1, 1)]])
-    found = pure_min_form(share=1.0).credit(batch.reward, batch, RUN)
-    by_hand = [[(x + 1 / 12) / 3.040011 for x in r] for r in ([-3, -3, -2.5], [3, 3, 2])]
+    found = pure_min_form(share=1.0).credit(batch.reward, batch, Run(None, max_new=10))
+    by_hand = [[(x + 0.35 / 6) / 2.407783 for x in r] for r in ([-2.25] * 3, [2.3, 2.3, 1.8])]
     assert found[:, 1:].tolist() == [pytest.approx(r, abs=1e-5) for r in by_hand]
 
 

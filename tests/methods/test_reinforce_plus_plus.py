@@ -8,9 +8,10 @@ from rows import batch_of, outcome
 
 from rewardlab import registry
 from rewardlab.core import Batch, Outputs, Run
+from rewardlab.credit.kl import less_kl
 from rewardlab.credit.value import to_go
 from rewardlab.errors import RewardlabError
-from rewardlab.methods.baselines.reinforce_plus_plus import less_kl, squared_log_ratio
+from rewardlab.methods.baselines.reinforce_plus_plus import squared_log_ratio
 
 RUN = Run(policy=None)
 

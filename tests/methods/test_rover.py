@@ -62,6 +62,12 @@ def test_the_first_update_of_a_batch_is_that_of_reinforce():
     assert float(expected.abs().max()) > 1e-3
 
 
+def test_every_token_of_a_batch_weighs_the_same():
+    # three and one decisions: a mean over replies would give 1/6 and 1/2
+    batch = batch_of([[("rddd", {"correct": outcome(1.0)}), ("rd", {"correct": outcome(0.0)})]])
+    assert rover().weighting(batch)[batch.mask].tolist() == pytest.approx([0.25] * 4)
+
+
 def test_coverage_counts_solved_problems_and_different_right_answers():
     # right: 2 of 4 (one answer twice), 2 of 4 (two answers);  pass@1 1/2;  pass@2 = 1 - (2/4)(1/3) = 5/6
     def problem(target):

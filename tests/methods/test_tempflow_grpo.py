@@ -54,6 +54,21 @@ def test_without_its_two_ideas_it_is_flow_grpo():
     assert groups[0][0].ids[1].tolist() != groups[0][1].ids[1].tolist()
 
 
+def test_an_update_learns_from_as_many_decisions_as_flow_grpos():
+    policy, task = index_policy(), registry.task("flows", test_size=2)
+    recipes = tempflow_grpo(), tempflow_grpo(branching=False, noise_weight=False)
+    decisions, weights = [], []
+    for recipe in recipes:
+        groups = recipe.rollout([task.train[0]], Run(policy, max_new=10))
+        batch = collate(groups, [[Score(0.0)] * len(g) for g in groups], policy.device)
+        decisions.append(int(batch.mask.sum()))
+        weights.append(recipe.weighting(batch)[batch.mask])
+    assert decisions == [80, 80]  # 10 steps x 8 rows
+    # and each of them weighs the same, in both
+    assert all(torch.allclose(w, torch.tensor(1 / 80)) for w in weights)
+    assert recipes[0].update == recipes[1].update
+
+
 def test_the_reward_falls_with_the_noise_of_the_step_that_is_drawn():
     """What the weights are for: early steps move where a row ends far more than late ones do."""
     policy = index_policy()

@@ -108,7 +108,7 @@ def test_every_part_of_every_two_methods_is_in_their_stack_or_the_stack_is_refus
 
 
 def test_a_sampler_is_replaced_below_the_filter():
-    both = solved_between(of=partial(n=6, temperature=0.7), low=0.001, high=0.999)
+    both = solved_between(of=partial(n=6, temperature=0.7), low=0.001, high=0.999, attempts=10)
     below = [("grpo", grpo, {"n": 6, "temperature": 0.7})]
     dapo = ("dapo", METHODS["dapo"], {})
     assert stack([*below, dapo, ("april", april, {})]).rollout == both

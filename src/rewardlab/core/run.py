@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -13,6 +13,7 @@ import torch
 from rewardlab.errors import RewardlabError
 
 from .policy import TokenCount, uncounted
+from .problem import Problem
 from .score import Scores
 from .trajectory import Group
 from .verdicts import Verdicts
@@ -28,8 +29,9 @@ class Run:
     `reward_timeout`: seconds that one call of a user's reward may take; 0: no limit.
     `rng(purpose)` gives the random stream of a purpose (data, rollout, environment, eval) at this step. Streams are keyed by
     (seed, purpose, moment): no generator state needs to be saved, and sampling from one never changes another. The moment is the
-    step, and for everything held-out the same throughout the run. `verify`: the
-    task's verifier, as a reward. `budget`: the run ends when all models together have generated and scored this many tokens.
+    step, and for everything held-out the same throughout the run. `verify`: the task's verifier, as a reward. `more_problems(n)`:
+    the next n training problems, for a rollout that drops some; None outside of the policy's rollout in training. `budget`: the run
+    ends when all models together have generated and scored this many tokens.
     """
 
     policy: Any
@@ -42,6 +44,7 @@ class Run:
     max_new: int = 128
     reward_timeout: float = 0.0
     verify: Any = None
+    more_problems: Callable[[int], list[Problem]] | None = None
     memory: dict[str, Any] = field(default_factory=dict)
     metrics: dict[str, float] = field(default_factory=dict)
     held_out: bool = False

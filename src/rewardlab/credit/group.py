@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from rewardlab.core import Batch, Run, credit
-from rewardlab.core.domain import PositiveFloat
+from rewardlab.core.domain import PositiveFloat, PositiveInt
 
 
 def group_sums(x: Tensor, batch: Batch) -> Tensor:
@@ -96,3 +96,22 @@ def subtract_mean_of_others(a: Tensor, batch: Batch, run: Run) -> Tensor:
     others = group_sums(has_event[:, None], batch)[batch.group] - has_event
     baseline = (group_sums(mean[:, None], batch)[batch.group] - mean) / others.clamp(min=1)
     return torch.where(batch.rewarded & (others > 0)[:, None], a - baseline[:, None], 0.0)
+
+
+@credit
+def subtract_mean_return(a: Tensor, batch: Batch, run: Run, *, length: PositiveInt | None = None) -> Tensor:
+    """Subtract from every decision the mean return per token of the group's other rows:
+
+    b_i = 1/(n - 1) sum_{j != i} 1/length sum_t G_jt,   G the credit that came in, as after `to_go`
+
+    The baseline of a row is one number, subtracted once from each return and not from each reward: however many steps a row has,
+    its own length changes no advantage. length: the most tokens in a reply (None: the run's), a constant, so that long rows weigh
+    more in the baseline of others. Rows without a verdict get no credit, as does a row without any others.
+    Cheng et al. 2025, arXiv:2504.15275
+    """
+    # rows with a verdict; group_sums wants two dimensions
+    judged = batch.rewarded.any(1, keepdim=True)  # (B, 1)
+    mean = torch.where(batch.mask & judged, a, 0.0).sum(1, keepdim=True) / (run.max_new if length is None else length)
+    others = (group_sums(judged.float(), batch)[batch.group] - judged[:, 0].float())[:, None]
+    baseline = (group_sums(mean, batch)[batch.group][:, None] - mean) / others.clamp(min=1)
+    return torch.where(batch.mask & judged & (others > 0), a - baseline, 0.0)

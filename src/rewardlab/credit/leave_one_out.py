@@ -28,17 +28,35 @@ def turn_leave_one_out(a: Tensor, batch: Batch, run: Run, *, gamma: Share = 1.0)
     A turn that no other row has keeps its return: a baseline of 0 is unbiased too.
     Liu et al. 2026, arXiv:2602.05885
     """
-    has = turn_counts(batch)  # (B, N)
+    has, returns = turn_returns(a, batch, run, gamma)
+    baseline = (over_group(returns, batch) - returns) / (over_group(has.float(), batch) - has.float()).clamp(min=1)
+    return over_turns(torch.where(has, returns - baseline, 0.0), batch.mask)
+
+
+@credit
+def turn_center(a: Tensor, batch: Batch, run: Run, *, gamma: Share = 1.0) -> Tensor:
+    """The return of a turn against the mean return of the same turn in all rows of the group that have it, this one included:
+
+    A_it = G_it - 1/N_t sum_j G_jt,   G_t = r_t + gamma G_{t+1}
+
+    GRPO's baseline, turn by turn. The row's own return in it shrinks the gradient of turn t by (N_t - 1) / N_t.
+    """
+    has, returns = turn_returns(a, batch, run, gamma)
+    baseline = over_group(returns, batch) / over_group(has.float(), batch).clamp(min=1)
+    return over_turns(torch.where(has, returns - baseline, 0.0), batch.mask)
+
+
+def turn_returns(a: Tensor, batch: Batch, run: Run, gamma: float) -> tuple[Tensor, Tensor]:
+    """(B, N) which turns a row has, and (B, N) their returns, 0 for the others."""
+    has = turn_counts(batch)
     # turn_to_go gives every decision of a turn its return, so the mean over the turn is the return
     length = turn_sums(torch.ones_like(a), batch.mask).clamp(min=1)
-    returns = torch.where(has, turn_sums(turn_to_go(gamma=gamma)(a, batch, run), batch.mask) / length, 0.0)
+    return has, torch.where(has, turn_sums(turn_to_go(gamma=gamma)(a, batch, run), batch.mask) / length, 0.0)
 
-    def others(x: Tensor) -> Tensor:
-        """(B, N) sums over the group's other rows, turn by turn."""
-        return x.new_zeros(batch.groups, x.shape[1]).index_add(0, batch.group, x)[batch.group] - x
 
-    baseline = others(returns) / others(has.float()).clamp(min=1)
-    return over_turns(torch.where(has, returns - baseline, 0.0), batch.mask)
+def over_group(x: Tensor, batch: Batch) -> Tensor:
+    """(B, N) sums of x (B, N) over the rows of each group, turn by turn, for every row of it."""
+    return x.new_zeros(batch.groups, x.shape[1]).index_add(0, batch.group, x)[batch.group]
 
 
 @credit(needs=("policy.logprobs",))

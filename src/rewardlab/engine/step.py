@@ -19,7 +19,7 @@ from rewardlab.runs.config import MICRO_TOKENS, RunConfig
 from rewardlab.util.device import memory_of
 
 from . import collate as collating
-from .distributed import all_gather, is_rank_zero, map_sharded, on_rank_zero, rank
+from .distributed import all_gather, is_rank_zero, map_sharded, on_rank_zero, rank, world_size
 from .learner import LearnerState, learners_of
 from .update import update
 
@@ -48,15 +48,15 @@ class StepData(NamedTuple):
 class Ops:
     """Rollout, score, collate, update and evaluate, for one run; each for a learner, the policy unless another is given.
 
-    learners: by name, `policy` first.  position: in the training data.  step_data: the policy's newest rollouts.
-    seconds: of this step, by phase.
+    learners: by name, `policy` first.  position: in the training data.  refills: whether rollouts may draw further problems.
+    step_data: the policy's newest rollouts.  seconds: of this step, by phase.
     """
 
     def __init__(self, recipe: Recipe, run: Run, task: Task, settings: RunConfig):
         self.recipe, self.run, self.task, self.settings = recipe, run, task, settings.settled()
         self.learners = learners_of(recipe, run)
         self.policy = next(iter(self.learners.values()))
-        self.position = settings.start
+        self.position, self.refills = settings.start, True
         self.step_data: StepData | None = None
         self.seconds: dict[str, float] = {}
         self._counted, self._sharded_tokens = run.token_count.total, 0
@@ -111,11 +111,38 @@ class Ops:
         if rank():
             # rank zero keeps the seed of a single process; the others derive their own, or all would sample the same replies
             run = replace(run.detached(), seed=seed_of(run.seed, "process", rank()))
-        with self.timed("generate"), self.sharded():
+        with self.timed("generate"), self.sharded(), self._further_problems(run, learner, part.across_problems):
             # a rollout that keeps a memory, or compares problems, must see all of them: it cannot be sharded
             if part.across_problems:
                 return on_rank_zero(lambda: part(problems, run))
             return map_sharded(lambda own: part(own, run), problems)
+
+    @contextmanager
+    def _further_problems(self, run: Run, learner: LearnerState, across: bool) -> Iterator[None]:
+        """In this context the policy's rollout may draw further training problems by `run.more_problems`.
+
+        Each rank draws problems that no other gets, and all then go on from the same position in the data.
+        """
+        if not (learner.is_policy and self.refills):
+            yield
+            return
+        # only rank zero samples a rollout that is not sharded
+        ranks, drawn = 1 if across else world_size(), 0
+
+        def more(n: int) -> list[Problem]:
+            nonlocal drawn
+            drawn += n
+            return [self.task.train[self.position + ranks * i + rank() % ranks] for i in range(drawn - n, drawn)]
+
+        run.more_problems = more
+        try:
+            yield
+        finally:
+            run.more_problems = None
+        counts = all_gather(drawn)
+        self.position += ranks * max(counts)
+        if any(counts):
+            self.run.log("further_problems", sum(counts))
 
     def score(self, groups: list[Group], learner: LearnerState | None = None) -> Scores | None:
         """Scores of every trajectory, checked; None if the learner's recipe has no reward."""

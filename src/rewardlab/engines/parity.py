@@ -192,6 +192,8 @@ def reply_to(task: Task | None, t: Trajectory, rng: random.Random) -> str:
 
 def by_embedded(recipe: Recipe, task: Task, run: Run) -> Computed:
     ops = Ops(recipe, run, task, RunConfig())
+    # as through TRL: the two are compared on one batch
+    ops.refills = False
     groups = ops.rollout(ops.problems())
     scores = ops.score(groups)
     batch = ops.collate(groups, scores)

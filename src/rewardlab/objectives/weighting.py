@@ -18,6 +18,14 @@ def token_mean(batch: Batch) -> Tensor:
 
 
 @weighting
+def preferred_mean(batch: Batch) -> Tensor:
+    """Every decision of the preferred rows counts the same, those of the others nothing: in a pair the first row is preferred."""
+    preferred = torch.zeros_like(batch.mask)
+    preferred[batch.first_rows] = batch.mask[batch.first_rows]
+    return preferred / preferred.sum().clamp(min=1)
+
+
+@weighting
 def row_mean(batch: Batch) -> Tensor:
     """Every reply counts the same, whatever its length (GRPO's 1/|o|)."""
     count = batch.mask.sum(1, keepdim=True)

@@ -16,7 +16,8 @@ def partial(
 
     Of all groups in progress, `spare` * (number of problems) are left unfinished; complete groups are returned, the oldest first.
     The others wait in `run.memory`, with the log-probs of the weights that sampled them, and are continued at the next step. So
-    the first step returns fewer groups than there are problems, and later steps as many. No token is thrown away.
+    the first step returns fewer groups than there are problems, and later steps as many, as do further calls within a step, by
+    which a filter fills up its batch. No token is thrown away.
 
     Logs `busy`: tokens sampled / (rows * decoding steps), as if all rows were decoded in one batch.
     Zhou et al. 2025, arXiv:2509.18521
@@ -24,7 +25,9 @@ def partial(
     key = f"partial.{run.policy.name}"
     prompts = run.policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
     groups = [list(g) for g in run.memory.get(key, [])] + [[replace(t, path=(i,)) for i in range(n)] for t in prompts]
-    wanted = max(1, len(groups) - round(spare * len(problems)))
+    # a further call in a step adds few problems: what its first call left in progress stays so
+    again, run.memory[f"{key}.step"] = run.memory.get(f"{key}.step") == run.step, run.step
+    wanted = len(problems) if again else max(1, len(groups) - round(spare * len(problems)))
     sampled = slots = 0
     # more than one call, because open rows differ in how much they may still write
     while missing := _missing(groups, wanted):

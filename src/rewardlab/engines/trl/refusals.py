@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from rewardlab.core import Recipe
+from rewardlab.engine.distributed import is_rank_zero
 from rewardlab.errors import RewardlabError
+from rewardlab.util.progress import console
 
 
 def cannot_carry(recipe: Recipe) -> str:
@@ -27,6 +29,17 @@ def not_text(policy: Any) -> str:
     from rewardlab.policies.llama.policy import LlamaPolicy
 
     return "" if type(policy) in (HFPolicy, LlamaPolicy) else f"its policy ({type(policy).__name__}) is not a causal language model"
+
+
+def warn_no_refill(recipe: Recipe) -> None:
+    """Say so where a rollout that would sample further problems cannot: its steps are smaller than with the embedded engine."""
+    refilling = [p for p in recipe.rollout.walk() if p.settings.get("attempts", 1) > 1] if recipe.rollout else []
+    if refilling and is_rank_zero():
+        console.print(
+            f"TRL fixes the problems of a step before training: {refilling[0].name} does not sample further ones (attempts=1), "
+            "and a step learns from the groups that are left",
+            highlight=False,
+        )
 
 
 def refuse(recipe: Recipe, why: str) -> RewardlabError:

@@ -37,7 +37,7 @@ from rewardlab.runs.config import RunConfig
 from rewardlab.tasks.sources import Shuffled
 
 from .policy import TRLPolicy
-from .refusals import cannot_carry, refuse
+from .refusals import cannot_carry, refuse, warn_no_refill
 from .settings import config_of
 
 
@@ -78,6 +78,9 @@ class RecipeTrainer(GRPOTrainer):
     def __init__(self, ops: Ops, config: GRPOConfig):
         refuse_sharding(ops.recipe, config)
         self.ops, self.config, self.policy = ops, config, ops.run.policy
+        warn_no_refill(ops.recipe)
+        # a step's problems are rows of TRL's data set, which is cut before training
+        ops.refills = False
         self.plan: list[_Piece] = []
         sampling = ops.recipe.sampling_settings
         self.sampling = Sampling(

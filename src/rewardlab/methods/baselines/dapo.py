@@ -7,9 +7,9 @@
 Clipping at 1 + eps stops a token of probability 0.01 at 0.012 but never one of 0.9, so entropy collapses. A group that is all right
 or all wrong has no gradient and only dilutes the mean over tokens. There is no KL.
 
-Yu et al. 2025, arXiv:2503.14476. The paper samples further problems until the batch is full; here a step uses only the groups that
-are left. C is a fifth of the longest reply, as in the paper (4096 of 20480 tokens). Four updates per batch (the paper: 16): in the
-first the ratio is 1 and nothing is clipped.
+Yu et al. 2025, arXiv:2503.14476. Further problems are sampled until the batch is full (dynamic sampling), at most 10 times, as in
+the released script; their tokens count. C is a fifth of the longest reply, as in the paper (4096 of 20480 tokens). Four updates
+per batch (the paper: 16): in the first the ratio is 1 and nothing is clipped.
 """
 
 from rewardlab.core import Recipe, Run, Trajectory
@@ -36,17 +36,18 @@ def overlong(trajectory: Trajectory, run: Run, *, cache: float = 0.2) -> float:
 
 def dapo(
     base: Recipe | None = None, *, n: int = 8, eps: float = 0.2, eps_high: float | None = 0.28, cache: float = 0.2,
-    low: float = 0.001, high: float = 0.999,
+    low: float = 0.001, high: float = 0.999, attempts: int = 10,
 ) -> Recipe:  # fmt: skip
     """eps_high: None is the same as eps.  cache: share of the longest reply over which length is penalised.
 
-    low, high: bounds on the share of right replies in a group that is trained on.
+    low, high: bounds on the share of right replies in a group that is trained on.  attempts: how often at most problems are
+    sampled to fill the batch; 1 learns from the groups that are left of one batch.
     """
     # eps_high matters from the second update on: in the first the ratio is 1
     base = base or grpo(n=n).but(minibatches=4)
     return base.but(
         # the filter reads the verifier's outcome, not the reward: replies of different lengths would make every group look mixed
-        rollout=solved_between(of=base.required("rollout"), low=low, high=high),
+        rollout=solved_between(of=base.required("rollout"), low=low, high=high, attempts=attempts),
         reward=(base.reward or correct()) + overlong(cache=cache),
         objective=clipped_ratio(eps=eps, eps_high=eps_high),
         weighting=token_mean(),

@@ -7,13 +7,14 @@
 The standard deviation of a few replies depends on the rewards that it divides, which is a bias; for a whole batch it is negligible.
 
 Hu et al. 2025, arXiv:2501.03262. One reply per problem is enough, unless `baseline` is set, which takes groups. Tokens count alike
-in the whitening, as in the released code (OpenRLHF); beta and the two updates per batch, those of our PPO, are (inferred).
+in the whitening, as in the released code (OpenRLHF); beta and the two updates per batch are (inferred).
 """
 
 from torch import Tensor
 
-from rewardlab.core import Batch, Outputs, Recipe, Run, Update, credit, objective
+from rewardlab.core import Batch, Outputs, Recipe, Run, Update, objective
 from rewardlab.credit.group import center, whiten
+from rewardlab.credit.kl import less_kl
 from rewardlab.credit.value import to_go
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.passk import accuracy
@@ -24,13 +25,6 @@ from rewardlab.rewards.task import correct
 from rewardlab.rollouts.independent import independent
 
 ROWS = 128  # per step, whatever n is
-
-
-@credit(needs=("old", "ref"))
-def less_kl(a: Tensor, batch: Batch, run: Run, *, beta: float = 0.01) -> Tensor:
-    """Subtract beta log(pi_old / ref) at every decision: the KL to the starting policy, as a part of the reward."""
-    # where, not a product with the mask: log-probs may be NaN where the policy decided nothing
-    return a - (beta * (batch.old - batch.ref)).where(batch.mask, 0.0)
 
 
 @objective(unit="token", needs=("ref",))

@@ -6,7 +6,9 @@
 
 Hejna and Sadigh 2023, arXiv:2305.15363, in the form on top of implicit Q-learning. Of the released code, settings and the cap on
 weights are followed; its two Q networks, its slow copy of Q as the target of V and the clipping of V are left out. `greed=0` weighs
-all recorded actions alike: behaviour cloning.
+all recorded actions alike: behaviour cloning, of both segments of a pair. `preferred=True` teaches the policy the preferred ones
+alone; with greed=0 that is the cloning of preferred segments, the fairer baseline, since it knows the preferences too (SFT in
+Hejna et al. 2023, arXiv:2310.13639).
 """
 
 from collections.abc import Sequence
@@ -23,6 +25,7 @@ from rewardlab.objectives.offline import (
     implied_reward,
     implied_reward_square,
 )
+from rewardlab.objectives.weighting import preferred_mean
 from rewardlab.proof.claim import Claim
 from rewardlab.rollouts.interactive import interactive
 from rewardlab.rollouts.segments import segments
@@ -56,10 +59,11 @@ def _batch_of(ids: Sequence[np.ndarray], masks: Sequence[np.ndarray]) -> Batch:
 
 def ipl(
     base: Recipe | None = None, *, greed: float = 3.0, gamma: float = 0.99, tau: float = 0.7, coefficient: float = 0.5,
-    critic_lr: float = 3e-3, passes: int = 4, turns: int = 40,
+    critic_lr: float = 3e-3, passes: int = 4, turns: int = 40, preferred: bool = False,
 ) -> Recipe:  # fmt: skip
-    """greed: how sharply better actions are preferred; 0 is behaviour cloning.  tau: expectile of V.  coefficient: of r_Q^2.
-    passes: over the segments of a step, of policy and critic.  turns: of the episodes that are measured.
+    """greed: how sharply better actions are preferred; 0 is behaviour cloning.  preferred: whether the policy learns from the
+    preferred segments alone.  tau: expectile of V.  coefficient: of r_Q^2.  passes: over the segments of a step, of policy and
+    critic.  turns: of the episodes that are measured.
     """
     play = interactive(env=pointmass(), n=1, turns=turns, temperature=0.0)
     # no credit: the weights of recorded actions come from the critic, within the objective
@@ -71,6 +75,7 @@ def ipl(
     return base.but(
         rollout=segments(),
         objective=advantage_weighted(greed=greed),
+        weighting=preferred_mean() if preferred else base.weighting,
         epochs=passes,
         measure=return_and_agreement(play=play, gamma=gamma),
         also=(*base.also, Learner("critic", "value-head", critic)),

@@ -4,10 +4,10 @@
     r = min(speedup, 3) + share * (operations of one's own / all operations),    0 if the program is wrong
 
 Liu et al. 2026, arXiv:2602.05885. GRPO's mean includes the row's own return, which shrinks the gradient by (N_t - 1) / N_t,
-by another factor at every turn. As in the released scripts: a turn is left out where the geometric mean of pi / pi_rollout leaves
-0.999 .. 1.001 or a token's ratio falls below 1e-4 (mismatch rejection), and a right program stays with probability
-clip((own share - least) / 0.1, 0, 1) (profiling-based rejection). Turns left out get no credit but count in the mean over tokens
-(inferred). gamma is not stated there (inferred).
+by another factor at every turn; `leave_one_out=False` takes that mean, with all else as it is. As in the released scripts: a turn
+is left out where the geometric mean of pi / pi_rollout leaves 0.999 .. 1.001 or a token's ratio falls below 1e-4 (mismatch
+rejection), and a right program stays with probability clip((own share - least) / 0.1, 0, 1) (profiling-based rejection). Turns left
+out get no credit but count in the mean over tokens (inferred). gamma is not stated there (inferred).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from rewardlab.core import Batch, Recipe, Run, credit
-from rewardlab.credit.leave_one_out import keep_matched_turns, turn_leave_one_out
+from rewardlab.credit.leave_one_out import keep_matched_turns, turn_center, turn_leave_one_out
 from rewardlab.credit.turns import over_turns, turn_sums
 from rewardlab.evals.episodes import episode_accuracy
 from rewardlab.methods.baselines.rloo import rloo
@@ -42,13 +42,16 @@ def keep_own_work(a: Tensor, batch: Batch, run: Run, *, least: float = 0.3, widt
 
 def dr_kernel_trloo(
     base: Recipe | None = None, *, n: int = 8, turns: int = 3, share: float = 0.5, least: float = 0.3, gamma: float = 1.0,
-    tolerance: float = 0.001, eps: float = 0.2, eps_high: float = 0.28,
+    tolerance: float = 0.001, eps: float = 0.2, eps_high: float = 0.28, leave_one_out: bool = True,
 ) -> Recipe:  # fmt: skip
     """share: weight of the work share.  least: own share below which a right program is not learned from; 0 keeps all.
     tolerance: how far the mean ratio of a turn may be from 1; replies so short that rounding does not average out need more.
+    leave_one_out: whether the mean leaves out the row itself (TRLOO) or holds it (GRPO).
     """
     base = base or rloo(n=n)
-    chain = turn_leave_one_out(gamma=gamma) >> keep_matched_turns(low=1 - tolerance, high=1 + tolerance)
+    chain = (turn_leave_one_out if leave_one_out else turn_center)(gamma=gamma) >> keep_matched_turns(
+        low=1 - tolerance, high=1 + tolerance
+    )
     return base.but(
         rollout=interactive(env=kernels(), n=n, turns=turns),
         reward=speedup() + share * work_share(),

@@ -1,11 +1,13 @@
 """PURE: a reply is worth its worst step, so padding it with rewarded steps gains nothing, as it does with the sum of the steps.
 
-    r*_i = r_i exp(-r_i / T) / sum_j exp(-r_j / T);     A_t = sum_{i >= t} (r*_i - b) + (o - mean of the others' o)
+    r*_i = r_i exp(-r_i / T) / sum_j exp(-r_j / T);     A_t = (G_t - b) + (o - mean of the others' o),   G_t = sum_{i >= t} r*_i
 
 r_i in [-1, 1] are step rewards, o is the verified outcome, known for a share of the problems only. As T -> 0 the return is min r
-up to the worst step and 0 after it. The baseline b is the mean over the group's other replies of their mean r* per step.
+up to the worst step and 0 after it. The baseline b is the mean over the group's other replies of sum_t G_t / L, with L the longest
+reply: one number for all tokens of a reply. Subtracted from each step and then summed, as the first released code also could
+(`reward_baseline step`, or in proportion to a step's tokens), it would pay wrong replies for every further step.
 
-Cheng et al. 2025, arXiv:2504.15275. T, the baseline by steps and the whitening are those of the released code. Its step rewards
+Cheng et al. 2025, arXiv:2504.15275. T, baseline and whitening are those of the released code (its verl branch). Its step rewards
 come from a trained model; here every step is checked, and a true line that only repeats what is known is rewarded too,
 which invites padding. `minimum=False` leaves the sum form, `share=0` process rewards alone.
 """
@@ -14,7 +16,7 @@ import torch
 from torch import Tensor
 
 from rewardlab.core import Batch, Recipe, Run, credit
-from rewardlab.credit.group import leave_one_out, subtract_mean_of_others, whiten
+from rewardlab.credit.group import leave_one_out, subtract_mean_return, whiten
 from rewardlab.credit.terms import by_term
 from rewardlab.credit.value import to_go
 from rewardlab.methods.baselines.grpo import grpo
@@ -47,7 +49,8 @@ def pure_min_form(
 ) -> Recipe:
     """temperature: of the softmin.  share: of the problems whose outcome is verified."""
     base = base or grpo(n=n)
-    steps = subtract_mean_of_others() >> to_go()
+    # the baseline after the sum: before it, every step would get its own share, and further steps would change the advantage
+    steps = to_go() >> subtract_mean_return()
     outcome = leave_one_out() >> to_go()
     chains = {
         "correct_steps": soft_minimum(temperature=temperature) >> steps if minimum else steps,

@@ -7,7 +7,9 @@ The policy is the softmax of Q / rho, so solutions that succeed equally often st
 no clipping, KL or critic.
 
 He et al. 2025, arXiv:2509.24981, Algorithm 1. The centred reward is given to every token, as there. On the first of a batch's
-updates Q is 0, and the gradient that of REINFORCE; four updates per batch (inferred) let the values differ from it.
+updates Q is 0, and the gradient that of REINFORCE; four updates per batch let the values differ from it. These, and the mean over
+the tokens of a batch, are those of the released code (yuxiaooye/ROVER); its script for mathematics also divides by the group's
+standard deviation, which the paper does not.
 """
 
 import torch
@@ -18,6 +20,7 @@ from rewardlab.credit.group import center
 from rewardlab.credit.value import next_decision, to_go
 from rewardlab.evals.passk import coverage
 from rewardlab.methods.baselines.grpo import grpo
+from rewardlab.objectives.weighting import token_mean
 from rewardlab.proof.claim import Claim
 
 
@@ -40,7 +43,7 @@ def rover(base: Recipe | None = None, *, n: int = 8, rho: float = 1.0) -> Recipe
     """rho: temperature; higher values keep more diversity and learn more slowly."""
     # with a single update per batch Q is always 0, and this would be REINFORCE
     base = base or grpo(n=n).but(minibatches=4)
-    return base.but(credit=center() >> to_go(), objective=uniform_value_error(rho=rho))
+    return base.but(credit=center() >> to_go(), objective=uniform_value_error(rho=rho), weighting=token_mean())
 
 
 claim = Claim(

@@ -4,7 +4,8 @@
     A_t = (o_i - mean of o_j) + sum_{s >= t} gamma^{s-t} (r_s - mean of r_j),   both means over the other replies j of the group
 
 o is the outcome, r_j a reply's mean token reward. The process reward model starts as a copy of the policy and learns on every
-batch that the policy samples, after it has been used there. Problems that are solved too rarely or too often are left out.
+batch that the policy samples, after it has been used there. Problems that are solved too rarely or too often are left out, and
+others sampled in their place until the batch is full.
 
 Cui et al. 2025, arXiv:2502.01456. The baseline of token rewards is the paper's; its released code subtracts the group's mean, this
 row included, times n / (n - 1). Whitening is the code's. `online=False` freezes the process reward model at the reference, so that
@@ -51,14 +52,16 @@ def outcome_cross_entropy(out: Outputs, batch: Batch, run: Run, *, beta: float =
 
 def prime(
     base: Recipe | None = None, *, n: int = 8, beta: float = 0.05, gamma: float = 1.0, weight: float = 1.0, prm_lr: float = 3e-4,
-    low: float = 0.2, high: float = 0.8, online: bool = True,
+    low: float = 0.2, high: float = 0.8, attempts: int = 10, online: bool = True,
 ) -> Recipe:  # fmt: skip
-    """weight: of process rewards beside the outcome.  low, high: shares of right replies between which a problem is kept."""
+    """weight: of process rewards beside the outcome.  low, high: shares of right replies between which a problem is kept.
+    attempts: how often at most problems are sampled to fill the batch.
+    """
     base = base or grpo(n=n)
     prm = Recipe(objective=outcome_cross_entropy(beta=beta), update=Update(lr=prm_lr))
     return base.but(
         # groups that are nearly all right or all wrong have outcome advantages near 0, and unbalance the labels of the model
-        rollout=solved_between(of=base.required("rollout"), low=low, high=high),
+        rollout=solved_between(of=base.required("rollout"), low=low, high=high, attempts=attempts),
         # outcomes become advantages before the process rewards are added: the two have baselines of their own
         credit=leave_one_out() >> to_go() >> plus_implicit_rewards(beta=beta, gamma=gamma, weight=weight) >> whiten(),
         # every=0 freezes the model: as a copy of the policy's start it equals the reference, so its rewards stay 0
