@@ -10,9 +10,11 @@ from transformers.generation import TemperatureLogitsWarper, TopKLogitsWarper, T
 
 from rewardlab.core import Message, Sampling, Trajectory, ask
 from rewardlab.errors import RewardlabError
-from rewardlab.policies.llama import decode
+from rewardlab.policies.llama import decode, native
+from rewardlab.policies.llama.decode_step import fold
 from rewardlab.policies.llama.model import Llama
 from rewardlab.policies.llama.policy import LlamaPolicy
+from rewardlab.policies.llama.steps import NativeSteps, Steps
 from rewardlab.policies.replies import StopMarks
 from rewardlab.policies.sampler import sample
 
@@ -26,8 +28,19 @@ SMALL = {
 QUESTIONS = ["1 + 2 = ?", "what is 12 * 3, and then 7 more?", "a", "use 3, 4 and 9 to make 31", "1 + 2 = ?", "what now?"]
 
 
+@pytest.fixture(params=["c++", "pytorch"])
+def steps(request, monkeypatch):
+    """The kind of decoding steps: those in C++ are used wherever there is a compiler."""
+    if request.param == "pytorch":
+        monkeypatch.setattr(decode, "native_pays", lambda policy: False)
+        return Steps
+    if native.library() is None:
+        pytest.skip("no C++ compiler")
+    return NativeSteps
+
+
 @pytest.fixture
-def policy(words):
+def policy(words, steps):
     """Random weights, large enough that replies vary and depend on the whole prompt."""
     generator = torch.Generator().manual_seed(0)
     model = Llama(SMALL)
@@ -151,13 +164,13 @@ def test_no_rows_give_no_rows(policy):
 # ---- how rows are run changes nothing --------------------------------------------------------------------------------
 
 
-def test_a_prompt_computed_once_for_its_group_is_as_if_computed_for_each(policy, monkeypatch):
+def test_a_prompt_computed_once_for_its_group_is_as_if_computed_for_each(policy, steps, monkeypatch):
     questions = ["1 + 2 = ?", "what now, and why?", "1 + 2 = ?", "1 + 2 = ?", "what now, and why?"]
-    widths = []
-    prefill = decode._Decoder._prefill_part
-    monkeypatch.setattr(decode._Decoder, "_prefill_part", lambda self, part, w: (widths.append(len(part)), prefill(self, part, w)))
+    computed = []
+    prefill = steps.prefill
+    monkeypatch.setattr(steps, "prefill", lambda self, new, slots: (computed.append(len(new)), prefill(self, new, slots)))
     together = greedy(policy, prompts(policy, questions))
-    assert widths == [2]
+    assert computed == [2]
     for t, question in zip(together, questions, strict=True):
         alone = greedy(policy, prompts(policy, [question]))[0]
         assert drawn([t]) == drawn([alone])
@@ -186,6 +199,7 @@ def test_prompts_prefilled_in_several_parts_are_as_in_one(policy, monkeypatch):
     assert drawn(greedy(policy, rows)) == wanted
 
 
+@pytest.mark.parametrize("steps", ["pytorch"], indirect=True)
 def test_gaps_are_closed_when_rows_end_and_none_wait(restless, monkeypatch):
     rows = prompts(restless, [f"{q} {i}" for i, q in enumerate(QUESTIONS * 3)])
     sizes = []
@@ -259,7 +273,7 @@ def test_a_row_draws_the_same_whatever_is_drawn_beside_it(restless):
 @pytest.mark.parametrize(
     "family", [{"model_type": "qwen2"}, {"model_type": "qwen3"}, {"num_key_value_heads": 4}, {"num_key_value_heads": 1}]
 )
-def test_norms_biases_and_heads_of_all_families_are_drawn_with_as_they_are_scored(words, family):
+def test_norms_biases_and_heads_of_all_families_are_drawn_with_as_they_are_scored(words, family, steps):
     generator, model = torch.Generator().manual_seed(0), Llama(SMALL | family)
     with torch.no_grad():
         for p in model.parameters():
@@ -268,6 +282,36 @@ def test_norms_biases_and_heads_of_all_families_are_drawn_with_as_they_are_score
     rows = extend(policy, prompts(policy), max_new=20)
     for t, scored in zip(rows, policy.score(rows), strict=True):
         np.testing.assert_allclose(t.turns[-1].logprobs, scored[-len(t.turns[-1].ids) :], atol=1e-4)
+
+
+@pytest.mark.parametrize("head_dim", [8, 32, 64])
+def test_steps_in_cpp_give_the_logits_of_those_in_pytorch(words, head_dim):
+    """Prompts of many lengths, more tokens than C++ takes at a time, and rows that run in some of the slots only."""
+    if native.library() is None:
+        pytest.skip("no C++ compiler")
+    model = Llama(SMALL | {"head_dim": head_dim}).initialise(torch.Generator().manual_seed(0))
+    rng, slots = np.random.default_rng(0), 40
+    lengths = rng.integers(1, 30, slots)
+    texts = [rng.integers(0, 512, n) for n in lengths]
+    live, ids = np.flatnonzero(rng.random(slots) < 0.7), rng.integers(0, 512, slots)
+    logits = []
+    with torch.inference_mode():
+        for kind in (Steps, NativeSteps):
+            steps = kind(model, fold(model, torch.float32), slots)
+            steps.grow(31)
+            steps.admit(np.arange(slots), lengths)
+            steps.prefill(texts, [[slot] for slot in range(slots)])
+            logits.append(steps.step(live, ids, lengths))
+    assert sum(lengths) > 256
+    torch.testing.assert_close(*logits, atol=1e-5, rtol=1e-5)
+
+
+def test_small_float32_policies_on_cpus_are_sampled_in_cpp(policy, steps, monkeypatch):
+    assert decode.native_pays(policy) == (steps is NativeSteps)
+    rough = LlamaPolicy(policy.model, policy.tokenizer, CPU, torch.bfloat16)
+    assert not decode.native_pays(rough)
+    monkeypatch.setattr(decode, "SMALL_BYTES", 0)
+    assert not decode.native_pays(policy)
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ class StepLayer(NamedTuple):
 
 
 def fold(model: Llama, dtype: torch.dtype) -> SimpleNamespace:
-    """The weights of `Llama.cast`, packed, with the norms' weights and attention's 1/sqrt(d) multiplied into them.
+    """The weights of `Llama.cast` with the norms' weights and attention's 1/sqrt(d) multiplied into them.
 
     Computed again at each call of generation, since training changes the weights in place.
     """
@@ -37,20 +37,31 @@ def fold(model: Llama, dtype: torch.dtype) -> SimpleNamespace:
     scale = scale.expand(-1, s.head_dim).reshape(-1, 1)
     for layer in w.layers:
         # W (g * norm(x)) = (W g) norm(x): the norm's weight scales the columns, the query scale the rows
-        layer.qkv = pack((layer.qkv * scale * layer.attn_norm).to(dtype))
+        layer.qkv = (layer.qkv * scale * layer.attn_norm).to(dtype)
         layer.qkv_bias = None if layer.qkv_bias is None else (layer.qkv_bias * scale[:, 0]).to(dtype)
         layer.q_norm = None if layer.q_norm is None else (layer.q_norm * s.head_dim**-0.5).to(dtype)
         layer.k_norm = None if layer.k_norm is None else layer.k_norm.to(dtype)
-        layer.gate, layer.up = map(pack, (layer.gate_up * layer.mlp_norm).to(dtype).chunk(2))
-        layer.out, layer.down = pack(layer.out.to(dtype)), pack(layer.down.to(dtype))
-        layer.attn_norm = layer.mlp_norm = layer.gate_up = None
-    w.head = pack((w.head * w.norm).to(dtype))
+        layer.gate_up = (layer.gate_up * layer.mlp_norm).to(dtype)
+        layer.out, layer.down = layer.out.to(dtype), layer.down.to(dtype)
+        layer.attn_norm = layer.mlp_norm = None
+    w.head = (w.head * w.norm).to(dtype)
     w.embed, w.norm, w.cos, w.sin = w.embed.to(dtype), None, w.cos.to(dtype), w.sin.to(dtype)
     return w
 
 
-def step_layers(folded: SimpleNamespace) -> list[StepLayer]:
-    return [StepLayer(**{name: getattr(layer, name) for name in StepLayer._fields}) for layer in folded.layers]
+def packed(folded: SimpleNamespace) -> SimpleNamespace:
+    """Folded weights with every matrix packed; the two halves of the gated MLP become two."""
+    layers = []
+    for layer in folded.layers:
+        gate, up = map(pack, layer.gate_up.chunk(2))
+        matrices = {name: pack(getattr(layer, name)) for name in ("qkv", "out", "down")}
+        layers.append(SimpleNamespace(**(vars(layer) | matrices | {"gate": gate, "up": up, "gate_up": None})))
+    return SimpleNamespace(**(vars(folded) | {"layers": layers, "head": pack(folded.head)}))
+
+
+def step_layers(weights: SimpleNamespace) -> list[StepLayer]:
+    """The layers of packed weights, as `next_logits` takes them."""
+    return [StepLayer(**{name: getattr(layer, name) for name in StepLayer._fields}) for layer in weights.layers]
 
 
 def next_logits(

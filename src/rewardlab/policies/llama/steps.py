@@ -1,0 +1,120 @@
+"""The forward passes of generation over a cache of keys and values: in PyTorch, or in C++ (`native`) where that is faster."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from types import SimpleNamespace
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from rewardlab.policies.scripting import scripted
+
+from . import native
+from .attention import causal_attention
+from .decode_step import next_logits, packed, step_layers
+from .model import Llama
+
+SPAN_MULTIPLE = 16
+"""The cache grows by so many positions at a time: growing copies it, since its matrices must be contiguous."""
+
+
+class Steps:
+    """Prefill and decoding steps in PyTorch, for a number of slots.
+
+    cache: of each layer (2, slots, Hkv, span, d), keys and values; mask: (slots, span), 0 where a row may attend, else -inf.
+    """
+
+    gaps = True
+    """Whether a slot without a row is computed in vain."""
+
+    def __init__(self, model: Llama, folded: SimpleNamespace, slots: int):
+        s = model.shape
+        self.model, self.folded, self.device = model, folded, folded.embed.device
+        zeros = partial(torch.zeros, dtype=folded.embed.dtype, device=self.device)
+        self.cache = [zeros(2, slots, s.kv_heads, 0, s.head_dim) for _ in range(s.layers)]
+        self.mask = zeros(slots, 0)
+        self.prepare()
+
+    def prepare(self) -> None:
+        self.weights = packed(self.folded)
+        self.layers, self.next_logits = step_layers(self.weights), scripted(next_logits, self.device.type)
+
+    def grow(self, span: int) -> None:
+        """Make room for `span` positions. Zeros, not uninitialised memory: a masked key has weight 0, and 0 * NaN is NaN."""
+        more = -(-span // SPAN_MULTIPLE) * SPAN_MULTIPLE - self.mask.shape[1]
+        if more > 0:
+            for i, table in enumerate(self.cache):
+                self.cache[i] = F.pad(table, (0, 0, 0, more))
+            self.mask = F.pad(self.mask, (0, more), value=-torch.inf)
+
+    def compact(self, remaining: np.ndarray) -> None:
+        """Keep these slots alone."""
+        index = torch.from_numpy(remaining).to(self.device)
+        self.cache = [table[:, index] for table in self.cache]
+        self.mask = self.mask[index]
+
+    def admit(self, slots: np.ndarray, lengths: np.ndarray) -> None:
+        """Rows of these lengths enter these slots: hides what the slots' previous rows left in the cache."""
+        visible = torch.arange(self.mask.shape[1]) < torch.from_numpy(lengths)[:, None]
+        self.mask[torch.from_numpy(slots)] = torch.where(visible, 0.0, -torch.inf).to(self.mask)
+
+    def prefill(self, prompts: Sequence[np.ndarray], slots: Sequence[Sequence[int]]) -> None:
+        """Compute each prompt into the cache of all `slots` that have it."""
+        width, device = max(map(len, prompts)), self.device
+        table = np.zeros((len(prompts), width), np.int64)
+        for i, prompt in enumerate(prompts):
+            table[i, : len(prompt)] = prompt
+        source = torch.tensor([i for i, group in enumerate(slots) for _ in group], device=device)
+        target = torch.tensor([slot for group in slots for slot in group], device=device)
+
+        def attend(layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+            q, k, v = (x.view(len(prompts), width, *x.shape[1:]) for x in (q, k, v))
+            # (B, T, Hkv, d) to (2, slots, Hkv, T, d), each prompt copied to all slots that have it
+            self.cache[layer][:, target, :, :width] = torch.stack((k, v)).transpose(2, 3)[:, source]
+            # scale 1: `fold` has put 1/sqrt(d) into the query weights
+            return causal_attention(q, k, v, scale=1.0).flatten(0, 1)
+
+        # padding on the right is computed too, but causal attention keeps it from the prompt, and the mask from replies
+        positions = torch.arange(width, device=device).repeat(len(prompts))
+        self.model.trunk(self.weights, torch.from_numpy(table).to(device).view(-1), positions, attend)
+
+    def step(self, live: np.ndarray, ids: np.ndarray, positions: np.ndarray) -> Tensor:
+        """Float32 logits (n, V) of what follows `ids` at `positions`, (slots,), in the n `live` slots."""
+        w, s = self.weights, self.model.shape
+        last, position = torch.from_numpy(ids).to(self.device), torch.from_numpy(positions).to(self.device)
+        tables = (w.cos, w.sin)
+        logits = self.next_logits(last, position, self.mask, self.cache, w.embed, tables, self.layers, w.head, s.heads, s.eps)
+        return logits if len(live) == len(ids) else logits[torch.from_numpy(live).to(self.device)]
+
+
+class NativeSteps(Steps):
+    """The same in C++, for small models in float32 on CPUs."""
+
+    gaps = False
+
+    def prepare(self) -> None:
+        library = native.library()
+        assert library is not None
+        self.native = native.Native(library, self.model.shape, self.folded)
+
+    def admit(self, slots: np.ndarray, lengths: np.ndarray) -> None:
+        """Nothing: a token attends up to its own position, and what lies there is of its own row."""
+
+    def prefill(self, prompts: Sequence[np.ndarray], slots: Sequence[Sequence[int]]) -> None:
+        lengths, first = [len(p) for p in prompts], [group[0] for group in slots]
+        positions = np.concatenate([np.arange(n) for n in lengths])
+        rows = np.repeat(first, lengths)
+        self.native.forward(self.cache, *map(torch.from_numpy, (np.concatenate(prompts), rows, positions)), predict=False)
+        copies = torch.tensor([(group[0], slot) for group in slots for slot in group[1:]]).view(-1, 2)
+        if len(copies):
+            for table in self.cache:
+                table[:, copies[:, 1], :, : max(lengths)] = table[:, copies[:, 0], :, : max(lengths)]
+
+    def step(self, live: np.ndarray, ids: np.ndarray, positions: np.ndarray) -> Tensor:
+        logits = self.native.forward(self.cache, *map(torch.from_numpy, (ids[live], live, positions[live])))
+        assert logits is not None
+        return logits
