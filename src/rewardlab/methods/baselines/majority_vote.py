@@ -20,7 +20,8 @@ def majority_vote(base: Recipe | None = None, *, n: int = 8, temperature: float 
 
 # pass@1 here is the mean over the same n replies, so that both numbers come from the same samples
 claim = Claim(
-    says="the majority answer is right more often than a single draw",
-    versus=None, task="arithmetic", measure="accuracy", direction="higher", margin=0.05, against="pass@1",
+    says="the majority answer is right more often than a single sample",
+    versus=None, task="arithmetic", measure="accuracy", direction="higher", margin=0.05, against="pass@1", problems=200,
+    learns=None, sanity=True, version=2, replaces="it holds by construction where the mode is right, which was not said",
 )  # fmt: skip
 baseline = None

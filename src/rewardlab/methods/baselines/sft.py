@@ -21,7 +21,7 @@ def sft(base: Recipe | None = None, *, field: str = "solution", lr: float = 1e-3
 
 claim = Claim(
     says="imitating right solutions raises pass@1 of a policy warmed up on careless ones",
-    versus=None, task="arithmetic", measure="pass@1", direction="higher", margin=0.1, budget=300_000,
-    against="before.pass@1",
+    versus=None, task="arithmetic:biased=0.75,error=0.1", measure="pass@1", direction="higher", margin=0.1, against="before.pass@1",
+    steps=40, learns=None, sanity=True, version=2, replaces="it holds by construction, which was not said; tokens were the budget",
 )  # fmt: skip
 baseline = None

@@ -46,7 +46,8 @@ def tempflow_grpo(
 
 
 claim = Claim(
-    says="credit for single steps, weighed by their noise, earns more reward than uniform credit on the same budget of decisions",
-    versus="tempflow_grpo", task="flows", measure="reward", direction="higher", margin=0.03, budget=75_000,
-    settings={"points": 1, "lr": 1e-3}, versus_settings={"branching": False, "noise_weight": False, "lr": 1e-3},
+    says="credit for single steps, weighed by their noise, earns more reward than uniform credit after equal updates",
+    versus="tempflow_grpo", task="flows", measure="auc.reward", direction="higher", margin=0.03, steps=40,
+    versus_settings={"branching": False, "noise_weight": False}, problems=300, learns="reward", start=None, version=2,
+    replaces="on one budget of tokens it made 2.5 times as many updates as its baseline",
 )  # fmt: skip
