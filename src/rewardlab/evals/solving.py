@@ -31,7 +31,7 @@ def solving(
     """
     found = of(problems, run)
     # policies that are not of text, and data without answers, have none of these
-    if run.verify is None or not hasattr(run.policy, "write"):
+    if run.verify is None or not hasattr(run.policy, "tokenizer"):
         return found
     return {
         **found,

@@ -35,7 +35,7 @@ class Annotator:
         """The problem with the pair in its meta: `chosen`, `rejected`, and the true quality of both."""
         better_by = a.quality + a.liked - b.quality - b.liked
         prefers_a = rng.random() < _sigmoid(better_by / self.noise) if self.noise else better_by > 0
-        # drawn whatever the share, so that a higher share only turns more of the same labels
+        # sampled whatever the share, so that a higher share only turns more of the same labels
         if rng.random() < self.flip:
             prefers_a = not prefers_a
         chosen, rejected = (a, b) if prefers_a else (b, a)
