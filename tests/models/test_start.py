@@ -116,3 +116,20 @@ def test_the_start_is_written_beside_the_checkpoint_under_the_name_of_its_task(t
 )  # fmt: skip
 def test_a_task_that_is_taught_otherwise_has_a_policy_of_its_own(name, own):
     assert (embedded.with_own_policy(registry.task(name, test_size=1)) is not None) == own
+
+
+def test_a_relative_of_the_shared_policy_begins_as_that_one(tmp_path, monkeypatch):
+    shared = embedded.untrained(seed=5)
+    shared.save(tmp_path)
+    monkeypatch.setattr(embedded, "checkpoint", lambda task=None: tmp_path)
+    monkeypatch.setattr(embedded, "teach", lambda policy, problems, steps, task, rounds: taught.append((steps, problems[3])))
+    taught = []
+    relative, other = registry.task("arithmetic:biased=0.7", test_size=1), registry.task("euclid", test_size=1)
+    policy, _ = embedded.warm_up(task=relative)
+    before = dict(shared.model.state_dict())
+    assert all(bool((value == before[name]).all()) for name, value in policy.model.state_dict().items())
+    assert embedded.tokenizer(relative) is embedded.tokenizer()
+    embedded.warm_up(task=other)
+    # the shared policy's steps, or the task's own; each on its own teacher's solutions
+    assert [steps for steps, _ in taught] == [embedded.RELATIVE_STEPS, other.warmup_steps]
+    assert taught[0][1].question.startswith("Start with")
