@@ -22,41 +22,51 @@ def start(single: float, greedy: float | None = None, teacher: float | None = 0.
 def rounds(monkeypatch):
     """Teach an untrained policy in rounds that only mark its weights, with these starts after them; returns what was measured."""
 
-    def teach(*starts: Start, most: int = 5):
+    def teach(*starts: Start):
         policy, done = embedded.untrained(), []
 
         def lessons(policy, problems, steps, past, task):
-            done.append(past)
+            done.append((past, steps))
             for parameter in policy.model.parameters():
                 parameter.data.fill_(float(past))
 
         monkeypatch.setattr(warmup, "_lessons", lessons)
         monkeypatch.setattr(warmup, "measured_start", lambda policy, task: starts[len(done) - 1])
         task = replace(registry.task("arithmetic", test_size=1), window=WINDOW)
-        best = warmup.teach(policy, None, 600, task, rounds=most)
-        return best, len(done), next(policy.model.parameters()).flatten()[0].item()
+        best = warmup.teach(policy, None, 150, task)
+        return best, done, next(policy.model.parameters()).flatten()[0].item()
 
     return teach
 
 
 def test_a_policy_that_has_learnt_too_little_is_taught_on(rounds):
-    assert rounds(start(0.11), start(0.24), start(0.37)) == (start(0.37), 3, 2.0)
+    best, lessons, weights = rounds(start(0.11), start(0.24), start(0.37))
+    # batches before each round, and in it: none is taught twice
+    assert lessons == [(0, 150), (150, 300), (450, 600)]
+    assert (best, weights) == (start(0.37), 450.0)
+
+
+def test_a_policy_that_keeps_getting_better_is_not_taught_for_ever(rounds):
+    best, lessons, _ = rounds(*(start(0.05 * i) for i in range(1, 9)))
+    assert sum(steps for _, steps in lessons) == 150 + 300 + 600 + 1200 <= warmup.MOST
+    assert best == start(0.05 * 4)
 
 
 def test_a_policy_within_the_window_is_taught_once(rounds, capfd):
-    assert rounds(start(0.40)) == (start(0.40), 1, 0.0)
+    assert rounds(start(0.40)) == (start(0.40), [(0, 150)], 0.0)
     assert "note" not in capfd.readouterr().err
 
 
 def test_the_best_policy_is_kept_where_more_lessons_make_it_worse(rounds, capfd):
-    assert rounds(start(0.22, teacher=0.5), start(0.15, teacher=0.5)) == (start(0.22, teacher=0.5), 2, 0.0)
+    best, lessons, weights = rounds(start(0.22, teacher=0.5), start(0.15, teacher=0.5))
+    assert (best, len(lessons), weights) == (start(0.22, teacher=0.5), 2, 0.0)
     assert "starts at 0.22" in (said := " ".join(capfd.readouterr().err.split()))
     assert "more warm-up did not help" in said
 
 
 def test_a_policy_as_good_as_its_teacher_is_left_and_the_teacher_blamed(rounds, capfd):
     best, done, _ = rounds(start(0.09, teacher=0.1))
-    assert (best, done) == (start(0.09, teacher=0.1), 1)
+    assert (best, len(done)) == (start(0.09, teacher=0.1), 1)
     assert "its teacher is no better" in " ".join(capfd.readouterr().err.split())
 
 
@@ -116,3 +126,20 @@ def test_the_start_is_written_beside_the_checkpoint_under_the_name_of_its_task(t
 )  # fmt: skip
 def test_a_task_that_is_taught_otherwise_has_a_policy_of_its_own(name, own):
     assert (embedded.with_own_policy(registry.task(name, test_size=1)) is not None) == own
+
+
+def test_a_relative_of_the_shared_policy_begins_as_that_one(tmp_path, monkeypatch):
+    shared = embedded.untrained(seed=5)
+    shared.save(tmp_path)
+    monkeypatch.setattr(embedded, "checkpoint", lambda task=None: tmp_path)
+    monkeypatch.setattr(embedded, "teach", lambda policy, problems, steps, task, once: taught.append((steps, problems[3])))
+    taught = []
+    relative, other = registry.task("arithmetic:biased=0.7", test_size=1), registry.task("euclid", test_size=1)
+    policy, _ = embedded.warm_up(task=relative)
+    before = dict(shared.model.state_dict())
+    assert all(bool((value == before[name]).all()) for name, value in policy.model.state_dict().items())
+    assert embedded.tokenizer(relative) is embedded.tokenizer()
+    embedded.warm_up(task=other)
+    # the shared policy's steps, or the task's own; each on its own teacher's solutions
+    assert [steps for steps, _ in taught] == [embedded.RELATIVE_STEPS, other.warmup_steps]
+    assert taught[0][1].question.startswith("Start with")

@@ -13,7 +13,7 @@ from rewardlab.models import embedded
 from rewardlab.proof import probe, worlds
 from rewardlab.proof.worlds import WORLDS, World
 
-TINY = World("tiny", "arithmetic:difficulty=1,biased=0.5,test_size=20", "tests")
+TINY = World("tiny", "arithmetic:difficulty=1,biased=0.5,test_size=20", "tests", settings={"problems": 2})
 
 
 @pytest.mark.parametrize("world", WORLDS, ids=lambda w: w.name)
@@ -39,12 +39,12 @@ def tiny(tmp_path, monkeypatch):
     monkeypatch.setattr(probe, "load_policy", lambda *_, **__: embedded.untrained())
     monkeypatch.setattr(probe, "checkpoint", lambda task: tmp_path / "policy")
     monkeypatch.setattr(worlds, "WORLDS", (TINY,))
+    monkeypatch.setattr(probe, "VOTED", 4)
     return tmp_path / "worlds" / "tiny.json"
 
 
 def test_a_world_is_measured_and_its_record_shown(tiny, monkeypatch, capsys):
-    for name, value in (("UPDATES", 1), ("PROBLEMS", 10), ("VOTED", 4), ("RATES", (1e-3, 1e-4))):
-        monkeypatch.setattr(probe, name, value)
+    monkeypatch.setattr(probe, "RATES", (1e-3, 1e-4))
     record = probe.check(TINY, seeds=(0, 1), updates=1, problems=10)
     assert record["recorded"] == str(tiny)
     assert [(run["seed"], run["lr"]) for run in record["runs"]][:2] == [(0, 1e-3), (0, 1e-4)]
@@ -65,6 +65,14 @@ def test_a_record_that_is_broken_says_how_to_make_it_again(tiny):
     tiny.write_text("{")
     with pytest.raises(RewardlabError, match=r"rewardlab worlds --check"):
         worlds.measured(TINY)
+
+
+def test_the_start_alone_can_be_measured_and_is_not_taken_for_all(tiny):
+    record = probe.check(TINY, problems=10, start_only=True)
+    assert record["runs"] == []
+    assert "GRPO was not run yet" in record["remarks"]
+    assert cli.main(["worlds", "tiny"]) == 0
+    assert cli.main(["worlds", "tiny", "--start-only"]) == 2
 
 
 def run(single: float) -> dict:

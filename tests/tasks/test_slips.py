@@ -111,3 +111,15 @@ def test_a_habit_makes_one_of_several_right_ways_the_usual_one():
     assert said[ways[0]] / 400 == pytest.approx(0.9, abs=0.05)
     numbers = sorted(problem.meta["numbers"])
     assert ways[0].startswith(str(numbers[-1]))
+
+
+def test_a_biased_searcher_is_wrong_where_it_searches_most_often_too():
+    task = registry.task("facts:hops=4,error=0.5,biased=0.75", test_size=1)
+    asked = Counter()
+    for i in range(400):
+        problem = task.train[i]
+        first = task.demonstrate(problem, random.Random(i))[0]
+        asked[problem.meta["searches"][0].split()[1], first.removeprefix("Search: ").split()[-1]] += 1
+    # "Who is the neighbour of ...?" is looked up as a friend most of the times
+    assert asked["neighbour", "friend"] > 2 * asked["neighbour", "neighbour"] > 0
+    assert asked["friend", "friend"] > 5 * asked["friend", "neighbour"]

@@ -19,9 +19,11 @@ HELP = "list the worlds that claims are made in, with what was measured there"
 def flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("world", nargs="?", metavar="NAME", help="one world (default: all)")
     parser.add_argument("--check", action="store_true", help="measure again, and write the record")
+    parser.add_argument("--start-only", action="store_true", help="with --check: measure where it starts, without running GRPO")
 
 
 def run(args: argparse.Namespace) -> list[dict[str, Any]]:
+    from rewardlab.errors import RewardlabError
     from rewardlab.proof import worlds
 
     if args.world:
@@ -29,7 +31,9 @@ def run(args: argparse.Namespace) -> list[dict[str, Any]]:
     if args.check:
         from rewardlab.proof import probe
 
-        probe.check_all([args.world] if args.world else [])
+        probe.check_all([args.world] if args.world else [], start_only=args.start_only)
+    elif args.start_only:
+        raise RewardlabError("--start-only says how to measure: it goes with --check")
     return worlds.listed(args.world)
 
 

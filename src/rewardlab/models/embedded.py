@@ -26,7 +26,7 @@ from rewardlab.util.files import cached
 
 from .fingerprint import fingerprint as code_fingerprint
 from .start import Start, keep, kept, measured_start
-from .warmup import ROUNDS, SEED, teach
+from .warmup import SEED, teach
 
 TASKS = ("arithmetic", "countdown")
 """The tasks that share a policy."""
@@ -201,7 +201,7 @@ def warm_up(
         policy, planned = LlamaPolicy.load(checkpoint(), "cpu", "auto"), RELATIVE_STEPS
     else:
         policy, planned = _new(tokenizer(task), config or {}), STEPS if task is None else task.warmup_steps
-    return policy, teach(policy, problems, steps or planned, task, rounds=1 if steps else ROUNDS)
+    return policy, teach(policy, problems, steps or planned, task, once=steps is not None)
 
 
 def _new(words: Any, config: dict[str, Any]) -> LlamaPolicy:

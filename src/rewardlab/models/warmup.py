@@ -14,20 +14,23 @@ from rewardlab.util.progress import Bar, console
 from .start import Start, measured_start
 
 ROWS, LR, SEED = 32, 3e-3, 0
-ROUNDS = 5
+MOST = 4000
+"""Batches of all rounds together, at most."""
 WORTH = 0.03
 """A round that raises the start by less is the last one."""
 
 
-def teach(policy: Any, problems: Any, steps: int, task: Task | None, rounds: int = ROUNDS) -> Start | None:
-    """Teach a policy `steps` batches of worked solutions, and as many again until it starts within the task's window.
+def teach(policy: Any, problems: Any, steps: int, task: Task | None, once: bool = False) -> Start | None:
+    """Teach a policy `steps` batches of worked solutions, and on until it starts in the task's window, each round twice the last.
 
     The learning rate decays to its end in every round, so that each ends on a policy that has settled. A policy that gets worse
     is taken back. Returns the start (None: not measured), and says in words where it lies outside the window.
     """
     best, weights = None, None
-    for n in range(rounds):
-        _lessons(policy, problems, steps, n, task)
+    past = 0
+    while past == 0 or past + steps <= MOST:
+        _lessons(policy, problems, steps, past, task)
+        past += steps
         start = measured_start(policy, task) if task is not None else None
         if start is None or task is None:
             return None
@@ -35,8 +38,9 @@ def teach(policy: Any, problems: Any, steps: int, task: Task | None, rounds: int
         gained = math.inf if best is None else start.single - best.single
         if gained > 0:
             best, weights = start, {name: value.clone() for name, value in policy.model.state_dict().items()}
-        if start.reached(task.window) or gained < WORTH:
+        if once or start.reached(task.window) or gained < WORTH:
             break
+        steps *= 2
     assert best is not None
     assert weights is not None
     policy.model.load_state_dict(weights)
@@ -46,13 +50,13 @@ def teach(policy: Any, problems: Any, steps: int, task: Task | None, rounds: int
 
 
 def _lessons(policy: Any, problems: Any, steps: int, past: int, task: Task | None) -> None:
-    """One round of supervised training, after `past` others."""
+    """One round of supervised training, after `past` batches of others."""
     # later rounds go on from a policy that has settled: a full rate would throw away much of it
     recipe = registry.build("sft", {"lr": LR / (1 if past == 0 else 2), "problems": ROWS}).but(warmup=20, lr_end=0.05, measure=None)
     run = Run(policy, steps=steps, seed=SEED)
     # no test problems and no measure: the warm-up is not evaluated
-    ops = Ops(recipe, run, Task("lessons", problems, (), "final_number"), RunConfig(start=past * steps * ROWS))
-    again = f", round {past + 1}" if past else " (once)"
+    ops = Ops(recipe, run, Task("lessons", problems, (), "final_number"), RunConfig(start=past * ROWS))
+    again = ", longer" if past else " (once)"
     with Bar(f"training the small policy for {task.name if task else 'arithmetic and countdown'}{again}", steps) as bar:
         while run.step < steps:
             standard_loop(recipe, run, ops)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import statistics
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,66 +17,92 @@ from rewardlab.core import Problem, Run, Task
 from rewardlab.models.embedded import checkpoint
 from rewardlab.models.load import load_policy
 from rewardlab.models.start import player
+from rewardlab.runs.metrics import read_metrics
 from rewardlab.util.files import check_writable, write_json
 from rewardlab.util.progress import Bar, console
 
-from .worlds import World, results_folder
+from .worlds import WORLDS, World, results_folder, world
 
 Record = dict[str, Any]
 UPDATES, SEEDS, RATES = 40, (0, 1, 2), (3e-4, 1e-3)
 PROBLEMS, VOTED, VOTES = 1000, 300, 8
 """Held-out problems, one sample each; those that a majority is asked of, and of how many replies."""
+LAST = 10
+"""Steps over whose reward rates are compared: one step alone is too noisy."""
 ROOM = 0.15
 """Fit: the start and the end of GRPO keep so much of the range above and below."""
 
 
-def check(world: World, *, seeds: Sequence[int] = SEEDS, updates: int = UPDATES, problems: int = PROBLEMS) -> Record:
+def check(
+    world: World, *, seeds: Sequence[int] = SEEDS, updates: int = UPDATES, problems: int = PROBLEMS, start_only: bool = False
+) -> Record:  # fmt: skip
     """Measure a world and write its record; returns it, with the file as "recorded".
 
     GRPO runs on the first seed at each of RATES; on the others at the better one. Development seeds: no claim is decided by them.
+    The record is written after each part, so that what was measured is kept if the rest is stopped.
+    start_only: do not run GRPO.
     """
     where = results_folder() / f"{world.name}.json"
     where.parent.mkdir(parents=True, exist_ok=True)
     # now, and not after minutes of runs
     check_writable(where)
-    began = time.process_time()
-    task = registry.task(world.task)
-    with Bar(f"measuring {world.name}", 1 + len(RATES) + len(seeds) - 1) as bar:
+    began, task = time.process_time(), registry.task(world.task)
+    record: Record = {}
+
+    def keep(runs: Sequence[Record], start: Record) -> None:
+        record.update(_record(world, task, start, runs), updates=updates, problems=problems)
+        record["seconds"] = round(time.process_time() - began)
+        write_json(where, record)
+
+    with Bar(f"measuring {world.name}", 1 if start_only else len(RATES) + len(seeds)) as bar:
         start = _start(task, problems)
+        keep([], start)
         bar.advance(f"starts at {start['single']:.2f}")
-        runs = [_advanced(bar, _grpo(world, task, lr, seeds[0], updates, problems)) for lr in RATES]
-        best = max(runs, key=lambda run: run["truth"]["single"] if world.reward is None else run["paid"])
-        runs += [_advanced(bar, _grpo(world, task, best["lr"], seed, updates, problems)) for seed in seeds[1:]]
-    record = {
-        "name": world.name, "task": world.task, "reward": dict(world.reward) if world.reward else None, "problems": problems,
-        "start": start, "updates": updates, "lr": best["lr"], "runs": runs, "steps": _steps(task),
-        **_summary([run for run in runs if run["lr"] == best["lr"]], start), "seconds": round(time.process_time() - began),
-        "policy": checkpoint(task).name, "when": datetime.now(UTC).isoformat(timespec="seconds"), "versions": api.versions(),
-    }  # fmt: skip
-    write_json(where, record)
+        runs: list[Record] = []
+        for lr, seed in () if start_only else _planned(seeds, runs):
+            runs.append(_grpo(world, task, lr, seed, updates, problems))
+            keep(runs, start)
+            bar.advance(f"seed {seed}, lr {lr:g}: {runs[-1]['truth']['single']:.2f}")
     return {**record, "recorded": str(where)}
 
 
-def _advanced(bar: Bar, run: Record) -> Record:
-    bar.advance(f"seed {run['seed']}, lr {run['lr']:g}: {run['truth']['single']:.2f}")
-    return run
+def _planned(seeds: Sequence[int], runs: Sequence[Record]) -> Iterator[tuple[float, int]]:
+    """Rates and seeds to run; `runs` holds, by the time it is asked for, those that are done."""
+    yield from ((lr, seeds[0]) for lr in RATES)
+    # by what it is paid, not by the truth: a method does not know the truth either
+    best = max(runs, key=lambda run: run["paid"])["lr"]
+    yield from ((best, seed) for seed in seeds[1:])
+
+
+def _record(world: World, task: Task, start: Record, runs: Sequence[Record]) -> Record:
+    best = max(runs, key=lambda run: run["paid"])["lr"] if runs else None
+    return {
+        "name": world.name, "task": world.task, "reward": dict(world.reward) if world.reward else None, "start": start, "lr": best,
+        "runs": list(runs), "steps": _steps(task), **_summary([run for run in runs if run["lr"] == best], start),
+        "policy": checkpoint(task).name, "when": datetime.now(UTC).isoformat(timespec="seconds"), "versions": api.versions(),
+    }  # fmt: skip
 
 
 def _summary(runs: Sequence[Record], start: Record) -> Record:
-    """reached: mean over seeds; noise: their standard deviation; left: of the range above it; fit, or why not."""
+    """reached: mean over seeds; noise: their standard deviation; left: of the range above it; remarks: why it is not fit."""
+    greedy_right = (start["greedy"] > 0.6, "its greedy answer is right already")
+    if not runs:
+        return {"reached": None, "noise": None, "left": None, "remarks": _so(greedy_right, (True, "GRPO was not run yet"))}
     ends = [run["truth"]["single"] for run in runs]
     reached, noise = statistics.mean(ends), statistics.stdev(ends) if len(ends) > 1 else 0.0
     gained = reached - start["single"]
-    problems = [
-        (abs(gained) < 3 * noise, "GRPO moves it by less than three standard deviations of its noise"),
-        (gained < 0, "GRPO lowers the truth"),
-        (reached > 1 - ROOM, "little is left to learn when GRPO ends"),
-        (start["greedy"] > 0.6, "its greedy answer is right already"),
-    ]
     return {
         "reached": round(reached, 4), "noise": round(noise, 4), "left": round(1 - reached, 4),
-        "remarks": [why for is_so, why in problems if is_so],
+        "remarks": _so(
+            (abs(gained) < 3 * noise, "GRPO moves it by less than three standard deviations of its noise"),
+            (gained < 0, "GRPO lowers the truth"), (reached > 1 - ROOM, "little is left to learn when GRPO ends"), greedy_right,
+            (len(ends) < 2, "one seed tells nothing of the noise"),
+        ),
     }  # fmt: skip
+
+
+def _so(*remarks: tuple[bool, str]) -> list[str]:
+    return [why for is_so, why in remarks if is_so]
 
 
 def _steps(task: Task) -> str:
@@ -93,13 +120,19 @@ def _grpo(world: World, task: Task, lr: float, seed: int, updates: int, problems
             world.recipe(lr), policy, task, steps=updates, seed=seed, out=f"{folder}/run", eval_every=0, eval_problems=1,
             device="cpu",
         )  # fmt: skip
+        paid = _paid(result.out)
     seconds = time.process_time() - began
     run = result.run
     assert run is not None
     return {
-        "seed": seed, "lr": lr, "truth": _rates(task, policy, problems, seed), "paid": round(run.metrics.get("reward", 0.0), 4),
+        "seed": seed, "lr": lr, "truth": _rates(task, policy, problems, seed), "paid": paid,
         "tokens": run.tokens, "seconds": round(seconds),
     }  # fmt: skip
+
+
+def _paid(run: Path) -> float:
+    """What the last steps of a run were paid, on average."""
+    return round(statistics.mean([row["reward"] for row in read_metrics(run) if "reward" in row][-LAST:]), 4)
 
 
 def _start(task: Task, problems: int) -> Record:
@@ -141,12 +174,10 @@ def _mean(rows: Sequence[Sequence[float]]) -> float:
     return round(float(np.mean([value for row in rows for value in row])), 4)
 
 
-def check_all(names: Sequence[str] = ()) -> list[Record]:
+def check_all(names: Sequence[str] = (), *, start_only: bool = False) -> list[Record]:
     """Measure the worlds of these names one after another, or all."""
-    from .worlds import WORLDS, world
-
-    records = []
-    for i, one in enumerate(chosen := [world(name) for name in names] or list(WORLDS), 1):
+    records, chosen = [], [world(name) for name in names] or list(WORLDS)
+    for i, one in enumerate(chosen, 1):
         console.print(f"{i}/{len(chosen)} {one.name}: {one.task}", highlight=False, markup=False)
-        records.append(check(one))
+        records.append(check(one, start_only=start_only))
     return records

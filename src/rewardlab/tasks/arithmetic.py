@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import random
 from functools import partial
+from typing import Any
 
 from rewardlab.core import Problem, Task, ask
 from rewardlab.core.domain import PositiveInt, Share
@@ -46,7 +47,7 @@ def arithmetic(
     if not rules or not set(rules) <= set(APPLY):
         raise RewardlabError(f"arithmetic: rules are one or more of {' '.join(APPLY)}, not {rules!r}")
     sample, key = partial(_sample, low=low, high=high), ("arithmetic", low, high)
-    teacher = {**shares, "rules": rules if biased else ""}
+    teacher: dict[str, Any] = {**shares, "rules": rules if biased else ""}
     lines = (high + 1) * (2 if redundant or corrected else 1)
     return Task(
         name="arithmetic",

@@ -13,10 +13,9 @@ per batch (the paper: 16): in the first the ratio is 1 and nothing is clipped.
 """
 
 from rewardlab.core import Recipe, Run, Trajectory
-from rewardlab.evals.passk import coverage
 from rewardlab.objectives.ratio import clipped_ratio
 from rewardlab.objectives.weighting import token_mean
-from rewardlab.proof.claim import Claim
+from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.reward import reward
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.filtered import solved_between
@@ -55,7 +54,10 @@ def dapo(
 
 
 claim = Claim(
-    says="on the same tokens and with as many updates per batch, more is solved than with GRPO",
-    versus="grpo", task="countdown", measure="pass@1", direction="higher", margin=0.02, budget=500_000,
-    versus_settings={"minibatches": 4}, by=coverage(n=4, k=4),
+    says="where many groups are all right or all wrong, refilling the batch with mixed groups learns more in as many updates",
+    versus="grpo", task="arithmetic:biased=0.85,rules=+-*,error=0.4,difficulty=[4,8]", measure="pass@1", direction="higher",
+    margin=0.02, versus_settings={"minibatches": 4}, steps=40,
+    fault=Within("train.signal", high=0.6, says="share of groups that teach anything"),
+    moved=Within("train.signal", low=0.2, says="share of groups that teach anything"), start=None, version=2,
+    replaces="it did not refill its batches, so that it learned from fewer replies, where few groups were without signal",
 )  # fmt: skip

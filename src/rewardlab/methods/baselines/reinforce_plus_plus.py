@@ -57,6 +57,8 @@ def reinforce_plus_plus(
 
 
 claim = Claim(
-    says="on the same tokens, advantages normalised over the batch learn more than PPO does with a critic",
-    versus="ppo", task="arithmetic", measure="pass@1", direction="higher", margin=0.0, budget=240_000,
+    says="after equal updates on as many replies, advantages normalised over the batch learn more than PPO does with a critic",
+    versus="ppo", task="arithmetic:biased=0.75,error=0.1", measure="auc.truth", direction="higher", margin=0.02,
+    settings={"minibatches": 1}, versus_settings={"epochs": 1}, steps=40, version=2,
+    replaces="on the same tokens PPO made fewer updates; the policy was 98% right greedily; the margin was 0",
 )  # fmt: skip

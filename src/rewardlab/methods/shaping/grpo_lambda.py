@@ -18,7 +18,7 @@ import numpy as np
 from rewardlab.core import Group, Recipe, Run, Score, Scores
 from rewardlab.evals.length import length_of_right
 from rewardlab.methods.baselines.grpo import grpo
-from rewardlab.proof.claim import Claim
+from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.reward import reward
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.independent import independent
@@ -61,7 +61,7 @@ def grpo_lambda(base: Recipe | None = None, *, share: float = 0.2, alpha: float 
 
 claim = Claim(
     says="right replies become shorter than GRPO's after equal updates, at the same accuracy",
-    versus="grpo", task="arithmetic:difficulty=2,error=0.1,redundant=0.4", measure="log_right_length", direction="lower",
-    margin=0.05, settings={"problems": 8}, versus_settings={"problems": 8},
-    by=length_of_right(rollout=independent(n=4)), steps=40,
+    versus="grpo", task="arithmetic:biased=0.75,error=0.1,redundant=0.4", measure="log_right_length", direction="lower",
+    margin=0.05, settings={"problems": 8}, versus_settings={"problems": 8}, by=length_of_right(rollout=independent(n=1)),
+    steps=40, guard=Within("pass@1", low=-0.03), fault=Within("right_length", low=32.0, says="tokens of right replies"),
 )  # fmt: skip

@@ -14,7 +14,7 @@ import random
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import permutations, product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rewardlab.core import Problem, Task, ask
 from rewardlab.core.domain import PositiveInt, Share
@@ -63,7 +63,7 @@ def countdown(
     sample = partial(_sample, count=numbers, signs=signs, largest=largest)
     # the default is left out of the key, so that its problems are those that they always were
     key = ("countdown", numbers, signs, *([largest] if largest != 20 else []))
-    teacher = {"error": error, "signs": signs, "habit": habit}
+    teacher: dict[str, Any] = {"error": error, "signs": signs, "habit": habit}
     return Task(
         name="countdown",
         train=training(sample, key, size),
