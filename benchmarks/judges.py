@@ -39,14 +39,19 @@ def pairs() -> Any:
     return pair_accuracy()
 
 
-def solutions(implicit: bool = False) -> Any:
-    """AUC of replies that the policy samples, and of their steps."""
+def solutions(steps: str = "sound_steps", implicit: bool = False) -> Any:
+    """AUC of replies that the policy samples, and of their steps, right by the reward `steps`."""
+    from rewardlab import registry
     from rewardlab.evals.judges import judge_auc
-    from rewardlab.rewards.steps import sound_steps
     from rewardlab.rollouts.independent import independent
 
-    rollout = independent(n=2, steps="newline")
-    return judge_auc(rollout=rollout, steps=sound_steps(), model="prm" if implicit else "reward", implicit=implicit)
+    rollout, right = independent(n=2, steps="newline"), registry.part("reward", steps)
+    return judge_auc(rollout=rollout, steps=right, model="prm" if implicit else "reward", implicit=implicit)
+
+
+def worth() -> Any:
+    """As `solutions`, but a step after an error is wrong too: no right answer follows, which is what continuations show."""
+    return solutions("correct_steps")
 
 
 def located() -> Any:
@@ -135,7 +140,7 @@ JUDGES = {
     "steps-plain": Judge(head("sound_steps", PLAIN, 1e-3), solutions, "step_auc", None, 60),
     "steps-surprise": Judge(head("sound_steps", SURPRISE, 1e-3), solutions, "step_auc", 0.9, 60),
     "steps-trunk": Judge(head("sound_steps", TRUNK, 3e-4), solutions, "step_auc", 0.9, 60),
-    "steps-monte-carlo": Judge(head("monte_carlo_steps", SURPRISE, 1e-3), solutions, "step_auc", 0.8, 80),
+    "steps-monte-carlo": Judge(head("monte_carlo_steps", TRUNK, 3e-4), worth, "step_auc", 0.8, 50),
     "outcome-plain": Judge(head("correct", PLAIN, 1e-3), solutions, "outcome_auc", None, 60),
     "outcome-surprise": Judge(head("correct", SURPRISE, 1e-3, rows=32), solutions, "outcome_auc", 0.8, 80),
     "outcome-trunk": Judge(head("correct", TRUNK, 3e-4, rows=32), solutions, "outcome_auc", 0.8, 60),
