@@ -80,6 +80,23 @@ def test_a_failing_side_shows_what_it_said(model, tmp_path):
         benchmark("learn_arithmetic").run(model=str(tmp_path / "no-such-model"), seeds=1)
 
 
+def test_judges_are_measured_against_their_bars(model):
+    module = benchmark("judges")
+    rows = json.loads(json.dumps(module.run(only=("pairs-surprise", "implicit", "pairs-plain"), model=model, problems=12, steps=1)))
+    by_name = {row["name"]: row for row in rows}
+    surprise, implicit, plain = (by_name[name] for name in ("pairs-surprise", "implicit", "pairs-plain"))
+    for row in rows:
+        assert list(row) == ["name", "ratio", "ours", "peer", "unit", "settings"]
+        assert row["ours"] == row["settings"]["figures"][row["unit"]]
+        assert row["settings"]["seconds"] > 0
+        assert row["settings"]["steps"] == 1
+    assert surprise["ratio"] == pytest.approx(surprise["ours"] / 0.8, rel=1e-3)
+    assert "value-head:surprise" in surprise["settings"]["recipe"]
+    assert 0 <= implicit["settings"]["figures"]["step_auc"] <= 1
+    # without a bar there is nothing to divide by
+    assert (plain["ratio"], plain["peer"]) == (None, None)
+
+
 def test_training_flops_count_matrices_of_real_tokens():
     """By hand: a layer of width 8, 2 heads and 1 key head of size 4, an MLP of 16, a head of 10; a text of 3 tokens, 2 drawn, and
     one of 5, the first of them in common with the other, 4 drawn."""

@@ -42,8 +42,8 @@ def load_policy(
     made deeper and taught to judge its solutions, for judges to start from (`models/judge.py`).  smollm2: SmolLM2-135M-Instruct.
     flow, actor, vision: the small policies of tasks that are not text.  untrained: a tiny policy with random weights, of the
     task's kind.  A folder: a Hugging Face checkpoint, a PEFT adapter, or a run (its best model).  ORG/NAME or ORG/NAME@REVISION: a
-    model of the Hugging Face hub, from the local cache or else downloaded.  With `hf:` before it, transformers runs it; otherwise the lean
-    policy does, where it can, and transformers where it cannot.
+    model of the Hugging Face hub, from the local cache or else downloaded.  With `hf:` before it, transformers runs it; otherwise
+    the lean policy does, where it can, and transformers where it cannot.
 
     lora_rank: train adapters of this rank instead of the weights; language models only. An adapter of that rank as `name` trains
     on. Without lora_rank, adapters are merged into the weights, which train.

@@ -2,11 +2,11 @@
 
     P(a preferred to b) = sigmoid(r(a) - r(b));     loss = -log P(chosen preferred to rejected)
 
+`init` and `keep_language` are for small models, whose plain head forgets what the trunk knows before it learns to compare: no
+paper's reward model reads surprise or was taught verdicts before.
+
 Bradley and Terry 1952; as a reward model, Christiano et al. 2017, arXiv:1706.03741, and Ouyang et al. 2022, arXiv:2203.02155.
 The policy is not trained; the run's model is the reward model.
-
-`init` and `keep_language` are for small models, whose plain head forgets what the trunk knows before it learns to compare: neither
-paper's reward model reads surprise or was taught verdicts before.
 """
 
 from rewardlab.core import Learner, Recipe, Update

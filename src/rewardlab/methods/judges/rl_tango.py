@@ -6,8 +6,9 @@
 
 The verifier is rewarded only for the final verdict, and learns to judge steps from that. It learns at every third step, from the
 generator's present solutions. Class counts are moving averages, as in the released code, whose a_0 = 0.1 (for GRPO) is taken too.
-The paper's verifier starts without SFT and trains alone for 40 steps; this one, being small, starts from careless judgements
-(task `verdicts`). Zha et al. 2025, arXiv:2505.15034
+The paper's verifier starts without SFT and trains alone for 40 steps; this one starts from careless judgements (task `verdicts`).
+
+Zha et al. 2025, arXiv:2505.15034
 """
 
 from functools import cache
@@ -93,8 +94,7 @@ def rl_tango(
     well_formed: float = 0.8, decay: float = 0.8, verifier_lr: float = 3e-4, n: int = 8, init: str = "embedded:verdicts",
 ) -> Recipe:  # fmt: skip
     """start, end: share of step credit.  every: steps between the verifier's.  each, n_verdicts: solutions per problem that it
-    learns from, and judgements of each.  well_formed: reward for a judgement of every step.  n: replies per problem.
-    init: of the verifier."""
+    learns from, and judgements of each.  well_formed: reward for a judgement of every step.  init: of the verifier."""
     base = base or grpo(n=n)
     chain = center() >> scale_by_std() >> to_go()
     verifier_recipe = grpo().but(
