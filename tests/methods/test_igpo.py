@@ -79,6 +79,24 @@ def test_an_outcome_of_nothing_counts_in_the_statistics_and_turns_get_what_follo
         assert torch.allclose(a[:, place], expected)
     assert a[:, [0, 1, 2, 5, 6, 7, 8]].abs().max() == 0
 
+    # apart: gains, mean 1/6, squares (1/3)^2 + (4/15)^2 + (1/15)^2 = .186667 over 2; outcomes, mean 1/3, squares 2/3 over 2
+    a = registry.build("igpo", {"gamma": 0.5, "gain": 2.0, "separate": True}).credit(batch.reward, batch, None)
+    last = torch.tensor([2 / 3, -1 / 3, -1 / 3]) / (math.sqrt(1 / 3) + 1e-4)
+    first = torch.tensor([1 / 3, -4 / 15, -1 / 15]) / (math.sqrt(0.186667 / 2) + 1e-4) + 0.5 * last
+    for place, expected in ((3, first), (4, first), (9, last), (10, last)):
+        assert torch.allclose(a[:, place], expected, atol=1e-4)
+
+
+def test_a_mean_of_its_own_takes_nothing_from_gains_that_are_all_alike():
+    """All searches find out as much, and all episodes are right: nothing is better than anything, and one mean for both says that
+    searches are worse than answers."""
+    rows = [Trajectory(ask("q", "ab"), episode().turns[:4], "end") for _ in range(2)]
+    terms = {"correct": Term(1.0), "information_gain": Term(None, ((4, 0.1),))}
+    batch = collate([rows], [[Score(terms=terms)] * 2], torch.device("cpu"))
+    apart, together = (registry.build("igpo", {"separate": x}).credit(batch.reward, batch, None) for x in (True, False))
+    assert not apart.any()
+    assert float(together[0, 9]) > 0.5  # the answer, for being an answer
+
 
 def test_belief_is_the_policys_own_probability_of_the_answer():
     policy = untrained()

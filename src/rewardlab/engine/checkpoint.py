@@ -4,7 +4,7 @@
                             arrays.safetensors  tensors in the memory
                             NAME.safetensors    weights of each learner, the policy first
                             NAME.optimiser.safetensors
-    checkpoints/reference/model.safetensors     written once
+    checkpoints/reference/model.safetensors     written once; reference-000010, where a method has renewed it by step 10
 
 A checkpoint folder is written under a temporary name and then renamed, so one that exists is complete. Random streams need no
 saving: they are keyed by seed, purpose and step.
@@ -92,14 +92,17 @@ def _trained(learners: dict[str, LearnerState]) -> list[tuple[str, LearnerState,
     return [(name, learner, learner.optimiser) for name, learner in learners.items() if learner.optimiser is not None]
 
 
-def save_reference(folder: Path, reference: Any) -> None:
-    """Write the reference model's weights. They never change, so once is enough."""
-    with new_folder(folder / "reference") as new:
+def save_reference(folder: Path, reference: Any, step: int) -> None:
+    """Write the reference model's weights. They seldom change, so they are not part of each checkpoint."""
+    # beside an older one, which stays: a folder cannot be replaced in one go
+    with new_folder(folder / (f"reference-{step:06d}" if step else "reference")) as new:
         save_file(_contiguous(reference.state()), new / "model.safetensors")
 
 
 def load_reference(folder: Path, reference: Any) -> None:
-    reference.load_state(load_file(folder / "reference" / "model.safetensors"))
+    """Load the newest one. A checkpoint may be older; then the method renews the reference again before it reads it."""
+    newest = max(path for path in folder.glob("reference*") if path.is_dir())
+    reference.load_state(load_file(newest / "model.safetensors"))
 
 
 def checkpoints(folder: Path) -> list[Path]:

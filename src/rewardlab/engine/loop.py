@@ -143,9 +143,10 @@ def _checkpoint(ops: Ops, folder: Path) -> None:
     if not is_rank_zero():
         return
     with disk_errors(where):
-        # the reference never changes: it is written once, beside the checkpoint of step 0
-        if ops.run.step == 0 and ops.run.reference is not None:
-            checkpoint.save_reference(where, ops.run.reference)
+        # the reference seldom changes: it is written beside the checkpoint of step 0, and after a method has renewed it
+        if ops.reference_is_new and ops.run.reference is not None:
+            checkpoint.save_reference(where, ops.run.reference, ops.run.step)
+            ops.reference_is_new = False
         checkpoint.save(where, ops.run, ops.learners, ops.position)
 
 
@@ -192,6 +193,7 @@ def _resume(ops: Ops, recorder: Recorder) -> dict[int, dict[str, float]]:
     ops.position = checkpoint.load(where, ops.run, ops.learners)
     if ops.run.reference is not None:
         checkpoint.load_reference(where, ops.run.reference)
+        ops.reference_is_new = False
     if not is_rank_zero():
         return {}
     evaluations = {}

@@ -49,14 +49,14 @@ class Ops:
     """Rollout, score, collate, update and evaluate, for one run; each for a learner, the policy unless another is given.
 
     learners: by name, `policy` first.  position: in the training data.  refills: whether rollouts may draw further problems.
-    step_data: the policy's newest rollouts.  seconds: of this step, by phase.
+    reference_is_new: whether it is still to be saved.  step_data: the policy's newest rollouts.  seconds: of this step, by phase.
     """
 
     def __init__(self, recipe: Recipe, run: Run, task: Task, settings: RunConfig):
         self.recipe, self.run, self.task, self.settings = recipe, run, task, settings.settled()
         self.learners = learners_of(recipe, run)
         self.policy = next(iter(self.learners.values()))
-        self.position, self.refills = settings.start, True
+        self.position, self.refills, self.reference_is_new = settings.start, True, True
         self.step_data: StepData | None = None
         self.seconds: dict[str, float] = {}
         self._counted, self._sharded_tokens = run.token_count.total, 0
@@ -207,6 +207,20 @@ class Ops:
         for learner in self.learners.values():
             if not learner.is_policy and learner.due(self.run.step):
                 self.learn(learner, batch, groups, scores)
+
+    def standard_step(self, recipe: Recipe) -> None:
+        """One step of `standard_loop`, in which the policy learns by a recipe that may be another than its own."""
+        own, self.policy.recipe = self.policy.recipe, recipe
+        try:
+            standard_loop(recipe, self.run, self)
+        finally:
+            self.policy.recipe = own
+
+    def renew_reference(self) -> None:
+        """Make the policy as it is now the reference, if the run has one."""
+        if self.run.reference is not None:
+            self.run.reference.load_state(self.run.policy.state())
+            self.reference_is_new = True
 
     # ---- evaluation --------------------------------------------------------------------------------------------------
 

@@ -1,8 +1,9 @@
-"""Accuracy of a reward model on pairs of replies."""
+"""Pairs of replies: a reward model's accuracy on them, and what a policy's own probabilities say of them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -35,12 +36,52 @@ def _texts(trajectories: Sequence[Trajectory], device: torch.device) -> Batch:
 
 
 @measure
+def preference_margins(
+    problems: Sequence[Problem], run: Run, *, chosen: str = "chosen", rejected: str = "rejected"
+) -> dict[str, float]:
+    """What learning from preferences moves, teacher-forced on the replies of held-out pairs: nothing is sampled.
+
+    margin: log pi/ref(chosen) - log pi/ref(rejected), in nats, mean over pairs.  preferred: share of pairs in which it is
+    positive, ties half.  likelier: the same of log pi(chosen) - log pi(rejected), without the reference.  chosen_logprob,
+    rejected_logprob: log pi of whole replies.  chosen_per_token: log pi of the chosen, per token.  kl: the mean of log ref/pi of
+    both replies, in nats per reply; an estimate of KL(ref || pi) where the reference wrote them.
+
+    Without a reference (SFT, SimPO) margin, preferred and kl are left out.
+    """
+    prompts = run.policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
+    rows = [t for side in (chosen, rejected) for t in run.policy.write(prompts, [p.meta[side] for p in problems])]
+    tokens = np.array([t.mask.sum() for t in rows]).reshape(2, -1)
+    pi = _reply_logprobs(run.policy, rows)  # (2, n)
+    low, high = mean_interval(wins := _wins(pi[0], pi[1]).tolist())
+    found = {
+        "likelier": float(np.mean(wins)), "ci95_low": low, "ci95_high": high, "n": float(len(problems)),
+        "chosen_logprob": float(pi[0].mean()), "rejected_logprob": float(pi[1].mean()),
+        "chosen_per_token": float((pi[0] / np.maximum(tokens[0], 1)).mean()),
+    }  # fmt: skip
+    if run.reference is None:
+        return found
+    ratio = pi - _reply_logprobs(run.reference, rows)
+    told = {"margin": float((ratio[0] - ratio[1]).mean()), "preferred": float(_wins(*ratio).mean()), "kl": float(-ratio.mean())}
+    return told | found
+
+
+def _reply_logprobs(model: Any, rows: Sequence[Trajectory]) -> np.ndarray:
+    """(2, n) log-probs of whole replies, of n chosen ones and then n rejected."""
+    scored = zip(rows, model.score(rows), strict=True)
+    return np.array([logprobs[t.mask].sum(dtype=np.float64) for t, logprobs in scored]).reshape(2, -1)
+
+
+def _wins(chosen: np.ndarray, rejected: np.ndarray) -> np.ndarray:
+    # a model that gives every text the same value then gets 0.5, as guessing does
+    return np.where(chosen == rejected, 0.5, chosen > rejected).astype(float)
+
+
+@measure
 def pair_accuracy(problems: Sequence[Problem], run: Run, *, model: str = "reward") -> dict[str, float]:
     """Share of held-out pairs in which the chosen reply scores higher; ties count half."""
     prompts = run.policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
     sides = [run.policy.write(prompts, [p.meta[side] for p in problems]) for side in ("chosen", "rejected")]
     chosen, rejected = (end_values(run.models[model], side) for side in sides)
-    # a model that gives every text the same value then gets 0.5, as guessing does
-    wins = np.where(chosen == rejected, 0.5, chosen > rejected).astype(float)
+    wins = _wins(chosen, rejected)
     low, high = mean_interval(wins.tolist())
     return {"pair_accuracy": float(wins.mean()), "ci95_low": low, "ci95_high": high, "n": float(len(wins))}

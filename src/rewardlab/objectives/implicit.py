@@ -6,6 +6,7 @@ x*(phi) = argmin_x f(x, phi)   =>   d/dphi g(x*) = -(d2f/dx dphi)^T (d2f/dx2)^-1
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -47,3 +48,29 @@ def conjugate_gradients(apply: Callable[[Tensor], Tensor], b: Tensor, iterations
             break
         direction = residual + (size / before) * direction
     return x
+
+
+def through_solution(
+    outer: Tensor, inner: Tensor, mixed: Sequence[Tensor], parameters: Sequence[Tensor], damping: float, iterations: int
+) -> Tensor:
+    """(len(mixed),) d outer / d phi through the parameters that minimise `inner`, solved by conjugate gradients.
+
+    mixed: for each entry of phi, the derivative of `inner` by it.  damping: of the Hessian.
+    """
+    direction = conjugate_gradients(
+        hessian_product(inner, parameters, damping), flat_gradient(outer, parameters), iterations
+    )  # (P,)
+    return -torch.stack([direction @ flat_gradient(m, parameters) for m in mixed])
+
+
+def adam_step(moments: dict[str, Any], gradient: Tensor, betas: tuple[float, float] = (0.9, 0.99)) -> Tensor:
+    """(n,) Adam's step for a gradient (n,) of a few numbers, before the learning rate: each entry is about 1 long at first.
+
+    moments: kept between steps, empty at first; plain data, so that a run's memory can hold it.  Kingma and Ba 2015
+    """
+    share, new = torch.tensor(betas)[:, None], torch.stack((gradient, gradient.square()))
+    moments["count"] = moments.get("count", 0) + 1
+    moments["values"] = share * moments.get("values", torch.zeros_like(new)) + (1 - share) * new
+    # divided by how much of the averages is filled: they begin at 0
+    mean, square = moments["values"] / (1 - share ** moments["count"])
+    return mean / square.sqrt().clamp(min=1e-12)

@@ -23,9 +23,9 @@ def solved_between(
         raise RewardlabError("solved_between needs the task's verifier, and this run has none: name a task, or drop the filter")
     groups = of(problems, run)
     kept = _between(groups, run, low, high)
-    # outside of training there are no further problems to ask for
-    for _ in range(attempts - 1 if run.more_problems else 0):
-        if len(kept) >= len(problems):
+    for _ in range(attempts - 1):
+        # outside of training there are no further problems to ask for
+        if run.more_problems is None or len(kept) >= len(problems):
             break
         kept += _between(of(run.more_problems(len(problems) - len(kept)), run), run, low, high)
     return kept or groups

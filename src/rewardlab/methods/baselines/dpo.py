@@ -2,7 +2,8 @@
 
     loss = -log sigmoid(beta [log pi/ref(chosen) - log pi/ref(rejected)])
 
-Rafailov et al. 2023, arXiv:2305.18290
+Rafailov et al. 2023, arXiv:2305.18290. The policy that it starts from, and its reference, has seen the chosen replies: `sft_steps`
+imitates them first, as in the paper (its learning rate is (inferred)).
 """
 
 from rewardlab.core import Recipe, Update
@@ -11,11 +12,21 @@ from rewardlab.objectives.pairs import dpo_loss
 from rewardlab.proof.claim import Claim
 from rewardlab.rollouts.recorded import recorded
 
+from .sft import sft_first
 
-def dpo(base: Recipe | None = None, *, beta: float = 0.1, lr: float = 1e-4, problems: int = 32) -> Recipe:
-    """problems: pairs per step; the data has columns `chosen` and `rejected`."""
+
+def dpo(base: Recipe | None = None, *, beta: float = 0.1, lr: float = 1e-4, problems: int = 32, sft_steps: int = 0) -> Recipe:
+    """problems: pairs per step; the data has columns `chosen` and `rejected`.  sft_steps: steps of SFT on the chosen replies before
+    the others; 0 where the model has had it, or where the pairs are its own samples.
+    """
     base = base or Recipe(name="dpo", measure=accuracy(), update=Update())
-    return base.but(rollout=recorded(fields=("chosen", "rejected")), objective=dpo_loss(beta=beta), lr=lr, problems=problems)
+    return base.but(
+        rollout=recorded(fields=("chosen", "rejected")),
+        objective=dpo_loss(beta=beta),
+        loop=sft_first(steps=sft_steps) if sft_steps else base.loop,
+        lr=lr,
+        problems=problems,
+    )
 
 
 claim = Claim(

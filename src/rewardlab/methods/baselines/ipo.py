@@ -21,6 +21,8 @@ from rewardlab.objectives.pairs import margin, row_sum
 from rewardlab.proof.claim import Claim
 from rewardlab.rollouts.recorded import recorded
 
+from .sft import sft_first
+
 
 @objective(unit="group", needs=("ref",))
 def ipo_loss(out: Outputs, batch: Batch, run: Run, *, tau: float = 0.1, average: bool = False) -> Tensor:
@@ -45,11 +47,18 @@ def accuracy_and_kl(problems: Sequence[Problem], run: Run) -> dict[str, float]:
     return {"pass@1": float(np.mean(right)), "kl": float(np.mean(kl)), "n": float(len(samples))}
 
 
-def ipo(base: Recipe | None = None, *, tau: float = 0.1, average: bool = False, lr: float = 1e-4, problems: int = 32) -> Recipe:
-    """problems: pairs per step; the data has columns `chosen` and `rejected`."""
+def ipo(
+    base: Recipe | None = None, *, tau: float = 0.1, average: bool = False, lr: float = 1e-4, problems: int = 32, sft_steps: int = 0
+) -> Recipe:
+    """problems: pairs per step; the data has columns `chosen` and `rejected`.  sft_steps: of SFT on the chosen, as in `dpo`."""
     base = base or Recipe(name="ipo", measure=accuracy(), update=Update())
-    loss = ipo_loss(tau=tau, average=average)
-    return base.but(rollout=recorded(fields=("chosen", "rejected")), objective=loss, lr=lr, problems=problems)
+    return base.but(
+        rollout=recorded(fields=("chosen", "rejected")),
+        objective=ipo_loss(tau=tau, average=average),
+        loop=sft_first(steps=sft_steps) if sft_steps else base.loop,
+        lr=lr,
+        problems=problems,
+    )
 
 
 claim = Claim(

@@ -24,6 +24,8 @@ from rewardlab.objectives.pairs import row_sum
 from rewardlab.proof.claim import Claim
 from rewardlab.rollouts.recorded import recorded
 
+from .sft import sft_first
+
 GOOD, BAD = "chosen", "rejected"
 
 
@@ -85,13 +87,15 @@ def kto_loss(
 
 def kto(
     base: Recipe | None = None, *, beta: float = 0.1, desirable: float = 1.0, undesirable: float = 1.0, lr: float = 1e-4,
-    problems: int = 16,
+    problems: int = 16, sft_steps: int = 0,
 ) -> Recipe:  # fmt: skip
     """desirable, undesirable: weights of good and bad replies, to balance unequal numbers.  problems: per step,
-    each with a column `chosen` (good), `rejected` (bad), or both: 16 pairs are the paper's 32 replies."""
+    each with a column `chosen` (good), `rejected` (bad), or both: 16 pairs are the paper's 32 replies.
+    sft_steps: steps of SFT on good replies before the others, as in `dpo`; each problem needs one for it."""
     base = base or Recipe(name="kto", measure=accuracy(), update=Update())
     loss = kto_loss(beta=beta, desirable=desirable, undesirable=undesirable)
-    return base.but(rollout=judged(), credit=reference_point(), objective=loss, lr=lr, problems=problems)
+    first = sft_first(steps=sft_steps) if sft_steps else base.loop
+    return base.but(rollout=judged(), credit=reference_point(), objective=loss, loop=first, lr=lr, problems=problems)
 
 
 claim = Claim(

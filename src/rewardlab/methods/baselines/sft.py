@@ -2,10 +2,14 @@
 
     loss = -mean over tokens of log pi(solution | prompt)
 
-Ouyang et al. 2022, arXiv:2203.02155 (the first of its three stages). The small policies are warmed up with it.
+Ouyang et al. 2022, arXiv:2203.02155 (the first of its three stages). The small policies are warmed up with it. `sft_first` is the
+same as the first stage of another method: learning from preferences starts from a policy that was trained on the chosen replies.
 """
 
-from rewardlab.core import Recipe, Update
+from typing import Any
+
+from rewardlab.core import Recipe, Run, Update, loop
+from rewardlab.core.domain import PositiveFloat, PositiveInt
 from rewardlab.evals.passk import accuracy
 from rewardlab.objectives.ratio import imitate
 from rewardlab.objectives.weighting import token_mean
@@ -17,6 +21,21 @@ def sft(base: Recipe | None = None, *, field: str = "solution", lr: float = 1e-3
     """field: the column of the data that holds the text to imitate."""
     base = base or Recipe(name="sft", measure=accuracy(), update=Update(weight_decay=0.01, beta2=0.98))
     return base.but(rollout=recorded(fields=(field,)), objective=imitate(), weighting=token_mean(), lr=lr, problems=problems)
+
+
+@loop
+def sft_first(
+    recipe: Recipe, run: Run, ops: Any, *, steps: PositiveInt, field: str = "chosen", faster: PositiveFloat = 10.0
+) -> None:
+    """The first `steps` training steps imitate the replies in `field`. Then the policy so far becomes the reference, and training
+    goes on by the recipe, with a fresh optimiser.
+
+    faster: the learning rate of these steps, as a multiple of the recipe's.
+    """
+    ops.standard_step(sft(field=field, lr=faster * recipe.update.lr) if run.step < steps else recipe)
+    if run.step == steps - 1:
+        ops.policy.reset_optimizer()
+        ops.renew_reference()
 
 
 claim = Claim(

@@ -59,9 +59,11 @@ def _one_step(t: Trajectory, start: int, end: int, run: Run) -> Trajectory:
     return replace(t, turns=(*earlier, *context, Turn(reply.author, step, text=decode(step))), stop="stop", steps=())
 
 
-def step_dpo(base: Recipe | None = None, *, beta: float = 0.4, splitter: str = "newline") -> Recipe:
-    """splitter: where steps end.  The data has columns `chosen` and `rejected`, whole replies that begin alike."""
-    base = base or dpo(beta=beta)
+def step_dpo(base: Recipe | None = None, *, beta: float = 0.4, splitter: str = "newline", sft_steps: int = 0) -> Recipe:
+    """splitter: where steps end.  The data has columns `chosen` and `rejected`, whole replies that begin alike.
+    sft_steps: of SFT on the whole chosen replies, as in `dpo`.
+    """
+    base = base or dpo(beta=beta, sft_steps=sft_steps)
     return base.but(rollout=to_first_difference(of=base.required("rollout"), splitter=splitter))
 
 

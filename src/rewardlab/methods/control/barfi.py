@@ -5,9 +5,10 @@
     A = E sum_t grad log pi(a_t|s_t) dG_t/dphi^T,   H = E sum_t grad^2 log pi(a_t|s_t) G_t(phi),   phi = (1, 1, 0) at first
 
 Gupta et al. 2023, arXiv:2310.19007, by the implicit gradient. The linear system is solved by conjugate gradients rather than by a
-Neumann series. (inferred): two inner updates between outer ones, which use an inner one's episodes; steps of fixed length in phi;
-returns whitened for the inner update, and centred in A and dJ/dtheta, which only reduces variance. `outer_lr=0` keeps the naive
-sum, phi = (1, 1, 0): the baseline.
+Neumann series. (inferred): two inner updates between outer ones, which use an inner one's episodes; Adam's steps in phi; returns
+whitened for the inner update, so that only ratios of phi count, and centred in A and dJ/dtheta, which only reduces variance;
+dJ/dtheta from one half of the episodes, A and H from the other, and the reverse: an episode in both would add the product of its
+own rewards to every entry. `outer_lr=0` keeps the naive sum, phi = (1, 1, 0): the baseline.
 """
 
 import math
@@ -20,7 +21,7 @@ from rewardlab.core import Batch, Recipe, Run, Update, credit, loop
 from rewardlab.credit.group import whiten, with_verdict
 from rewardlab.credit.value import next_decision, over_decisions
 from rewardlab.evals.returns import episode_return
-from rewardlab.objectives.implicit import conjugate_gradients, flat_gradient, hessian_product
+from rewardlab.objectives.implicit import adam_step, through_solution
 from rewardlab.objectives.ratio import policy_gradient
 from rewardlab.objectives.regularise import negative_entropy
 from rewardlab.proof.claim import Claim
@@ -29,7 +30,7 @@ from rewardlab.rewards.environment import paid
 from rewardlab.rollouts.interactive import interactive
 from rewardlab.tasks.gridworld.environment import gridworld
 
-MEMORY = "barfi.alignment"
+MEMORY, MOMENTS = "barfi.alignment", "barfi.moments"
 
 
 def alignment(run: Run, gamma: float) -> Tensor:
@@ -54,23 +55,24 @@ def aligned_return(a: Tensor, batch: Batch, run: Run, *, gamma: float) -> Tensor
 
 
 def outer_gradient(batch: Batch, run: Run, *, gamma: float, damping: float, iterations: int) -> Tensor:
-    """(4,) dJ/dphi by implicit differentiation, all expectations taken over this batch. Every product with H counts as a pass."""
-    run.policy.token_count.scored += iterations * int(batch.length.sum())  # so that budgets see their cost
+    """(4,) dJ/dphi, J from every second row and the inner problem from the others, and the reverse; their mean."""
+    even = torch.arange(len(batch), device=batch.ids.device)[:, None] % 2 == 0
+    return sum(implicit_gradient(batch, run, rows, ~rows, gamma, damping, iterations) for rows in (even, ~even)) / 2
+
+
+def implicit_gradient(batch: Batch, run: Run, inner: Tensor, outer: Tensor, gamma: float, damping: float, times: int) -> Tensor:
+    """(4,) dJ/dphi, the inner problem from the rows `inner` (B, 1), J from the rows `outer`. Every product with H is a pass."""
+    run.policy.token_count.scored += times * int(batch.length[inner[:, 0]].sum())  # so that budgets see their cost
     inner_return, by_phi = returns(batch, alignment(run, gamma))
     primary = over_decisions(batch.terms["primary"].reward, batch.mask, gamma)
-    parameters, logprobs = run.policy.parameters(), run.policy.evaluate(batch).logprobs
+    logprobs = run.policy.evaluate(batch).logprobs
 
-    def mean(weight: Tensor) -> Tensor:
-        return (logprobs * weight)[batch.mask].mean()  # indexed, since log-probs may be NaN outside the mask
+    def mean(weight: Tensor, rows: Tensor, centre: bool = True) -> Tensor:
+        centred = weight - weight[with_verdict(batch) & rows].mean() if centre else weight
+        return (logprobs * centred)[batch.mask & rows].mean()  # indexed, since log-probs may be NaN outside the mask
 
-    primary_gradient = flat_gradient(mean(_centred(primary, batch)), parameters)
-    # minus: conjugate gradients need the Hessian of a minimum, and the inner problem is a maximum
-    direction = conjugate_gradients(hessian_product(-mean(inner_return), parameters, damping), primary_gradient, iterations)  # (P,)
-    return torch.stack([direction @ flat_gradient(mean(_centred(d, batch)), parameters) for d in by_phi])
-
-
-def _centred(x: Tensor, batch: Batch) -> Tensor:
-    return x - x[with_verdict(batch)].mean()
+    loss, mixed = -mean(inner_return, inner, centre=False), [-mean(d, inner) for d in by_phi]  # minus: the inner is a maximum
+    return through_solution(mean(primary, outer), loss, mixed, run.policy.parameters(), damping, times)
 
 
 @loop
@@ -84,17 +86,18 @@ def bilevel(
     if outer_lr and run.step % every == 0:
         gradient = outer_gradient(batch, run, gamma=gamma, damping=damping, iterations=iterations)
         gradient[3] -= cost * phi[3].sigmoid() * (1 - phi[3].sigmoid())  # d(cost gamma_phi) / d(its logit)
-        run.memory[MEMORY] = phi + outer_lr * gradient / gradient.norm().clamp(min=1e-12)  # steps of fixed length
+        run.memory[MEMORY] = phi + outer_lr * adam_step(run.memory.setdefault(MOMENTS, {}), gradient)
     ops.update(batch)
     for name, value in zip(("primary", "auxiliary", "constant", "discount"), (*phi[:3], phi[3].sigmoid()), strict=True):
         run.log(f"phi/{name}", float(value))
+    run.log("phi/auxiliary_to_primary", float(phi[1] / phi[0]))
 
 
 def barfi(
     base: Recipe | None = None, *, aux: str = "trap", outer_lr: float = 0.1, every: int = 2, gamma: float = 0.95,
     cost: float = 0.01, damping: float = 1.0, iterations: int = 5, turns: int = 20, entropy: float = 0.01,
 ) -> Recipe:  # fmt: skip
-    """aux: where the second reward leads, "goal" or "trap".  outer_lr: length of a step of phi; 0 keeps the naive sum.
+    """aux: where the second reward leads, "goal" or "trap".  outer_lr: step of an entry of phi; 0 keeps the naive sum.
     every: inner steps per outer one.  gamma: of J_primary, and the first gamma_phi.  damping: of the inner problem.
     iterations: of conjugate gradients.
     """

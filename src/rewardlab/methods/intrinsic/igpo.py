@@ -5,11 +5,14 @@
 
 Wang et al. 2025, arXiv:2510.14967. The loss is GRPO's, every decision of a turn getting the turn's advantage. The paper's outcome
 is the F1 of the answer's words with a penalty for a wrong format; here it is the task's verifier. The probability is the current
-policy's and carries no gradient. `gain=0` leaves GRPO with its outcome alone, in the same environment.
+policy's and carries no gradient. `separate=True` normalises gains among gains and outcomes among outcomes, as the script of the
+released code does (GuoqingWang1/IGPO, which there also takes differences of log-probabilities): one mean for both lies between the
+two, so that every search pays for being a search. `gain=0` leaves GRPO with its outcome alone, in the same environment.
 """
 
 from rewardlab.core import Recipe
 from rewardlab.credit.group import center, scale_by_std
+from rewardlab.credit.terms import each_term
 from rewardlab.credit.turns import turn_to_go
 from rewardlab.evals.episodes import episode_accuracy
 from rewardlab.methods.baselines.grpo import grpo
@@ -21,16 +24,20 @@ from rewardlab.tasks.facts.environment import search
 
 
 def igpo(
-    base: Recipe | None = None, *, n: int = 8, turns: int = 5, gain: float = 1.0, gamma: float = 1.0, eps: float = 0.2
-) -> Recipe:
-    """turns: the most that an episode may have.  gain: weight of the information gain beside the outcome.  gamma: per turn."""
+    base: Recipe | None = None, *, n: int = 8, turns: int = 5, gain: float = 1.0, gamma: float = 1.0, eps: float = 0.2,
+    separate: bool = False,
+) -> Recipe:  # fmt: skip
+    """turns: the most that an episode may have.  gain: weight of the information gain beside the outcome.  gamma: per turn.
+    separate: whether gains and outcomes have a mean and a deviation of their own.
+    """
     base = base or grpo(n=n, eps=eps)
     episodes = interactive(env=search(), n=n, turns=turns)
+    normalised = center() >> scale_by_std()
     return base.but(
         rollout=episodes,
         reward=correct() + gain * information_gain() if gain else correct(),  # gain=0 saves scoring the gold answer
         # normalised over turns before they are summed: every turn of the group is one event
-        credit=center() >> scale_by_std() >> turn_to_go(gamma=gamma),
+        credit=(each_term(chain=normalised) if separate else normalised) >> turn_to_go(gamma=gamma),
         # measured with one episode per problem: pass@1 needs no group
         measure=episode_accuracy(rollout=interactive(env=search(), n=1, turns=turns)),
     )

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from rewardlab.core import Batch, Outputs, Recipe, Run, Update, objective
 from rewardlab.evals.passk import accuracy
+from rewardlab.methods.baselines.sft import sft_first
 from rewardlab.objectives.pairs import margin, row_sum
 from rewardlab.proof.claim import Claim
 from rewardlab.rollouts.recorded import recorded
@@ -24,11 +25,18 @@ def simpo_loss(out: Outputs, batch: Batch, run: Run, *, beta: float = 2.0, gamma
     return -F.logsigmoid(beta * margin(mean_logprob, batch) - gamma)
 
 
-def simpo(base: Recipe | None = None, *, beta: float = 2.0, gamma: float = 1.0, lr: float = 1e-4, problems: int = 32) -> Recipe:
-    """problems: pairs per step; the data has columns `chosen` and `rejected`."""
+def simpo(
+    base: Recipe | None = None, *, beta: float = 2.0, gamma: float = 1.0, lr: float = 1e-4, problems: int = 32, sft_steps: int = 0
+) -> Recipe:
+    """problems: pairs per step; the data has columns `chosen` and `rejected`.  sft_steps: of SFT on the chosen, as in `dpo`."""
     base = base or Recipe(name="simpo", measure=accuracy(), update=Update())
-    loss = simpo_loss(beta=beta, gamma=gamma)
-    return base.but(rollout=recorded(fields=("chosen", "rejected")), objective=loss, lr=lr, problems=problems)
+    return base.but(
+        rollout=recorded(fields=("chosen", "rejected")),
+        objective=simpo_loss(beta=beta, gamma=gamma),
+        loop=sft_first(steps=sft_steps) if sft_steps else base.loop,
+        lr=lr,
+        problems=problems,
+    )
 
 
 claim = Claim(

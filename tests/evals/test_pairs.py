@@ -1,0 +1,79 @@
+"""What a policy's own probabilities say of pairs, by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from rewardlab import registry
+from rewardlab.core import Run, Turn, ask
+from rewardlab.engine.collate import add_columns, collate
+from rewardlab.engine.step import Ops
+from rewardlab.evals.pairs import preference_margins
+from rewardlab.models.embedded import untrained
+from rewardlab.objectives.pairs import margin, row_sum
+from rewardlab.runs.config import RunConfig
+
+
+class Tabled:
+    """A policy with a set log-prob for each token of a reply, by its text."""
+
+    def __init__(self, table: dict[str, list[float]]):
+        self.table = table
+
+    def read(self, trajectories, messages):
+        return [t.plus(Turn(None, np.zeros(2, np.int64))) for t in trajectories]
+
+    def write(self, trajectories, replies):
+        turns = [Turn("policy", np.zeros(len(self.table[r]), np.int64), text=r) for r in replies]
+        return [t.plus(turn, "end") for t, turn in zip(trajectories, turns, strict=True)]
+
+    def score(self, rows):
+        # what is read has a log-prob too, which must not count
+        return [np.array([-50.0, -50.0, *self.table[t.reply]], np.float32) for t in rows]
+
+
+PAIRS = [ask("a", chosen="good", rejected="bad"), ask("b", chosen="fine", rejected="poor")]
+POLICY = Tabled({"good": [-1.0, -1.0], "bad": [-3.0], "fine": [-2.0, -1.0, -3.0], "poor": [-2.0, -3.0]})
+REFERENCE = Tabled({"good": [-2.0, -2.0], "bad": [-2.5], "fine": [-2.0, -2.0, -1.0], "poor": [-2.0, -2.0]})
+
+
+def test_margins_by_hand():
+    # log pi: -2, -3 | -6, -5.  log ref: -4, -2.5 | -5, -4.  log ratios: 2, -1/2 | -1, -1.  margins 5/2, 0
+    found = preference_margins()(PAIRS, Run(POLICY, reference=REFERENCE))
+    assert found["margin"] == pytest.approx(1.25)
+    assert found["preferred"] == 0.75  # one clearly, one a tie
+    assert found["likelier"] == 0.5  # -2 > -3, -6 < -5
+    assert (found["chosen_logprob"], found["rejected_logprob"]) == pytest.approx((-4.0, -4.0))
+    assert found["chosen_per_token"] == pytest.approx((-1.0 - 2.0) / 2)
+    assert found["kl"] == pytest.approx((-2 + 0.5 + 1 + 1) / 4)
+    assert next(iter(found)) == "margin"  # what a run is judged by
+
+
+def test_a_policy_is_its_own_reference_until_it_moves():
+    found = preference_margins()(PAIRS, Run(POLICY, reference=POLICY))
+    assert (found["margin"], found["preferred"], found["kl"]) == (0.0, 0.5, 0.0)
+
+
+def test_without_a_reference_there_is_no_ratio():
+    found = preference_margins()(PAIRS, Run(POLICY))
+    assert not {"margin", "preferred", "kl"} & {*found}
+    assert next(iter(found)) == "likelier"
+
+
+def test_the_columns_are_named():
+    swapped = preference_margins(chosen="rejected", rejected="chosen")(PAIRS, Run(POLICY, reference=REFERENCE))
+    assert swapped["margin"] == pytest.approx(-1.25)
+
+
+def test_it_agrees_with_what_the_loss_reads():
+    """On a real policy: the margin is the one in DPO's loss."""
+    policy, task = untrained(0), registry.task("preferences", test_size=3)
+    run = Run(policy, reference=untrained(1).copy("reference"))
+    groups = Ops(registry.build("dpo"), run, task, RunConfig()).rollout(task.test)
+    batch = add_columns(collate(groups, None, torch.device("cpu")), ("old", "ref"), run, 512)
+    in_loss = margin(row_sum(batch.old - batch.ref, batch), batch)
+    found = preference_margins()(task.test, run)
+    assert found["margin"] == pytest.approx(float(in_loss.mean()), rel=1e-4, abs=1e-3)
+    assert abs(found["margin"]) > 0.01
