@@ -44,7 +44,11 @@ class Start:
         low, high = window
         found = f"starts at {self.single:.2f} (greedily {self.greedy:.2f}, its teacher {_shown(self.teacher)})"
         if self.single < low:
-            better = "its teacher is no better: lower the teacher's error" if self.reached(window) else "more warm-up did not help"
+            better = (
+                "its teacher is no better; lower the teacher's error, unless rewards are meant to be rare"
+                if self.reached(window)
+                else "more warm-up did not help"
+            )
             return f"{found}, below {low:g}: {better}"
         if self.single > high:
             return f"{found}, above {high:g}: little is left to learn; raise the teacher's error"

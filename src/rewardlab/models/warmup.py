@@ -31,8 +31,7 @@ def teach(policy: Any, problems: Any, steps: int, task: Task | None, once: bool 
     while past == 0 or past + steps <= MOST:
         _lessons(policy, problems, steps, past, task)
         past += steps
-        start = measured_start(policy, task) if task is not None else None
-        if start is None or task is None:
+        if task is None or (start := measured_start(policy, task)) is None:
             return None
         console.print(f"{task.name} now starts at {start.single:.2f}, greedily {start.greedy:.2f}", highlight=False, markup=False)
         gained = math.inf if best is None else start.single - best.single
@@ -41,6 +40,7 @@ def teach(policy: Any, problems: Any, steps: int, task: Task | None, once: bool 
         if once or start.reached(task.window) or gained < WORTH:
             break
         steps *= 2
+    assert task is not None
     assert best is not None
     assert weights is not None
     policy.model.load_state_dict(weights)

@@ -57,7 +57,7 @@ def arithmetic(
         max_new=max(64, 12 * lines),
         about=f"chains of {low if low == high else f'{low} to {high}'} arithmetic steps over 0..99",
         demonstrate=partial(_demonstrate, **teacher),
-        pass_rate=0.49 if (low, high) == (3, 3) else None,
+        pass_rate=0.49 if (low, high) == (3, 3) and teacher == TAUGHT else None,
         window=(0.3, 0.6),
         shared=teacher == TAUGHT,
         columns=("prompt", "answer", "steps", "solution"),

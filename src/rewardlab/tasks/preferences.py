@@ -153,9 +153,10 @@ def _by_teacher(task: Task, problem: Problem, rng: random.Random) -> tuple[Reply
 def _by_several(task: Task, problem: Problem, rng: random.Random) -> tuple[Reply, Reply]:
     """Replies of two writers whose skill differs, that differ in quality; the better one first."""
     assert task.demonstrate is not None
+    demonstrate: Callable[..., str] = task.demonstrate
     while True:
         # the teacher's error is a setting of its function: a writer is the same teacher with another one
-        teachers = [partial(task.demonstrate, error=error) for error in rng.sample(SKILLS, 2)]
+        teachers = [partial(demonstrate, error=error) for error in rng.sample(SKILLS, 2)]
         a, b = (_reply(task, problem, teacher(problem, rng)) for teacher in teachers)
         if a.quality != b.quality:
             return (a, b) if a.quality > b.quality else (b, a)

@@ -73,7 +73,7 @@ def countdown(
         about=f"make a target in 0..99 from {numbers} numbers, each used once",
         demonstrate=partial(_demonstrate, **teacher),
         shared=teacher == TAUGHT and largest == 20,
-        pass_rate=0.30 if (numbers, signs) == (3, "+-") else None,
+        pass_rate=0.30 if (numbers, largest) == (3, 20) and teacher == TAUGHT else None,
         columns=("prompt", "answer", "numbers", "target", "steps", "solution"),
     )
 
