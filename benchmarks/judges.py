@@ -125,7 +125,7 @@ def text(init: str, times: float, lr: float = 1e-3) -> Callable[[], tuple[Any, s
         from rewardlab.objectives.weighting import step_ends
         from rewardlab.rollouts.recorded import recorded
 
-        learnt = build("sft", {"lr": lr, "problems": 16}).but(weight_decay=0.0, beta2=0.99, lr_end=0.1, warmup=10)
+        learnt = build("sft", {"lr": lr, "problems": 8}).but(weight_decay=0.0, beta2=0.99, lr_end=0.1, warmup=10)
         weighted = learnt.but(rollout=recorded(steps="newline"), weighting=step_ends(times=times), measure=None)
         return weighted, "verdicts:error=0.45", init
 
@@ -145,7 +145,7 @@ JUDGES = {
     "outcome-surprise": Judge(head("correct", SURPRISE, 1e-3, rows=32), solutions, "outcome_auc", 0.8, 80),
     "outcome-trunk": Judge(head("correct", TRUNK, 3e-4, rows=32), solutions, "outcome_auc", 0.8, 60),
     "implicit": Judge(implicit, lambda: solutions(implicit=True), "outcome_auc", 0.8, 30),
-    "text": Judge(text(TRUNK, 8.0), located, "first_error_f1", 0.7, 200),
+    "text": Judge(text(TRUNK, 10.0, 2e-3), located, "first_error_f1", 0.7, 240),
 }
 
 

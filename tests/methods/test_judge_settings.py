@@ -4,8 +4,10 @@ import math
 
 import pytest
 import torch
+from safetensors.torch import load_file
 
 from rewardlab import build, registry
+from rewardlab.api import resume, train
 from rewardlab.core import Run, last_values
 from rewardlab.engine.step import Ops, standard_loop
 from rewardlab.engines.trl.refusals import cannot_carry
@@ -69,3 +71,14 @@ def test_votes_are_weighed_by_a_saved_judge_that_reads_surprise(tmp_path):
     found = [s.value for row in recipe.reward(groups, run) for s in row]
     assert found == pytest.approx([1 / (1 + math.exp(-x)) for x in odds], rel=1e-5)
     assert len(set(found)) > 1
+
+
+def test_a_resumed_run_goes_on_with_what_its_judge_has_learnt(tmp_path):
+    given = {"eval_problems": 2, "device": "cpu", "settings": {"problems": 2} | SURPRISED}
+    for name, steps in (("whole", 2), ("cut", 1)):
+        train("bradley_terry", "untrained", "preferences:test_size=2", steps=steps, out=tmp_path / name, **given)
+    resume(tmp_path / "cut", steps=2)
+    whole, cut = (load_file(tmp_path / run / "checkpoints" / "step-000002" / "reward.safetensors") for run in ("whole", "cut"))
+    assert "surprise.vector" in whole
+    assert whole.keys() == cut.keys()
+    assert all(torch.equal(whole[name], cut[name]) for name in whole)

@@ -70,7 +70,7 @@ def going_on(lines: list[str], gold: list[str]) -> list[bool]:
         said = _EQUATION.fullmatch(line)
         if step:
             # a true equation of the value so far with the operation and the number that the gold step has
-            right.append(bool(said) and said.group(1, 2, 3) == (value, step[2], step[3]) and _is_true(said))
+            right.append(said is not None and said.group(1, 2, 3) == (value, step[2], step[3]) and _is_true(said))
         else:
             right.append(line == f"Answer:{value}")
         value = line.rpartition("=")[2]
