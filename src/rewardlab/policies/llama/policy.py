@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -21,10 +22,11 @@ from rewardlab.policies.text import TextPolicy
 from rewardlab.policies.weights import HasWeights
 from rewardlab.util.device import device_of, dtype_of, keep_freed_memory
 
-from .decode import generate
+from .decode import generate, runs_in_cpp
 from .layout import Layout, layout
 from .lora import adapt, load_adapter, merge, save_adapter
 from .model import Llama, load_llama, save_llama
+from .native import training
 
 
 class LlamaPolicy(HasWeights, TextPolicy):
@@ -116,7 +118,8 @@ class LlamaPolicy(HasWeights, TextPolicy):
     def _forward(self, ids: Tensor, length: Tensor, mask: Tensor, wants: Sequence[str], per_token: Sequence[Any] = ()) -> Outputs:
         w = self.weights()
         tokens = layout(ids, length, mask)
-        hidden = self.model.trunk(w, tokens.ids, tokens.positions, tokens.attend)
+        in_cpp = partial(self._layers_in_cpp, w, tokens) if self._trains_in_cpp() else None
+        hidden = self.model.trunk(w, tokens.ids, tokens.positions, tokens.attend, in_cpp)
         out = Outputs()
         if "value" in wants:
             if self.model.value_head is None:
@@ -127,6 +130,14 @@ class LlamaPolicy(HasWeights, TextPolicy):
         if "logprobs" in wants or "entropy" in wants or per_token:
             self._head(out, w, hidden, tokens, ids, mask, per_token)
         return out
+
+    def _trains_in_cpp(self) -> bool:
+        # its operations run on one thread, which two threads of PyTorch would overtake
+        return torch.is_grad_enabled() and torch.get_num_threads() == 1 and runs_in_cpp(self) and training.trains(self.model)
+
+    def _layers_in_cpp(self, w: SimpleNamespace, tokens: Layout, x: Tensor) -> Tensor:
+        n = tokens.real
+        return training.layers(self.model, w, x[:n], tokens.positions[:n], tokens.seen())
 
     def _head(self, out: Outputs, w, hidden: Tensor, tokens: Layout, ids: Tensor, mask: Tensor, per_token) -> None:
         """Fill in the outputs of the vocabulary head, at decided positions only."""
