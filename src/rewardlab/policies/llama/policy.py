@@ -28,6 +28,9 @@ from .lora import adapt, load_adapter, merge, save_adapter
 from .model import Llama, load_llama, save_llama
 from .native import training
 
+KEPT_IN_VAIN = 1 << 29
+"""Bytes that a forward pass without gradient may keep for a backward pass."""
+
 
 class LlamaPolicy(HasWeights, TextPolicy):
     """A Llama-family model as a policy, a critic or a reward model (`value_head`).
@@ -118,7 +121,7 @@ class LlamaPolicy(HasWeights, TextPolicy):
     def _forward(self, ids: Tensor, length: Tensor, mask: Tensor, wants: Sequence[str], per_token: Sequence[Any] = ()) -> Outputs:
         w = self.weights()
         tokens = layout(ids, length, mask)
-        in_cpp = partial(self._layers_in_cpp, w, tokens) if self._trains_in_cpp() else None
+        in_cpp = partial(self._layers_in_cpp, w, tokens) if self._layers_run_in_cpp(tokens.real) else None
         hidden = self.model.trunk(w, tokens.ids, tokens.positions, tokens.attend, in_cpp)
         out = Outputs()
         if "value" in wants:
@@ -131,9 +134,11 @@ class LlamaPolicy(HasWeights, TextPolicy):
             self._head(out, w, hidden, tokens, ids, mask, per_token)
         return out
 
-    def _trains_in_cpp(self) -> bool:
-        # its operations run on one thread, which two threads of PyTorch would overtake
-        return torch.is_grad_enabled() and torch.get_num_threads() == 1 and runs_in_cpp(self) and training.trains(self.model)
+    def _layers_run_in_cpp(self, tokens: int) -> bool:
+        # it keeps what a backward pass needs even if there will be none
+        affordable = torch.is_grad_enabled() or self.activation_bytes(tokens) <= KEPT_IN_VAIN
+        # one thread runs it, which two of PyTorch would overtake
+        return affordable and torch.get_num_threads() == 1 and runs_in_cpp(self) and training.supports(self.model)
 
     def _layers_in_cpp(self, w: SimpleNamespace, tokens: Layout, x: Tensor) -> Tensor:
         n = tokens.real

@@ -135,8 +135,17 @@ def test_what_the_layers_do_not_know_is_left_to_pytorch(words, monkeypatch):
     LlamaPolicy(small.model, words, CPU, torch.bfloat16).evaluate(batch)
     torch.set_num_threads(2)
     small.evaluate(batch)
-    with torch.no_grad():
-        small.evaluate(batch)
     torch.set_num_threads(1)
     with pytest.raises(TypeError):
         small.evaluate(batch)
+
+
+def test_without_gradient_the_layers_run_in_cpp_unless_they_would_keep_too_much(words, monkeypatch):
+    policy, batch = policy_of(words), batch_of(*MANY)
+    with torch.no_grad():
+        found = policy.evaluate(batch).logprobs
+    assert torch.equal(found, policy.evaluate(batch).logprobs)
+    monkeypatch.setattr(policies, "KEPT_IN_VAIN", 0)
+    monkeypatch.setattr(policies.training, "layers", None)
+    with torch.no_grad():
+        torch.testing.assert_close(policy.evaluate(batch).logprobs, found, atol=2e-5, rtol=1e-5)

@@ -91,7 +91,8 @@ def sgemm() -> int | None:
     path = Path(torch.__file__).parent / "lib" / "libtorch_cpu.so"
     if not torch.backends.mkl.is_available() or not path.exists():
         return None
-    return ctypes.cast(getattr(ctypes.CDLL(str(path)), "sgemm_", None), ctypes.c_void_p).value
+    found = getattr(ctypes.CDLL(str(path)), "sgemm_", None)
+    return None if found is None else ctypes.cast(found, ctypes.c_void_p).value
 
 
 def address(x: Tensor | None) -> int | None:

@@ -37,7 +37,7 @@ class _Tokens(ctypes.Structure):
     _fields_ = [("n", ctypes.c_int64), ("most_seen", ctypes.c_int64), ("positions", ctypes.c_void_p), ("seen", ctypes.c_void_p)]
 
 
-def trains(model: Llama) -> bool:
+def supports(model: Llama) -> bool:
     """Whether the C++ has what this model needs."""
     s = model.shape
     return not s.qk_norm and not s.qkv_bias and s.head_dim in HEAD_SIZES and library() is not None
