@@ -10,9 +10,10 @@ from transformers.generation import TemperatureLogitsWarper, TopKLogitsWarper, T
 
 from rewardlab.core import Message, Sampling, Trajectory, ask
 from rewardlab.errors import RewardlabError
-from rewardlab.policies.llama import decode, native
+from rewardlab.policies.llama import decode
 from rewardlab.policies.llama.decode_step import fold
 from rewardlab.policies.llama.model import Llama
+from rewardlab.policies.llama.native.library import library
 from rewardlab.policies.llama.policy import LlamaPolicy
 from rewardlab.policies.llama.steps import NativeSteps, Steps
 from rewardlab.policies.replies import StopMarks
@@ -32,9 +33,9 @@ QUESTIONS = ["1 + 2 = ?", "what is 12 * 3, and then 7 more?", "a", "use 3, 4 and
 def steps(request, monkeypatch):
     """The kind of decoding steps: those in C++ are used wherever there is a compiler."""
     if request.param == "pytorch":
-        monkeypatch.setattr(decode, "native_pays", lambda policy: False)
+        monkeypatch.setattr(decode, "runs_in_cpp", lambda policy: False)
         return Steps
-    if native.library() is None:
+    if library() is None:
         pytest.skip("no C++ compiler")
     return NativeSteps
 
@@ -287,7 +288,7 @@ def test_norms_biases_and_heads_of_all_families_are_drawn_with_as_they_are_score
 @pytest.mark.parametrize("head_dim", [8, 32, 64])
 def test_steps_in_cpp_give_the_logits_of_those_in_pytorch(words, head_dim):
     """Prompts of many lengths, more tokens than C++ takes at a time, and rows that run in some of the slots only."""
-    if native.library() is None:
+    if library() is None:
         pytest.skip("no C++ compiler")
     model = Llama(SMALL | {"head_dim": head_dim}).initialise(torch.Generator().manual_seed(0))
     rng, slots = np.random.default_rng(0), 40
@@ -307,11 +308,11 @@ def test_steps_in_cpp_give_the_logits_of_those_in_pytorch(words, head_dim):
 
 
 def test_small_float32_policies_on_cpus_are_sampled_in_cpp(policy, steps, monkeypatch):
-    assert decode.native_pays(policy) == (steps is NativeSteps)
+    assert decode.runs_in_cpp(policy) == (steps is NativeSteps)
     rough = LlamaPolicy(policy.model, policy.tokenizer, CPU, torch.bfloat16)
-    assert not decode.native_pays(rough)
+    assert not decode.runs_in_cpp(rough)
     monkeypatch.setattr(decode, "SMALL_BYTES", 0)
-    assert not decode.native_pays(policy)
+    assert not decode.runs_in_cpp(policy)
 
 
 @pytest.fixture

@@ -17,9 +17,9 @@ from rewardlab.core import Sampling, Trajectory
 from rewardlab.policies.replies import Replies, Writes
 from rewardlab.policies.sampler import sample
 
-from . import native
 from .decode_step import fold
 from .model import Llama
+from .native.library import HEAD_SIZES, library
 from .steps import NativeSteps, Steps
 
 MAX_ROWS = {"cpu": 256, "cuda": 1024}
@@ -58,7 +58,7 @@ def generate(policy: Generator, trajectories: Sequence[Trajectory], sampling: Sa
     replies = Replies(policy, len(trajectories), sampling, rng, policy.model.shape.vocab)
     with torch.inference_mode():
         folded, prompts = fold(policy.model, policy.dtype), [t.ids for t in trajectories]
-        kind = NativeSteps if native_pays(policy) else Steps
+        kind = NativeSteps if runs_in_cpp(policy) else Steps
         shares = np.array_split(np.arange(len(prompts)), workers(policy, len(prompts), sampling))
         slots = [min(len(share), MAX_ROWS.get(policy.device.type, 256)) for share in shares]
         decoders = [
@@ -80,10 +80,10 @@ def workers(policy: Generator, rows: int, sampling: Sampling) -> int:
     return max(1, min(torch.get_num_threads(), rows // least))
 
 
-def native_pays(policy: Generator) -> bool:
-    """Whether steps run in C++: for a small model, whose operations take no longer than PyTorch takes to start them."""
-    on = policy.device.type == "cpu" and policy.dtype == torch.float32
-    return on and _small(policy) and native.library() is not None
+def runs_in_cpp(policy: Generator) -> bool:
+    """Whether C++ does the work: for a small model in float32, whose operations take PyTorch no longer than starting them."""
+    fits = policy.device.type == "cpu" and policy.dtype == torch.float32 and policy.model.shape.head_dim in HEAD_SIZES
+    return fits and _small(policy) and library() is not None
 
 
 def _small(policy: Generator) -> bool:

@@ -48,6 +48,12 @@ class Layout:
             place = torch.searchsorted(self.where, place)
         return place if self.flat is None else self.flat[place]
 
+    def seen(self) -> Tensor:
+        """(real, 4): which flat tokens each one sees, of a shared prompt (from, to) and of its own text (from, to), itself last."""
+        at, positions = torch.arange(self.real, device=self.ids.device), self.positions[: self.real]
+        none = torch.zeros_like(at)
+        return torch.stack((none, none, at - positions, at + 1), 1)
+
     def attend(self, layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         a = causal_attention(self.table(q), self.table(k), self.table(v))
         a = a.reshape(self.rows * self.width, *a.shape[2:])
@@ -80,7 +86,8 @@ class SharedLayout(Layout):
             torch.cat((column[: self.prompt_width].expand_as(in_prompt)[in_prompt], at[in_reply])),
         )
         self.flat = self._flat_of_all(in_prompt, in_reply, shared)
-        self.seen = self._seen(shared)
+        self.visible = self._visible(shared)
+        self.shared, self.lengths = (shared, shared[heads]), length - shared
 
     def _flat_of_all(self, in_prompt: Tensor, in_reply: Tensor, shared: Tensor) -> Tensor:
         n = len(self.prompt_places)
@@ -93,18 +100,27 @@ class SharedLayout(Layout):
         flat = torch.where(column < shared[:, None], of_prompt, of_reply).reshape(-1)
         return flat if self.where is None else flat[self.where]
 
-    def _seen(self, shared: Tensor) -> Tensor:
+    def _visible(self, shared: Tensor) -> Tensor:
         """(B, R, P + R) bool: which keys of its prompt (all) and of its reply (up to itself) a token of a reply may attend to."""
         reply = torch.ones(self.reply_width, self.reply_width, dtype=torch.bool, device=shared.device).tril()
         prompt = torch.arange(self.prompt_width, device=shared.device) < shared[:, None]
         return torch.cat((prompt[:, None].expand(-1, self.reply_width, -1), reply.expand(self.rows, -1, -1)), 2)
+
+    def seen(self) -> Tensor:
+        of_row, of_prompt = self.shared
+        seen, n = super().seen(), len(self.prompt_places)
+        row = torch.repeat_interleave(self.lengths)
+        seen[n:, 2] += of_row[row]  # positions count from the start of the prompt, which lies elsewhere
+        seen[n:, 0] = (of_prompt.cumsum(0) - of_prompt)[self.owner[row]]
+        seen[n:, 1] = seen[n:, 0] + of_row[row]
+        return seen
 
     def attend(self, layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         prompt_tokens = len(self.prompt_places)
         pq, pk, pv = (scatter(x[:prompt_tokens], self.prompt_places, self.prompts, self.prompt_width) for x in (q, k, v))
         rq, rk, rv = (scatter(x[prompt_tokens : self.real], self.reply_places, self.rows, self.reply_width) for x in (q, k, v))
         keys, values = (torch.cat((p.index_select(0, self.owner), r), 1) for p, r in ((pk, rk), (pv, rv)))
-        of_prompts, of_replies = causal_attention(pq, pk, pv), attention(rq, keys, values, self.seen)
+        of_prompts, of_replies = causal_attention(pq, pk, pv), attention(rq, keys, values, self.visible)
         return torch.cat(
             (
                 of_prompts.flatten(0, 1).index_select(0, self.prompt_places),

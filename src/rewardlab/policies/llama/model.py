@@ -133,13 +133,19 @@ class Llama(nn.Module):
         weights.cos, weights.sin = self.cos.to(dtype), self.sin.to(dtype)
         return weights
 
-    def trunk(self, w: SimpleNamespace, ids: Tensor, positions: Tensor, attend: Attend, added: Tensor | None = None) -> Tensor:
+    def trunk(
+        self, w: SimpleNamespace, ids: Tensor, positions: Tensor, attend: Attend, layers: Callable[[Tensor], Tensor] | None = None,
+        added: Tensor | None = None,
+    ) -> Tensor:  # fmt: skip
         """Hidden states (n, hidden) of flat tokens `ids` (n,) at `positions` (n,), after the last norm.
 
-        added: (n, hidden) what comes to the embeddings.
+        layers: what computes them from the embedded tokens (n, hidden) instead of this code.  added: (n, hidden) what comes to the
+        embeddings.
         """
         s = self.shape
         x = F.embedding(ids, w.embed) if added is None else F.embedding(ids, w.embed) + added
+        if layers is not None:
+            return layers(x)
         cos, sin = w.cos[positions].unsqueeze(1), w.sin[positions].unsqueeze(1)
         for i, layer in enumerate(w.layers):
             h = F.rms_norm(x, (s.hidden,), layer.attn_norm, s.eps)

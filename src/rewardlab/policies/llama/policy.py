@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -22,11 +23,15 @@ from rewardlab.policies.weights import HasWeights
 from rewardlab.util.device import device_of, dtype_of, keep_freed_memory
 
 from .checkpoint import load_llama, save_llama
-from .decode import generate
+from .decode import generate, runs_in_cpp
 from .layout import Layout, layout
 from .lora import adapt, load_adapter, merge, save_adapter
 from .model import Llama
+from .native import training
 from .surprise import Surprise
+
+KEPT_IN_VAIN = 1 << 29
+"""Bytes that a forward pass without gradient may keep for a backward pass."""
 
 
 class LlamaPolicy(HasWeights, TextPolicy):
@@ -128,7 +133,8 @@ class LlamaPolicy(HasWeights, TextPolicy):
         tokens = layout(ids, length, mask)
         surprise = self.model.surprise
         added = None if surprise is None else surprise.added(tokens, ids, self.dtype)
-        hidden = self.model.trunk(w, tokens.ids, tokens.positions, tokens.attend, added)
+        in_cpp = partial(self._layers_in_cpp, w, tokens) if self._layers_run_in_cpp(tokens.real) else None
+        hidden = self.model.trunk(w, tokens.ids, tokens.positions, tokens.attend, in_cpp, added)
         out = Outputs()
         if "value" in wants:
             if self.model.value_head is None:
@@ -144,6 +150,16 @@ class LlamaPolicy(HasWeights, TextPolicy):
                 )
             self._head(out, w, hidden, tokens, ids, mask, per_token)
         return out
+
+    def _layers_run_in_cpp(self, tokens: int) -> bool:
+        # it keeps what a backward pass needs even if there will be none
+        affordable = torch.is_grad_enabled() or self.activation_bytes(tokens) <= KEPT_IN_VAIN
+        # one thread runs it, which two of PyTorch would overtake
+        return affordable and torch.get_num_threads() == 1 and runs_in_cpp(self) and training.supports(self.model)
+
+    def _layers_in_cpp(self, w: SimpleNamespace, tokens: Layout, x: Tensor) -> Tensor:
+        n = tokens.real
+        return training.layers(self.model, w, x[:n], tokens.positions[:n], tokens.seen())
 
     def _head(self, out: Outputs, w, hidden: Tensor, tokens: Layout, ids: Tensor, mask: Tensor, per_token) -> None:
         """Fill in the outputs of the vocabulary head, at decided positions only."""

@@ -1,4 +1,4 @@
-"""The forward passes of generation over a cache of keys and values: in PyTorch, or in C++ (`native`) where that is faster."""
+"""The forward passes of generation over a cache of keys and values: in PyTorch, or in C++ (`native/`) where that is faster."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from torch import Tensor
 
 from rewardlab.policies.scripting import scripted
 
-from . import native
 from .attention import causal_attention
 from .decode_step import next_logits, packed, step_layers
 from .model import Llama
+from .native.decoding import Decoding
+from .native.library import library
 
 SPAN_MULTIPLE = 16
 """The cache grows by so many positions at a time: growing copies it, since its matrices must be contiguous."""
@@ -97,9 +98,9 @@ class NativeSteps(Steps):
     gaps = False
 
     def prepare(self) -> None:
-        library = native.library()
-        assert library is not None
-        self.native = native.Native(library, self.model.shape, self.folded)
+        found = library()
+        assert found is not None
+        self.native = Decoding(found, self.model.shape, self.folded)
 
     def admit(self, slots: np.ndarray, lengths: np.ndarray) -> None:
         """Nothing: a token attends up to its own position, and what lies there is of its own row."""

@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from rewardlab.policies.llama import native
+from rewardlab.policies.llama.native import library as native
 
 
 @pytest.fixture
@@ -43,6 +43,7 @@ def test_it_can_be_turned_off(anew, monkeypatch):
 def test_it_is_compiled_once_for_a_source_and_a_compiler(anew, monkeypatch):
     if native.library() is None:
         pytest.skip("no C++ compiler")
+    monkeypatch.setattr(native, "FLAGS", ("-std=c++17", "-O0", "-shared", "-fPIC"))  # compiles in a tenth of the time
     assert anew() is not None
     monkeypatch.setattr(native, "_compile", None)
     assert anew() is not None

@@ -1,0 +1,1 @@
+"""Generation and training of small models in C++."""

@@ -1,0 +1,66 @@
+"""`decode.cpp` called from Python."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from rewardlab.policies.llama.model import Shape
+
+from .library import address, sgemm
+
+
+class _Layer(ctypes.Structure):
+    NAMES = ("qkv", "qkv_bias", "q_norm", "k_norm", "out", "gate_up", "down")
+    _fields_ = [(name, ctypes.c_void_p) for name in NAMES]
+
+
+class _Model(ctypes.Structure):
+    SIZES = ("hidden", "heads", "kv_heads", "head_dim", "mlp", "vocab", "layers")
+    TABLES = ("embed", "head", "cos", "sin")
+    _fields_ = [
+        ("sgemm", ctypes.c_void_p),
+        *((name, ctypes.c_int64) for name in SIZES),
+        ("eps", ctypes.c_double),
+        *((name, ctypes.c_void_p) for name in TABLES),
+        ("layer", ctypes.POINTER(_Layer)),
+    ]
+
+
+class Decoding:
+    """The forward pass over a cache, for folded weights in float32 (`fold`) on the CPU."""
+
+    def __init__(self, library: ctypes.CDLL, shape: Shape, weights: SimpleNamespace):
+        self.library = library
+        # referred to by address alone: the tensors must live as long as this object
+        self.weights = [{name: _contiguous(getattr(layer, name)) for name in _Layer.NAMES} for layer in weights.layers]
+        self.tables = {name: _contiguous(getattr(weights, name)) for name in _Model.TABLES}
+        self.layers = (_Layer * shape.layers)(*(_Layer(**{k: address(w) for k, w in layer.items()}) for layer in self.weights))
+        sizes = {name: getattr(shape, name) for name in _Model.SIZES}
+        addresses: dict[str, Any] = {name: address(table) for name, table in self.tables.items()}
+        self.model = _Model(sgemm=sgemm(), eps=shape.eps, layer=self.layers, **sizes, **addresses)
+        self.vocab = shape.vocab
+
+    def forward(
+        self, cache: Sequence[Tensor], ids: Tensor, slots: Tensor, positions: Tensor, predict: bool = True
+    ) -> Tensor | None:
+        """Write the keys and values of tokens (n,) into the cache; their logits (n, V) if asked to `predict`.
+
+        A row's tokens come in order. cache: of each layer (2, slots, Hkv, span, d).
+        """
+        n, (size, span) = len(ids), (cache[0].shape[1], cache[0].shape[3])
+        model = ctypes.byref(self.model)
+        scratch = torch.empty(self.library.scratch_floats(model, span))
+        logits = torch.empty(n, self.vocab) if predict else None
+        tables = (ctypes.c_void_p * len(cache))(*map(address, cache))
+        self.library.forward(model, tables, size, span, n, ids, slots, positions, scratch, logits)
+        return logits
+
+
+def _contiguous(x: Tensor | None) -> Tensor | None:
+    return None if x is None else x.contiguous()
