@@ -8,7 +8,8 @@ first of several updates and are dropped from the others. Here the bound only li
 MiniMax 2025, arXiv:2506.13585 (MiniMax-M1). As in the paper, the weight has no lower bound (eps_low = 1) and there is no KL.
 Dynamic sampling and the length penalty, which the paper takes from DAPO, are left to the stack `dapo+cispo` with
 `dapo.eps_high=null`, which leaves the objective to CISPO. The paper does not state its upper bound; 5 (inferred) is that of
-Khatri et al. 2025, arXiv:2510.13786.
+Khatri et al. 2025, arXiv:2510.13786. No clipping stops a token that has moved far, so many updates per batch take a lower
+learning rate: on countdown, eight updates per batch unlearn at 3e-4 (pass@1 .35 to .21 in 15 steps) and learn at 1e-4 (.40 in 10).
 """
 
 from torch import Tensor

@@ -57,7 +57,8 @@ def aligned_return(a: Tensor, batch: Batch, run: Run, *, gamma: float) -> Tensor
 def outer_gradient(batch: Batch, run: Run, *, gamma: float, damping: float, iterations: int) -> Tensor:
     """(4,) dJ/dphi, J from every second row and the inner problem from the others, and the reverse; their mean."""
     even = torch.arange(len(batch), device=batch.ids.device)[:, None] % 2 == 0
-    return sum(implicit_gradient(batch, run, rows, ~rows, gamma, damping, iterations) for rows in (even, ~even)) / 2
+    found = [implicit_gradient(batch, run, rows, ~rows, gamma, damping, iterations) for rows in (even, ~even)]
+    return torch.stack(found).mean(0)
 
 
 def implicit_gradient(batch: Batch, run: Run, inner: Tensor, outer: Tensor, gamma: float, damping: float, times: int) -> Tensor:
