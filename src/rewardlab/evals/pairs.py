@@ -42,8 +42,9 @@ def preference_margins(
     """What learning from preferences moves, teacher-forced on the replies of held-out pairs: nothing is sampled.
 
     margin: log pi/ref(chosen) - log pi/ref(rejected), in nats, mean over pairs.  preferred: share of pairs in which it is
-    positive, ties half.  likelier: the same of log pi(chosen) - log pi(rejected), without the reference.  chosen_logprob,
-    rejected_logprob: log pi of whole replies.  chosen_per_token: log pi of the chosen, per token.  kl: the mean of log ref/pi of
+    positive, ties half.  likelier: the same of log pi(chosen) - log pi(rejected), without the reference; likelier_per_token: of
+    their means per token, by which a reply's length does not count.  chosen_logprob, rejected_logprob: log pi of whole replies.
+    chosen_per_token: log pi of the chosen, per token.  kl: the mean of log ref/pi of
     both replies, in nats per reply; an estimate of KL(ref || pi) where the reference wrote them.
 
     Without a reference (SFT, SimPO) margin, preferred and kl are left out.
@@ -52,11 +53,12 @@ def preference_margins(
     rows = [t for side in (chosen, rejected) for t in run.policy.write(prompts, [p.meta[side] for p in problems])]
     tokens = np.array([t.mask.sum() for t in rows]).reshape(2, -1)
     pi = _reply_logprobs(run.policy, rows)  # (2, n)
+    per_token = pi / np.maximum(tokens, 1)
     low, high = mean_interval(wins := _wins(pi[0], pi[1]).tolist())
     found = {
         "likelier": float(np.mean(wins)), "ci95_low": low, "ci95_high": high, "n": float(len(problems)),
         "chosen_logprob": float(pi[0].mean()), "rejected_logprob": float(pi[1].mean()),
-        "chosen_per_token": float((pi[0] / np.maximum(tokens[0], 1)).mean()),
+        "likelier_per_token": float(_wins(*per_token).mean()), "chosen_per_token": float(per_token[0].mean()),
     }  # fmt: skip
     if run.reference is None:
         return found

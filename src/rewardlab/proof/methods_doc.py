@@ -15,7 +15,7 @@ from rewardlab.util.files import write_text
 
 from . import results
 from .forest import forest
-from .verdict import WORDS
+from .verdict import NOT_RUN, WORDS
 
 PATH, PLOTS = Path("docs") / "methods.md", Path("docs") / "effects"
 EARLIER = ("does not hold", "too noisy")
@@ -70,7 +70,10 @@ def _rows(record: Path) -> list[dict[str, Any]]:
 def _row(row: Mapping[str, Any], record: Path) -> dict[str, Any]:
     recorded = results.read(row["name"], record)
     last = recorded["runs"][-1] if recorded else None
-    return {**row, "last": last, "word": (last["verdict"] if last else "not run") if row["claim"] else "no claim"}
+    # a run of an earlier version says nothing about the claim as it is put now
+    if last and last["claim"].get("version", 1) != row["version"]:
+        return {**row, "last": None, "earlier": last["verdict"], "word": NOT_RUN if row["claim"] else "no claim"}
+    return {**row, "last": last, "earlier": None, "word": (last["verdict"] if last else NOT_RUN) if row["claim"] else "no claim"}
 
 
 def _counts(rows: list[dict[str, Any]]) -> str:
@@ -104,7 +107,7 @@ def _changes(row: Mapping[str, Any]) -> str:
 def _result(row: Mapping[str, Any]) -> str:
     last = row["last"]
     if not row["claim"] or last is None:
-        return row["word"]
+        return row["word"] + (f" since it was put anew (before: {row['earlier']})" if row["earlier"] else "")
     # a dagger marks results of an earlier version of the file
     older = "" if last["code"]["method"] == results.hash_of(Path(row["path"])) else " †"
     # before looks were taken, there was one, with a 95% interval

@@ -11,7 +11,7 @@ from .describe import entry
 from .find import PACKAGE, file_of, methods
 from .kept import read_each
 
-NOT_RUN = "not run"
+NOT_RUN, UNREADABLE = "not run", "unreadable"
 SHIPPED = PACKAGE / "results"
 """The results that come with the package."""
 
@@ -52,12 +52,13 @@ def record_of(path: Path) -> Path | None:
     return next((file for file in files if file.is_file()), None)
 
 
-def last_verdict(path: Path) -> str:
-    """The verdict of the last run in a results file."""
+def last_verdict(path: Path) -> tuple[str, int]:
+    """The verdict of the last run in a results file, and the version of the claim that it is on."""
     try:
-        return json.loads(path.read_text("utf-8"))["runs"][-1]["verdict"]
-    except (ValueError, KeyError, IndexError, TypeError):
-        return "unreadable"
+        last = json.loads(path.read_text("utf-8"))["runs"][-1]
+        return last["verdict"], last["claim"].get("version", 1)
+    except (ValueError, KeyError, IndexError, TypeError, AttributeError):
+        return UNREADABLE, 0
 
 
 def _rows(paths: list[Path]) -> list[dict[str, Any]]:
@@ -69,10 +70,15 @@ def _rows(paths: list[Path]) -> list[dict[str, Any]]:
             "name": path.stem,
             "folder": path.parent.name,
             **entries[path],
-            "verdict": verdicts[records[path]] if path in records else NOT_RUN,
+            "verdict": _verdict(*verdicts[records[path]], entries[path]["version"]) if path in records else NOT_RUN,
             "path": str(path),
             "record": str(records[path]) if path in records else None,
         }
         for path in paths
     ]
     return sorted(table, key=lambda row: (row["folder"], row["name"]))
+
+
+def _verdict(verdict: str, version: int, present: int) -> str:
+    """The verdict as it counts for the claim that the method makes now: one on an earlier version says nothing about it."""
+    return verdict if verdict == UNREADABLE or version == present else NOT_RUN

@@ -34,7 +34,12 @@ def entry(path: Path) -> dict[str, Any]:
         says, versus = _claim(stated.get("claim"))
         docstring = read_docstring(ast.get_docstring(tree) or "")
     except (SyntaxError, ValueError) as e:
-        nothing = dict.fromkeys(("title", "text", "reference"), "") | {"kind": "method", "baseline": None, "claim": None}
+        nothing = dict.fromkeys(("title", "text", "reference"), "") | {
+            "kind": "method",
+            "baseline": None,
+            "claim": None,
+            "version": 1,
+        }
         return nothing | {"idea": f"cannot be read: {type(e).__name__}: {e}", "system": None, "error": str(e)}
     return {
         **docstring,
@@ -42,6 +47,7 @@ def entry(path: Path) -> dict[str, Any]:
         "kind": literals.get("kind", "method"),
         "baseline": baseline(name, literals, versus, _builds_on(tree, name)),
         "claim": says,
+        "version": _version(stated.get("claim")),
     }
 
 
@@ -104,6 +110,15 @@ def _claim(node: ast.expr | None) -> tuple[str | None, str | None]:
         case ast.Constant(str() as text), ast.Constant(str() | None as method):
             return text, method
     return COMPUTED, None
+
+
+def _version(claim: ast.expr | None) -> int:
+    """Which version of its claim a file puts; one that is computed counts as the first."""
+    written = {k.arg: k.value for k in claim.keywords} if isinstance(claim, ast.Call) else {}
+    match written.get("version"):
+        case ast.Constant(int() as version):
+            return version
+    return 1
 
 
 def _builds_on(tree: ast.Module, name: str) -> str | None:

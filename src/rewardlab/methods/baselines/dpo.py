@@ -7,9 +7,10 @@ imitates them first, as in the paper (its learning rate is (inferred)).
 """
 
 from rewardlab.core import Recipe, Update
+from rewardlab.evals.pairs import preference_margins
 from rewardlab.evals.passk import accuracy
 from rewardlab.objectives.pairs import dpo_loss
-from rewardlab.proof.claim import Claim
+from rewardlab.proof.claim import Claim, Within
 from rewardlab.rollouts.recorded import recorded
 
 from .sft import sft_first
@@ -30,6 +31,10 @@ def dpo(base: Recipe | None = None, *, beta: float = 0.1, lr: float = 1e-4, prob
 
 
 claim = Claim(
-    says="learning from pairs beats imitating the chosen replies alone, on the same pairs",
-    versus="sft", task="preferences", measure="pass@1", direction="higher", margin=0.0, budget=300_000,
+    says="on the policy's own pairs, better replies are likelier than worse ones more often than after imitating the better ones",
+    versus="sft", task="preferences:writer=policy,error=0.3", measure="likelier", direction="higher", margin=0.03,
+    by=preference_margins(), settings={"lr": 1e-4}, versus_settings={"field": "chosen", "lr": 1e-4, "problems": 32}, steps=40,
+    learns=None,
+    fault=Within("likelier", high=0.85, says="imitating the chosen replies ranks pairs"), version=2,
+    replaces="the chosen replies were worked solutions, which SFT imitates best of all; the margin was 0",
 )  # fmt: skip

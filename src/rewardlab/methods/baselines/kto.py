@@ -19,9 +19,10 @@ from torch import Tensor
 
 from rewardlab.core import Batch, Group, Outputs, Problem, Recipe, Run, Update, credit, objective, rollout
 from rewardlab.errors import RewardlabError
+from rewardlab.evals.pairs import preference_margins
 from rewardlab.evals.passk import accuracy
 from rewardlab.objectives.pairs import row_sum
-from rewardlab.proof.claim import Claim
+from rewardlab.proof.claim import Claim, Within
 from rewardlab.rollouts.recorded import recorded
 
 from .sft import sft_first
@@ -99,6 +100,9 @@ def kto(
 
 
 claim = Claim(
-    says="pairs taken apart into single good and bad replies raise pass@1 more than DPO on the whole pairs, on the same tokens",
-    versus="dpo", task="preferences", measure="pass@1", direction="higher", margin=0.0, budget=300_000,
+    says="with three labels in ten turned round, single good and bad replies teach more than the pairs teach DPO",
+    versus="dpo", task="preferences:writer=policy,error=0.3,flip=0.3", measure="likelier", direction="higher", margin=0.02,
+    by=preference_margins(), settings={"lr": 3e-4, "problems": 32}, versus_settings={"lr": 3e-4}, steps=40, learns=None,
+    fault=Within("likelier", high=0.85, says="DPO ranks clean pairs right"), version=2,
+    replaces="tokens were the budget, the margin was 0, and the pairs left nothing in which KTO should differ",
 )  # fmt: skip

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from rewardlab.core import Batch, Recipe, Update, weighting
-from rewardlab.evals.passk import accuracy, coverage
+from rewardlab.evals.passk import accuracy
 from rewardlab.objectives.ratio import imitate
 from rewardlab.proof.claim import Claim
 from rewardlab.rewards.task import correct
@@ -48,6 +48,7 @@ def rejection_sampling(
 
 
 claim = Claim(
-    says="imitating one's own right replies solves more than imitating written solutions, on the same tokens",
-    versus="sft", task="countdown", measure="pass@1", direction="higher", margin=0.05, budget=500_000, by=coverage(n=4, k=4),
+    says="imitating one's own right replies solves more than imitating written solutions after equal updates",
+    versus="sft", task="countdown:largest=30,habit=0.9", measure="pass@1", direction="higher", margin=0.05, steps=40,
+    versus_settings={"lr": 3e-4}, version=2, replaces="tokens were the budget, and both sides had rates of their own",
 )  # fmt: skip

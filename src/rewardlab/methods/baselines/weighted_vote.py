@@ -76,5 +76,6 @@ def weighted_vote(base: Recipe | None = None, *, n: int = 8, temperature: float 
 
 claim = Claim(
     says="weighing votes gives the right answer more often than counting them, from the same replies",
-    versus="majority_vote", task="arithmetic", measure="accuracy", direction="higher", margin=0.02,
+    versus="majority_vote", task="arithmetic:biased=0.75,error=0.1", measure="accuracy", direction="higher", margin=0.02,
+    learns=None, version=2, replaces="the mode was right 98% of the time, which leaves a vote nothing to mend",
 )  # fmt: skip

@@ -20,7 +20,7 @@ from rewardlab.credit.group import leave_one_out, subtract_mean_return, whiten
 from rewardlab.credit.terms import by_term
 from rewardlab.credit.value import to_go
 from rewardlab.methods.baselines.grpo import grpo
-from rewardlab.proof.claim import Claim
+from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.steps import correct_steps
 from rewardlab.rewards.task import correct
 
@@ -64,8 +64,10 @@ def pure_min_form(
 
 
 claim = Claim(
-    says="with step rewards that also pay padding, the minimum learns to be right where the sum learns to pad",
-    versus="pure_min_form", task="arithmetic:redundant=0.3", measure="pass@1", direction="higher", margin=0.05, budget=400_000,
-    versus_settings={"minimum": False},
+    says="with step rewards that also pay padding, replies stay shorter under the minimum than the sum, and are as often right",
+    versus="pure_min_form", task="arithmetic:biased=0.75,error=0.1,redundant=0.4", measure="train.length", direction="lower",
+    margin=3.0, versus_settings={"minimum": False}, steps=40, guard=Within("pass@1", low=-0.03),
+    fault=Within("train.length", low=50.0, says="tokens of a reply under the sum"), version=2,
+    replaces="the baseline of the steps paid wrong replies for length on both sides",
 )  # fmt: skip
 baseline = "grpo"

@@ -11,10 +11,11 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from rewardlab.core import Batch, Outputs, Recipe, Run, Update, objective
+from rewardlab.evals.pairs import preference_margins
 from rewardlab.evals.passk import accuracy
 from rewardlab.methods.baselines.sft import sft_first
 from rewardlab.objectives.pairs import margin, row_sum
-from rewardlab.proof.claim import Claim
+from rewardlab.proof.claim import Claim, Within
 from rewardlab.rollouts.recorded import recorded
 
 
@@ -40,7 +41,9 @@ def simpo(
 
 
 claim = Claim(
-    says="without a reference model, learning from pairs raises pass@1 above DPO's on the same tokens",
-    versus="dpo", task="preferences", measure="pass@1", direction="higher", margin=0.03, budget=150_000,
-    settings={"problems": 16}, versus_settings={"problems": 16},
+    says="the mean log-probability, by which replies are generated, ranks pairs of unequal length right more often than after DPO",
+    versus="dpo", task="preferences:writer=policy,error=0.3,longer=0.8", measure="likelier_per_token", direction="higher",
+    margin=0.02, by=preference_margins(), settings={"lr": 1e-4}, versus_settings={"lr": 1e-4}, steps=40, learns=None,
+    fault=Within("likelier_per_token", high=0.85, says="pairs ranked right by DPO's mean log-probability"), version=2,
+    replaces="its pairs were of equal length, which deletes what SimPO is about",
 )  # fmt: skip

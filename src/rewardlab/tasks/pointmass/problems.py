@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from rewardlab.core import Problem, Task, ask, seed_of
-from rewardlab.core.domain import PositiveInt
+from rewardlab.core.domain import PositiveInt, Share
 from rewardlab.errors import RewardlabError
 from rewardlab.tasks.episodes import Episode, load_episodes
 
@@ -27,15 +27,17 @@ def pointmass(
     segment: PositiveInt = 16,
     episodes: PositiveInt = 200,
     data: str | None = None,
+    skill: Share = 1.0,
     test_size: PositiveInt = 200,
 ) -> Task:
     """pairs: to learn from.  segment: steps of each.  episodes: to record, from which the segments are cut, unless the folder
-    `data` holds recorded ones with the same observations.
+    `data` holds recorded ones with the same observations.  skill: of the best driver; where it is low, even preferred segments are
+    no model to imitate.
     """
     if min(pairs, segment, test_size) < 1 or episodes < 2:
         raise RewardlabError("pointmass: pairs, segment and test_size must be at least 1, and episodes 2")
-    recorded = load_episodes(data) if data else drive(episodes, seed_of("pointmass", "train"))
-    held_out = drive(max(2, test_size), seed_of("pointmass", "test"))
+    recorded = load_episodes(data) if data else drive(episodes, seed_of("pointmass", "train"), skill)
+    held_out = drive(max(2, test_size), seed_of("pointmass", "test"), skill)
     return Task(
         name="pointmass",
         train=_problems(recorded, pairs, segment, "train"),
@@ -48,14 +50,17 @@ def pointmass(
     )
 
 
-def drive(n: int, seed: int, length: int = LENGTH) -> list[Episode]:
-    """Episodes of n drivers: each force is `skill` parts towards the goal, `1 - skill` towards another place, plus noise."""
+def drive(n: int, seed: int, skill: float = 1.0, length: int = LENGTH) -> list[Episode]:
+    """Episodes of n drivers: each force is `s` parts towards the goal, `1 - s` towards another place, plus noise.
+
+    s of each driver is uniform in 0 .. skill.
+    """
     rng = np.random.default_rng(seed)
     x, goal, elsewhere = rng.uniform(-1, 1, (3, n, 2))
-    skill, v = rng.uniform(0, 1, (n, 1)), np.zeros((n, 2))
+    s, v = rng.uniform(0, skill, (n, 1)), np.zeros((n, 2))
     observed, forces, rewards = [_observe(x, v, goal)], [], []
     for _ in range(length):
-        intended = skill * _head_for(goal, x, v) + (1 - skill) * _head_for(elsewhere, x, v)
+        intended = s * _head_for(goal, x, v) + (1 - s) * _head_for(elsewhere, x, v)
         force = np.clip(intended + 0.3 * rng.standard_normal((n, 2)), -1, 1).astype(np.float32)
         v = 0.8 * v + 0.2 * force
         x = np.clip(x + 0.25 * v, -1, 1)
