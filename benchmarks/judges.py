@@ -138,14 +138,14 @@ JUDGES = {
     "pairs-surprise": Judge(bradley_terry(init=SURPRISE), pairs, "pair_accuracy", 0.8, 20),
     "pairs-trunk": Judge(bradley_terry(init=TRUNK, reward_lr=3e-4), pairs, "pair_accuracy", 0.8, 30),
     "steps-plain": Judge(head("sound_steps", PLAIN, 1e-3), solutions, "step_auc", None, 60),
-    "steps-surprise": Judge(head("sound_steps", SURPRISE, 1e-3), solutions, "step_auc", 0.9, 60),
+    "steps-surprise": Judge(head("sound_steps", SURPRISE, 1e-3), solutions, "step_auc", 0.9, 45),
     "steps-trunk": Judge(head("sound_steps", TRUNK, 3e-4), solutions, "step_auc", 0.9, 60),
     "steps-monte-carlo": Judge(head("monte_carlo_steps", TRUNK, 3e-4), worth, "step_auc", 0.8, 50),
     "outcome-plain": Judge(head("correct", PLAIN, 1e-3), solutions, "outcome_auc", None, 60),
-    "outcome-surprise": Judge(head("correct", SURPRISE, 1e-3, rows=32), solutions, "outcome_auc", 0.8, 80),
+    "outcome-surprise": Judge(head("correct", SURPRISE, 1e-3, rows=32), solutions, "outcome_auc", 0.8, 60),
     "outcome-trunk": Judge(head("correct", TRUNK, 3e-4, rows=32), solutions, "outcome_auc", 0.8, 60),
     "implicit": Judge(implicit, lambda: solutions(implicit=True), "outcome_auc", 0.8, 30),
-    "text": Judge(text(TRUNK, 10.0, 2e-3), located, "first_error_f1", 0.7, 240),
+    "text": Judge(text(TRUNK, 10.0, 2e-3), located, "first_error_f1", 0.7, 280),
 }
 
 
