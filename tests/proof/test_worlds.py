@@ -79,6 +79,12 @@ def run(single: float) -> dict:
     return {"truth": {"single": single}}
 
 
+def test_one_seed_has_no_noise_that_is_known():
+    found = probe._summary([run(0.7)], {"single": 0.4, "greedy": 0.4})
+    assert found["noise"] is None
+    assert found["remarks"] == ["one seed tells nothing of the noise"]
+
+
 @pytest.mark.parametrize(
     ("ends", "start", "greedy", "remarks"),
     [

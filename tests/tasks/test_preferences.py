@@ -82,7 +82,8 @@ def test_samples_are_made_once_and_differ_within_a_problem(policy, monkeypatch):
     problems = train(registry.task("arithmetic"), 6)
     first = sampling.samples("arithmetic", problems, 3)
     assert [len(row) for row in first] == [3] * 6
-    assert all(len(set(row)) > 1 for row in first)
+    assert all(len({text for text, _ in row}) > 1 for row in first)
+    assert {verdict for row in first for _, verdict in row} <= {0.0, 1.0}
     monkeypatch.setattr(sampling, "_sampled", None)
     assert sampling.samples("arithmetic", problems, 3) == first
 
@@ -93,7 +94,10 @@ def test_pairs_of_the_policy_are_a_right_and_a_wrong_sample_of_the_same_problem(
     def samples(formula, problems, n):
         asked.append(formula)
         teacher = registry.task(formula).demonstrate
-        return [[teacher(p, random.Random(f"{p.key}{i}")) for i in range(n)] for p in problems]
+        said = [[teacher(p, random.Random(f"{p.key}{i}")) for i in range(n)] for p in problems]
+        return [
+            [(text, float(text.endswith(f"Answer: {p.answer}"))) for text in row] for p, row in zip(problems, said, strict=True)
+        ]
 
     monkeypatch.setattr(sampling, "samples", samples)
     task = registry.task("preferences:writer=policy,size=100,test_size=200")
@@ -107,7 +111,7 @@ def test_pairs_of_the_policy_are_a_right_and_a_wrong_sample_of_the_same_problem(
 
 
 def test_a_policy_that_is_never_right_gives_no_pairs_and_says_so(monkeypatch):
-    monkeypatch.setattr(sampling, "samples", lambda formula, problems, n: [["?"] * n for _ in problems])
+    monkeypatch.setattr(sampling, "samples", lambda formula, problems, n: [[("?", 0.0)] * n for _ in problems])
     task = preferences(writer="policy", size=5, test_size=5)
     with pytest.raises(RewardlabError, match=r"small policy of arithmetic:error=0\.3 gets no problem right"):
         task.train[0]

@@ -4,7 +4,8 @@ rewardlab worlds
 rewardlab worlds biased --check
 
 start: the share of right replies before training (for graded tasks the mean grade) by one sample, greedily, and by a majority of 8.
-reached: the same by one sample after GRPO, the mean of 3 seeds, and their standard deviation. With --check it is measured again,
+reached: the same by one sample after GRPO, the mean of 3 seeds; noise: their standard deviation; left: of the range above.
+checkable: what of a reply can be checked on its own. seconds: of the processor, for all of it. With --check it is measured again,
 which takes minutes a world, and written to the package's results (in a checkout), or to results/worlds.
 """
 
@@ -40,7 +41,8 @@ def run(args: argparse.Namespace) -> list[dict[str, Any]]:
 def show(document: list[dict[str, Any]]) -> None:
     from .tables import lines, table
 
-    table(("world", "start", "greedy", "majority", "reached", "noise", "left", "lr", "seconds"), [_row(row) for row in document])
+    columns = ("world", "start", "greedy", "majority", "reached", "noise", "left", "lr", "checkable", "seconds")
+    table(columns, [_row(row) for row in document])
     for row in document:
         remarks = "; ".join((row["measured"] or {}).get("remarks", ())) or "fit"
         lines(f"{row['name']}: {row['task']}\n  for {row['fit_for']}\n  {remarks if row['measured'] else 'not measured'}")
@@ -49,6 +51,6 @@ def show(document: list[dict[str, Any]]) -> None:
 def _row(row: dict[str, Any]) -> list[Any]:
     found = row["measured"]
     if found is None:
-        return [row["name"], *[""] * 8]
+        return [row["name"], *[""] * 9]
     start = (found["start"][name] for name in ("single", "greedy", "majority"))
-    return [row["name"], *start, *(found[name] for name in ("reached", "noise", "left", "lr", "seconds"))]
+    return [row["name"], *start, *(found[name] for name in ("reached", "noise", "left", "lr", "steps", "seconds"))]

@@ -1,4 +1,4 @@
-"""What the small policy of a task says: samples that are made once and cached."""
+"""What the small policy of a task says, and whether it is right: samples that are made once and cached."""
 
 from __future__ import annotations
 
@@ -15,8 +15,11 @@ from rewardlab.util.progress import in_batches
 FILE = "samples.json"
 
 
-def samples(formula: str, problems: Sequence[Problem], n: int, seed: int = 0) -> list[list[str]]:
-    """n replies to each problem at temperature 1, by the small policy of the task `formula`; cached until that policy changes."""
+def samples(formula: str, problems: Sequence[Problem], n: int, seed: int = 0) -> list[list[tuple[str, float]]]:
+    """n replies to each problem at temperature 1, by the small policy of the task `formula`, each with its verifier's verdict.
+
+    Cached until that policy changes.
+    """
     from .embedded import checkpoint
 
     policy = checkpoint(registry.task(formula))
@@ -25,17 +28,22 @@ def samples(formula: str, problems: Sequence[Problem], n: int, seed: int = 0) ->
     def fill(folder: Path) -> None:
         (folder / FILE).write_text(json.dumps(_sampled(formula, policy, problems, n, seed)), "utf-8")
 
-    return json.loads((cached(f"samples-{policy.name}-{asked}-{n}-{seed}", fill) / FILE).read_text("utf-8"))
+    found = json.loads((cached(f"samples-{policy.name}-{asked}-{n}-{seed}", fill) / FILE).read_text("utf-8"))
+    return [[(text, verdict) for text, verdict in row] for row in found]
 
 
-def _sampled(formula: str, checkpoint: Path, problems: Sequence[Problem], n: int, seed: int) -> list[list[str]]:
+def _sampled(
+    formula: str, checkpoint: Path, problems: Sequence[Problem], n: int, seed: int
+) -> list[list[tuple[str, float]]]:  # fmt: skip
     from rewardlab.policies.llama.policy import LlamaPolicy
 
-    policy, run = LlamaPolicy.load(checkpoint, "cpu", "auto"), Run(None, seed=seed)
-    sampling = Sampling(registry.task(formula).max_new)
-    replies: list[list[str]] = []
+    task, policy = registry.task(formula), LlamaPolicy.load(checkpoint, "cpu", "auto")
+    run, sampling = Run(policy, seed=seed, verify=registry.part("reward", task.verifier)), Sampling(task.max_new)
+    replies: list[list[tuple[str, float]]] = []
     for batch in in_batches(f"sampling pairs from the small policy of {formula} (once)", problems, 128):
         prompts = policy.read([Trajectory(p) for p in batch], [p.prompt for p in batch])
         done = policy.extend([t for t in prompts for _ in range(n)], sampling, run.rng("samples"))
-        replies += [[t.reply for t in done[i : i + n]] for i in range(0, len(done), n)]
+        groups = [done[i : i + n] for i in range(0, len(done), n)]
+        for group, scores in zip(groups, run.verify(groups, run), strict=True):
+            replies.append([(t.reply, score.value or 0.0) for t, score in zip(group, scores, strict=True)])
     return replies

@@ -78,25 +78,26 @@ def _record(world: World, task: Task, start: Record, runs: Sequence[Record]) -> 
     best = max(runs, key=lambda run: run["paid"])["lr"] if runs else None
     return {
         "name": world.name, "task": world.task, "reward": dict(world.reward) if world.reward else None, "start": start, "lr": best,
-        "runs": list(runs), "steps": _steps(task), **_summary([run for run in runs if run["lr"] == best], start),
+        "runs": list(runs), "steps": _steps(task), **_summary([run for run in runs if run["lr"] == best], start, task.window[1]),
         "policy": checkpoint(task).name, "when": datetime.now(UTC).isoformat(timespec="seconds"), "versions": api.versions(),
     }  # fmt: skip
 
 
-def _summary(runs: Sequence[Record], start: Record) -> Record:
-    """reached: mean over seeds; noise: their standard deviation; left: of the range above it; remarks: why it is not fit."""
-    greedy_right = (start["greedy"] > 0.6, "its greedy answer is right already")
+def _summary(runs: Sequence[Record], start: Record, most: float = 0.6) -> Record:
+    """reached: mean over seeds; noise: their standard deviation, None of one; left: of the range above it; remarks: what to know
+    before a claim is made there. most: what the greedy reply may get at the start."""
+    greedy_right = (start["greedy"] > most, "its greedy answer is right already")
     if not runs:
         return {"reached": None, "noise": None, "left": None, "remarks": _so(greedy_right, (True, "GRPO was not run yet"))}
     ends = [run["truth"]["single"] for run in runs]
-    reached, noise = statistics.mean(ends), statistics.stdev(ends) if len(ends) > 1 else 0.0
+    reached, noise = statistics.mean(ends), statistics.stdev(ends) if len(ends) > 1 else None
     gained = reached - start["single"]
     return {
-        "reached": round(reached, 4), "noise": round(noise, 4), "left": round(1 - reached, 4),
+        "reached": round(reached, 4), "noise": None if noise is None else round(noise, 4), "left": round(1 - reached, 4),
         "remarks": _so(
-            (abs(gained) < 3 * noise, "GRPO moves it by less than three standard deviations of its noise"),
+            (noise is not None and abs(gained) < 3 * noise, "GRPO moves it by less than three standard deviations of its noise"),
             (gained < 0, "GRPO lowers the truth"), (reached > 1 - ROOM, "little is left to learn when GRPO ends"), greedy_right,
-            (len(ends) < 2, "one seed tells nothing of the noise"),
+            (noise is None, "one seed tells nothing of the noise"),
         ),
     }  # fmt: skip
 

@@ -109,15 +109,16 @@ def _formula(base: str, options: Mapping[str, Any]) -> str:
 def _sides(task: Task, writer: str, formula: str, size: int | None, labelled: Callable, true: Callable) -> tuple[Any, Any]:
     """The training and the test problems with their pairs."""
     if writer == "policy":
-        train = [task.train[i] for i in range(size or POOL)]
-        distinct = list({problem.key: problem for problem in train}.values())
-        quality = partial(_reply, task)
-        return SampledPairs(formula, distinct, quality, labelled, shuffled=True), SampledPairs(formula, task.test, quality, true)
+        asked = [task.train[i] for i in range(size or POOL)]
+        distinct = list({problem.key: problem for problem in asked}.values())
+        return SampledPairs(formula, distinct, _wrong, labelled, shuffled=True), SampledPairs(formula, task.test, _wrong, true)
     write: Write = partial(_by_teacher if writer == "teacher" else _by_several, task)
-    return (
-        Paired(task.train, lambda p, rng: labelled(p, write(p, rng), rng)),
-        [paired(p, lambda p, rng: true(p, write(p, rng), rng)) for p in task.test],
-    )
+    train, test = (partial(_written, write=write, pair=pair) for pair in (labelled, true))
+    return Paired(task.train, train), [paired(problem, test) for problem in task.test]
+
+
+def _written(problem: Problem, rng: random.Random, *, write: Write, pair: Callable) -> Problem:
+    return pair(problem, write(problem, rng), rng)
 
 
 def _pair(
@@ -147,7 +148,7 @@ def _by_teacher(task: Task, problem: Problem, rng: random.Random) -> tuple[Reply
             continue
         if nearest is None or abs(len(text) - len(chosen)) < abs(len(nearest) - len(chosen)):
             nearest = text
-    return _reply(task, problem, chosen), _reply(task, problem, nearest)
+    return _reply(problem, chosen), _reply(problem, nearest)
 
 
 def _by_several(task: Task, problem: Problem, rng: random.Random) -> tuple[Reply, Reply]:
@@ -157,19 +158,21 @@ def _by_several(task: Task, problem: Problem, rng: random.Random) -> tuple[Reply
     while True:
         # the teacher's error is a setting of its function: a writer is the same teacher with another one
         teachers = [partial(demonstrate, error=error) for error in rng.sample(SKILLS, 2)]
-        a, b = (_reply(task, problem, teacher(problem, rng)) for teacher in teachers)
+        a, b = (_reply(problem, teacher(problem, rng)) for teacher in teachers)
         if a.quality != b.quality:
             return (a, b) if a.quality > b.quality else (b, a)
 
 
-def _reply(task: Task, problem: Problem, text: str) -> Reply:
-    """A reply with its quality: 1 if its result is right, else the share of its steps before the first that is not the gold one."""
+def _reply(problem: Problem, text: str) -> Reply:
+    """A reply of a teacher, which is of quality 1 if its result is right."""
+    return Reply(text, 1.0) if _result(text) == _result(problem.meta["solution"]) else _wrong(problem, text)
+
+
+def _wrong(problem: Problem, text: str) -> Reply:
+    """A wrong reply with its quality: the share of its steps before the first that is not the gold one."""
     gold, lines = problem.meta["solution"].splitlines(), text.splitlines()
-    if _result(text) == _result(problem.meta["solution"]):
-        return Reply(text, 1.0)
-    wrong_at = next(
-        (i for i, (line, want) in enumerate(zip(lines, gold, strict=False)) if line != want), min(len(lines), len(gold))
-    )
+    same = [line == want for line, want in zip(lines, gold, strict=False)]
+    wrong_at = same.index(False) if False in same else len(same)
     return Reply(text, min(wrong_at / len(gold), 0.99))
 
 

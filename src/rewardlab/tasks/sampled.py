@@ -22,12 +22,13 @@ SAMPLES = 4
 class SampledPairs:
     """The problems that the small policy of a task gets right in some samples and wrong in others, each with such a pair.
 
-    Nothing is sampled before the first problem is asked for, since that takes a while; shuffled: in epochs, without end.
+    graded: a wrong reply with its quality, below 1.  shuffled: in epochs, without end. Nothing is sampled before the first problem
+    is asked for, since that takes a while.
     """
 
     formula: str
     problems: Sequence[Problem]
-    judged: Callable[[Problem, str], Reply]
+    graded: Callable[[Problem, str], Reply]
     pair: Callable[[Problem, tuple[Reply, Reply], random.Random], Problem]
     shuffled: bool = False
 
@@ -52,10 +53,10 @@ class SampledPairs:
     def __getitem__(self, position: Any) -> Any:
         return self._source[position]
 
-    def _paired(self, problem: Problem, texts: Sequence[str]) -> Problem | None:
-        replies = [self.judged(problem, text) for text in texts]
-        right = next((reply for reply in replies if reply.quality == 1), None)
-        wrong = next((reply for reply in replies if reply.quality < 1), None)
+    def _paired(self, problem: Problem, samples: Sequence[tuple[str, float]]) -> Problem | None:
+        # by the task's verifier, as anything else of the policy is judged
+        right = next((Reply(text, 1.0) for text, verdict in samples if verdict >= 1), None)
+        wrong = next((self.graded(problem, text) for text, verdict in samples if verdict < 1), None)
         if right is None or wrong is None:
             return None
         return self.pair(problem, (right, wrong), random.Random(seed_of("preferences", problem.key)))
