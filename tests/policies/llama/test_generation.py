@@ -298,7 +298,7 @@ def test_steps_in_cpp_give_the_logits_of_those_in_pytorch(words, head_dim):
     logits = []
     with torch.inference_mode():
         for kind in (Steps, NativeSteps):
-            steps = kind(model, fold(model, torch.float32), slots)
+            steps = kind(model, kind.prepared(fold(model, torch.float32)), slots)
             steps.grow(31)
             steps.admit(np.arange(slots), lengths)
             steps.prefill(texts, [[slot] for slot in range(slots)])

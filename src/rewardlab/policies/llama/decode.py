@@ -57,12 +57,12 @@ def generate(policy: Generator, trajectories: Sequence[Trajectory], sampling: Sa
         policy.check_fits(t, sampling.max_new)
     replies = Replies(policy, len(trajectories), sampling, rng, policy.model.shape.vocab)
     with torch.inference_mode():
-        folded, prompts = fold(policy.model, policy.dtype), [t.ids for t in trajectories]
         kind = NativeSteps if runs_in_cpp(policy) else Steps
+        weights, prompts = kind.prepared(fold(policy.model, policy.dtype)), [t.ids for t in trajectories]
         shares = np.array_split(np.arange(len(prompts)), workers(policy, len(prompts), sampling))
         slots = [min(len(share), MAX_ROWS.get(policy.device.type, 256)) for share in shares]
         decoders = [
-            _Decoder(kind(policy.model, folded, n), n, prompts, replies, share) for n, share in zip(slots, shares, strict=True)
+            _Decoder(kind(policy.model, weights, n), n, prompts, replies, share) for n, share in zip(slots, shares, strict=True)
         ]
         if len(decoders) == 1:
             decoders[0].run()

@@ -49,14 +49,14 @@ def fold(model: Llama, dtype: torch.dtype) -> SimpleNamespace:
     return w
 
 
-def packed(folded: SimpleNamespace) -> SimpleNamespace:
-    """Folded weights with every matrix packed; the two halves of the gated MLP become two."""
-    layers = []
-    for layer in folded.layers:
-        gate, up = map(pack, layer.gate_up.chunk(2))
-        matrices = {name: pack(getattr(layer, name)) for name in ("qkv", "out", "down")}
-        layers.append(SimpleNamespace(**(vars(layer) | matrices | {"gate": gate, "up": up, "gate_up": None})))
-    return SimpleNamespace(**(vars(folded) | {"layers": layers, "head": pack(folded.head)}))
+def packed(w: SimpleNamespace) -> SimpleNamespace:
+    """The same folded weights, with every matrix packed in its place; the two halves of the gated MLP become two."""
+    for layer in w.layers:
+        layer.gate, layer.up = map(pack, layer.gate_up.chunk(2))
+        layer.gate_up = None
+        layer.qkv, layer.out, layer.down = map(pack, (layer.qkv, layer.out, layer.down))
+    w.head = pack(w.head)
+    return w
 
 
 def step_layers(weights: SimpleNamespace) -> list[StepLayer]:

@@ -32,16 +32,19 @@ class Steps:
     gaps = True
     """Whether a slot without a row is computed in vain."""
 
-    def __init__(self, model: Llama, folded: SimpleNamespace, slots: int):
+    prepared = staticmethod(packed)
+    """Makes folded weights ready: once, for all threads."""
+
+    def __init__(self, model: Llama, weights: SimpleNamespace, slots: int):
+        """weights: folded (`fold`) and `prepared`."""
         s = model.shape
-        self.model, self.folded, self.device = model, folded, folded.embed.device
-        zeros = partial(torch.zeros, dtype=folded.embed.dtype, device=self.device)
+        self.model, self.weights, self.device = model, weights, weights.embed.device
+        zeros = partial(torch.zeros, dtype=weights.embed.dtype, device=self.device)
         self.cache = [zeros(2, slots, s.kv_heads, 0, s.head_dim) for _ in range(s.layers)]
         self.mask = zeros(slots, 0)
-        self.prepare()
+        self.compile()
 
-    def prepare(self) -> None:
-        self.weights = packed(self.folded)
+    def compile(self) -> None:
         self.layers, self.next_logits = step_layers(self.weights), scripted(next_logits, self.device.type)
 
     def grow(self, span: int) -> None:
@@ -97,25 +100,30 @@ class NativeSteps(Steps):
 
     gaps = False
 
-    def prepare(self) -> None:
+    @staticmethod
+    def prepared(folded: SimpleNamespace) -> SimpleNamespace:
+        return folded
+
+    def compile(self) -> None:
         found = library()
         assert found is not None
-        self.native = Decoding(found, self.model.shape, self.folded)
+        self.native = Decoding(found, self.model.shape, self.weights)
 
     def admit(self, slots: np.ndarray, lengths: np.ndarray) -> None:
         """Nothing: a token attends up to its own position, and what lies there is of its own row."""
 
     def prefill(self, prompts: Sequence[np.ndarray], slots: Sequence[Sequence[int]]) -> None:
         lengths, first = [len(p) for p in prompts], [group[0] for group in slots]
-        positions = np.concatenate([np.arange(n) for n in lengths])
-        rows = np.repeat(first, lengths)
-        self.native.forward(self.cache, *map(torch.from_numpy, (np.concatenate(prompts), rows, positions)), predict=False)
+        places = np.concatenate([np.arange(n) for n in lengths])
+        tokens, rows, positions = map(torch.from_numpy, (np.concatenate(prompts), np.repeat(first, lengths), places))
+        self.native.forward(self.cache, tokens, rows, positions, predict=False)
         copies = torch.tensor([(group[0], slot) for group in slots for slot in group[1:]]).view(-1, 2)
         if len(copies):
             for table in self.cache:
                 table[:, copies[:, 1], :, : max(lengths)] = table[:, copies[:, 0], :, : max(lengths)]
 
     def step(self, live: np.ndarray, ids: np.ndarray, positions: np.ndarray) -> Tensor:
-        logits = self.native.forward(self.cache, *map(torch.from_numpy, (ids[live], live, positions[live])))
+        tokens, rows, places = map(torch.from_numpy, (ids[live], live, positions[live]))
+        logits = self.native.forward(self.cache, tokens, rows, places)
         assert logits is not None
         return logits
