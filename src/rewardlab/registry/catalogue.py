@@ -70,7 +70,7 @@ def _rows(paths: list[Path]) -> list[dict[str, Any]]:
             "name": path.stem,
             "folder": path.parent.name,
             **entries[path],
-            "verdict": _verdict(*verdicts[records[path]], entries[path]["version"]) if path in records else NOT_RUN,
+            "verdict": _verdict(verdicts[records[path]], entries[path]["version"]) if path in records else NOT_RUN,
             "path": str(path),
             "record": str(records[path]) if path in records else None,
         }
@@ -79,6 +79,7 @@ def _rows(paths: list[Path]) -> list[dict[str, Any]]:
     return sorted(table, key=lambda row: (row["folder"], row["name"]))
 
 
-def _verdict(verdict: str, version: int, present: int) -> str:
+def _verdict(last: tuple[str, int], present: int) -> str:
     """The verdict as it counts for the claim that the method makes now: one on an earlier version says nothing about it."""
+    verdict, version = last
     return verdict if verdict == UNREADABLE or version == present else NOT_RUN
