@@ -16,7 +16,7 @@ from rewardlab.core import Problem, Run, Task, Trajectory, Turn, seed_of
 from rewardlab.util.files import write_json
 
 FILE = "start.json"
-PROBLEMS = 300
+PROBLEMS = 1000
 NEAR = 0.85
 """A policy that is right so often as this share of its teacher has learnt what the teacher can teach it."""
 

@@ -16,7 +16,7 @@ from .start import Start, measured_start
 ROWS, LR, SEED = 32, 3e-3, 0
 MOST = 4000
 """Batches of all rounds together, at most."""
-WORTH = 0.03
+WORTH = 0.01
 """A round that raises the start by less is the last one."""
 
 
