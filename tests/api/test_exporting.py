@@ -83,7 +83,7 @@ def test_a_reward_model_is_a_sequence_classifier_that_transformers_reads(tmp_pat
 @pytest.mark.parametrize("task", ["pointmass", "flows"])
 def test_a_policy_that_only_rewardlab_reads_is_refused_in_words(task, tmp_path):
     run = run_with(tmp_path / "run", load_policy("untrained", task=registry.task(task)))
-    with pytest.raises(RewardlabError, match=r"no language model \(rewardlab_.*, and only rewardlab reads it: use it from there"):
+    with pytest.raises(RewardlabError, match=r"no ordinary language model \(rewardlab_.*, and only rewardlab reads it"):
         rewardlab.export(run, tmp_path / "out")
     assert not (tmp_path / "out").exists()
     assert load_policy(str(run / "model"))

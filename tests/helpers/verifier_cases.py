@@ -27,6 +27,12 @@ CASES: dict[str, tuple[dict[str, Any], Pairs, Pairs]] = {
         [("32", "32"), ("The answer is 32.", "32"), ("\\boxed{1{,}234}", "1234"), ("So 3 + 4 = 7", "#### 7"), ("0.5", "1/2")],
         [("31", "32"), ("-32", "32"), ("The answer is 32 or 33.", "32"), ("The answer is 3 or 2.", "3"), ("none", "32")],
     ),
+    # it can be fooled, and is there to be
+    "number_mentioned": (
+        {},
+        [("Answer: 32", "32"), ("Answer: 22 or 32 or 42", "32")],
+        [("Answer: 31", "32"), ("32", "32"), ("none", "32")],
+    ),
     "final_answer": (
         {},
         [("The answer is Rome.", "Rome"), ("\\boxed{4}", "4"), ("I think so.\n\nParis", "Paris")],

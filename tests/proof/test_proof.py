@@ -408,11 +408,11 @@ def test_the_document_is_written_in_a_checkout_alone(tmp_path, monkeypatch):
 
 def test_a_record_that_names_its_measure_by_module_path_is_of_the_same_claim():
     """As results/dapo.json was written by the first version."""
-    claim = claim_of("dapo")
+    claim = claim_of("rover")
     recorded = results.as_record(claim)
-    assert recorded["by"] == {"part": "measure:coverage", "with": {"n": 4, "k": 4}}
-    old = {**recorded, "by": {"part": "rewardlab.evals.passk:coverage", "with": {"n": 4, "k": 4}}}
+    assert recorded["by"] == {"part": "measure:coverage", "with": {"n": 8, "k": 8}}
+    old = {**recorded, "by": {"part": "rewardlab.evals.passk:coverage", "with": {"n": 8, "k": 8}}}
     assert results.same_claim(old, claim)
-    assert not results.same_claim({**old, "by": {"part": "rewardlab.evals.passk:coverage", "with": {"n": 4, "k": 2}}}, claim)
+    assert not results.same_claim({**old, "by": {"part": "rewardlab.evals.passk:coverage", "with": {"n": 8, "k": 2}}}, claim)
     assert not results.same_claim({**old, "margin": 0.5}, claim)
     assert not results.same_claim({**old, "by": {"part": "measure:removed", "with": {}}}, claim)

@@ -56,7 +56,7 @@ def last_verdict(path: Path) -> tuple[str, int]:
     """The verdict of the last run in a results file, and the version of the claim that it is on."""
     try:
         last = json.loads(path.read_text("utf-8"))["runs"][-1]
-        return last["verdict"], last["claim"].get("version", 1)
+        return last["verdict"], last.get("claim", {}).get("version", 1)
     except (ValueError, KeyError, IndexError, TypeError, AttributeError):
         return UNREADABLE, 0
 

@@ -45,6 +45,7 @@ def preferences(
     base: str = "arithmetic",
     difficulty: int | tuple[int, int] | None = None,
     error: Share = 0.3,
+    biased: Share = 0.0,
     writer: Literal["teacher", "several", "policy"] = "teacher",
     flip: Share = 0.0,
     noise: NonNegativeFloat = 0.0,
@@ -56,15 +57,16 @@ def preferences(
 ) -> Task:
     """Pairs over the problems of another task, whose verifier is the task's own, so that accuracy can be measured too.
 
-    difficulty: as in `base`, where it has one.  error: of the teacher who writes the rejected solutions, per step; the small policy
-    is warmed up on that teacher.  writer: who writes the pairs, see above; quality is 1 for a right reply, else the share of its
-    steps before the first error.  flip: share of training pairs whose label is turned round.  noise: the annotator prefers the
+    difficulty: as in `base`, where it has one.  error, biased: of the teacher who writes the rejected solutions, per step, as in
+    `base`; the small policy is warmed up on that teacher, and with a biased one its own likelihood prefers wrong replies.
+    writer: who writes the pairs, see above; quality is 1 for a right reply, else the share of its steps before the first error.
+    flip: share of training pairs whose label is turned round.  noise: the annotator prefers the
     better reply with log-odds (difference in quality / noise); 0: always.  longer, style, first: share of training pairs in which
     the better reply is the one with extra lines that only check, opens with a phrase, is to be shown first (`first` in the meta);
     in the test it is half; None: without this cue.  size: so many training problems, in epochs; None: endless, or for the policy's
     own samples 2000.
     """
-    taught = _taught(base, difficulty, error)
+    taught = _taught(base, difficulty, error, biased)
     if writer not in _ABOUT:
         raise unknown("writer of preferences", writer, _ABOUT)
     task = BASES[base](**taught, test_size=test_size, size=size)
@@ -80,13 +82,14 @@ def preferences(
     )  # fmt: skip
 
 
-def _taught(base: str, difficulty: Any, error: float) -> dict[str, Any]:
+def _taught(base: str, difficulty: Any, error: float, biased: float) -> dict[str, Any]:
     """The settings of the base task, whose careless teacher writes and teaches the small policy."""
     if base not in BASES:
         raise unknown("base of preferences", base, BASES)
     if not 0 < error <= 1:
         raise RewardlabError(f"preferences: error must be above 0 and at most 1, not {error}: without errors nothing is rejected")
-    taught = {"error": error} | ({} if difficulty is None else {"difficulty": difficulty})
+    taught = {"biased": biased} if biased else {}
+    taught |= {"error": error} | ({} if difficulty is None else {"difficulty": difficulty})
     for name in taught:
         if name not in (known := inspect.signature(BASES[base]).parameters):
             raise unknown(f"option of {base}", name, known)

@@ -32,9 +32,8 @@ def dpo(base: Recipe | None = None, *, beta: float = 0.1, lr: float = 1e-4, prob
 
 claim = Claim(
     says="on the policy's own pairs, better replies are likelier than worse ones more often than after imitating the better ones",
-    versus="sft", task="preferences:writer=policy,error=0.3", measure="likelier", direction="higher", margin=0.03,
-    by=preference_margins(), settings={"lr": 1e-4}, versus_settings={"field": "chosen", "lr": 1e-4, "problems": 32}, steps=40,
-    learns=None,
-    fault=Within("likelier", high=0.85, says="imitating the chosen replies ranks pairs"), version=2,
+    versus="sft", task="preferences:writer=policy,biased=0.75,error=0.1", measure="likelier", direction="higher", margin=0.03,
+    settings={"lr": 1e-4}, versus_settings={"field": "chosen", "lr": 1e-4, "problems": 32}, by=preference_margins(), steps=40,
+    fault=Within("likelier", high=0.85, says="imitating the chosen replies ranks pairs"), learns=None, version=2,
     replaces="the chosen replies were worked solutions, which SFT imitates best of all; the margin was 0",
 )  # fmt: skip

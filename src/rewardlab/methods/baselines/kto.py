@@ -101,8 +101,8 @@ def kto(
 
 claim = Claim(
     says="with three labels in ten turned round, single good and bad replies teach more than the pairs teach DPO",
-    versus="dpo", task="preferences:writer=policy,error=0.3,flip=0.3", measure="likelier", direction="higher", margin=0.02,
-    by=preference_margins(), settings={"lr": 3e-4, "problems": 32}, versus_settings={"lr": 3e-4}, steps=40, learns=None,
-    fault=Within("likelier", high=0.85, says="DPO ranks clean pairs right"), version=2,
+    versus="dpo", task="preferences:writer=policy,biased=0.75,error=0.1,flip=0.3", measure="likelier", direction="higher",
+    margin=0.02, settings={"lr": 3e-4, "problems": 32}, versus_settings={"lr": 3e-4}, by=preference_margins(), steps=40,
+    fault=Within("likelier", high=0.85, says="DPO ranks clean pairs right"), learns=None, version=2,
     replaces="tokens were the budget, the margin was 0, and the pairs left nothing in which KTO should differ",
 )  # fmt: skip

@@ -38,8 +38,8 @@ def gdpo(base: Recipe | None = None, *, form: str = ADD_FIRST, weight: float = 1
 
 claim = Claim(
     says="more replies are both right and of the wanted form than with GRPO on the sum after equal updates",
-    versus="gdpo", task="countdown:largest=30,habit=0.9", measure="all", direction="higher", margin=0.02, steps=40,
-    versus_settings={"decoupled": False}, by=earned(reward=correct() + format_ok(pattern=ADD_FIRST)), learns="all", start=None,
-    version=2, replaces="tokens were the budget, and the form was learnt fully on both sides",
+    versus="gdpo", task="countdown:largest=30,habit=0.9", measure="all", direction="higher", margin=0.02,
+    versus_settings={"decoupled": False}, by=earned(reward=correct() + format_ok(pattern=ADD_FIRST)), steps=40, learns="all",
+    start=None, version=2, replaces="tokens were the budget, and the form was learnt fully on both sides",
 )  # fmt: skip
 baseline = "grpo"

@@ -37,7 +37,6 @@ def reno(base: Recipe | None = None, *, n: int = 50, lr: float = 0.3, clip: floa
 kind = "answer"
 claim = Claim(
     says="ascent in the noise earns more of a held-out reward than the best of as many samples by the same rewards",
-    versus="reno", task="flows", measure="accuracy", direction="higher", margin=0.12,
-    settings={"n": 50}, versus_settings={"n": 50, "lr": 0.0}, problems=300, learns=None, version=2,
-    replaces="its margin was 0",
+    versus="reno", task="flows", measure="accuracy", direction="higher", margin=0.12, settings={"n": 50},
+    versus_settings={"n": 50, "lr": 0.0}, problems=300, learns=None, version=2, replaces="its margin was 0",
 )  # fmt: skip

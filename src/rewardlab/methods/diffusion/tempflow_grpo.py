@@ -47,7 +47,7 @@ def tempflow_grpo(
 
 claim = Claim(
     says="credit for single steps, weighed by their noise, earns more reward than uniform credit after equal updates",
-    versus="tempflow_grpo", task="flows", measure="auc.reward", direction="higher", margin=0.03, steps=40,
-    versus_settings={"branching": False, "noise_weight": False}, problems=300, learns="reward", start=None, version=2,
+    versus="tempflow_grpo", task="flows", measure="auc.reward", direction="higher", margin=0.03,
+    versus_settings={"branching": False, "noise_weight": False}, problems=300, steps=40, learns="reward", start=None, version=2,
     replaces="on one budget of tokens it made 2.5 times as many updates as its baseline",
 )  # fmt: skip

@@ -26,6 +26,6 @@ def april(base: Recipe | None = None, *, spare: float = 0.5) -> Recipe:
 
 claim = Claim(
     says="fewer slots stand idle behind the longest replies",
-    versus="april", task="euclid", measure="train.busy", direction="higher", margin=0.1, steps=20, versus_settings={"spare": 0.0},
+    versus="april", task="euclid", measure="train.busy", direction="higher", margin=0.1, versus_settings={"spare": 0.0}, steps=20,
     learns=None, sanity=True, version=2, replaces="it holds by construction, which was not said; tokens were the budget",
 )  # fmt: skip

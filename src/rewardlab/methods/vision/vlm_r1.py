@@ -42,7 +42,7 @@ def vlm_r1(base: Recipe | None = None, *, beta: float = 0.04, od_length: bool = 
 
 claim = Claim(
     says="the price on boxes too many keeps detection exact, where mAP alone is gamed by writing more",
-    versus="vlm_r1", task="scenes", measure="reward", direction="higher", margin=0.03, steps=60,
-    settings={"lr": 3e-4}, versus_settings={"od_length": False, "lr": 3e-4}, problems=500, learns="reward", span=(0.0, 2.0),
-    start=None, version=2, replaces="tokens were the budget",
+    versus="vlm_r1", task="scenes", measure="reward", direction="higher", margin=0.03, settings={"lr": 3e-4},
+    versus_settings={"od_length": False, "lr": 3e-4}, problems=500, steps=60, learns="reward", span=(0.0, 2.0), start=None,
+    version=2, replaces="tokens were the budget",
 )  # fmt: skip
