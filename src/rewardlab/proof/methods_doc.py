@@ -70,6 +70,7 @@ def _rows(record: Path) -> list[dict[str, Any]]:
 def _row(row: Mapping[str, Any], record: Path) -> dict[str, Any]:
     recorded = results.read(row["name"], record)
     last = recorded["runs"][-1] if recorded else None
+    row = {**row, "finding": getattr(registry.module_of(row["name"]).claim, "finding", "")}
     # a run of an earlier version says nothing about the claim as it is put now
     if last and last["claim"].get("version", 1) != row["version"]:
         return {**row, "last": None, "earlier": last["verdict"], "word": NOT_RUN if row["claim"] else "no claim"}
@@ -109,13 +110,12 @@ def _result(row: Mapping[str, Any]) -> str:
     if not row["claim"] or last is None:
         return row["word"] + (f" since it was put anew (before: {row['earlier']})" if row["earlier"] else "")
     # a dagger marks results of an earlier version of the file
-    older = "" if last["code"]["method"] == results.hash_of(Path(row["path"])) else " †"
+    older = "" if results.of_this_file(last, Path(row["path"])) else " †"
     # before looks were taken, there was one, with a 95% interval
     low, high = last.get("interval") or last["ci95"]
     rule = f"{len(last['effects'])} pairs" if "interval" in last else "*95%*"
     measured = f"{_text(last['measure'])} {_signed(last['effect'])} [{_signed(low)}, {_signed(high)}], {rule}"
-    finding = last["claim"].get("finding")
-    told = f"<br>{_text(finding)}" if finding else ""
+    told = f"<br>{_text(row['finding'])}" if row["finding"] else ""
     return f"**{row['word']}**{older}<br>{measured}, margin {last['claim']['margin']:g}{told}"
 
 

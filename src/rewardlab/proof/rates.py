@@ -27,11 +27,12 @@ CHOSEN_BY = "auc.truth"
 
 def rates(
     name: str, values: Sequence[float] = RATES, seeds: Sequence[int] = SEEDS, *, claim: Claim | None = None,
-    chosen_by: str = CHOSEN_BY, jobs: int | None = None, device: str = "auto",
+    chosen_by: str | None = None, jobs: int | None = None, device: str = "auto",
 ) -> dict[str, Any]:  # fmt: skip
     """Both sides of a claim at every rate; for each side the numbers by rate, and the rate at which `chosen_by` is highest.
 
-    chosen_by: a number of the runs, by default the mean accuracy of training. A rate at which a run fails is not chosen.
+    chosen_by: a number of the runs, by default the mean accuracy of training, or what is compared where nothing is sampled. A rate
+    at which a run fails is not chosen.
     Raises RewardlabError for a number that is not measured, and where every rate of a side fails.
     """
     name, claim = registry.spell(name), claim or claim_of(name)
@@ -48,6 +49,8 @@ def rates(
                 side, rate, _ = work[i]
                 bar.advance(f"{pairs.names[side]} at {rate:g}")
                 found[i] = outcome
+    done = [outcome for outcome in found.values() if not isinstance(outcome, Failed)]
+    chosen_by = chosen_by or (CHOSEN_BY if all(CHOSEN_BY in run.numbers for run in done) else claim.measure)
     rows = []
     for side, method in enumerate(pairs.names):
         for rate in values:

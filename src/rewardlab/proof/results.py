@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import fcntl
 import hashlib
 import json
@@ -25,6 +26,9 @@ from .verdict import INCOMPLETE
 from .workers import cores
 
 Record = dict[str, Any]
+
+AFTERWARDS = ("finding",)
+"""What a claim says only once it has been run."""
 
 
 def folder_for(name: str) -> Path:
@@ -102,8 +106,7 @@ def fresh(name: str, claim: Claim, where: Path) -> bool:
     if record is None:
         return False
     last = record["runs"][-1]
-    same_file = last["code"]["method"] == hash_of(registry.file_of(name))
-    return same_file and last["verdict"] != INCOMPLETE and same_claim(last["claim"], claim)
+    return of_this_file(last, registry.file_of(name)) and last["verdict"] != INCOMPLETE and same_claim(last["claim"], claim)
 
 
 def same_claim(recorded: Record, claim: Claim) -> bool:
@@ -116,12 +119,28 @@ def same_claim(recorded: Record, claim: Claim) -> bool:
     # a record from before a field was added has its default
     defaults = {f.name: _plain(f.default) for f in fields(Claim) if f.default is not MISSING and f.name != "by"}
     recorded = json.loads(json.dumps({**defaults, **recorded}))
-    return by == claim.by and {**recorded, "by": None} == {**as_record(claim), "by": None}
+    apart = dict.fromkeys(("by", *AFTERWARDS))
+    return by == claim.by and {**recorded, **apart} == {**as_record(claim), **apart}
 
 
 def hash_of(path: Path) -> str:
-    """The hash of a method's file, by which a result tells whether the file has changed since."""
-    return hashlib.blake2b(path.read_bytes(), digest_size=8).hexdigest()
+    """The hash of what a method's file computes and claims, by which a result tells whether that has changed since.
+
+    Comments, docstrings and layout do not count, nor what the claim says was learnt from its runs, which is written after them.
+    """
+    tree = ast.parse(path.read_text("utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node):
+            node.body = node.body[1:]
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Claim":
+            node.keywords = [keyword for keyword in node.keywords if keyword.arg not in AFTERWARDS]
+    return hashlib.blake2b(ast.dump(tree).encode(), digest_size=8).hexdigest()
+
+
+def of_this_file(run: Record, path: Path) -> bool:
+    """Whether a recorded run is of the method's file as it is now."""
+    # older records have a hash of the file's bytes
+    return run["code"]["method"] in (hash_of(path), hashlib.blake2b(path.read_bytes(), digest_size=8).hexdigest())
 
 
 def machine() -> Record:

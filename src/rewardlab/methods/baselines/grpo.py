@@ -35,6 +35,7 @@ def grpo(base: Recipe | None = None, *, n: int = 8, temperature: float = 1.0, ep
 claim = Claim(
     says="after equal updates on as many replies, group-relative credit learns more than PPO does with a critic",
     versus="ppo", task="arithmetic:biased=0.75,error=0.1", measure="auc.truth", direction="higher", margin=0.02,
-    versus_settings={"epochs": 1}, steps=40, version=2,
-    replaces="on the same tokens PPO made 10 updates and GRPO 23; the policy was 98% right greedily; the margin was 0",
+    versus_settings={"epochs": 1}, steps=40,
+    finding="over as many replies and updates PPO learns more: from eight times as many problems, reading three times the tokens",
+    version=2, replaces="on the same tokens PPO made 10 updates and GRPO 23; the policy was 98% right greedily; the margin was 0",
 )  # fmt: skip
