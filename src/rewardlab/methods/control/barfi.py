@@ -24,7 +24,7 @@ from rewardlab.evals.returns import episode_return
 from rewardlab.objectives.implicit import adam_step, through_solution
 from rewardlab.objectives.ratio import policy_gradient
 from rewardlab.objectives.regularise import negative_entropy
-from rewardlab.proof.claim import Claim
+from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.control import guidance
 from rewardlab.rewards.environment import paid
 from rewardlab.rollouts.interactive import interactive
@@ -114,7 +114,10 @@ def barfi(
 
 
 claim = Claim(
-    says="a second reward that leads astray is unlearnt, where its naive sum with the first fails",
-    versus="barfi", task="gridworld", measure="return", direction="higher", margin=0.2, budget=400_000,
-    versus_settings={"outer_lr": 0.0},
+    says="a second reward that leads astray loses weight against the first, and more is earned than by their naive sum",
+    versus="barfi", task="gridworld", measure="return", direction="higher", margin=0.2, versus_settings={"outer_lr": 0.0}, steps=60,
+    fault=Within("return", high=0.5, says="the naive sum leads astray"),
+    moved=Within("train.phi/auxiliary_to_primary", high=-0.2, says="weight of the second reward over that of the first"),
+    learns=None, version=2,
+    replaces="it said unlearnt, while the second reward kept most of its weight and a learnt step cost did the rescuing",
 )  # fmt: skip

@@ -51,6 +51,8 @@ def rest_mcts_star(
 
 claim = Claim(
     says="for as many tokens, the search finds more right answers than the best of n whole replies by the same value model",
-    versus=None, task="arithmetic", measure="search", direction="higher", margin=0.02, budget=600_000, against="best_of_n",
+    versus=None, task="arithmetic:biased=0.75,error=0.1", measure="search", direction="higher", margin=0.02, against="best_of_n",
+    settings={"init": "embedded:arithmetic:judge"}, steps=20, learns=None, version=2,
+    replaces="its value model had learnt nothing: both choices were worse than one plain sample, and its tokens were not counted",
 )  # fmt: skip
 baseline = None
