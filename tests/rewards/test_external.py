@@ -227,9 +227,7 @@ HANGING = {
 def test_a_reward_that_hangs_is_stopped_at_its_limit_and_named(code, file):
     started = time.monotonic()
     # on a busy machine it takes a moment until the function has been entered: before that, no line of it can be named
-    with pytest.raises(
-        RewardlabError, match=r"reward f of .*\.py, line \d+ took over 1 s \(rollout 1 of group 0\).*--reward-timeout"
-    ):
+    with pytest.raises(RewardlabError, match=r"reward f of .*\.py, line \d+ took over 1 s \(rollout 1 of group 0\)"):
         values(f"{file(code)}:f", run=Run(None, reward_timeout=1.0))
     assert time.monotonic() - started < 10
 
