@@ -114,10 +114,7 @@ def barfi(
 
 
 claim = Claim(
-    says="a second reward that leads astray loses weight against the first, and more is earned than by their naive sum",
-    versus="barfi", task="gridworld", measure="return", direction="higher", margin=0.2, versus_settings={"outer_lr": 0.0}, steps=60,
-    fault=Within("return", high=0.5, says="the naive sum leads astray"),
-    moved=Within("train.phi/auxiliary_to_primary", high=-0.2, says="weight of the second reward over that of the first"),
-    learns=None, version=2,
-    replaces="it said unlearnt, while the second reward kept most of its weight and a learnt step cost did the rescuing",
+    says="a second reward that leads astray loses weight, and more is earned than by naive sums", versus="barfi", task="gridworld",
+    measure="return", direction="higher", margin=0.2, versus_settings={"outer_lr": 0.0}, steps=60, fault=Within("return", high=0.5),
+    moved=Within("train.phi/auxiliary_to_primary", high=-0.2), learns=None, version=2, replaces="it said unlearnt: it was not",
 )  # fmt: skip
