@@ -119,27 +119,27 @@ class Ops:
 
     @contextmanager
     def _further_problems(self, run: Run, learner: LearnerState, across: bool) -> Iterator[None]:
-        """In this context the policy's rollout may draw further training problems by `run.more_problems`.
+        """In this context the policy's rollout may ask for further training problems by `run.more_problems`.
 
-        Each rank draws problems that no other gets, and all then go on from the same position in the data.
+        Each rank takes problems that no other gets, and all then go on from the same position in the data.
         """
         if not (learner.is_policy and self.refills):
             yield
             return
         # only rank zero samples a rollout that is not sharded
-        ranks, drawn = 1 if across else world_size(), 0
+        ranks, taken = 1 if across else world_size(), 0
 
         def more(n: int) -> list[Problem]:
-            nonlocal drawn
-            drawn += n
-            return [self.task.train[self.position + ranks * i + rank() % ranks] for i in range(drawn - n, drawn)]
+            nonlocal taken
+            taken += n
+            return [self.task.train[self.position + ranks * i + rank() % ranks] for i in range(taken - n, taken)]
 
         run.more_problems = more
         try:
             yield
         finally:
             run.more_problems = None
-        counts = all_gather(drawn)
+        counts = all_gather(taken)
         self.position += ranks * max(counts)
         if any(counts):
             self.run.log("further_problems", sum(counts))

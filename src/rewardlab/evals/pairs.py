@@ -44,8 +44,8 @@ def preference_margins(
     margin: log pi/ref(chosen) - log pi/ref(rejected), in nats, mean over pairs.  preferred: share of pairs in which it is
     positive, ties half.  likelier: the same of log pi(chosen) - log pi(rejected), without the reference; likelier_per_token: of
     their means per token, by which a reply's length does not count.  chosen_logprob, rejected_logprob: log pi of whole replies.
-    chosen_per_token: log pi of the chosen, per token.  kl: the mean of log ref/pi of
-    both replies, in nats per reply; an estimate of KL(ref || pi) where the reference wrote them.
+    chosen_per_token: log pi of the chosen, per token.  kl: the mean of log ref/pi of both replies, in nats per reply; an estimate
+    of KL(ref || pi) where the reference wrote them.
 
     Without a reference (SFT, SimPO) margin, preferred and kl are left out.
     """

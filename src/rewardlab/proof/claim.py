@@ -98,8 +98,3 @@ class Claim:
             raise RewardlabError("a claim says why it replaces the version before it, if there is one, and only then")
         if not self.span[0] < self.span[1]:
             raise RewardlabError(f"the span of a claim is the lowest and the highest value of {self.learns}, not {self.span}")
-
-    @property
-    def guards(self) -> tuple[Within, ...]:
-        """Every bound that the claim names, to know which numbers its runs must measure."""
-        return tuple(bound for bound in (self.guard, self.fault, self.moved, self.judge) if bound)

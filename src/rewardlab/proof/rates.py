@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from rewardlab import registry
+from rewardlab.errors import RewardlabError
 from rewardlab.util.progress import Bar
 
 from .claim import Claim
@@ -37,7 +38,7 @@ def rates(
     """
     name, claim = registry.spell(name), claim or claim_of(name)
     if any(seed >= DEVELOPMENT for seed in seeds):
-        raise ValueError("rates are chosen on development seeds, below 100")
+        raise RewardlabError(f"rates are chosen on development seeds, below {DEVELOPMENT}")
     with Pairs(name, claim, jobs, device) as pairs:
         work = [
             (side, rate, pairs.job(side, seed, lr=rate)) for side in range(len(pairs.names)) for rate in values for seed in seeds
