@@ -226,9 +226,10 @@ HANGING = {
 @pytest.mark.parametrize("code", HANGING.values(), ids=HANGING)
 def test_a_reward_that_hangs_is_stopped_at_its_limit_and_named(code, file):
     started = time.monotonic()
-    # on a busy machine it takes a moment until the function has been entered: before that, no line of it can be named
-    with pytest.raises(RewardlabError, match=r"reward f of .*\.py, line \d+ took over 1 s \(rollout 1 of group 0\)"):
-        values(f"{file(code)}:f", run=Run(None, reward_timeout=1.0))
+    # what awaits is not on the stack while the event loop waits: its line is known only where the loop has just run it
+    line = r"(, line \d+)?" if "await" in code else r", line \d+"
+    with pytest.raises(RewardlabError, match=rf"reward f of .*\.py{line} took over 0.2 s \(rollout 1 of group 0\)"):
+        values(f"{file(code)}:f", run=Run(None, reward_timeout=0.2))
     assert time.monotonic() - started < 10
 
 
