@@ -40,7 +40,7 @@ Jacob et al. 1700, made up.
 """
 import os, time
 from pathlib import Path
-from rewardlab.proof.claim import Claim, Within
+from rewardlab.proof.claim import Claim
 from rewardlab.core import Recipe
 from rewardlab.evals.study import study
 
