@@ -1,5 +1,7 @@
 """ReST-MCTS*: what it learns from a tree, and that both models learn."""
 
+import math
+
 import pytest
 import torch
 
