@@ -70,6 +70,7 @@ def step_dpo(base: Recipe | None = None, *, beta: float = 0.4, splitter: str = "
 claim = Claim(
     says="learning the first wrong step alone raises pass@1 above DPO's on whole replies after equal updates",
     versus="dpo", task="preferences:writer=policy,biased=0.75,error=0.1", measure="pass@1", direction="higher", margin=0.02,
-    versus_settings={"beta": 0.4}, steps=40, start=None, version=2,
+    versus_settings={"beta": 0.4}, steps=40, start=None,
+    finding="in as many updates both learn the same; single steps do it with a quarter fewer tokens", version=2,
     replaces="tokens were the budget, and the policy began far from the pairs' replies",
 )  # fmt: skip
