@@ -9,7 +9,7 @@ import pytest
 
 from rewardlab.core import Run, Trajectory, Turn, ask, rollout
 from rewardlab.errors import RewardlabError
-from rewardlab.evals.length import length_of_right
+from rewardlab.evals.length import length_by_verdict, length_of_right
 from rewardlab.rewards.reward import reward
 
 WORDS = {"r": 1.0, "w": 0.0, "?": None}
@@ -53,3 +53,19 @@ def test_where_nothing_is_right_there_is_no_length():
     assert math.isnan(found["right_calls"])
     with pytest.raises(RewardlabError, match="name a task"):
         length_of_right(rollout=two_each())([ask("a"), ask("b")], Run(None))
+
+
+def test_right_and_wrong_lengths_are_told_apart_and_those_without_a_verdict_are_in_neither():
+    found = length_by_verdict(rollout=two_each(kinds=("rw", "rw")))([ask("a"), ask("b")], Run(None, verify=verify()))
+    # right: 8 and 4 tokens; wrong: 40 twice
+    assert (found["right_length"], found["wrong_length"]) == (6, 40)
+    assert found["log_wrong_to_right"] == pytest.approx(math.log(40 / 6))
+    assert found["pass@1"] == 0.5
+    found = length_by_verdict(rollout=two_each())([ask("a"), ask("b")], Run(None, verify=verify()))
+    # the second group's other reply has no verdict: it is not right, and its 50 tokens are not those of a wrong reply
+    assert (found["right_length"], found["wrong_length"], found["pass@1"]) == (6, 40, 0.5)
+    found = length_by_verdict(rollout=two_each(kinds=("ww", "w?")))([ask("a"), ask("b")], Run(None, verify=verify()))
+    assert found["pass@1"] == 0
+    assert math.isnan(found["log_wrong_to_right"])
+    with pytest.raises(RewardlabError, match="length_by_verdict needs the task's verifier"):
+        length_by_verdict(rollout=two_each())([ask("a"), ask("b")], Run(None))
