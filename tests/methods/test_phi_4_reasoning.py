@@ -8,6 +8,7 @@ import pytest
 from lengths import credits, group_of, reply, run_at, totals
 
 from rewardlab import registry
+from rewardlab.api.measuring import measured
 from rewardlab.errors import RewardlabError
 from rewardlab.methods.shaping.phi_4_reasoning import scaled
 
@@ -68,6 +69,13 @@ def test_the_credit_of_all_right_and_of_all_wrong():
     assert credits(recipe, [right, wrong], RUN) == pytest.approx([0.70646, -0.70646, -0.70646, 0.70646], abs=1e-4)
     # one reply has nothing to be compared with
     assert credits(recipe, [group_of("r", (4,))], RUN) == [0.0]
+
+
+def test_it_is_measured_by_what_it_gets_right_and_grades_the_reward_of_a_base():
+    task = registry.task("arithmetic", test_size=4)
+    assert measured(registry.build("phi_4_reasoning"), task).measure.name == "accuracy"
+    stacked = registry.build("gdpo+phi_4_reasoning", {"gdpo.form": ".*4"})
+    assert "accuracy_by_length(correct() + 1 * format_ok(" in str(stacked.reward)
 
 
 def test_entropy_is_paid_for_beside_the_clipped_ratio():

@@ -18,7 +18,7 @@ from rewardlab.errors import RewardlabError
 from rewardlab.rewards.external import from_file
 from rewardlab.rewards.format import answer_given, format_ok, tagged
 from rewardlab.rewards.intrinsic import likelihood
-from rewardlab.rewards.length import length_penalty
+from rewardlab.rewards.length import cut_off, length_penalty, tokens
 from rewardlab.rewards.repetition import repetition
 from rewardlab.rewards.steps import correct_steps, leading_steps, sound_steps
 from rewardlab.rewards.task import correct
@@ -468,3 +468,10 @@ def test_repetition_counts_n_grams_that_come_more_often_than_allowed():
     # many frequent n-grams weigh more than the most frequent of them: 3 of 17 pairs, against 2 * 2 / 18
     assert judge(repetition(n=2, often=1), "abcdabcd" + "efghijklmn").value == pytest.approx(-max(3 / 17, 4 / 18))
     assert judge(repetition(), "abc").value == judge(repetition(), "").value == 0.0
+
+
+def test_what_operators_read_of_a_reply():
+    whole = attempt("abc")
+    cut = Trajectory(whole.problem, whole.turns, "length")
+    assert [s.value for s in tokens()([[whole, cut]])[0]] == [3.0, 3.0]
+    assert [s.value for s in cut_off()([[whole, cut]])[0]] == [0.0, 1.0]

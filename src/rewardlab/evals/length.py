@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rewardlab.core import Problem, Rollout, Run, Trajectory, measure
+from rewardlab.core import Problem, Rollout, Run, Trajectory, entropies, measure
 from rewardlab.errors import RewardlabError
 
 from .passk import mean_interval
@@ -49,6 +49,37 @@ def length_by_verdict(problems: Sequence[Problem], run: Run, *, rollout: Rollout
         "pass@1": float(np.mean(shares)), "ci95_low": low, "ci95_high": high, "n": float(len(shares)),
         "right_length": right, "wrong_length": wrong, "log_wrong_to_right": math.log(wrong / right),
     }  # fmt: skip
+
+
+@measure
+def entropy_of_right(problems: Sequence[Problem], run: Run, *, rollout: Rollout) -> dict[str, float]:
+    """pass@1 of what `rollout` samples, and of the right trajectories length and entropy, and whether the two go together.
+
+    right_length, log_right_length: as of `length_of_right`.  right_entropy: nats per decision, of the policy's whole distribution.
+    entropy_to_length: the correlation of a trajectory's mean entropy with its length, both less their means over the right ones of
+    the problem; NaN where no problem has two right ones that differ. `rollout` samples several to a problem.
+    """
+    judged = _judged(problems, run, rollout, "entropy_of_right")
+    groups = [[t for t, ok in row if ok and t.mask.any()] for row in judged]
+    shares = [float(np.mean([bool(ok) for _, ok in row])) for row in judged]
+    low, high = mean_interval(shares)
+    solved = [t for group in groups for t in group]
+    entropy = iter([float(h[t.mask].mean()) for t, h in zip(solved, entropies(run.policy, solved), strict=True)])
+    pairs = [np.array([(next(entropy), float(t.mask.sum())) for t in group]) for group in groups if group]
+    length = _mean_length(solved)
+    return {
+        "pass@1": float(np.mean(shares)), "ci95_low": low, "ci95_high": high, "n": float(len(shares)),
+        "right_length": length, "log_right_length": math.log(length),
+        "right_entropy": float(np.concatenate(pairs)[:, 0].mean()) if pairs else math.nan,
+        "entropy_to_length": _correlation([pair - pair.mean(0) for pair in pairs]),
+    }  # fmt: skip
+
+
+def _correlation(pairs: Sequence[np.ndarray]) -> float:
+    """Of the two columns of arrays (n, 2), taken together; NaN where one of them never varies."""
+    table = np.concatenate(pairs) if pairs else np.zeros((1, 2))
+    spread = np.sqrt((table**2).sum(0))
+    return float((table[:, 0] * table[:, 1]).sum() / spread.prod()) if (spread > 1e-12).all() else math.nan
 
 
 def _judged(problems: Sequence[Problem], run: Run, rollout: Rollout, who: str) -> list[list[tuple[Trajectory, bool | None]]]:

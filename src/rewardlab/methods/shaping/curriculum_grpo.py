@@ -60,7 +60,8 @@ def curriculum_grpo(
     return base.but(reward=paid + form * tagged() if form else paid)
 
 
-BUDGETS = {"problems": 8, "start": 64, "end": 32}
+# as in the paper, from what replies have at first to about what the gold solutions need
+BUDGETS = {"problems": 8, "start": 40, "end": 28}
 claim = Claim(
     says="short, right solutions become likelier by equal updates under a shrinking budget than under its last one throughout",
     versus="curriculum_grpo", task="arithmetic:biased=0.75,error=0.1,redundant=0.4", measure="gold", direction="higher",

@@ -21,7 +21,7 @@ import numpy as np
 
 from rewardlab.core import Group, Recipe, Run, Score, Scores, Trajectory, entropies
 from rewardlab.core.domain import NonNegativeFloat, PositiveFloat
-from rewardlab.evals.length import length_of_right
+from rewardlab.evals.length import entropy_of_right
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.reward import reward
@@ -81,6 +81,8 @@ def pear(base: Recipe | None = None, *, alpha: float = 1.0, most: float = 1.0, m
 claim = Claim(
     says="right replies become shorter than GRPO's after equal updates, at comparable accuracy, though no length is rewarded",
     versus="grpo", task="arithmetic:biased=0.75,error=0.1,redundant=0.4", measure="log_right_length", direction="lower",
-    margin=0.05, settings={"problems": 8}, versus_settings={"problems": 8}, by=length_of_right(rollout=independent(n=1)),
-    steps=40, guard=Within("pass@1", low=-0.03), fault=Within("right_length", low=32.0, says="tokens of right replies"),
+    margin=0.05, settings={"problems": 8}, versus_settings={"problems": 8}, by=entropy_of_right(rollout=independent(n=4)),
+    problems=250, steps=40, guard=Within("pass@1", low=-0.03),
+    fault=Within("before.entropy_to_length", low=0.2, says="longer right replies hesitate more"),
+    moved=Within("right_entropy", high=-0.005, says="right replies hesitate less"),
 )  # fmt: skip

@@ -18,7 +18,7 @@ writes <think>...</think> before its answer.
 
 import math
 
-from rewardlab.core import Group, Recipe, Run, Score, Scores, Trajectory
+from rewardlab.core import Recipe
 from rewardlab.core.domain import NonNegativeInt, PositiveInt
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.length import length_by_verdict
@@ -26,38 +26,35 @@ from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.objectives.regularise import negative_entropy
 from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.format import tagged
+from rewardlab.rewards.length import cut_off, tokens
+from rewardlab.rewards.operator import operator
 from rewardlab.rewards.repetition import repetition
-from rewardlab.rewards.reward import reward
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.independent import independent
 
 
-def scaled(length: int, right: bool, right_until: int, wrong_from: int, longest: int) -> float:
+def scaled(length: float, right: bool, right_until: int, wrong_from: int, longest: int) -> float:
     """R of a well-formed reply of `length` tokens."""
     if right:
-        p = min(1.0, max(0, length - right_until) / max(1, longest - right_until))
+        p = min(1.0, max(0, length - right_until) / (longest - right_until))
         return 0.5 + 0.25 * (1 + math.cos(math.pi * p))
     return -0.5 - 0.25 * (1 + math.cos(math.pi * min(1.0, length / wrong_from)))
 
 
-@reward(over="groups")
+def sensible(right_until: int, longest: int, **_: object) -> None:
+    if longest <= right_until:
+        raise RewardlabError(f"longest ({longest}) must be above right_until ({right_until}): between them right replies lose")
+
+
+@operator(check=sensible)
 def accuracy_by_length(
-    groups: list[Group], run: Run, *, right_until: NonNegativeInt = 25_600, wrong_from: PositiveInt = 3_702,
-    longest: PositiveInt = 31_744, think: bool = False,
-) -> Scores:  # fmt: skip
-    """R of every reply; one without a verdict gets none."""
-
-    def score(t: Trajectory, verdict: Score, blocks: Score) -> Score:
-        if verdict.value is None:
-            return Score(None, why=verdict.why)
-        if think and blocks.value != 1.0:
-            return Score(-1.0, why="no single <think> block")
-        if t.stop == "length":
-            return Score(-0.5, why="no end token")
-        return Score(scaled(int(t.mask.sum()), verdict.value >= 1.0, right_until, wrong_from, longest), why=verdict.why)
-
-    scored = zip(groups, correct()(groups, run), tagged(tags=("think",))(groups, run), strict=True)
-    return [[score(*each) for each in zip(*rows, strict=True)] for rows in scored]
+    verdict: float, length: float, unfinished: float, blocks: float, *, right_until: NonNegativeInt = 25_600,
+    wrong_from: PositiveInt = 3_702, longest: PositiveInt = 31_744, think: bool = False,
+) -> float:  # fmt: skip
+    """R of a reply."""
+    if think and blocks < 1.0:
+        return -1.0
+    return -0.5 if unfinished else scaled(length, verdict >= 1.0, right_until, wrong_from, longest)
 
 
 def phi_4_reasoning(
@@ -66,13 +63,10 @@ def phi_4_reasoning(
 ) -> Recipe:  # fmt: skip
     """right_until: tokens up to which a right reply loses nothing.  wrong_from: from which a wrong one loses least.
     longest: at which a right reply is worth half.  think: replies need one <think> block.  entropy: weight of its bonus.
-
-    The reward grades the verdict itself, so it takes the place of a base's.
     """
-    if longest <= right_until:
-        raise RewardlabError(f"longest ({longest}) must be above right_until ({right_until}): between them right replies lose")
     base = base or grpo()
-    graded = accuracy_by_length(right_until=right_until, wrong_from=wrong_from, longest=longest, think=think)
+    read = ((base.reward or correct()), tokens(), cut_off(), tagged(tags=("think",)))
+    graded = accuracy_by_length(*read, right_until=right_until, wrong_from=wrong_from, longest=longest, think=think)
     objective = base.required("objective")
     return base.but(
         reward=8 / 13 * graded + 1 / 13 * repetition(),
