@@ -15,6 +15,8 @@ states the budget, which small policies cannot read, and which the paper does wi
 Data: prompts and answers; prompts that ask for <think> and <answer> tags, or the tags earn nothing.
 """
 
+from typing import Any
+
 from rewardlab.core import Group, Recipe, Run
 from rewardlab.core.domain import NonNegativeInt, PositiveInt
 from rewardlab.evals.length import length_of_right
@@ -56,7 +58,8 @@ def curriculum_grpo(
     correctness, length, form: weights of being right (or of the base's reward), of filling the budget, and of the tags.
     """
     base = base or grpo()
-    paid = correctness * (base.reward or correct()) + length * fills_budget(start=start, end=end, decays=decays)
+    outcome: Any = base.reward or correct()
+    paid = correctness * outcome + length * fills_budget(start=start, end=end, decays=decays)
     return base.but(reward=paid + form * tagged() if form else paid)
 
 

@@ -85,4 +85,5 @@ claim = Claim(
     problems=250, steps=40, guard=Within("pass@1", low=-0.03),
     fault=Within("before.entropy_to_length", low=0.2, says="longer right replies hesitate more"),
     moved=Within("right_entropy", high=-0.005, says="right replies hesitate less"),
+    tried="here longer right replies hesitate less at the start (entropy_to_length -0.5): a line that only checks is certain",
 )  # fmt: skip
