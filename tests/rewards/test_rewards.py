@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 from rewardlab.core import Run, Trajectory, Turn, ask
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.external import from_file
-from rewardlab.rewards.format import answer_given, format_ok
+from rewardlab.rewards.format import answer_given, format_ok, tagged
 from rewardlab.rewards.intrinsic import likelihood
-from rewardlab.rewards.length import length_penalty
+from rewardlab.rewards.length import cut_off, length_penalty, tokens
+from rewardlab.rewards.repetition import repetition
 from rewardlab.rewards.steps import correct_steps, leading_steps, sound_steps
 from rewardlab.rewards.task import correct
 from rewardlab.tasks.countdown.rewards import countdown_equation
@@ -436,3 +437,41 @@ def test_leading_steps_are_those_before_the_first_wrong_line(said, share):
     problem = {"steps": ["7+5=12", "12*3=36"]}
     score = judge(leading_steps(), said, answer="36", **problem)
     assert score.value == pytest.approx(share)
+
+
+@pytest.mark.parametrize(
+    ("text", "share"),
+    [
+        ("<think>a</think> <answer>4</answer>", 1.0),
+        ("<think>a</think> 4", 0.5),
+        ("<answer>4</answer>", 0.5),
+        # out of order, one inside the other, opened twice, empty, not closed
+        ("<answer>4</answer><think>a</think>", 0.5),
+        ("<think>a<answer>4</answer></think>", 0.5),
+        ("<think>a<think>b</think><answer>4</answer>", 0.5),
+        ("<think> </think><answer>4</answer>", 0.5),
+        ("<think>a<answer>4", 0.0),
+        ("", 0.0),
+    ],
+)
+def test_tags_count_where_they_enclose_something_once_and_in_order(text, share):
+    assert judge(tagged(), text).value == share
+
+
+def test_repetition_counts_n_grams_that_come_more_often_than_allowed():
+    # 24 tokens, 23 pairs: "ab" 12 times, "ba" 11: 2 frequent of 23, and 12 of the 12 that fit side by side
+    assert judge(repetition(n=2), "ab" * 12).value == pytest.approx(-1.0)
+    text = "".join(f"xy{chr(1000 + 2 * i)}{chr(1001 + 2 * i)}" for i in range(6))
+    # "xy" 6 times of 23 pairs, of 24 tokens: max(1/23, 6 * 2 / 24)
+    assert judge(repetition(n=2), text).value == pytest.approx(-0.5)
+    assert judge(repetition(n=2, often=6), text).value == 0.0
+    # many frequent n-grams weigh more than the most frequent of them: 3 of 17 pairs, against 2 * 2 / 18
+    assert judge(repetition(n=2, often=1), "abcdabcd" + "efghijklmn").value == pytest.approx(-max(3 / 17, 4 / 18))
+    assert judge(repetition(), "abc").value == judge(repetition(), "").value == 0.0
+
+
+def test_what_operators_read_of_a_reply():
+    whole = attempt("abc")
+    cut = Trajectory(whole.problem, whole.turns, "length")
+    assert [s.value for s in tokens()([[whole, cut]])[0]] == [3.0, 3.0]
+    assert [s.value for s in cut_off()([[whole, cut]])[0]] == [0.0, 1.0]

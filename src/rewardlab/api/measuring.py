@@ -8,7 +8,7 @@ from rewardlab import registry
 from rewardlab.core import Recipe, Rollout, Task
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.episodes import episode_accuracy
-from rewardlab.evals.length import length_of_right
+from rewardlab.evals.length import entropy_of_right, length_by_verdict, length_of_right
 from rewardlab.evals.own_reward import own_reward
 from rewardlab.evals.passk import accuracy, coverage
 from rewardlab.rewards.external import call_of
@@ -20,7 +20,7 @@ from rewardlab.rollouts.interactive import interactive
 from rewardlab.tasks.records import OTHER_NAMES
 from rewardlab.verifiers.contract import Verifier
 
-BY_VERIFIER = (accuracy, coverage, episode_accuracy, length_of_right)
+BY_VERIFIER = (accuracy, coverage, episode_accuracy, length_of_right, length_by_verdict, entropy_of_right)
 """Measures of what the task's verifier finds right."""
 ASK_VERIFIER = ("correct", "solved_between")
 """Parts that need the task's verifier."""

@@ -5,12 +5,17 @@
   rewardlab compare grpo dapo --task mine.jsonl --prompt-column question --answer-column answer --reward mine.py:score
   rewardlab compare --resume runs/mine
   rewardlab compare --resume runs/mine --seeds 8
+  rewardlab compare grpo hapo grpo_lambda --hapo.weight 0.5,1,2 --grpo_lambda.alpha 0.1,0.2,0.4 --task mine.jsonl --x length
 
 Without --budget, every method gets the tokens that the first one which trains uses in --steps steps. A method that selects an
 answer and trains nothing (best_of_n) is compared by the accuracy of its answers.
 
 Settings of methods are flags: --n 16 is for every method that has it, --grpo.n 16 for one. Problems per training step are
---METHOD.problems, since --problems is the number of held-out ones.
+--METHOD.problems, since --problems is the number of held-out ones. Several values (--hapo.weight 0.5,1,2) are compared as
+hapo:weight=0.5, hapo:weight=1 ...
+
+--x and --y draw two measures against each other: every method a curve over its values, those greyed that another is better than on
+both. Less of x is better, and more of y (which is what is compared if it is left out); otherwise write NAME:higher or NAME:lower.
 
 DIR/runs holds an ordinary run folder for each run, without the checkpoints and, unless --keep-models is given, the models of
 runs that have finished.
@@ -36,7 +41,7 @@ FIELDS = tuple(name for name, f in shared.FIELDS.items() if not f.metadata["no_f
 OWN = ("steps", "budget", "eval_problems", "eval_every")
 """Fields whose flags have another meaning here, or another default."""
 EVAL_EVERY, SEEDS = 5, 5
-WHEN_RESUMED = {"--resume", "--without", "--seeds", "--jobs", "--json"}
+WHEN_RESUMED = {"--resume", "--without", "--seeds", "--jobs", "--x", "--y", "--json"}
 
 
 def flags(parser: argparse.ArgumentParser) -> None:
@@ -51,6 +56,8 @@ def flags(parser: argparse.ArgumentParser) -> None:
     shared.config_flag(end, "steps", help="training steps of the first method (default 20)")
     shared.config_flag(end, "budget", help="tokens of each run, generated and scored by all models")
     parser.add_argument("--measure", metavar="NAME", help="the number compared (default: what the first method measures)")
+    parser.add_argument("--x", metavar="NAME", help="draw the frontier against this measure: length, tokens, ...")
+    parser.add_argument("--y", metavar="NAME", help="with --x: the measure that is drawn upwards (default: the number compared)")
     shared.config_flag(parser, "eval_problems", also=("--problems",))
     shared.config_flag(parser, "eval_every", help=f"steps between points of the curves (default {EVAL_EVERY})")
     shared.number_flag(parser, "jobs", "runs at a time (default: as many as there are cores)")
@@ -72,7 +79,9 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
             raise RewardlabError(f"{name!r}: methods to compare are written with spaces between them: {apart}")
     # before the task is asked for: a wrong name is wrong on every task
     settings = shared.method_settings(args, *args.methods)
-    if len(args.methods) < 2:
+    # one method under several values of a setting is a comparison too
+    several = any(isinstance(value, list) or (isinstance(value, str) and "," in value) for value in settings.values())
+    if len(args.methods) < 2 and not several:
         raise RewardlabError(f"a comparison is of two methods or more; one is trained by: rewardlab train {args.methods[0]}")
     shared.require_task(args)
     config = shared.RunConfig(**{"eval_every": EVAL_EVERY} | shared.given(args, FIELDS))
@@ -80,7 +89,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     # torch is imported only now that the flags have been checked
     from rewardlab.proof.compare import compare
 
-    how = {"measure": args.measure, "jobs": args.jobs, "out": args.out, "keep_models": args.keep_models}
+    how = {"measure": args.measure, "jobs": args.jobs, "out": args.out, "keep_models": args.keep_models, "x": args.x, "y": args.y}
     return compare(
         args.methods, config, settings=settings, reward=shared.load_reward(args), seeds=range(args.seeds or SEEDS), **how
     )
@@ -93,7 +102,7 @@ def resumed(args: argparse.Namespace) -> dict[str, Any]:
     from rewardlab.proof.compare import resume
 
     seeds = range(args.seeds) if args.seeds else None
-    return resume(args.resume, seeds=seeds, without=args.without, jobs=args.jobs)
+    return resume(args.resume, seeds=seeds, without=args.without, jobs=args.jobs, x=args.x, y=args.y)
 
 
 def show(document: Mapping[str, Any]) -> None:
@@ -103,6 +112,10 @@ def show(document: Mapping[str, Any]) -> None:
     heading(f"{document['measure']} on {document['task']}, {seeds} seed{'s' * (seeds > 1)}")
     table(("method", "mean", "95% interval", f"against {rows[0]['method']}", "95% interval", "decided"), map(_result, rows))
     table(("method", "tokens of training", "updates", "tokens per answer", "seconds"), map(_cost, rows))
+    if found := document["frontier"]:
+        x, y = found["x"], found["y"]
+        heading(f"{y['name']} ({y['better']} is better) against {x['name']} ({x['better']} is better)")
+        table(("method", x["name"], "95% interval", y["name"], "95% interval", "on the frontier"), map(_point, found["points"]))
     for note in document["notes"]:
         lines(note)
     heading("Next")
@@ -120,10 +133,19 @@ UNDECIDED = ("too few seeds", "not decided")
 def _result(row: Mapping[str, Any]) -> list[Any]:
     """A method's mean and its difference to the first method's."""
     change = row["difference"]
-    mean = "undefined" if row["mean"] is None else row["mean"]
+    mean = _known(row["mean"])
     if not change:
         return [row["method"], mean, row["ci95"], "", "", ""]
     return [row["method"], mean, row["ci95"], _signed(change["mean"]), change["ci95"], change["decision"]]
+
+
+def _point(point: Mapping[str, Any]) -> list[Any]:
+    cells = [x for axis in "xy" for x in (_known(point[axis]["mean"]), point[axis]["ci95"])]
+    return [point["method"], *cells, {True: "dominated", False: "yes", None: "not measured"}[point["dominated"]]]
+
+
+def _known(value: float | None) -> Any:
+    return "undefined" if value is None else value
 
 
 def _cost(row: Mapping[str, Any]) -> list[Any]:

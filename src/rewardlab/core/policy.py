@@ -69,17 +69,29 @@ class Policy(Protocol):
         """Log-probs and the other outputs named in `wants`, (B, T), with gradient."""
 
 
-VALUE_ROWS = 256
+ROWS_AT_ONCE = 256
 """Rows of one forward pass, which bounds its memory."""
 
 
-@torch.no_grad()
 def values(model: Any, rows: Sequence[Trajectory]) -> list[np.ndarray]:
     """(len,) for each row: the value of the text up to and including each position."""
+    return _output(model, rows, "value")
+
+
+def entropies(model: Any, rows: Sequence[Trajectory]) -> list[np.ndarray]:
+    """(len,) for each row: the entropy in nats of the distribution from which each decision was taken; 0 where text was only read.
+
+    Of the whole distribution, before temperature, top-k and top-p.
+    """
+    return _output(model, rows, "entropy")
+
+
+@torch.no_grad()
+def _output(model: Any, rows: Sequence[Trajectory], name: str) -> list[np.ndarray]:
     per_row: list[np.ndarray] = []
-    for start in range(0, len(rows), VALUE_ROWS):
-        part = rows[start : start + VALUE_ROWS]
-        table = model.evaluate(_batch(part, model.device), ("value",)).value.cpu().numpy()  # (B, T)
+    for start in range(0, len(rows), ROWS_AT_ONCE):
+        part = rows[start : start + ROWS_AT_ONCE]
+        table = getattr(model.evaluate(_batch(part, model.device), (name,)), name).cpu().numpy()  # (B, T)
         per_row += [row[: len(t)] for row, t in zip(table, part, strict=True)]
     return per_row
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from rewardlab import registry
@@ -18,14 +18,22 @@ from .runs import kind_of
 UPDATE = {f.name for f in fields(Update)}
 ONE_REPLY, SELECTED = "pass@1", "accuracy"
 """The share of right answers: of a trained policy that replies once, and of a method that selects an answer without training."""
+SAME = ((ONE_REPLY, SELECTED), ("train.length", "tokens_per_answer"))
+"""What a trained policy and a method that selects answers call the same thing."""
 
 
 @dataclass(frozen=True)
 class Arm:
-    """One side of a comparison.  name: distinct among the arms, in tables and names of folders."""
+    """One side of a comparison.  name: distinct among the arms, in tables and names of folders.
+
+    of, knob, at: where several values of a setting are compared, the method, the setting, and its value here.
+    """
 
     name: str
     recipe: Recipe
+    of: str = ""
+    knob: str = ""
+    at: float | None = None
 
     @property
     def trains(self) -> bool:
@@ -36,9 +44,8 @@ class Arm:
         return self.name.replace("/", "-")
 
     def measured_by(self, measure: str) -> str:
-        """The name under which this arm measures a number: what `pass@1` is to a policy, `accuracy` is to a selection."""
-        same = (ONE_REPLY, SELECTED)
-        return same[not self.trains] if measure in same else measure
+        """The name under which this arm measures a number: what `pass@1` is to a policy, `accuracy` is to a selection (SAME)."""
+        return next((same[not self.trains] for same in SAME if measure in same), measure)
 
 
 def arms_of(
@@ -47,26 +54,63 @@ def arms_of(
     """The arms of a comparison.
 
     settings: `n` goes to every method that has it, `grpo.n` to grpo alone or in a stack, and counts where both are given; fields of
-    Update (lr, problems ...) go to all.  reward: in place of the reward of every method that has one.
-    Raises RewardlabError for a setting that no method has, for fewer than two methods, and for what cannot be compared.
+    Update (lr, problems ...) go to all. Several values of a number, [0.5, 1, 2] or the text "0.5,1,2", make an arm of each, named
+    hapo:weight=0.5; one setting of a method may have several.  reward: in place of the reward of every method that has one.
+    Raises RewardlabError for a setting that no method has, for fewer than two arms, and for what cannot be compared.
     """
     if isinstance(methods, str):
         raise RewardlabError(f"methods are given in a list: compare([{methods!r}, ...])")
     settings, names = dict(settings or {}), [_name(m) for m in methods]
-    if len(methods) < 2:
-        raise RewardlabError("a comparison is of two methods or more; one is trained by: rewardlab train METHOD")
     if repeated := next((name for name in names if names.count(name) > 1), None):
         raise RewardlabError(f"{repeated} is named twice; give every method once, and recipes distinct names: recipe.but(name=...)")
     taken = [_settings_of(m, settings) for m in methods]
     _all_taken(methods, names, settings, taken)
-    values = [{name: settings[key] for key, name in own.items()} for own in taken]
-    recipes = [m.but(**own) if isinstance(m, Recipe) else registry.build(m, own) for m, own in zip(methods, values, strict=True)]
+    arms = [arm for method, own in zip(methods, taken, strict=True) for arm in _arms_of_one(method, settings, own)]
+    if len(arms) < 2:
+        raise RewardlabError("a comparison is of two methods or more; one is trained by: rewardlab train METHOD")
     if reward is not None:
-        recipes = _rewarded(recipes, read_reward(reward) if isinstance(reward, str) else reward)
-    arms = [Arm(name, recipe.but(name=name)) for name, recipe in zip(names, recipes, strict=True)]
+        rewarded = _rewarded([arm.recipe for arm in arms], read_reward(reward) if isinstance(reward, str) else reward)
+        arms = [replace(arm, recipe=recipe) for arm, recipe in zip(arms, rewarded, strict=True)]
     for arm in arms:
         _check(arm)
     return arms
+
+
+def _arms_of_one(method: str | Recipe, settings: Mapping[str, Any], taken: Mapping[str, str]) -> list[Arm]:
+    """A method under its settings: one arm, or one for each value of the setting that has several."""
+    name, numbers = _name(method), _numbers(method)
+    values = {own: settings[key] for key, own in taken.items()}
+    several = {own: found for own, value in values.items() if own.rpartition(".")[2] in numbers and (found := _several(value))}
+    if not several:
+        return [Arm(name, _built(method, values).but(name=name))]
+    if len(several) > 1:
+        raise RewardlabError(f"{name} has several values of {' and '.join(several)}; one setting of a method may have several")
+    ((knob, points),) = several.items()
+    if len(set(points)) < len(points):
+        raise RewardlabError(f"{knob} of {name} has a value twice: {', '.join(map(str, points))}")
+    arms = []
+    for at in points:
+        distinct = f"{name}:{knob.rpartition('.')[2]}={at}"
+        arms.append(Arm(distinct, _built(method, values | {knob: at}).but(name=distinct), name, knob.rpartition(".")[2], at))
+    return arms
+
+
+def _built(method: str | Recipe, values: Mapping[str, Any]) -> Recipe:
+    return method.but(**values) if isinstance(method, Recipe) else registry.build(method, values)
+
+
+def _several(value: Any) -> list[Any]:
+    """The values of a list, or of a text with commas; none for any other value."""
+    if isinstance(value, str) and "," in value:
+        value = [registry.parse_value(part) for part in filter(None, value.replace(" ", "").split(","))]
+    return value if isinstance(value, list) else []
+
+
+def _numbers(method: str | Recipe) -> set[str]:
+    """The settings of a method that are numbers, without the names of methods before them."""
+    if isinstance(method, Recipe):
+        return UPDATE
+    return {_plain(p.flag) for p in registry.parameters(method) if p.type in ("int", "float")}
 
 
 def _name(method: str | Recipe) -> str:
@@ -99,7 +143,12 @@ def _known(method: str | Recipe) -> set[str]:
     """The settings that a method takes, without the names of methods before them."""
     if isinstance(method, Recipe):
         return UPDATE
-    return {p.flag.removeprefix("--").replace("-", "_").rpartition(".")[2] for p in registry.parameters(method)}
+    return {_plain(p.flag) for p in registry.parameters(method)}
+
+
+def _plain(flag: str) -> str:
+    """The setting that a flag is for: weight for --hapo.weight."""
+    return flag.removeprefix("--").replace("-", "_").rpartition(".")[2]
 
 
 def _all_taken(methods: Sequence[str | Recipe], names: list[str], settings: Mapping[str, Any], taken: list[dict[str, str]]) -> None:

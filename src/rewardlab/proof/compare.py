@@ -27,6 +27,7 @@ from rewardlab.util.progress import Bar
 
 from . import comparison
 from .arms import SELECTED, Arm, arms_of
+from .frontier import axes, frontier, names_of
 from .page import page
 from .plan import Plan, new_comparison, read_plan
 from .rehearse import rehearsed
@@ -41,16 +42,21 @@ Record = dict[str, Any]
 def compare(
     methods: Sequence[str | Recipe], config: RunConfig | None = None, *, settings: Mapping[str, Any] | None = None,
     reward: Reward | str | None = None, seeds: Sequence[int] = range(5), measure: str | None = None, jobs: int | None = None,
-    out: Path | str | None = None, keep_models: bool = False, **changes: Any,
+    out: Path | str | None = None, keep_models: bool = False, x: str | None = None, y: str | None = None, **changes: Any,
 ) -> Record:  # fmt: skip
     """Run every method on every seed and compare them; returns the contents of compare.json.
 
     methods: names, stacks (`grpo+hapo`), or recipes with distinct names.  config, and `changes` to it by name: what all runs share
     (task, model, lora_rank, eval_problems ...). Every run ends at config.budget; without one, at the tokens that the first method
     which trains uses in config.steps (default 20) steps with the same seed.  settings: of the methods: `n` for all that have it,
-    `grpo.n` for one.  reward: in place of the methods' own, a part or a text as of --reward.  measure: the number compared; None:
-    the first one that the first method measures.  jobs: runs at a time; None: as many as there are cores.  out: the folder; None: a
-    new one in runs/.  keep_models: keep the models of finished runs, which are removed otherwise, as their checkpoints are.
+    `grpo.n` for one; a list of numbers compares each of them.  reward: in place of the methods' own, a part or a text as of
+    --reward.  measure: the number compared; None: the first one that the first method measures.  jobs: runs at a time; None: as
+    many as there are cores.  out: the folder; None: a new one in runs/.  keep_models: keep the models of finished runs, which are
+    removed otherwise, as their checkpoints are.
+
+    x, y: two measures that are drawn against each other, every method a curve over its list of numbers, those greyed that another
+    is better than on both ("frontier" in compare.json). Less of x is better, and more of y, unless they are written "NAME:higher"
+    or "NAME:lower". A NAME of training's log (length) is its mean late in training. y: None: the number compared.
 
     What can be known beforehand is checked before the first run, by one step of each method. Raises RewardlabError for what is
     wrong, and for a run that fails; `resume` then completes the comparison.
@@ -63,10 +69,10 @@ def compare(
     if config.engine != "embedded":
         raise RewardlabError(f"a comparison gives every method the same tokens, which the engine {config.engine} cannot count")
     arms = tuple(arms_of(methods, settings, reward))
-    plan = Plan(arms, config, tuple(seeds), measure or "", str(reward or ""), keep_models)
+    plan = Plan(arms, config, tuple(seeds), measure or "", str(reward or ""), keep_models, *_axes(x, y))
     task = task_of(None, config)
     _problems(task, config)
-    with new_comparison(out, [arm.name for arm in arms], config.task) as folder:
+    with new_comparison(out, list(dict.fromkeys(arm.of or arm.name for arm in arms)), config.task) as folder:
         # a small policy is warmed up and cached here, once, and not by every worker
         policy = policy_of(None, config, task)
         # prompts too long for the model are refused, or counted, here and not in every run
@@ -79,12 +85,13 @@ def compare(
 
 
 def resume(
-    folder: Path | str, *, seeds: Sequence[int] | None = None, without: Sequence[str] = (), jobs: int | None = None
-) -> Record:
+    folder: Path | str, *, seeds: Sequence[int] | None = None, without: Sequence[str] = (), jobs: int | None = None,
+    x: str | None = None, y: str | None = None,
+) -> Record:  # fmt: skip
     """Complete a comparison that was stopped: runs that have finished are read, the others are run or resumed.
 
     seeds: more of them than before; a comparison that had finished is extended by the new ones.  without: methods to leave out from
-    now on, such as one whose runs fail; their run folders stay.
+    now on, such as one whose runs fail; their run folders stay.  x, y: other axes than before, as in `compare`.
     """
     folder = Path(PATH.check("the folder of the comparison", folder))
     plan = read_plan(folder)
@@ -96,7 +103,18 @@ def resume(
             raise RewardlabError(f"a comparison can get more seeds and not fewer: {folder} has seed {missing[0]} already")
         plan = replace(plan, seeds=tuple(seeds))
         plan.save(folder)
-    return _complete(plan, folder, jobs)
+    if x is not None or y is not None:
+        plan = replace(plan, **dict(zip("xy", _axes(x or plan.x, y or plan.y), strict=True)))
+    record = _complete(plan, folder, jobs)
+    # axes that nothing was measured for are refused by then, and must not stay
+    plan.save(folder)
+    return record
+
+
+def _axes(x: str | None, y: str | None) -> tuple[str, str]:
+    if y and not x:
+        raise RewardlabError(f"{y} is to be drawn against what? Give x too: a measure, such as length or tokens")
+    return x or "", y or ""
 
 
 def _problems(task: Task, config: RunConfig) -> int:
@@ -124,6 +142,9 @@ def _measure(plan: Plan, folder: Path, jobs: int | None) -> str:
     for arm in plan.arms:
         if arm.measured_by(measure) not in names[arm.name]:
             raise _not_measured(arm, measure, names)
+        for axis in axes(replace(plan, measure=measure)) if plan.x else ():
+            if not set(names_of(axis.name, arm)) & set(names[arm.name]):
+                raise _not_measured(arm, axis.name, names)
     return measure
 
 
@@ -148,7 +169,8 @@ def _complete(plan: Plan, folder: Path, jobs: int | None) -> Record:
     record = {
         "when": datetime.now(UTC).isoformat(timespec="seconds"), "task": task.name, "model": config.model or task.model,
         "problems": _problems(task, config), "seeds": list(plan.seeds), "budget": config.budget,
-        "steps": config.steps, "measure": plan.measure, **comparison.result(plan, outcomes), "versions": api.versions(),
+        "steps": config.steps, "measure": plan.measure, **comparison.result(plan, outcomes),
+        "frontier": frontier(plan, outcomes), "versions": api.versions(),
     }  # fmt: skip
     write_json(folder / "compare.json", record)
     write_text(folder / "compare.html", page(record))

@@ -36,7 +36,7 @@ def summarise(arm: Arm, plan: Plan, outcomes: Outcomes) -> Record:
     values = [done.numbers.get(measure) for done in runs]
     return {
         "method": arm.name, "trains": arm.trains, "formula": str(arm.recipe), "measure": measure, "values": values,
-        **_within_unit(_mean(values), values),
+        **_within_unit(mean_interval(values), values),
         "difference": None if arm is first else difference(values, _values(first, plan, outcomes)),
         # tokens of training; what a selection computes for its answers is not comparable with them
         "tokens": _average(runs, "tokens") if arm.trains else 0,
@@ -60,7 +60,7 @@ def difference(values: Sequence[float | None], first: Sequence[float | None]) ->
         decision = TOO_FEW
     else:
         decision = HIGHER if holds(effects, 0.0) else LOWER if holds(-effects, 0.0) else NOT_DECIDED
-    return {"values": pairs, **_mean(pairs), "decision": decision}
+    return {"values": pairs, **mean_interval(pairs), "decision": decision}
 
 
 def mean_curve(curves: Sequence[Sequence[tuple[int, Mapping[str, float]]]], measure: str) -> Record:
@@ -158,7 +158,8 @@ def _count(number: float) -> str:
     return f"{number:,.1f}".removesuffix(".0")
 
 
-def _mean(values: Sequence[float | None]) -> Record:
+def mean_interval(values: Sequence[float | None]) -> Record:
+    """The mean of the values that are known, and its t interval; None where there are too few."""
     known = [value for value in values if value is not None]
     if not known:
         return {"mean": None, "ci95": None}

@@ -40,11 +40,28 @@ def page(record: Record) -> str:
         "measure": escape(record["measure"]),
         "rows": "".join(map(_row, rows)),
         "formulas": "".join(_formula(row) for row in rows),
-        "data": _embed({"measure": record["measure"], "curves": curves, "range": around(levels)}),
+        # a comparison of an older version has no frontier
+        "frontier": _frontier(record.get("frontier")),
+        "data": _embed(
+            {"measure": record["measure"], "curves": curves, "range": around(levels), "frontier": record.get("frontier")}
+        ),
         "plotly": plotly,
     }
     # one pass: text that is filled in may look like a placeholder, and must not be replaced itself
     return re.sub(r"\{\{(\w+)\}\}", lambda m: pieces[m[1]], template)
+
+
+def _frontier(found: Record | None) -> str:
+    """The section of the frontier, which a script draws; nothing for a comparison without one."""
+    if not found:
+        return ""
+    x, y = found["x"], found["y"]
+    return (
+        f'<h2>{escape(y["name"])} against {escape(x["name"])}</h2><div class="card"><div id="frontier"></div></div>'
+        f'<p class="note">Means over seeds, with 95% intervals. {y["better"].capitalize()} {escape(y["name"])} and {x["better"]} '
+        f"{escape(x['name'])} are better. Each method is a line through its settings, in their order. Grey: another point is at "
+        "least as good on both axes, by these means; the dotted line joins all others.</p>"
+    )
 
 
 def _facts(record: Record) -> list[str]:

@@ -34,7 +34,7 @@ class Plan:
 
     config: what all runs share; every run ends at config.budget; without one, at the tokens that the first arm which trains uses in
     config.steps steps with the same seed.  measure: the number compared.  reward: the formula of one given in place of the methods'
-    own.  keep_models: whether finished runs keep their models.
+    own.  keep_models: whether finished runs keep their models.  x, y: the axes of the frontier (see `frontier`), if there is one.
     """
 
     arms: tuple[Arm, ...]
@@ -43,6 +43,8 @@ class Plan:
     measure: str = ""
     reward: str = ""
     keep_models: bool = False
+    x: str = ""
+    y: str = ""
 
     def __post_init__(self) -> None:
         if not self.seeds or len(set(self.seeds)) < len(self.seeds):
@@ -69,10 +71,14 @@ class Plan:
         return replace(self, arms=arms)
 
     def to_json(self) -> dict[str, Any]:
-        arms = [{"method": arm.name, "recipe": arm.recipe.to_json(), "formula": str(arm.recipe)} for arm in self.arms]
+        arms = [
+            {"method": arm.name, "recipe": arm.recipe.to_json(), "formula": str(arm.recipe)}
+            | {"of": arm.of, "knob": arm.knob, "at": arm.at}
+            for arm in self.arms
+        ]
         return {
             "methods": arms, "config": self.config.to_json(), "seeds": list(self.seeds), "measure": self.measure,
-            "reward": self.reward, "keep_models": self.keep_models,
+            "reward": self.reward, "keep_models": self.keep_models, "x": self.x, "y": self.y,
         }  # fmt: skip
 
     def save(self, folder: Path) -> None:
@@ -88,9 +94,14 @@ def read_plan(folder: Path) -> Plan:
         raise RewardlabError(f"{folder} {why}; give the folder that `rewardlab compare` wrote")
     try:
         document = json.loads((folder / PLAN).read_text("utf-8"))
-        arms = tuple(Arm(arm["method"], registry.load_recipe(arm["recipe"])) for arm in document["methods"])
+        # a comparison of an older version has no knobs and no axes
+        arms = tuple(
+            Arm(arm["method"], registry.load_recipe(arm["recipe"]), arm.get("of", ""), arm.get("knob", ""), arm.get("at"))
+            for arm in document["methods"]
+        )
         config = RunConfig.from_json(document["config"])
-        return Plan(arms, config, tuple(document["seeds"]), *(document[name] for name in ("measure", "reward", "keep_models")))
+        said = {name: document[name] for name in ("measure", "reward", "keep_models")}
+        return Plan(arms, config, tuple(document["seeds"]), **said, **{axis: document.get(axis, "") for axis in ("x", "y")})
     except (OSError, ValueError, KeyError, TypeError) as e:
         raise RewardlabError(
             f"{folder} is not the folder of a comparison: {e}; give the folder that `rewardlab compare` wrote"

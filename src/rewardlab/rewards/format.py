@@ -32,6 +32,20 @@ def format_ok(groups: list[Group], *, pattern: str) -> Scores:
 
 
 @reward
+def tagged(trajectory: Trajectory, *, tags: tuple[str, ...] = ("think", "answer")) -> Score:
+    """The share of these tags that enclose something: <think>...</think>, each opened and closed once, in this order."""
+    text, at, found = trajectory.reply, 0, []
+    for tag in tags:
+        start, end = text.find(f"<{tag}>", at), text.find(f"</{tag}>", at)
+        once = text.count(f"<{tag}>") == text.count(f"</{tag}>") == 1
+        if once and 0 <= start < end and text[start + len(tag) + 2 : end].strip():
+            found.append(tag)
+            # the next one begins after this one ends, so that they do not overlap
+            at = end
+    return Score(len(found) / max(1, len(tags)), why=f"tags in their place: {', '.join(found) or 'none'}")
+
+
+@reward
 def answer_given(trajectory: Trajectory) -> Score:
     r"""1 where the reply states an answer, in \boxed{...} or after "answer"."""
     stated = boxed(trajectory.reply) or after_answer(trajectory.reply)

@@ -1,0 +1,75 @@
+"""Curriculum GRPO: replies are paid for using a budget of tokens to the full, and the budget shrinks while training goes on.
+
+    r = correctness * [right] + length * tri(len, B) + form * tags,    tri = len / B up to B,  2 - len / B up to 2B,  0 beyond
+    B = start (end / start)^(k / decays),    k = floor((decays + 1) progress), so that all budgets last equally long
+
+Early on there is room to find out how problems are solved; later what works is written more briefly. A reward that falls from
+length 0 on would pay for the shortest reply at once. Replies are paid for their length whether they are right or wrong.
+
+Hammoud et al. 2025, arXiv:2508.08940 ("Train Long, Think Short"), sections 3.3, 3.4 and 4.4. Budgets from 256 to 87 tokens in three
+decays (a factor of 0.7 after every 150 of 600 steps) and the weights 0.6 and 0.3 are the paper's, of its setting that puts being
+right first. (inferred): tags weigh the 0.1 that is left, <think> and <answer> alike. Left out: the sentence in the prompt that
+states the budget, which small policies cannot read, and which the paper does without when it tests. `decays=0` keeps the budget at
+`end`: the baseline.
+
+Data: prompts and answers; prompts that ask for <think> and <answer> tags, or the tags earn nothing.
+"""
+
+from typing import Any
+
+from rewardlab.core import Group, Recipe, Run
+from rewardlab.core.domain import NonNegativeInt, PositiveInt
+from rewardlab.evals.length import length_of_right
+from rewardlab.methods.baselines.grpo import grpo
+from rewardlab.proof.claim import Claim, Within
+from rewardlab.rewards.format import tagged
+from rewardlab.rewards.reward import reward
+from rewardlab.rewards.task import correct
+from rewardlab.rollouts.independent import independent
+
+
+def budget(progress: float, start: int, end: int, decays: int) -> float:
+    """B, in tokens, where so much of the run is done."""
+    # at the very end progress is 1, and the budget still the last one
+    k = min(decays, int((decays + 1) * progress))
+    return start * (end / start) ** (k / decays) if decays else float(end)
+
+
+def triangle(length: int, budget: float) -> float:
+    """1 for a reply that fills the budget, falling to 0 at no tokens and at twice as many."""
+    return max(0.0, 1 - abs(length / budget - 1))
+
+
+@reward(over="groups")
+def fills_budget(
+    groups: list[Group], run: Run, *, start: PositiveInt = 256, end: PositiveInt = 87, decays: NonNegativeInt = 3
+) -> list[list[float]]:
+    """tri(len, B) of every reply under the budget of this step."""
+    allowed = budget(run.progress, start, end, decays)
+    run.log("budget", allowed)
+    return [[triangle(int(t.mask.sum()), allowed) for t in group] for group in groups]
+
+
+def curriculum_grpo(
+    base: Recipe | None = None, *, start: int = 256, end: int = 87, decays: int = 3, correctness: float = 0.6, length: float = 0.3,
+    form: float = 0.1,
+) -> Recipe:  # fmt: skip
+    """start, end: the first and the last budget, in tokens.  decays: how often it shrinks in between; 0 keeps it at `end`.
+    correctness, length, form: weights of being right (or of the base's reward), of filling the budget, and of the tags.
+    """
+    base = base or grpo()
+    outcome: Any = base.reward or correct()
+    paid = correctness * outcome + length * fills_budget(start=start, end=end, decays=decays)
+    return base.but(reward=paid + form * tagged() if form else paid)
+
+
+# as in the paper, from what replies have at first to about what the gold solutions need
+BUDGETS = {"problems": 8, "start": 40, "end": 28}
+claim = Claim(
+    says="short, right solutions become likelier by equal updates under a shrinking budget than under its last one throughout",
+    versus="curriculum_grpo", task="arithmetic:biased=0.75,error=0.1,redundant=0.4", measure="gold", direction="higher",
+    margin=0.05, settings=BUDGETS, versus_settings={**BUDGETS, "decays": 0}, by=length_of_right(rollout=independent(n=1)), steps=40,
+    guard=Within("pass@1", low=-0.03),
+)  # fmt: skip
+system = "train-long-think-short"
+baseline = "grpo"

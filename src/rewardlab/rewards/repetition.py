@@ -1,0 +1,33 @@
+"""Rewards against replies that go round in circles."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+
+from rewardlab.core import Trajectory
+from rewardlab.core.domain import PositiveInt
+
+from .reward import reward
+
+
+@reward
+def repetition(trajectory: Trajectory, *, n: PositiveInt = 5, often: PositiveInt = 5) -> float:
+    """Minus how much of a reply is n-grams of sampled tokens that it writes more than `often` times; 0 where there is none.
+
+    -max(different n-grams written more than `often` times / all n-grams, times of the most frequent / (tokens / n))
+
+    Abdin et al. 2025, arXiv:2504.21318, section 4.1
+    """
+    return -repeated(trajectory.ids[trajectory.mask], n, often)
+
+
+def repeated(ids: np.ndarray, n: int = 5, often: int = 5) -> float:
+    """How much of these tokens is n-grams that occur more than `often` times; 0 if none does, n for one token over and over."""
+    tokens = ids.tolist()
+    counts = Counter(zip(*(tokens[i:] for i in range(n)), strict=False))
+    frequent = [count for count in counts.values() if count > often]
+    if not frequent:
+        return 0.0
+    return max(len(frequent) / counts.total(), max(frequent) * n / len(tokens))
