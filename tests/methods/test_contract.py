@@ -49,8 +49,9 @@ def parts_of(recipe: Recipe) -> Iterator[Part]:
 
 
 def small_recipe(name: str) -> Recipe:
-    """The method with four problems a step; second models that come warmed up come untrained."""
-    recipe = registry.build(name, SMALL)
+    """The method with four problems a step; second models that come warmed up come untrained, and are taught on four pairs."""
+    taught = {"pairs": 4} if "reward_model" in hyperparameters(registry.method(name)) else {}
+    recipe = registry.build(name, SMALL | taught)
     also = tuple(replace(x, init=x.init.replace("embedded:", "untrained:")) for x in recipe.also)
     return recipe.but(also=also)
 
