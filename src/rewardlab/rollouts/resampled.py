@@ -14,9 +14,7 @@ from rewardlab.rewards.reward import Reward
 
 # prompts are drawn from all of the step's, so processes cannot share them
 @rollout(inner="of", across_problems=True)
-def resampled_by_value(
-    problems: list[Problem], run: Run, *, of: Rollout, reward: Reward, attempts: PositiveInt = 2
-) -> list[Group]:
+def resampled_by_value(problems: list[Problem], run: Run, *, of: Rollout, reward: Reward, attempts: PositiveInt = 2) -> list[Group]:
     """The groups sampled by `of`, where those whose replies all earn the same are replaced by new groups for other prompts.
 
     These are drawn from the prompts of the step that have a signal, with replacement, in proportion to their value:

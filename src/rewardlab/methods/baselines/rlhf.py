@@ -6,8 +6,8 @@
 The score has no bound, and is only as good as the pairs: a policy that goes on maximising it finds replies that the model rates
 high and nobody prefers (over-optimisation). Other methods shape this score; they build on this one.
 
-Ouyang et al. 2022, arXiv:2203.02155; over-optimisation: Gao et al. 2022, arXiv:2210.10760. The policy learns by leave-one-out
-REINFORCE (Ahmadian et al. 2024, arXiv:2402.14740) in place of PPO, and beta weighs the KL in the loss: beta = 0.02 is InstructGPT's.
+Ouyang et al. 2022, arXiv:2203.02155; over-optimisation: Gao et al. 2022, arXiv:2210.10760. In place of PPO the policy learns by
+leave-one-out REINFORCE (Ahmadian et al. 2024, arXiv:2402.14740); beta = 0.02 is InstructGPT's, here the weight of a KL in the loss.
 The model is taught in the first training step, on the first `pairs` of the data, `passes` times; how often it is right on held-out
 pairs is logged as `pair_accuracy`.
 
@@ -33,7 +33,7 @@ from rewardlab.util.progress import Bar
 from .rloo import rloo
 
 MODEL, MEMORY = "reward_model", "rlhf.pair_accuracy"
-UNTAUGHT = ("value-head", "copy:", "embedded:", "untrained:")  # what is taught before it is used; anything else names a taught model
+UNTAUGHT = ("value-head", "copy:", "embedded:", "untrained:")  # taught before it is used; anything else names a taught model
 SIDES = ("chosen", "rejected")
 MEASURED_ON = 500  # held-out pairs
 
@@ -76,8 +76,8 @@ def _accuracy(ops: Any, run: Run) -> float | None:
 
 
 def rlhf(
-    base: Recipe | None = None, *, score: Reward | None = None, reward_model: str = "value-head", pairs: int = 2000, passes: int = 1,
-    rm_lr: float = 1e-3, n: int = 8, beta: float = 0.02,
+    base: Recipe | None = None, *, score: Reward | None = None, reward_model: str = "value-head", pairs: int = 2000,
+    passes: int = 1, rm_lr: float = 1e-3, n: int = 8, beta: float = 0.02,
 ) -> Recipe:  # fmt: skip
     """reward_model: the path of one that was trained before; or what one starts from that is taught first (`Learner.init`).
     pairs, passes: that it is taught on, and how often.  score: a reward in place of a model's.  beta: weight of the KL.
@@ -94,10 +94,9 @@ def rlhf(
 
 
 claim = Claim(
-    says="the score of a reward model taught on few, noisy pairs goes on rising while the true quality falls below its start",
+    says="to go on maximising the score of an imperfect reward model ends with a true quality below that at the start",
     versus=None, task="notes:flip=0.2", measure="reward", direction="lower", margin=0.05, against="before.reward",
     settings={"pairs": 800, "passes": 3, "lr": 1e-3}, by=mean_reward(), steps=40,
-    moved=Within("train.reward/model_score", low=0.5, says="the model's score rises"),
     judge=Within("train.pair_accuracy", 0.6, 0.9, "better notes above worse ones: learnt, and imperfect"), learns=None,
 )  # fmt: skip
 baseline = "rloo"

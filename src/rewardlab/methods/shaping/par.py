@@ -24,14 +24,14 @@ def par(
     base: Recipe | None = None, *, references: int = 1, reward_model: str = "value-head", pairs: int = 2000, passes: int = 1,
     n: int = 8, beta: float = 0.005,
 ) -> Recipe:  # fmt: skip
-    """references: replies of the reference policy per prompt, M.  reward_model, pairs, passes: see rlhf.  beta: weight of the KL."""
+    """references: replies of the reference policy per prompt, M.  reward_model, pairs, passes: see rlhf.  beta: of the KL."""
     base = base or rlhf(reward_model=reward_model, pairs=pairs, passes=passes, n=n, beta=beta)
     return base.but(reward=preferred(of=base.required("reward"), n=references))
 
 
 OVER_OPTIMISED = {"pairs": 800, "passes": 3, "beta": 0.005, "lr": 1e-3}
 claim = Claim(
-    says="after equal updates on an imperfect reward model, notes are truly better than those of a policy that is paid its raw score",
+    says="after equal updates on an imperfect reward model, notes are truly better than those of a policy paid its raw score",
     versus="rlhf", task="notes:flip=0.2", measure="reward", direction="higher", margin=0.05, settings=OVER_OPTIMISED,
     versus_settings=OVER_OPTIMISED, by=mean_reward(), steps=40,
     fault=Within("train.truth", high=0.5, says="true quality late in training on the raw score; 0.55 at the start"),

@@ -5,9 +5,9 @@
 A reward for reasoning that is paid to wrong replies too can be raised without solving anything. Behind the outcome it can only tell
 right replies apart: among those of one group, the ones that are reasoned better.
 
-Fan et al. 2025, arXiv:2508.05170. R_thinking is the sigmoid of a reward model's score (inferred), which reads the whole reply, where
-the paper's reads the text between thinking tags. Left out: the optimised and degraded versions of reasoning, written by a large
-model, that the paper teaches its reward model on; bring them as `chosen` and `rejected`. `gated=False` pays R_thinking to all.
+Fan et al. 2025, arXiv:2508.05170. R_thinking is the sigmoid of a reward model's score (inferred), which reads the whole reply, and
+in the paper the text between thinking tags. Left out: the optimised and degraded versions of reasoning, written by a large model,
+that the paper teaches its reward model on; bring them as `chosen` and `rejected`. `gated=False` pays R_thinking to all.
 
 Data: prompts with answers to verify by, and either the columns `chosen` and `rejected` (better and worse reasoning), or
 --reward-model PATH. In Python any reward from 0 to 1 can be `thinking`.

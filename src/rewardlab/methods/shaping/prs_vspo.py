@@ -8,9 +8,9 @@ While nothing is solved a binary reward is silent, and stages still tell replies
 its place goes to a prompt that is hard and undecided. The cap keeps the size of the gradient of a prompt that was drawn often.
 
 Zhuang et al. 2025, arXiv:2512.07478. The value, the stages' equal weights and the cap ("value smoothing clipping") are (inferred):
-no code was released. Prompts are drawn from those of the same step, whose values are known. Left out: the length-aware BLEU of short
-answers and the LLM judge of long ones, which a user brings as `quality` (`bleu()`, `rouge()`, a judge); search tools, which any base
-that plays an environment brings.
+no code is public. Prompts are drawn from those of the same step, whose values are known. Left out: the length-aware BLEU of short
+answers and the LLM judge of long ones, which a user brings as `quality` (`bleu()`, `rouge()`, a judge); and search tools, which any
+base that plays an environment brings.
 
 Data: prompts with answers to verify by; a regular expression for the form that comes first, if it is not that of an answer.
 """
@@ -34,7 +34,7 @@ from rewardlab.rollouts.resampled import resampled_by_value
 
 @operator
 def staged(*stages: float, at: float = 1.0) -> float:
-    """The mean of the stages, in which a stage is paid only where each one before it earned at least `at`; the others count as 0."""
+    """The mean of the stages, where a stage is paid only if each one before it earned at least `at`; the others count as 0."""
     paid = 0.0
     for stage in stages:
         paid += stage
@@ -45,7 +45,7 @@ def staged(*stages: float, at: float = 1.0) -> float:
 
 @credit
 def cap_prompts(a: Tensor, batch: Batch, run: Run, *, most: PositiveFloat = 2.0) -> Tensor:
-    """A prompt that stands in k > `most` groups of the batch has its credit multiplied by most / k, so that it weighs like `most`."""
+    """The credit of a prompt that stands in k > `most` groups of the batch, times most / k: it weighs like `most` groups."""
     prompts = [batch.rows[i][0].problem.key for i in batch.first_rows.tolist()]  # (G,)
     counts = Counter(prompts)
     weight = torch.tensor([min(1.0, most / counts[key]) for key in prompts], dtype=a.dtype, device=a.device)
