@@ -10,13 +10,14 @@ from rewardlab import registry
 from rewardlab.api import resume, train
 from rewardlab.core import Learner, Run, Task, ask, last_values
 from rewardlab.engine.step import Ops, standard_loop
+from rewardlab.engines.trl.refusals import cannot_carry
 from rewardlab.errors import RewardlabError
 from rewardlab.models.embedded import untrained
 from rewardlab.models.load import learner_model
 from rewardlab.runs.config import RunConfig
 from rewardlab.tasks.sources import Shuffled
 
-TAUGHT = {"problems": 2, "n": 2, "pairs": 8, "passes": 40, "rm_lr": 1e-2}
+TAUGHT = {"problems": 2, "n": 2, "pairs": 8, "passes": 15, "rm_lr": 1e-2}
 
 
 def pair(i: int):
@@ -80,24 +81,20 @@ def test_a_model_that_was_trained_before_is_used_as_it_is(policy, tmp_path):
     torch.nn.init.normal_(model.model.value_head, generator=torch.Generator().manual_seed(1))
     model.save(tmp_path / "brought")
     ops = begun(policy, reward_model=str(tmp_path / "brought"))
-    assert ops.recipe.loop.settings["pairs"] == 0
-    metrics = step(ops)
+    # without a loop of its own, TRL can run it too
+    assert not cannot_carry(ops.recipe)
+    assert "pair_accuracy" not in step(ops)
     assert torch.equal(ops.run.models["reward_model"].state()["value_head"], model.state()["value_head"])
     assert ops.step_data is not None
     groups = ops.step_data.groups
     found = [s.total for row in ops.recipe.reward(groups, ops.run) for s in row]
     assert found == pytest.approx(last_values(model, [t for group in groups for t in group]), abs=1e-5)
-    # how well it does on the data's pairs is known all the same
-    assert 0 <= metrics["pair_accuracy"] <= 1
 
 
-def test_data_without_pairs_is_refused_where_there_is_nothing_else_to_learn_from(policy, tmp_path):
+def test_data_without_pairs_is_refused_where_there_is_nothing_else_to_learn_from(policy):
     plain = Task("plain", Shuffled([ask("1+1=?", "2")]), [ask("2+2=?", "4")], "final_number", max_new=4)
     with pytest.raises(RewardlabError, match="--reward-model"):
         step(begun(policy, plain))
-    model = policy.copy("reward_model", value_head=True)
-    model.save(tmp_path / "brought")
-    assert "pair_accuracy" not in step(begun(policy, plain, reward_model=str(tmp_path / "brought")))
 
 
 def test_any_reward_can_take_the_place_of_a_model():

@@ -19,7 +19,7 @@ from typing import Any
 import torch
 
 from rewardlab.core import Learner, Recipe, Run, Update, loop
-from rewardlab.core.domain import NonNegativeInt, PositiveInt
+from rewardlab.core.domain import PositiveInt
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.pairs import pair_accuracy
 from rewardlab.evals.rewards import mean_reward
@@ -40,10 +40,10 @@ MEASURED_ON = 500  # held-out pairs
 
 @loop
 def taught_first(
-    recipe: Recipe, run: Run, ops: Any, *, pairs: NonNegativeInt, passes: PositiveInt = 1, at_once: PositiveInt = 32
+    recipe: Recipe, run: Run, ops: Any, *, pairs: PositiveInt, passes: PositiveInt = 1, at_once: PositiveInt = 32
 ) -> None:
-    """Before its first step, the run's reward model learns from the first `pairs` problems of the training data, `passes` times;
-    from then on training goes on by the recipe. pairs: 0 for a model that was taught before.  at_once: pairs of an update."""
+    """Before the first step, the run's reward model learns from the first `pairs` problems of the training data, `passes` times;
+    then training goes on by the recipe. at_once: pairs of an update."""
     if MEMORY not in run.memory:
         problems = [ops.task.train[ops.position + i] for i in range(pairs)]
         _teach(ops, run, problems, passes, at_once)
@@ -55,14 +55,14 @@ def taught_first(
 
 
 def _teach(ops: Any, run: Run, problems: list[Any], passes: int, at_once: int) -> None:
-    if problems and not all(problems[0].meta.get(side) for side in SIDES):
+    if not all(problems[0].meta.get(side) for side in SIDES):
         raise RewardlabError(
             "the reward model learns from the columns 'chosen' and 'rejected', which this data does not have: use data with pairs "
             "of replies, or a reward model that was trained before (--reward-model PATH)"
         )
     learner, updates = ops.learners[MODEL], passes * -(-len(problems) // at_once)
-    with Bar("teaching the reward model", updates, hidden=not updates) as bar:
-        for _ in range(passes if problems else 0):
+    with Bar("teaching the reward model", updates) as bar:
+        for _ in range(passes):
             for rows in torch.randperm(len(problems), generator=run.rng("pairs")).split(at_once):
                 ops.update(ops.collate(ops.rollout([problems[i] for i in rows], learner), None, learner), learner)
                 bar.advance()
@@ -87,9 +87,9 @@ def rlhf(
         return base.but(reward=score)
     taught = reward_model.startswith(UNTAUGHT)
     teaching = Recipe(rollout=recorded(fields=SIDES), objective=preference_loss(), update=Update(lr=rm_lr))
-    # every=0: the loop alone teaches it. Without an objective, a model that has no value head is refused where it should score
+    # every=0: the loop alone teaches it. Without an objective, a model that has no value head does not get one that knows nothing
     model = Learner(MODEL, reward_model, teaching if taught else Recipe(), every=0)
-    first = taught_first(pairs=pairs if taught else 0, passes=passes)
+    first = taught_first(pairs=pairs, passes=passes) if taught else base.loop
     return base.but(reward=model_score(), also=(*base.also, model), loop=first)
 
 
