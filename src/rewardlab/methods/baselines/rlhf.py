@@ -95,8 +95,8 @@ def rlhf(
 
 claim = Claim(
     says="to go on maximising the score of an imperfect reward model ends with a true quality below that at the start",
-    versus=None, task="notes:flip=0.2", measure="reward", direction="lower", margin=0.05, against="before.reward",
-    settings={"pairs": 800, "passes": 3, "lr": 1e-3}, by=mean_reward(), steps=40,
-    judge=Within("train.pair_accuracy", 0.6, 0.9, "better notes above worse ones: learnt, and imperfect"), learns=None,
+    versus=None, task="notes:flip=0.1,taste=0.15", measure="reward", direction="lower", margin=0.1, against="before.reward",
+    settings={"pairs": 3000, "lr": 1e-3}, by=mean_reward(), steps=40,
+    judge=Within("train.pair_accuracy", 0.56, 0.9, "better notes above worse ones: learnt, and imperfect"), learns=None,
 )  # fmt: skip
 baseline = "rloo"

@@ -29,11 +29,12 @@ def par(
     return base.but(reward=preferred(of=base.required("reward"), n=references))
 
 
-OVER_OPTIMISED = {"pairs": 800, "passes": 3, "beta": 0.005, "lr": 1e-3}
+HACKED = {"pairs": 3000, "beta": 0.005, "lr": 1e-3}
 claim = Claim(
     says="after equal updates on an imperfect reward model, notes are truly better than those of a policy paid its raw score",
-    versus="rlhf", task="notes:flip=0.2", measure="reward", direction="higher", margin=0.05, settings=OVER_OPTIMISED,
-    versus_settings=OVER_OPTIMISED, by=mean_reward(), steps=40,
-    fault=Within("train.truth", high=0.5, says="true quality late in training on the raw score; 0.55 at the start"),
-    judge=Within("train.pair_accuracy", 0.6, 0.9, "better notes above worse ones: learnt, and imperfect"), learns=None,
+    versus="rlhf", task="notes:flip=0.1,taste=0.15", measure="reward", direction="higher", margin=0.05, settings=HACKED,
+    versus_settings=HACKED, by=mean_reward(), steps=40,
+    fault=Within("train.truth", high=0.4, says="true quality late in training on the raw score; 0.55 at the start"),
+    judge=Within("train.pair_accuracy", 0.56, 0.9, "better notes above worse ones: learnt, and imperfect"), learns=None,
+    tried="annotators who err at random (flip=0.2, 800 pairs) on a development seed: the true quality hardly fell in 26 steps",
 )  # fmt: skip
