@@ -120,3 +120,14 @@ def test_what_the_learner_starts_from_decides_whether_it_is_taught():
     for start in ("value-head", "value-head:surprise", "embedded:arithmetic:judge"):
         assert learner(start).recipe.objective is not None
     assert learner("runs/mine").recipe.objective is None
+
+
+def test_a_run_that_trained_a_reward_model_is_such_a_path(tmp_path):
+    given = {"eval_problems": 2, "device": "cpu", "checkpoint_every": 0, "settings": {"problems": 2}}
+    done = train("bradley_terry", "untrained", "notes:test_size=2", steps=1, out=tmp_path / "rm", **given)
+    (learner,) = registry.build("rlhf", {"reward_model": str(tmp_path / "rm")}).also
+    loaded = learner_model(learner, done.run.policy)
+    kept = load_file(tmp_path / "rm" / "best" / "model.safetensors")
+    assert torch.equal(loaded.model.value_head, kept["score.weight"])
+    assert loaded.name == "reward_model"
+    assert loaded.tokenizer.get_vocab() == done.run.policy.tokenizer.get_vocab()
