@@ -49,8 +49,13 @@ def parts_of(recipe: Recipe) -> Iterator[Part]:
 
 
 def small_recipe(name: str) -> Recipe:
-    """The method with four problems a step; second models that come warmed up come untrained."""
-    recipe = registry.build(name, SMALL)
+    """The method with four problems a step; second models that come warmed up come untrained, and are taught on four pairs.
+
+    Parts that its claim gives it stay: the world of the claim may have no other use for the method.
+    """
+    claim, taught = registry.module_of(name).claim, "reward_model" in hyperparameters(registry.method(name))
+    given = {k: v for k, v in claim.settings.items() if isinstance(v, Part)} if claim else {}
+    recipe = registry.build(name, SMALL | given | ({"pairs": 4} if taught else {}))
     also = tuple(replace(x, init=x.init.replace("embedded:", "untrained:")) for x in recipe.also)
     return recipe.but(also=also)
 

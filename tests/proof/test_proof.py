@@ -427,3 +427,15 @@ def test_a_record_that_names_its_measure_by_module_path_is_of_the_same_claim():
     assert not results.same_claim({**old, "by": {"part": "rewardlab.evals.passk:coverage", "with": {"n": 8, "k": 2}}}, claim)
     assert not results.same_claim({**old, "margin": 0.5}, claim)
     assert not results.same_claim({**old, "by": {"part": "measure:removed", "with": {}}}, claim)
+
+
+def test_a_setting_of_a_claim_may_be_a_part():
+    score = registry.part("reward", "number_mentioned")
+    claim = replace(SMALL, settings={"score": score, "n": 2}, versus="rlhf", versus_settings={"score": score})
+    sides = pairing.Pairs("rlhf", claim).recipes
+    assert [side.reward for side in sides] == [score, score]
+    recorded = results.as_record(claim)
+    assert recorded["settings"] == {"score": {"part": "reward:number_mentioned", "with": {}}, "n": 2}
+    assert results.same_claim(recorded, claim)
+    other = registry.part("reward", "final_number")
+    assert not results.same_claim(recorded, replace(claim, settings={"score": other, "n": 2}))

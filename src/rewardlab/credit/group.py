@@ -85,6 +85,13 @@ def whiten_events(a: Tensor, batch: Batch, run: Run, *, eps: PositiveFloat = 1e-
 
 
 @credit
+def center_batch(a: Tensor, batch: Batch, run: Run) -> Tensor:
+    """Subtract the mean of the events of the whole batch from each: one baseline for all prompts."""
+    count = batch.rewarded.sum().clamp(min=1)
+    return torch.where(batch.rewarded, a - torch.where(batch.rewarded, a, 0.0).sum() / count, 0.0)
+
+
+@credit
 def subtract_mean_of_others(a: Tensor, batch: Batch, run: Run) -> Tensor:
     """Subtract from every event the mean over the group's other rows, each row counting once, with the mean of its events.
 

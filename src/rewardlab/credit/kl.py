@@ -1,11 +1,11 @@
-"""The KL to the starting policy as a part of the reward."""
+"""The KL to the starting policy as a part of the reward, or as its limit."""
 
 from __future__ import annotations
 
 from torch import Tensor
 
 from rewardlab.core import Batch, Run, credit
-from rewardlab.core.domain import NonNegativeFloat
+from rewardlab.core.domain import NonNegativeFloat, PositiveFloat
 
 
 @credit(needs=("old", "ref"))
@@ -16,3 +16,14 @@ def less_kl(a: Tensor, batch: Batch, run: Run, *, beta: NonNegativeFloat = 0.01)
     """
     # where, not a product with the mask: log-probs may be NaN where the policy decided nothing
     return a - (beta * (batch.old - batch.ref)).where(batch.mask, 0.0)
+
+
+@credit(needs=("old", "ref"))
+def fade_to_kl(a: Tensor, batch: Batch, run: Run, *, most: PositiveFloat = 10.0) -> Tensor:
+    """Multiply the rewards of a reply by max(0, 1 - log(pi_old / ref) / most): nothing is earned `most` nats from the reference.
+
+    The log-ratio is that of the whole reply. Logs its mean as `kl`. Xu et al. 2024, arXiv:2409.20370
+    """
+    log_ratio = (batch.old - batch.ref).where(batch.mask, 0.0).sum(1)  # (B,)
+    run.log("kl", float(log_ratio.mean()))
+    return a * (1 - log_ratio / most).clamp(min=0)[:, None]

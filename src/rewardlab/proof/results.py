@@ -86,7 +86,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Within):
         # JSON has no infinity: an open side is left out
         return {k: v for k, v in asdict(value).items() if not (isinstance(v, float) and math.isinf(v))}
-    return dict(value) if isinstance(value, Mapping) else value
+    return {k: _plain(v) for k, v in value.items()} if isinstance(value, Mapping) else value
 
 
 def code(name: str, versus: str | None) -> Record:

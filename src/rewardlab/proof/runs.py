@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from rewardlab import api, registry
-from rewardlab.core import Recipe, Run
+from rewardlab.core import Part, Recipe, Run
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.solving import solving
 from rewardlab.runs.config import RunConfig
@@ -204,5 +204,5 @@ def _plain(summary: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
 
 
 def as_plain(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings as JSON holds them, with lists for tuples: what a record shows is what was run."""
-    return json.loads(json.dumps(dict(settings)))
+    """Settings as JSON holds them, with lists for tuples: what a record shows is what was run. Parts stay parts."""
+    return {k: v if isinstance(v, Part) else json.loads(json.dumps(v)) for k, v in settings.items()}

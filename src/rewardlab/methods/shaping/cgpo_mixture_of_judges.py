@@ -1,0 +1,57 @@
+"""CGPO: a reply is paid only if every judge finds its constraint kept, and not beyond a cap on its distance from the reference.
+
+    R = sigmoid(r(x, y) - r(x, y_0)) if all judges agree, else 0;    y_0: a reply of the reference policy
+    A = R max(0, 1 - log(pi/ref)(y) / KL_max) - mean over the batch;    loss = -mean A log pi(y)          (CRPG)
+
+Judges are rules or models that say whether something must not pass: a wrong answer, a form that is not asked for, a trick that a
+reward model falls for. A penalty could be outweighed by the reward; behind a constraint nothing is paid.
+
+Xu et al. 2024, arXiv:2409.20370: the policy-gradient optimiser (CRPG) of a single task. y_0 is sampled, where the paper takes the
+baseline reply of the data; KL_max is (inferred). Left out: CODPO and CRRAFT, the optimisers that learn from the best reply that
+keeps all constraints, by preference or by imitation; and several tasks at once, each with its own judges and reward model.
+
+Data: prompts, with answers where the judge is the verifier, and either the columns `chosen` and `rejected`, or --reward-model PATH.
+In Python any product of rewards can be the judges.
+"""
+
+from rewardlab.core import Recipe
+from rewardlab.credit.group import center_batch
+from rewardlab.credit.kl import fade_to_kl
+from rewardlab.credit.value import to_go
+from rewardlab.evals.passk import accuracy
+from rewardlab.methods.baselines.rlhf import rlhf
+from rewardlab.proof.claim import Claim, Within
+from rewardlab.rewards.algebra import threshold
+from rewardlab.rewards.format import format_ok
+from rewardlab.rewards.model import preferred
+from rewardlab.rewards.reward import Reward
+from rewardlab.rewards.task import correct
+from rewardlab.tasks.lenient import number_mentioned
+
+ONE_ANSWER = r"[^a-zA-Z]*Answer: -?\d+"  # lines of arithmetic, and a single number
+
+
+def cgpo_mixture_of_judges(
+    base: Recipe | None = None, *, judges: Reward | None = None, form: str = "", kl_max: float = 10.0, score: Reward | None = None,
+    reward_model: str = "value-head", pairs: int = 2000, passes: int = 1, n: int = 4,
+) -> Recipe:  # fmt: skip
+    """judges: a reward that is at least 1 where all constraints are kept; None: the task's verifier.  form: instead, a regular
+    expression that replies must match.  kl_max: nats per reply at which nothing is paid any more.  score: what is calibrated, in
+    place of a reward model's score.  reward_model, pairs, passes: see rlhf.
+    """
+    # the cap takes the place of a KL in the loss
+    base = base or rlhf(score=score, reward_model=reward_model, pairs=pairs, passes=passes, n=n, beta=0.0)
+    agree = threshold(judges or (format_ok(pattern=form) if form else correct()), at=1.0)
+    return base.but(
+        reward=agree >> preferred(of=base.required("reward")),
+        credit=fade_to_kl(most=kl_max) >> center_batch() >> to_go(),
+    )
+
+
+HACKED = {"score": number_mentioned(), "n": 4}
+claim = Claim(
+    says="a trick that a lenient reward falls for is not learnt where a rule judges it: more answers are right than without it",
+    versus="rlhf", task="arithmetic:biased=0.8,rules=+-,error=0.05,hedged=0.15", measure="pass@1", direction="higher",
+    margin=0.1, settings={**HACKED, "form": ONE_ANSWER}, versus_settings=HACKED, by=accuracy(), steps=40,
+    fault=Within("train.truth", high=0.25, says="right answers late in training on the raw reward; 0.37 at the start"), learns=None,
+)  # fmt: skip

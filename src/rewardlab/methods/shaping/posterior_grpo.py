@@ -1,0 +1,48 @@
+"""Posterior-GRPO: the quality of the reasoning is rewarded only where the outcome is right.
+
+    R = R_format + R_outcome + R_outcome R_thinking,    R_thinking from 0 to 1
+
+A reward for reasoning that is paid to wrong replies too can be raised without solving anything. Behind the outcome it can only tell
+right replies apart: among those of one group, the ones that are reasoned better.
+
+Fan et al. 2025, arXiv:2508.05170. R_thinking is the sigmoid of a reward model's score (inferred), which reads the whole reply, and
+in the paper the text between thinking tags. Left out: the optimised and degraded versions of reasoning, written by a large model,
+that the paper teaches its reward model on; bring them as `chosen` and `rejected`. `gated=False` pays R_thinking to all.
+
+Data: prompts with answers to verify by, and either the columns `chosen` and `rejected` (better and worse reasoning), or
+--reward-model PATH. In Python any reward from 0 to 1 can be `thinking`.
+"""
+
+from rewardlab.core import Recipe
+from rewardlab.methods.baselines.grpo import grpo
+from rewardlab.methods.baselines.rlhf import rlhf
+from rewardlab.proof.claim import Claim, Within
+from rewardlab.rewards.algebra import threshold
+from rewardlab.rewards.format import answer_given, format_ok
+from rewardlab.rewards.reward import Reward
+from rewardlab.rewards.task import correct
+
+
+def posterior_grpo(
+    base: Recipe | None = None, *, thinking: Reward | None = None, form: str = "", gated: bool = True,
+    reward_model: str = "value-head", pairs: int = 2000, passes: int = 1, n: int = 8,
+) -> Recipe:  # fmt: skip
+    """thinking: the reward for reasoning; None: the sigmoid of the base's reward, which is a reward model's score.
+    form: a regular expression that replies should match; without it they should state an answer.  gated: pay it only where the
+    outcome is right.  reward_model, pairs, passes: see rlhf.
+    """
+    base = base or (grpo(n=n) if thinking else rlhf(grpo(n=n), reward_model=reward_model, pairs=pairs, passes=passes))
+    quality = (thinking or threshold(base.required("reward"), at=0.0, soft=1.0)).named("thinking")
+    formed = format_ok(pattern=form) if form else answer_given()
+    # R_outcome (1 + R_thinking): as a sum of two terms the outcome would be named twice
+    return base.but(reward=formed + (correct() * (1 + quality) if gated else correct() + quality))
+
+
+FEW_NOISY = {"reward_model": "value-head:surprise", "pairs": 300, "passes": 4}
+claim = Claim(
+    says="behind the outcome, a reward model of few, noisy pairs costs no accuracy; paid to all replies, it does",
+    versus="posterior_grpo", task="preferences:biased=0.75,error=0.1,flip=0.3", measure="auc.truth", direction="higher",
+    margin=0.05, settings=FEW_NOISY, versus_settings={**FEW_NOISY, "gated": False}, steps=40,
+    fault=Within("train.reward/thinking", low=0.6, says="what the reward model pays the ungated policy late in training"),
+    judge=Within("train.pair_accuracy", 0.55, 0.9, "better solutions above worse ones: learnt, and imperfect"), learns=None,
+)  # fmt: skip

@@ -1,0 +1,79 @@
+"""PRS with VSPO: rewards in stages, the form first and then the answer; groups without a signal give way to more valuable prompts.
+
+    PRS:   r = mean over stages k of s_k, each paid only where all stages before it are complete
+    VSPO:  groups in which all rewards are equal are replaced by new replies to prompts drawn with chance ~ value
+           value = (1 - mean r) std r:  difficulty times uncertainty;   a prompt in k groups of a batch weighs min(k, cap)
+
+While nothing is solved a binary reward is silent, and stages still tell replies apart. A group of equal rewards has no advantages;
+its place goes to a prompt that is hard and undecided. The cap keeps the size of the gradient of a prompt that was drawn often.
+
+Zhuang et al. 2025, arXiv:2512.07478. The value, the stages' equal weights and the cap ("value smoothing clipping") are (inferred):
+no code is public. Prompts are drawn from those of the same step, whose values are known. Left out: the length-aware BLEU of short
+answers and the LLM judge of long ones, which a user brings as `quality` (`bleu()`, `rouge()`, a judge); and search tools, which any
+base that plays an environment brings.
+
+Data: prompts with answers to verify by; a regular expression for the form that comes first, if it is not that of an answer.
+"""
+
+from collections import Counter
+
+import torch
+from torch import Tensor
+
+from rewardlab.core import Batch, Recipe, Run, credit
+from rewardlab.core.domain import PositiveFloat
+from rewardlab.methods.baselines.grpo import grpo
+from rewardlab.proof.claim import Claim, Within
+from rewardlab.rewards.format import answer_given, format_ok
+from rewardlab.rewards.operator import operator
+from rewardlab.rewards.reward import Reward
+from rewardlab.rewards.steps import leading_steps
+from rewardlab.rewards.task import correct
+from rewardlab.rollouts.resampled import resampled_by_value
+
+
+@operator
+def staged(*stages: float, at: float = 1.0) -> float:
+    """The mean of the stages, where a stage is paid only if each one before it earned at least `at`; the others count as 0."""
+    paid = 0.0
+    for stage in stages:
+        paid += stage
+        if stage < at:
+            break
+    return paid / len(stages)
+
+
+@credit
+def cap_prompts(a: Tensor, batch: Batch, run: Run, *, most: PositiveFloat = 2.0) -> Tensor:
+    """The credit of a prompt that stands in k > `most` groups of the batch, times most / k: it weighs like `most` groups."""
+    prompts = [batch.rows[i][0].problem.key for i in batch.first_rows.tolist()]  # (G,)
+    counts = Counter(prompts)
+    weight = torch.tensor([min(1.0, most / counts[key]) for key in prompts], dtype=a.dtype, device=a.device)
+    run.log("most_repeated", max(counts.values()))
+    return a * weight[batch.group, None]
+
+
+def prs_vspo(
+    base: Recipe | None = None, *, form: str = "", quality: Reward | None = None, at: float = 1.0, most: float = 2.0,
+    attempts: int = 2, n: int = 8,
+) -> Recipe:  # fmt: skip
+    """form: a regular expression that replies must match first; without it they must state an answer.  quality: the second stage,
+    from 0 to 1; None: the base's reward.  at: what completes a stage.  most: groups of a batch that one prompt counts like.
+    attempts: how often prompts are sampled to fill the batch; 1: groups without a signal are only left out.
+    """
+    base = base or grpo(n=n)
+    reward = staged(format_ok(pattern=form) if form else answer_given(), quality or base.reward or correct(), at=at)
+    return base.but(
+        rollout=resampled_by_value(of=base.required("rollout"), reward=reward, attempts=attempts),
+        reward=reward,
+        credit=base.required("credit") >> cap_prompts(most=most),
+    )
+
+
+claim = Claim(
+    says="where many groups have no signal, staged rewards and prompts drawn by value learn more in as many updates than GRPO",
+    versus="grpo", task="arithmetic:biased=0.85,rules=+-*,error=0.4,difficulty=[4,8]", measure="auc.truth", direction="higher",
+    margin=0.02, settings={"quality": leading_steps()}, steps=40,
+    fault=Within("train.signal", high=0.6, says="share of groups that teach anything"),
+    moved=Within("train.signal", low=0.2, says="share of groups that teach anything"), start=None,
+)  # fmt: skip

@@ -1,0 +1,59 @@
+"""The score of a reward model, and how far it prefers a reply to what the reference policy writes."""
+
+from __future__ import annotations
+
+import math
+
+from rewardlab.core import Group, Problem, Run, Sampling, Score, Scores, Term, Trajectory, last_values
+from rewardlab.core.domain import PositiveInt
+from rewardlab.core.score import derive
+from rewardlab.errors import RewardlabError
+
+from .reward import Reward, reward
+
+
+@reward(over="groups")
+def model_score(groups: list[Group], run: Run, *, model: str = "reward_model") -> Scores:
+    """What a model with a value head says of a reply at its end. A Bradley-Terry model's score is unbounded, and has no zero.
+
+    model: its name in the run (a `Learner` of the recipe).
+    """
+    scorer = run.model(model)
+    # replies are scored by token id, and an id must be the same text to both models
+    if scorer.tokenizer.get_vocab() != run.policy.tokenizer.get_vocab():
+        raise RewardlabError(f"the model {model!r} cannot score the policy's replies: their tokenizers differ")
+    # one flat batch, for speed; the values come back in the order of the groups
+    values = iter(last_values(scorer, [t for group in groups for t in group]))
+    return [[Score(next(values)) for _ in group] for group in groups]
+
+
+@reward(over="groups", needs=("ref",))
+def preferred(groups: list[Group], run: Run, *, of: Reward, n: PositiveInt = 1) -> Scores:
+    """The mean over n replies y_m of the reference policy of sigmoid(r(y) - r(y_m)), r the reward `of`; from 0 to 1.
+
+    If r is a Bradley-Terry model's score, that is the probability that y is preferred to what the policy wrote before training.
+    Replies of the reference that get no verdict are left out; where all are, no reply to that problem gets one. They are written
+    anew at each call, and their tokens count. For replies of one turn.
+    """
+    written = reference_replies([group[0].problem for group in groups], run, n)
+    bars = [[s.total for s in row if s.total is not None] for row in of(written, run)]
+    if known := [bar for row in bars for bar in row]:
+        run.log("reference_score", sum(known) / len(known))
+    return [[_against(s, row) for s in scores] for scores, row in zip(of(groups, run), bars, strict=True)]
+
+
+def reference_replies(problems: list[Problem], run: Run, n: int) -> list[Group]:
+    """n replies of the reference policy to each problem."""
+    reference = run.model("reference")
+    prompts = reference.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
+    done = reference.extend([t for t in prompts for _ in range(n)], Sampling(run.max_new), run.rng("reference"))
+    return [done[i : i + n] for i in range(0, len(done), n)]
+
+
+def _against(score: Score, bars: list[float]) -> Score:
+    """The score of a reply whose references scored `bars`."""
+    if score.total is None or not bars:
+        return derive("preferred", None, [score])
+    # 1 / (1 + exp(-z)) overflows for z below -700; a tanh does not
+    chances = [(1 + math.tanh((score.total - bar) / 2)) / 2 for bar in bars]
+    return derive("preferred", Term(sum(chances) / len(chances)), [score])

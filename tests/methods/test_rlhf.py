@@ -1,0 +1,133 @@
+"""RLHF: a reward model that is taught on the data's pairs before the first step, or brought along."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from rewardlab import registry
+from rewardlab.api import resume, train
+from rewardlab.core import Learner, Run, Task, ask, last_values
+from rewardlab.engine.step import Ops, standard_loop
+from rewardlab.engines.trl.refusals import cannot_carry
+from rewardlab.errors import RewardlabError
+from rewardlab.models.embedded import untrained
+from rewardlab.models.load import learner_model
+from rewardlab.runs.config import RunConfig
+from rewardlab.tasks.sources import Shuffled
+
+TAUGHT = {"problems": 2, "n": 2, "pairs": 8, "passes": 15, "rm_lr": 1e-2}
+
+
+def pair(i: int):
+    """The better reply ends with a 7, the worse one with a 3."""
+    return ask(f"{i}+{i}=?", str(2 * i), chosen=f"{i}7", rejected=f"{i}3")
+
+
+TASK = Task("pairs", Shuffled([pair(i) for i in range(10, 18)]), [pair(i) for i in range(20, 30)], "final_number", max_new=4)
+
+
+def begun(policy, task: Task = TASK, method: str = "rlhf", settings: dict = TAUGHT, **changes) -> Ops:
+    """A run at its first step, with the models that the recipe asks for."""
+    recipe = registry.build(method, settings | changes)
+    run = Run(policy.copy("policy"), steps=3, max_new=4, verify=registry.part("reward", task.verifier))
+    run.reference = policy.copy("reference")
+    run.models = {learner.name: learner_model(learner, policy) for learner in recipe.also}
+    return Ops(recipe, run, task, RunConfig())
+
+
+def step(ops: Ops) -> dict[str, float]:
+    ops.run.metrics = {}
+    (ops.recipe.loop or standard_loop)(ops.recipe, ops.run, ops)
+    ops.run.step += 1
+    return ops.run.metrics
+
+
+@pytest.fixture(scope="module")
+def policy():
+    return untrained()
+
+
+def test_the_model_learns_from_the_pairs_in_the_first_step_and_is_frozen_from_then_on(policy):
+    ops = begun(policy)
+    first = step(ops)
+    # at 1/2 before, since an untaught head says 0 of everything; held-out pairs are of other numbers
+    assert first["pair_accuracy"] == 1.0
+    taught = {name: p.clone() for name, p in ops.run.models["reward_model"].state().items()}
+    policy_then = {name: p.clone() for name, p in ops.run.policy.state().items()}
+    second = step(ops)
+    assert second["pair_accuracy"] == 1.0
+    assert "reward_model/loss" in first
+    assert "reward_model/loss" not in second
+    assert all(torch.equal(p, taught[name]) for name, p in ops.run.models["reward_model"].state().items())
+    assert any(not torch.equal(p, policy_then[name]) for name, p in ops.run.policy.state().items())
+    # the problems of the pairs are still there for the policy to train on
+    assert ops.position == 2 * TAUGHT["problems"]
+
+
+def test_the_same_seed_teaches_the_same_model_to_every_method_that_is_built_on_it(policy):
+    few = {"problems": 2, "n": 2, "pairs": 8, "passes": 2}
+    ops = [begun(policy, method=method, settings=few) for method in ("rlhf", "par", "cgpo_mixture_of_judges")]
+    for one in ops:
+        step(one)
+    states = [one.run.models["reward_model"].state() for one in ops]
+    assert all(torch.equal(states[0][name], other[name]) for other in states[1:] for name in states[0])
+    assert float(states[0]["value_head"].abs().sum()) > 0
+
+
+def test_a_model_that_was_trained_before_is_used_as_it_is(policy, tmp_path):
+    model = policy.copy("reward_model", value_head=True)
+    torch.nn.init.normal_(model.model.value_head, generator=torch.Generator().manual_seed(1))
+    model.save(tmp_path / "brought")
+    ops = begun(policy, reward_model=str(tmp_path / "brought"))
+    # without a loop of its own, TRL can run it too
+    assert not cannot_carry(ops.recipe)
+    assert "pair_accuracy" not in step(ops)
+    assert torch.equal(ops.run.models["reward_model"].state()["value_head"], model.state()["value_head"])
+    assert ops.step_data is not None
+    groups = ops.step_data.groups
+    found = [s.total for row in ops.recipe.reward(groups, ops.run) for s in row]
+    assert found == pytest.approx(last_values(model, [t for group in groups for t in group]), abs=1e-5)
+
+
+def test_data_without_pairs_is_refused_where_there_is_nothing_else_to_learn_from(policy):
+    plain = Task("plain", Shuffled([ask("1+1=?", "2")]), [ask("2+2=?", "4")], "final_number", max_new=4)
+    with pytest.raises(RewardlabError, match="--reward-model"):
+        step(begun(policy, plain))
+
+
+def test_any_reward_can_take_the_place_of_a_model():
+    recipe = registry.build("rlhf", {"score": registry.part("reward", "number_mentioned")})
+    assert str(recipe.reward) == "number_mentioned()"
+    assert (recipe.also, recipe.loop) == ((), None)
+
+
+def test_a_run_that_is_resumed_has_the_model_that_was_taught(tmp_path):
+    given = {"eval_problems": 2, "device": "cpu", "settings": {"problems": 2, "n": 2, "pairs": 4}, "checkpoint_every": 1}
+    for name, steps in (("whole", 2), ("cut", 1)):
+        train("rlhf", "untrained", "notes:test_size=2", steps=steps, out=tmp_path / name, **given)
+    resume(tmp_path / "cut", steps=2)
+    for file in ("policy", "reward_model"):
+        whole, cut = (load_file(tmp_path / run / "checkpoints" / "step-000002" / f"{file}.safetensors") for run in ("whole", "cut"))
+        assert all(torch.equal(whole[name], cut[name]) for name in whole)
+
+
+def test_what_the_learner_starts_from_decides_whether_it_is_taught():
+    def learner(reward_model: str) -> Learner:
+        return registry.build("rlhf", {"reward_model": reward_model}).also[0]
+
+    for start in ("value-head", "value-head:surprise", "embedded:arithmetic:judge"):
+        assert learner(start).recipe.objective is not None
+    assert learner("runs/mine").recipe.objective is None
+
+
+def test_a_run_that_trained_a_reward_model_is_such_a_path(tmp_path):
+    given = {"eval_problems": 2, "device": "cpu", "checkpoint_every": 0, "settings": {"problems": 2}}
+    done = train("bradley_terry", "untrained", "notes:test_size=2", steps=1, out=tmp_path / "rm", **given)
+    (learner,) = registry.build("rlhf", {"reward_model": str(tmp_path / "rm")}).also
+    loaded = learner_model(learner, done.run.policy)
+    kept = load_file(tmp_path / "rm" / "best" / "model.safetensors")
+    assert torch.equal(loaded.model.value_head, kept["score.weight"])
+    assert loaded.name == "reward_model"
+    assert loaded.tokenizer.get_vocab() == done.run.policy.tokenizer.get_vocab()
