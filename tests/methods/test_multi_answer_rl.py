@@ -25,7 +25,7 @@ def reply(*answers: tuple[str, float | None], length: int = 3) -> Trajectory:
 
 @reward
 def verify(trajectory):
-    said = trajectory.reply.removeprefix("Answer: ")
+    said = trajectory.reply.removeprefix("Answer: ").split()[0]
     return Score(None, why="no verdict") if said == "?" else float(said in trajectory.problem.answer)
 
 
