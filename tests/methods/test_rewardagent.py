@@ -37,6 +37,13 @@ def test_of_what_replies_disagree_on_the_evidence_decides():
     assert facts("Corn and rice.", "Nothing.") == [0.5, 0.5]
 
 
+def test_words_that_all_passages_share_are_no_claims():
+    few = ["The farm needs corn.", "The ship needs rice."]
+    assert facts("The corn, by the way.", "Send corn.", passages=few) == [0.5, 0.5]
+    # of one passage alone, every word may be a claim
+    assert facts("The corn.", "Rice.", passages=few[:1]) == [1.0, 0.5]
+
+
 def test_replies_that_agree_give_nothing_to_check_and_so_does_one_alone():
     assert facts("It needs rice.", "it needs rice") == [0.5, 0.5]
     assert facts("It needs rice.") == [0.5]

@@ -15,7 +15,7 @@ def supported_facts(group: Group, *, passages: str = "passages", k: PositiveInt 
 
     As in the factuality check of RewardAgent (arXiv:2502.19328), in four steps: the words in which the replies differ; a query, of
     the prompt and these words; the k best of the problem's passages (BM25) as evidence; a judgement. Here that is by words: one
-    that occurs in some passage is a claim, and it holds if it occurs in the evidence. A reply without a claim gets 1/2, as do all
+    that occurs in some passages and not in all is a claim, and it holds if it occurs in the evidence. A reply without a claim gets 1/2, as do all
     where they say the same. A problem without passages gives no verdict.
 
     passages: the column that holds them, a list of texts.
@@ -25,7 +25,10 @@ def supported_facts(group: Group, *, passages: str = "passages", k: PositiveInt 
         return [Score(None, why=f"the problem has no column {passages!r} with a list of texts")] * len(group)
     said = [set(words(t.reply)) for t in group]
     differing = set.union(*said) - set.intersection(*said)
-    checkable = differing & {word for text in known for word in words(text)}
+    contents = [set(words(text)) for text in known]
+    # a word of all passages tells nothing apart: "the" is no claim
+    common = set.intersection(*contents) if len(known) > 1 else set()
+    checkable = differing & set.union(*contents) - common
     # sorted, so that the query does not depend on the order of a set
     query = " ".join([group[0].problem.question, *sorted(differing)])
     evidence = {word for text in index_of(tuple(known)).best(query, k) for word in words(text)}

@@ -98,12 +98,11 @@ def _references(best: Note, count: int, rng: random.Random) -> list[str]:
 
 
 def _instructions(hurry: bool, kind: bool) -> list[dict[str, Any]]:
-    """What the prompt asks for in form, as `instructions` checks it."""
+    """What the prompt asks for in form, as `instructions` checks it: one for each word that should be there, or should not."""
     wanted = {"today": hurry, "please": kind, "thanks": kind}
-    there, absent = ([word for word, want in wanted.items() if want is is_there] for is_there in (True, False))
     return [
-        *([{"id": "keywords:existence", "keywords": there}] if there else []),
-        *([{"id": "keywords:forbidden_words", "forbidden_words": absent}] if absent else []),
+        {"id": "keywords:existence", "keywords": [word]} if want else {"id": "keywords:forbidden_words", "forbidden_words": [word]}
+        for word, want in wanted.items()
     ]
 
 
