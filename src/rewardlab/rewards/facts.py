@@ -15,8 +15,8 @@ def supported_facts(group: Group, *, passages: str = "passages", k: PositiveInt 
 
     As in the factuality check of RewardAgent (arXiv:2502.19328), in four steps: the words in which the replies differ; a query, of
     the prompt and these words; the k best of the problem's passages (BM25) as evidence; a judgement. Here that is by words: one
-    that occurs in some passages and not in all is a claim, and it holds if it occurs in the evidence. A reply without a claim gets 1/2, as do all
-    where they say the same. A problem without passages gives no verdict.
+    that occurs in some passages and not in all is a claim, and holds if it occurs in the evidence. A reply without a claim gets
+    1/2, as do all where they say the same. A problem without passages gives no verdict.
 
     passages: the column that holds them, a list of texts.
     """

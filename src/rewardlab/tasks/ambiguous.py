@@ -50,8 +50,8 @@ def ambiguous(
         max_new=answers * (8 * difficulty + 18),
         about=f"chains of {difficulty} arithmetic steps, one of which has {low if low == high else f'{low} to {high}'} readings",
         demonstrate=partial(_demonstrate, answers=answers, again=again, error=error),
-        warmup_steps=400,
-        window=(0.3, 0.65),
+        warmup_steps=800,
+        window=(0.4, 0.7),
         columns=("prompt", "answer", "start", "chains", "possible"),
     )
 
