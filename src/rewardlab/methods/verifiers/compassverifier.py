@@ -1,4 +1,4 @@
-"""CompassVerifier: a small model judges replies against the gold answer as right, wrong or no answer, trained on made-up hard cases.
+"""CompassVerifier: a small model judges replies against gold answers as right, wrong or no answer, trained on made-up cases too.
 
     verifier(question, gold, reply) -> A right | B wrong | C no answer: cut off, repeating itself, a refusal
     loss = -mean over tokens of log p(judgement);    a share of the cases is replaced by others made of them:
@@ -53,8 +53,8 @@ def compassverifier(base: Recipe | None = None, *, augment: float = 0.5) -> Reci
 claim = Claim(
     says="trained on equivalent formulas and made-up errors too, a verifier judges unusual forms better",
     versus="compassverifier", task="judgments", measure="macro_f1", direction="higher", margin=0.05,
-    versus_settings={"augment": 0.0}, problems=600, steps=100, learns=None,
+    versus_settings={"augment": 0.0}, steps=100,
     fault=Within("macro_f1", high=0.75, says="macro F1 of the verifier that saw plain answers alone"),
-    judge=Within("f1_A", low=0.5, says="F1 of right answers"),
+    judge=Within("f1_A", low=0.5, says="F1 of right answers"), learns=None,
 )  # fmt: skip
 baseline = "sft"

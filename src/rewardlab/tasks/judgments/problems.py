@@ -28,7 +28,7 @@ REFUSAL = "I do not know."
 
 
 def judgments(
-    *, path: str | None = None, test: str | None = None, test_size: PositiveInt = 600, size: PositiveInt | None = None
+    *, path: str | None = None, test: str | None = None, test_size: PositiveInt = 1000, size: PositiveInt | None = None
 ) -> Task:
     """Cases for a three-way verifier: generated ones or, with `path`, those of a file in VerifierBench's format.
 

@@ -25,18 +25,13 @@ PLACES = ("farm", "ship", "hill", "island", "coast", "border", "river", "north")
 PRAISE_WEIGHTS, FILLER_WEIGHTS = (25, 30, 25, 12, 8), (50, 35, 15)
 """How often a careless writer uses 0, 1, 2 ... words of praise, and fillers."""
 MALFORMED = 0.05
+META = ("need", "hurry", "kind", "instructions", "passages", "solution")
 
 
 def notes(
-    *,
-    care: Share = 0.6,
-    flip: Share = 0.0,
-    noise: NonNegativeFloat = 0.0,
-    taste: float = 0.0,
-    references: PositiveInt = 1,
-    test_size: PositiveInt = 1000,
-    size: PositiveInt | None = None,
-) -> Task:
+    *, care: Share = 0.6, flip: Share = 0.0, noise: NonNegativeFloat = 0.0, taste: float = 0.0, references: PositiveInt = 1,
+    test_size: PositiveInt = 1000, size: PositiveInt | None = None,
+) -> Task:  # fmt: skip
     """Orders in one line, and pairs of them to learn a reward from.
 
     care: how often the careless writer of `demonstrate` does as asked, for each of hurry and the two markers of politeness.
@@ -59,19 +54,7 @@ def notes(
         max_new=24,
         about="orders in one line, of a quality that is known",
         demonstrate=partial(_demonstrate, care=care),
-        columns=(
-            "prompt",
-            "answer",
-            "need",
-            "hurry",
-            "kind",
-            "instructions",
-            "passages",
-            "solution",
-            "chosen",
-            "rejected",
-            "qualities",
-        ),
+        columns=("prompt", "answer", *META, "chosen", "rejected", "qualities"),
         # the labels of the pairs change nothing that the policy is warmed up on
         warmed_as=f"notes:care={care}",
         window=(0.2, 0.7),
