@@ -77,8 +77,8 @@ def test_the_credit_of_a_group_tells_a_wider_set_from_a_repeated_answer():
     recipe = registry.build("multi_answer_rl")
     batch = collate([group], recipe.reward([group], RUN), torch.device("cpu"))
     credit = recipe.credit(batch.reward, batch, RUN)
-    # 1.25 and -6: deviations +-3.625, unbiased std 5.12652
-    assert torch.allclose(credit, torch.tensor([[0.70709], [-0.70709]]).expand(batch.mask.shape) * batch.mask, atol=1e-4)
+    # 1.25 and -6, less their mean
+    assert torch.allclose(credit, torch.tensor([[3.625], [-3.625]]).expand(batch.mask.shape) * batch.mask, atol=1e-4)
     # GRPO on the last answer sees the second as the better one
     plain = registry.build("grpo")
     batch = collate([group], plain.reward([group], Run(None, verify=last_of())), torch.device("cpu"))

@@ -8,50 +8,18 @@ import numpy as np
 import pytest
 
 from rewardlab import registry
-from rewardlab.core import Run, Score, Trajectory, Turn, ask
+from rewardlab.core import Run, Trajectory, Turn, ask
 from rewardlab.methods.verifiers import rewardagent
 from rewardlab.methods.verifiers.rewardagent import CONSTRAINED, FACTUAL, constraints_met
 from rewardlab.models.embedded import untrained
 from rewardlab.rewards.facts import supported_facts
 from rewardlab.rewards.reward import reward
-from rewardlab.rewards.routed import routed
 
 PASSAGES = ["The farm needs corn.", "The ship needs rice.", "Ann was born in Oslo in 1901."]
 
 
 def reply(text: str, prompt: str = "What does the farm need?", **meta) -> Trajectory:
     return Trajectory(ask(prompt, **meta), (Turn("policy", np.zeros(1, np.int64), text=text),), "end")
-
-
-def facts(*texts: str, prompt: str = "What does the farm need?", passages=PASSAGES, **settings) -> list[float | None]:
-    group = [reply(text, prompt, passages=passages) for text in texts]
-    return [s.value for s in supported_facts(**settings)([group])[0]]
-
-
-def test_of_what_replies_disagree_on_the_evidence_decides():
-    # they differ in corn and rice; the passage that fits the prompt has corn
-    assert facts("It needs corn.", "It needs rice.") == [1.0, 0.0]
-    # 1901 is in the evidence for a question about Ann, 1902 in no passage at all: no claim that could be checked
-    assert facts("In 1901.", "In 1902.", "In Oslo, 1901.", prompt="When was Ann born?") == [1.0, 0.5, 1.0]
-    # one of two claims is borne out
-    assert facts("Corn and rice.", "Nothing.") == [0.5, 0.5]
-
-
-def test_words_that_all_passages_share_are_no_claims():
-    few = ["The farm needs corn.", "The ship needs rice."]
-    assert facts("The corn, by the way.", "Send corn.", passages=few) == [0.5, 0.5]
-    # of one passage alone, every word may be a claim
-    assert facts("The corn.", "Rice.", passages=few[:1]) == [1.0, 0.5]
-
-
-def test_replies_that_agree_give_nothing_to_check_and_so_does_one_alone():
-    assert facts("It needs rice.", "it needs rice") == [0.5, 0.5]
-    assert facts("It needs rice.") == [0.5]
-
-
-@pytest.mark.parametrize("passages", [None, [], [1, 2]])
-def test_without_passages_there_is_no_verdict(passages):
-    assert facts("corn", "rice", passages=passages) == [None, None]
 
 
 def test_constraints_are_those_of_the_problem():
@@ -61,29 +29,6 @@ def test_constraints_are_those_of_the_problem():
     assert [s.value for s in constraints_met()([group])[0]] == [1.0, 0.5, 0.0, 0.5, 0.0]
     assert constraints_met()([[reply("corn")]])[0][0].value == 0.5
     assert constraints_met()([[reply("corn", instructions=[{"id": "no:such"}])]])[0][0].value is None
-
-
-CALLS: list[int] = []
-
-
-@reward(over="groups")
-def counted(groups):
-    CALLS.append(len(groups))
-    return [[Score(None, why="down") if t.reply == "?" else 1.0 for t in group] for group in groups]
-
-
-def test_the_router_asks_only_where_the_prompt_calls_for_it():
-    CALLS.clear()
-    run = Run(None)
-    groups = [[reply("a", "Use at most 3 words.")], [reply("a", "Say hello.")], [reply("?", "At MOST one line."), reply("b")]]
-    found = routed(to=counted(), when=CONSTRAINED)(groups, run)
-    assert [[s.value for s in row] for row in found] == [[1.0], [0.5], [0.5, 1.0]]
-    assert CALLS == [2]
-    assert run.metrics["routed/counted"] == pytest.approx(2 / 3)
-    assert routed(to=counted(), when="never")(groups, run)[0][0].value == 0.5
-    assert CALLS == [2]
-    with pytest.raises(Exception, match="not a regular expression"):
-        routed(to=counted(), when="(")(groups, run)
 
 
 def test_patterns_of_prompts():

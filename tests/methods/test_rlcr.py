@@ -80,14 +80,22 @@ def test_where_all_are_right_the_credit_is_for_confidence_alone_however_long():
     recipe = registry.build("rlcr")
     batch = collate([group], recipe.reward([group], RUN), torch.device("cpu"))
     credit = recipe.credit(batch.reward, batch, RUN)
-    # 1 and .75: deviations +-.125, unbiased std .176777; / (std + 1e-4)
-    expected = torch.tensor([[0.70671], [-0.70671], [0.0]]).expand(batch.mask.shape) * batch.mask
+    # 1 and .75, less their mean, and not divided by how far they lie apart
+    expected = torch.tensor([[0.125], [-0.125], [0.0]]).expand(batch.mask.shape) * batch.mask
     assert torch.allclose(credit, expected, atol=1e-4)
 
 
 def test_a_right_answer_without_a_confidence_is_worth_no_more_than_a_wrong_one():
     assert len(set(totals([reply("4", None), reply("5", None)], rule="log"))) == 1
     assert totals([reply("4", None)], rule="log")[0] < totals([reply("5", "1.0")], rule="log")[0]
+
+
+def test_in_a_group_that_is_all_wrong_small_differences_stay_small():
+    group = [reply("5", "0.1"), reply("5", "0.2")]
+    recipe = registry.build("rlcr")
+    batch = collate([group], recipe.reward([group], RUN), torch.device("cpu"))
+    # -.01 and -.04; GRPO would make them +-.7
+    assert recipe.credit(batch.reward, batch, RUN).abs().max() == pytest.approx(0.015)
 
 
 def test_one_reply_has_no_credit_and_a_base_keeps_its_rewards():

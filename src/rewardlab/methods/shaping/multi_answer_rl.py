@@ -6,12 +6,15 @@ The form: exactly K answers, all different, each with a confidence from 0 to 1. 
 makes a policy give the likeliest alone, and asking it again brings the same; here the second best is worth giving too. With K = 1
 it is RLCR; `calibrated=False` pays coverage alone (the paper's Multi-RLVR, beside its Multi-RLCR).
 
-Puri et al. 2026, arXiv:2603.24844. The sums are inferred from the abstract and summaries (no code was found), and so is the penalty
-of a broken form, after RLCR's. The base's reward is replaced: it judges one answer.
+Puri et al. 2026, arXiv:2603.24844. The sums are inferred from the abstract and summaries (no code was found), and so are, after
+RLCR's script, the penalty of a broken form and the advantage without the standard deviation. The base's reward is replaced: it
+judges one answer.
 Data: prompts and answers (a list, where several are right), and a policy that lists answers: ask for them with --system.
 """
 
 from rewardlab.core import Recipe
+from rewardlab.credit.group import center
+from rewardlab.credit.value import to_go
 from rewardlab.evals.calibration import answer_sets
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.proof.claim import Claim, Within
@@ -21,7 +24,7 @@ from rewardlab.rollouts.independent import independent
 
 def multi_answer_rl(base: Recipe | None = None, *, k: int = 3, calibrated: bool = True) -> Recipe:
     """k: answers of a reply.  calibrated: whether their confidences count."""
-    base = base or grpo()
+    base = base or grpo().but(credit=center() >> to_go())
     form = distinct_answers(k=k, confidences=calibrated)
     # the gate pays 0 for a broken form, so that what is behind it must be above 0
     paid = 2 * k + answers_covered() - set_brier() if calibrated else 2 * k + answers_covered()
