@@ -8,8 +8,8 @@ that hold. Facts: what the replies disagree on is looked up (`supported_facts`).
 
 Peng et al. 2025, arXiv:2502.19328. The sum is the released code's "weighted_sum", with lambda = 1 (THU-KEG/Agentic-Reward-Modeling,
 e8781e2). Where it asks a language model, this one uses programs (inferred): the router is a pattern of words in the prompt;
-constraints come with the data in IFEval's form, and are not written as code from the prompt; facts are compared by words. Left out:
-DPO on pairs that it labels. The sum serves any method as `--reward`; the reward model is trained here as in bradley_terry.
+constraints come with the data in IFEval's form, and are not written as code from the prompt; facts are compared by words. The
+reward model is trained here, as in bradley_terry. Left out: best-of-n and DPO by this score.
 Data: pairs (chosen, rejected), with columns `instructions` (a list of {"id", ...}) and `passages` (texts) where there are such.
 """
 
