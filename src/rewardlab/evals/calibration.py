@@ -87,7 +87,7 @@ def _of_pairs(known: list[tuple[float, bool]]) -> dict[str, float]:
     q, c = np.array([q for q, _ in known], float), np.array([ok for _, ok in known], float)
     auroc = auc_of(known)
     return {
-        "brier": float(((q - c) ** 2).mean()), "ece": expected_calibration_error(q, c),
+        "brier": float(((q - c) ** 2).mean()), "ece": expected_calibration_error([q for q, _ in known], [ok for _, ok in known]),
         **({} if math.isnan(auroc) else {"auroc": auroc}),
         "confidence": float(q.mean()), "overconfidence": float(q.mean() - c.mean()),
     }  # fmt: skip

@@ -25,9 +25,9 @@ def supported_facts(group: Group, *, passages: str = "passages", k: PositiveInt 
         return [Score(None, why=f"the problem has no column {passages!r} with a list of texts")] * len(group)
     said = [set(words(t.reply)) for t in group]
     differing = set.union(*said) - set.intersection(*said)
-    contents = [set(words(text)) for text in known]
+    contents: list[set[str]] = [set(words(text)) for text in known]
     # a word of all passages tells nothing apart: "the" is no claim
-    common = set.intersection(*contents) if len(known) > 1 else set()
+    common: set[str] = set.intersection(*contents) if len(known) > 1 else set()
     checkable = differing & set.union(*contents) - common
     # sorted, so that the query does not depend on the order of a set
     query = " ".join([group[0].problem.question, *sorted(differing)])

@@ -101,7 +101,7 @@ def _listed(operands: list[int]) -> str:
 
 def _demonstrate(problem: Problem, rng: random.Random, *, answers: int, again: float, error: float) -> str:
     """As many answers as asked for, as a careless teacher gives them."""
-    chains, given, blocks = problem.meta["chains"], [], []
+    chains, given, blocks = problem.meta["chains"], list[int](), list[str]()
     for _ in range(answers):
         left = [r for r in range(len(chains)) if r not in given]
         reading = rng.choice(given if given and (not left or rng.random() < again) else left)
