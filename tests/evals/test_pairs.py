@@ -1,6 +1,8 @@
-"""What a policy's own probabilities say of pairs, by hand."""
+"""What a policy's own probabilities say of pairs, and what rewards do, by hand."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,10 +12,13 @@ from rewardlab import registry
 from rewardlab.core import Run, Turn, ask
 from rewardlab.engine.collate import add_columns, collate
 from rewardlab.engine.step import Ops
-from rewardlab.evals.pairs import preference_margins
+from rewardlab.errors import RewardlabError
+from rewardlab.evals.pairs import pair_agreement, preference_margins
 from rewardlab.models.embedded import untrained
 from rewardlab.objectives.pairs import margin, row_sum
 from rewardlab.runs.config import RunConfig
+from rewardlab.verifiers.match import exact_match
+from rewardlab.verifiers.text import bleu
 
 
 class Tabled:
@@ -77,3 +82,16 @@ def test_it_agrees_with_what_the_loss_reads():
     found = preference_margins()(task.test, run)
     assert found["margin"] == pytest.approx(float(in_loss.mean()), rel=1e-4, abs=1e-3)
     assert abs(found["margin"]) > 0.01
+
+
+def test_pairs_count_ties_half_and_terms_in_the_direction_of_their_weight():
+    problems = [ask("?", "a b", chosen=c, rejected=r) for c, r in (("a b", "a"), ("a", "a"), ("", "a b"))]
+    reward = exact_match().named("exact") - 2 * bleu(order=1).named("likeness")
+    found = pair_agreement(reward=reward)(problems, Run(untrained()))
+    assert found["pair_accuracy.exact"] == pytest.approx(1.5 / 3)
+    # minus the likeness: 1 against e^-1, equal, 0 against 1
+    assert found["pair_accuracy.likeness"] == pytest.approx(1.5 / 3)
+    # 1 - 2 against -2/e; equal; 0 against 1 - 2
+    assert found["pair_accuracy"] == pytest.approx(1.5 / 3)
+    with pytest.raises(RewardlabError, match="no verdict on both replies"):
+        pair_agreement(reward=exact_match())([replace(p, answer=None) for p in problems], Run(untrained()))

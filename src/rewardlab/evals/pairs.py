@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from rewardlab.core import Batch, Problem, Run, Trajectory, measure
+from rewardlab.core import Batch, Problem, Run, Score, Trajectory, measure
+from rewardlab.errors import RewardlabError
+from rewardlab.rewards.reward import Reward
 
 from .passk import mean_interval
 
@@ -87,3 +89,37 @@ def pair_accuracy(problems: Sequence[Problem], run: Run, *, model: str = "reward
     wins = _wins(chosen, rejected)
     low, high = mean_interval(wins.tolist())
     return {"pair_accuracy": float(wins.mean()), "ci95_low": low, "ci95_high": high, "n": float(len(wins))}
+
+
+@measure
+def pair_agreement(
+    problems: Sequence[Problem], run: Run, *, reward: Reward, chosen: str = "chosen", rejected: str = "rejected"
+) -> dict[str, float]:
+    """Share of held-out pairs in which `reward` pays the chosen reply more than the rejected one; ties count half.
+
+    pair_accuracy: by the whole reward.  pair_accuracy.TERM: by each of its terms alone, in the direction of its weight; terms
+    without a weight count too.  A pair without a verdict on both replies is left out. No text is sampled.
+    """
+    prompts = run.policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
+    sides = [run.policy.write(prompts, [p.meta[side] for p in problems]) for side in (chosen, rejected)]
+    # each pair is a group, so that rewards that compare replies compare these two
+    scores = reward([list(pair) for pair in zip(*sides, strict=True)], run)
+    wins = _paid_more([[s.total for s in row] for row in scores])
+    if not len(wins):
+        raise RewardlabError(f"{reward} gave no verdict on both replies of any of {len(problems)} pairs")
+    low, high = mean_interval(wins.tolist())
+    terms = {name: _paid_more([[_term(s, name) for s in row] for row in scores]) for row in scores[:1] for name in row[0].terms}
+    by_term = {f"pair_accuracy.{name}": float(won.mean()) for name, won in terms.items() if len(won)}
+    return {"pair_accuracy": float(wins.mean()), "ci95_low": low, "ci95_high": high, "n": float(len(wins)), **by_term}
+
+
+def _term(score: Score, name: str) -> float | None:
+    term = score.terms.get(name)
+    if score.missing or term is None or term.value is None:
+        return None
+    return -term.value if term.weight is not None and term.weight < 0 else term.value
+
+
+def _paid_more(rows: list[list[float | None]]) -> np.ndarray:
+    known = np.array([row for row in rows if None not in row], float).reshape(-1, 2)
+    return _wins(known[:, 0], known[:, 1])

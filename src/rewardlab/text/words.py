@@ -17,6 +17,13 @@ LONGEST = 20_000
 """Longest texts that are compared in quadratic time, in characters or words."""
 
 _WORD = re.compile(r"[^\W_]+")
+_MTEVAL = (
+    # signs but ' , - . stand alone; a comma or full stop does unless between digits; so does a hyphen after a digit
+    (re.compile(r"([!-&(-+/:-@\[-`{-~])"), r" \1 "),
+    (re.compile(r"([^0-9])([.,])"), r"\1 \2 "),
+    (re.compile(r"([.,])([^0-9])"), r" \1 \2"),
+    (re.compile(r"([0-9])(-)"), r"\1 \2 "),
+)
 _ARTICLE = re.compile(r"\b(?:a|an|the)\b")
 _NO_PUNCTUATION = dict.fromkeys(map(ord, string.punctuation))
 _STOP = re.compile(r"[.!?。！？][.!?。！？\"'”’)\]]{0,9}(?=\s|$)|[。！？]")
@@ -37,6 +44,15 @@ def normalised(text: str) -> str:
 def words(text: str) -> list[str]:
     """Runs of letters and digits, in lower case. For ASCII text, the tokens of the package rouge-score without its stemmer."""
     return _WORD.findall(text.lower())
+
+
+def mteval_tokens(text: str) -> list[str]:
+    """Words and signs, in their case, as mteval-v13a divides Western text; it is the default tokeniser of the package sacrebleu."""
+    # a word that was divided at the end of a line is one word
+    text = text.replace("-\n", "").join("  ")
+    for pattern, spaced in _MTEVAL:
+        text = pattern.sub(spaced, text)
+    return text.split()
 
 
 def sentences(text: str) -> list[str]:
@@ -95,10 +111,14 @@ def rouge_lsum(said: Sequence[Sequence[str]], wanted: Sequence[Sequence[str]]) -
     return f1(shared, sum(map(len, said)), sum(map(len, wanted)))
 
 
-def bleu(said: Sequence[str], wanted: Sequence[Sequence[str]], order: int = 4) -> float:
+def bleu(
+    said: Sequence[str], wanted: Sequence[Sequence[str]], order: int = 4, unigrams: bool = False, shortest: bool = False
+) -> float:
     """BLEU of one text against one or more references (Papineni et al. 2002), with add-one smoothing above unigrams.
 
-    The smoothing is that of Lin and Och 2004 (ORANGE); without it, most single sentences have a BLEU of 0.
+    The smoothing is that of Lin and Och 2004 (ORANGE); without it, most single sentences have a BLEU of 0.  unigrams: smooth them
+    too.  shortest: texts must not be shorter than the shortest reference, and not than the one that is closest in length. Both are
+    as in the script of TensorFlow's NMT, which the package evaluate has taken over.
     """
     if not said:
         return 0.0
@@ -108,13 +128,14 @@ def bleu(said: Sequence[str], wanted: Sequence[Sequence[str]], order: int = 4) -
         for reference in wanted:
             # the maximum over references, as in BLEU's clipped counts
             reference_counts |= ngrams(reference, n)
-        hits, total = (said_counts & reference_counts).total(), said_counts.total()
-        if not hits and n == 1:
+        hits, total, added = (said_counts & reference_counts).total(), said_counts.total(), int(n > 1 or unigrams)
+        if not hits + added:
             return 0.0
-        log_sum += math.log(hits / total if n == 1 else (hits + 1) / (total + 1))
+        log_sum += math.log((hits + added) / (total + added))
+    lengths = [len(reference) for reference in wanted]
     # of two references at the same distance the shorter one, as in the original BLEU
-    closest = min((len(reference) for reference in wanted), key=lambda n: (abs(n - len(said)), n))
-    return math.exp(log_sum / order + min(0.0, 1 - closest / len(said)))
+    length = min(lengths) if shortest else min(lengths, key=lambda n: (abs(n - len(said)), n))
+    return math.exp(log_sum / order + min(0.0, 1 - length / len(said)))
 
 
 def similarity(a: str, b: str) -> float:

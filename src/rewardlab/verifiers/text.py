@@ -58,14 +58,28 @@ def rouge(
 
 @verifier
 def bleu(
-    response: str, answer: Any, *, order: PositiveInt = 4, at: Share = 1.0, of: Literal["reply", "answer"] = "reply"
+    response: str,
+    answer: Any,
+    *,
+    order: PositiveInt = 4,
+    variant: Literal["orange", "nmt"] = "orange",
+    references: PositiveInt | None = None,
+    at: Share = 1.0,
+    of: Literal["reply", "answer"] = "reply",
 ) -> Verdict:
-    """Smoothed sentence BLEU over n-grams of up to `order` words, in lower case; several gold texts are its references."""
+    """Smoothed sentence BLEU over n-grams of up to `order` words; several gold texts are its references.
+
+    variant: "orange", over words in lower case, single words not smoothed; or "nmt", over words and signs in their case, smoothed
+    throughout, and not to be shorter than the shortest reference: BLEU of the package evaluate with smooth=True.  references: the
+    first so many of the gold texts; None: all.
+    """
+    nmt = variant == "nmt"
+    units = words.mteval_tokens if nmt else words.words
 
     def measure(text: str, golds: list[str]) -> float:
-        return words.bleu(words.words(text), [words.words(gold) for gold in golds], order)
+        return words.bleu(units(text), [units(gold) for gold in golds[:references]], order, unigrams=nmt, shortest=nmt)
 
-    return _measured(response, answer, at, of, measure, words.words)
+    return _measured(response, answer, at, of, measure, units)
 
 
 @verifier

@@ -15,13 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from rewardlab.core import Group, Learner, Recipe, Run, Score, Scores, Trajectory, Update, last_values, select
+from rewardlab.core import Group, Learner, Recipe, Run, Score, Scores, Trajectory, Update, select
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.passk import accuracy
 from rewardlab.proof.claim import Claim
 from rewardlab.rewards.imperfect import imperfect
 from rewardlab.rewards.intrinsic import likelihood
 from rewardlab.rewards.reward import reward
+from rewardlab.rewards.value import model_value
 from rewardlab.rollouts.independent import independent
 from rewardlab.select.vote import answer_of
 
@@ -36,13 +37,8 @@ def own_probability(groups: list[Group], run: Run) -> Scores:
 @reward(over="groups")
 def said_right(groups: list[Group], run: Run, *, model: str = "verifier") -> Scores:
     """A model's probability that a reply is right: the value at its end is used as the log-odds."""
-    verifier = run.model(model)
-    # replies are scored by token id, and an id must be the same text to both models
-    if verifier.tokenizer.get_vocab() != run.policy.tokenizer.get_vocab():
-        raise RewardlabError(f"the model {model!r} cannot score the policy's replies: their tokenizers differ")
-    # one flat batch, for speed; the values come back in the order of the groups
-    values = iter(last_values(verifier, [t for group in groups for t in group]))
-    return [[Score(float(1 / (1 + np.exp(-next(values))))) for _ in group] for group in groups]
+    scores = model_value(model=model)(groups, run)
+    return [[Score(None if s.value is None else float(1 / (1 + np.exp(-s.value)))) for s in row] for row in scores]
 
 
 @select

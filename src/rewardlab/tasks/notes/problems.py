@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import random
 from functools import partial
+from typing import Any
 
-from rewardlab.core import Problem, Task, ask
+from rewardlab.core import Problem, Task, ask, seed_of
 from rewardlab.core.domain import NonNegativeFloat, PositiveInt, Share
 from rewardlab.errors import RewardlabError
 from rewardlab.tasks.pairs import Annotator, Paired, Reply, paired
@@ -24,53 +25,76 @@ PLACES = ("farm", "ship", "hill", "island", "coast", "border", "river", "north")
 PRAISE_WEIGHTS, FILLER_WEIGHTS = (25, 30, 25, 12, 8), (50, 35, 15)
 """How often a careless writer uses 0, 1, 2 ... words of praise, and fillers."""
 MALFORMED = 0.05
+META = ("need", "hurry", "kind", "instructions", "passages", "solution")
 
 
 def notes(
-    *,
-    care: Share = 0.6,
-    flip: Share = 0.0,
-    noise: NonNegativeFloat = 0.0,
-    taste: float = 0.0,
-    test_size: PositiveInt = 1000,
-    size: PositiveInt | None = None,
-) -> Task:
+    *, care: Share = 0.6, flip: Share = 0.0, noise: NonNegativeFloat = 0.0, taste: float = 0.0, references: PositiveInt = 1,
+    test_size: PositiveInt = 1000, size: PositiveInt | None = None,
+) -> Task:  # fmt: skip
     """Orders in one line, and pairs of them to learn a reward from.
 
     care: how often the careless writer of `demonstrate` does as asked, for each of hurry and the two markers of politeness.
     flip: share of training pairs whose label is turned round.  noise: of training labels, in units of quality: the better note is
     preferred with log-odds (difference / noise); 0: always.  taste: what the annotator of the training pairs adds to the quality
-    for each word of praise.  size: so many training problems, each with one pair, in epochs; None: endless.
+    for each word of praise.  references: notes of full quality by different writers, of which the answer is the list where there
+    are several.  size: so many training problems, each with one pair, in epochs; None: endless.
     """
     for name, share in (("care", care), ("flip", flip)):
         if not 0 <= share <= 1:
             raise RewardlabError(f"notes: {name} is a share between 0 and 1, not {share}")
-    key = ("notes",)
+    key, sample = ("notes",), partial(_sample, references=references)
     annotated = partial(_pair, annotator=Annotator(flip, noise), care=care, taste=taste)
     true = partial(_pair, annotator=Annotator(), care=care, taste=0.0)
     return Task(
         name="notes",
-        train=Paired(training(_sample, key, size), annotated),
-        test=[paired(problem, true) for problem in test_set(_sample, key, test_size)],
+        train=Paired(training(sample, key, size), annotated),
+        test=[paired(problem, true) for problem in test_set(sample, key, test_size)],
         verifier="note_quality",
         max_new=24,
         about="orders in one line, of a quality that is known",
         demonstrate=partial(_demonstrate, care=care),
-        columns=("prompt", "answer", "need", "hurry", "kind", "solution", "chosen", "rejected", "qualities"),
+        columns=("prompt", "answer", *META, "chosen", "rejected", "qualities"),
         # the labels of the pairs change nothing that the policy is warmed up on
         warmed_as=f"notes:care={care}",
         window=(0.2, 0.7),
     )
 
 
-def _sample(rng: random.Random) -> Problem:
+def _sample(rng: random.Random, *, references: int) -> Problem:
     need, hurry, kind = rng.choice(NEEDS), rng.random() < 0.5, rng.random() < 0.5
-    question = (
-        f"{rng.randint(2, 99)} people on the {rng.choice(PLACES)} need {need}. "
-        f"{'Hurry' if hurry else 'No rush'}. Be {'kind' if kind else 'brief'}."
-    )
+    people, place = rng.randint(2, 99), rng.choice(PLACES)
+    question = f"{people} people on the {place} need {need}. {'Hurry' if hurry else 'No rush'}. Be {'kind' if kind else 'brief'}."
     best = Note(polite=2 if kind else 0, today=hurry, praise=2, filler=0, names=(need,), well_formed=True)
-    return ask(question, write(best), need=need, hurry=hurry, kind=kind, solution=write(best))
+    # a stream of their own: the problems are the same, whatever else is written about them
+    besides = random.Random(seed_of("notes", question))
+    return ask(
+        question, write(best) if references == 1 else _references(best, references, besides), need=need, hurry=hurry, kind=kind,
+        instructions=_instructions(hurry, kind), passages=_passages(place, need, besides), solution=write(best),
+    )  # fmt: skip
+
+
+def _references(best: Note, count: int, rng: random.Random) -> list[str]:
+    """Notes as good as the best one, whose writers praise in other words."""
+    (need,), polite = best.names, best.polite == 2
+    return [compose(polite, tuple(rng.sample(PRAISES, best.praise)), need, best.today, (), polite) for _ in range(count)]
+
+
+def _instructions(hurry: bool, kind: bool) -> list[dict[str, Any]]:
+    """What the prompt asks for in form, as `instructions` checks it: one for each word that should be there, or should not."""
+    wanted = {"today": hurry, "please": kind, "thanks": kind}
+    return [
+        {"id": "keywords:existence", "keywords": [word]} if want else {"id": "keywords:forbidden_words", "forbidden_words": [word]}
+        for word, want in wanted.items()
+    ]
+
+
+def _passages(place: str, need: str, rng: random.Random) -> list[str]:
+    """What is known of every place, in any order; what the others need is something else."""
+    others = [other for other in NEEDS if other != need]
+    known = [f"The {p} needs {need if p == place else rng.choice(others)}." for p in PLACES]
+    rng.shuffle(known)
+    return known
 
 
 def _demonstrate(problem: Problem, rng: random.Random, *, care: float) -> str:

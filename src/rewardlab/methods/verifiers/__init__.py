@@ -1,0 +1,1 @@
+"""Methods whose reward comes from a program, or a learnt verifier, that checks replies."""

@@ -1,0 +1,59 @@
+"""What a verifier reads, and how it answers: it repeats the gold answer and the one that the reply states, then gives the letter.
+
+    What is 7+5?
+    Gold: 12              ->      12 | 12.0 | A
+    Reply: 7+5=12
+    Answer: 12.0
+
+A small model compares two answers that stand side by side, and hardly two that are lines apart.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from rewardlab.core import Message, Problem
+from rewardlab.text.answers import after_answer, boxed
+
+LONGEST = 40
+"""Characters of an answer that is repeated; of a longer one nothing is."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A reply to a question with its gold answer.  judgment: A, B or C; None where it is not known."""
+
+    question: str
+    gold: str
+    response: str
+    judgment: str | None = None
+
+
+def to_judge(case: Case) -> Problem:
+    """The problem of judging a case, in the columns of VerifierBench, and with the verifier's text where the judgement is known."""
+    prompt = (Message("user", f"{case.question}\nGold: {case.gold}\nReply: {case.response}"),)
+    columns = {"question": case.question, "gold_answer": case.gold, "llm_response": case.response}
+    if case.judgment is None:
+        return Problem(prompt, None, columns)
+    return Problem(prompt, case.judgment, {**columns, "gold_judgment": case.judgment, "solution": written(case, case.judgment)})
+
+
+def written(case: Case, judgment: str) -> str:
+    """A judgement as a verifier writes it."""
+    said = boxed(case.response) or after_answer(case.response) or "none"
+    return judgment if max(len(case.gold), len(said)) > LONGEST else f"{case.gold} | {said} | {judgment}"
+
+
+def case_of(problem: Problem) -> Case:
+    """The case that a problem is about."""
+    meta = problem.meta
+    return Case(meta["question"], meta["gold_answer"], meta["llm_response"], meta.get("gold_judgment"))
+
+
+def but(case: Case, answer: str, judgment: str | None = None) -> Case | None:
+    """The case with another final answer in its reply; None where the reply does not state one that can be found."""
+    said = after_answer(case.response)
+    if not said or said not in case.response:
+        return None
+    before, _, after = case.response.rpartition(said)
+    return replace(case, response=f"{before}{answer}{after}", judgment=judgment or case.judgment)
