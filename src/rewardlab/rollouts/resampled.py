@@ -12,12 +12,12 @@ from rewardlab.core.domain import PositiveInt
 from rewardlab.rewards.reward import Reward
 
 
-# prompts are drawn from all of the step's, so processes cannot share them
+# prompts are sampled from all of the step's, so processes cannot share them
 @rollout(inner="of", across_problems=True)
 def resampled_by_value(problems: list[Problem], run: Run, *, of: Rollout, reward: Reward, attempts: PositiveInt = 2) -> list[Group]:
     """The groups sampled by `of`, where those whose replies all earn the same are replaced by new groups for other prompts.
 
-    These are drawn from the prompts of the step that have a signal, with replacement, in proportion to their value:
+    These are sampled from the prompts of the step that have a signal, with replacement, in proportion to their value:
     (1 - mean reward) times the standard deviation of the rewards, which `reward` pays from 0 to 1. If no group has a signal, all
     are returned. Replies without a verdict do not count.
     attempts: how often at most prompts are sampled, the first time included; a step uses the groups that it has then.
@@ -31,8 +31,8 @@ def resampled_by_value(problems: list[Problem], run: Run, *, of: Rollout, reward
         missing = len(problems) - len(kept)
         if missing <= 0:
             break
-        drawn = torch.multinomial(torch.tensor([v for _, v in known]), missing, True, generator=run.rng("value")).tolist()
-        kept += _with_signal(of([known[i][0] for i in drawn], run), reward, run)[0]
+        chosen = torch.multinomial(torch.tensor([v for _, v in known]), missing, True, generator=run.rng("value")).tolist()
+        kept += _with_signal(of([known[i][0] for i in chosen], run), reward, run)[0]
     return kept
 
 

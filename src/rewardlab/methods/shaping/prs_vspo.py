@@ -1,14 +1,14 @@
 """PRS with VSPO: rewards in stages, the form first and then the answer; groups without a signal give way to more valuable prompts.
 
     PRS:   r = mean over stages k of s_k, each paid only where all stages before it are complete
-    VSPO:  groups in which all rewards are equal are replaced by new replies to prompts drawn with chance ~ value
+    VSPO:  groups in which all rewards are equal are replaced by new replies to prompts sampled with chance ~ value
            value = (1 - mean r) std r:  difficulty times uncertainty;   a prompt in k groups of a batch weighs min(k, cap)
 
 While nothing is solved a binary reward is silent, and stages still tell replies apart. A group of equal rewards has no advantages;
-its place goes to a prompt that is hard and undecided. The cap keeps the size of the gradient of a prompt that was drawn often.
+its place goes to a prompt that is hard and undecided. The cap keeps the size of the gradient of a prompt that was sampled often.
 
 Zhuang et al. 2025, arXiv:2512.07478. The value, the stages' equal weights and the cap ("value smoothing clipping") are (inferred):
-no code is public. Prompts are drawn from those of the same step, whose values are known. Left out: the length-aware BLEU of short
+no code is public. Prompts are sampled from those of the same step, whose values are known. Left out: the length-aware BLEU of short
 answers and the LLM judge of long ones, which a user brings as `quality` (`bleu()`, `rouge()`, a judge); and search tools, which any
 base that plays an environment brings.
 
@@ -71,7 +71,7 @@ def prs_vspo(
 
 
 claim = Claim(
-    says="where many groups have no signal, staged rewards and prompts drawn by value learn more in as many updates than GRPO",
+    says="where many groups have no signal, staged rewards and prompts sampled by value learn more in as many updates than GRPO",
     versus="grpo", task="arithmetic:biased=0.85,rules=+-*,error=0.4,difficulty=[4,8]", measure="auc.truth", direction="higher",
     margin=0.02, settings={"quality": leading_steps()}, steps=40,
     fault=Within("train.signal", high=0.6, says="share of groups that teach anything"),

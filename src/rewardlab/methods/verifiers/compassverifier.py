@@ -36,9 +36,9 @@ def with_augmented(problems: list[Problem], run: Run, *, of: Rollout, share: Sha
 
 
 def varied(problems: Sequence[Problem], rng: random.Random, share: float) -> list[Problem]:
-    """The problems, a share of them as another case. The same numbers are drawn for each, whatever the share."""
-    drawn = [(rng.random(), random.Random(rng.getrandbits(64))) for _ in problems]
-    return [to_judge(augmented(case_of(p), r)) if x < share else p for p, (x, r) in zip(problems, drawn, strict=True)]
+    """The problems, a share of them as another case. The same random numbers are taken for each, whatever the share."""
+    chances = [(rng.random(), random.Random(rng.getrandbits(64))) for _ in problems]
+    return [to_judge(augmented(case_of(p), r)) if x < share else p for p, (x, r) in zip(problems, chances, strict=True)]
 
 
 def compassverifier(base: Recipe | None = None, *, augment: float = 0.5) -> Recipe:
