@@ -100,7 +100,8 @@ def resume(
         plan = replace(plan, seeds=tuple(seeds))
         plan.save(folder)
     if x is not None or y is not None:
-        plan = replace(plan, **dict(zip("xy", _axes(x or plan.x, y or plan.y), strict=True)))
+        right, up = _axes(x or plan.x, y or plan.y)
+        plan = replace(plan, x=right, y=up)
     record = _complete(plan, folder, jobs)
     # axes that nothing was measured for are refused by then, and must not stay
     plan.save(folder)
