@@ -52,11 +52,7 @@ def compare(
     `grpo.n` for one; a list of numbers compares each of them.  reward: in place of the methods' own, a part or a text as of
     --reward.  measure: the number compared; None: the first one that the first method measures.  jobs: runs at a time; None: as
     many as there are cores.  out: the folder; None: a new one in runs/.  keep_models: keep the models of finished runs, which are
-    removed otherwise, as their checkpoints are.
-
-    x, y: two measures that are drawn against each other, every method a curve over its list of numbers, those greyed that another
-    is better than on both ("frontier" in compare.json). Less of x is better, and more of y, unless they are written "NAME:higher"
-    or "NAME:lower". A NAME of training's log (length) is its mean late in training. y: None: the number compared.
+    removed otherwise, as their checkpoints are.  x, y: the axes of the frontier (see `frontier.axes`); y None: the number compared.
 
     What can be known beforehand is checked before the first run, by one step of each method. Raises RewardlabError for what is
     wrong, and for a run that fails; `resume` then completes the comparison.
@@ -104,7 +100,8 @@ def resume(
         plan = replace(plan, seeds=tuple(seeds))
         plan.save(folder)
     if x is not None or y is not None:
-        plan = replace(plan, **dict(zip("xy", _axes(x or plan.x, y or plan.y), strict=True)))
+        right, up = _axes(x or plan.x, y or plan.y)
+        plan = replace(plan, x=right, y=up)
     record = _complete(plan, folder, jobs)
     # axes that nothing was measured for are refused by then, and must not stay
     plan.save(folder)

@@ -32,7 +32,10 @@ class Axis(NamedTuple):
 
 
 def axes(plan: Plan) -> tuple[Axis, Axis]:
-    """What is drawn to the right, as a cost if nothing else is said, and upwards: what is compared, if nothing else is said."""
+    """What is drawn to the right, less of which is better, and upwards, more of which is: by default what is compared.
+
+    Unless they are written "NAME:higher" or "NAME:lower". A NAME of training's log, such as length, is its mean late in training.
+    """
     return Axis.read(plan.x, LOWER), Axis.read(plan.y or plan.measure, HIGHER)
 
 

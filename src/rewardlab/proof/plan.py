@@ -100,8 +100,8 @@ def read_plan(folder: Path) -> Plan:
             for arm in document["methods"]
         )
         config = RunConfig.from_json(document["config"])
-        said = {name: document[name] for name in ("measure", "reward", "keep_models")}
-        return Plan(arms, config, tuple(document["seeds"]), **said, **{axis: document.get(axis, "") for axis in ("x", "y")})
+        seeds, axes = tuple(document["seeds"]), [document.get(axis, "") for axis in ("x", "y")]
+        return Plan(arms, config, seeds, *(document[name] for name in ("measure", "reward", "keep_models")), *axes)
     except (OSError, ValueError, KeyError, TypeError) as e:
         raise RewardlabError(
             f"{folder} is not the folder of a comparison: {e}; give the folder that `rewardlab compare` wrote"
