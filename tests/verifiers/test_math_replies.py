@@ -101,6 +101,7 @@ def test_the_last_of_several_numbers_counts_only_if_asked_for():
     ("reply", "answer", "right"),
     [
         (r"\boxed{3{,}756}", "3756", True),
+        (r"\boxed{3{,}\!756}", "3756", True),
         (r"\boxed{3{,}75}", "375", False),
         (r"\boxed{0,375}", "0.375", True),
         (r"\boxed{3,756}", "3.756", False),
@@ -161,6 +162,9 @@ def test_only_its_own_turn_counts(reply, answer, right):
         (r"\angle B = 60^\circ, \angle A = 40^\circ", r"\angle A = 40^\circ, \angle B = 60^\circ", True),
         ("b:a = 3:2", "a:b = 2:3", True),
         ("a:b = 3:2", "a:b = 2:3", False),
+        (r"\frac{a}{b} = \frac23", "a:b = 2:3", True),
+        (r"\frac{b}{a} = \frac23", "a:b = 2:3", False),
+        (r"\frac{b}{a} = \frac32", "a:b = 2:3", True),
         ("12:30", "6:15", False),
         ("x=1, y=2; x=3, y=4", "(3,4), (1,2)", True),
         ("x=1, y=2; x=3, y=4", "(1,3), (2,4)", False),

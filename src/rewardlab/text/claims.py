@@ -33,11 +33,13 @@ _SUBORDINATE = re.compile(
     re.IGNORECASE,
 )
 _CONCLUDES = re.compile(r"\b(?:so|thus|hence|therefore|then|total|altogether)\b", re.IGNORECASE)
+_COMPUTED = re.compile(rf"[-+*/×÷–x]\s?{_VALUE}[^={_VALUE}]{{0,30}}$")
 _CHANGED = re.compile(
-    r"\b(?:(?:more|less|fewer|greater|larger|smaller|higher|lower)\s(?:[a-z]{1,12}\s)?than|or\s(?:more|less|fewer)|plus|minus|half|"
-    r"third|quarter|squared|cubed|times\s(?:as|the|that|its|his|her|larger|more|bigger)|wrong|incorrect|maybe|perhaps)\b|\?|[+^]",
+    r"\bor\s(?:more|less|fewer)\b|\b(?:plus|minus|squared|cubed|wrong|incorrect|maybe|perhaps)\b|\?|[+^]|\sand\s(?:a|one)\s(?:half|third|quarter)\b"
+    r"|^\s?(?:half|halves|thirds?|quarters?)\b|\btimes\s(?:as|the|that|its|his|her|larger|more|bigger)\b",
     re.IGNORECASE,
 )
+_COMPARED = re.compile(r"\b(?:more|less|fewer|greater|larger|smaller|higher|lower)\s(?:[a-z]{1,12}\s)?than\b", re.IGNORECASE)
 _ALSO = re.compile(rf"(?:\b(?:and|or|but)|,)[\s*_]{{1,3}}(?:it\sis\s)?{_VALUE}")
 _BESIDE = re.compile(
     rf"\b(?:in|at|after|per|within|during|on|every|from)\s(?:the\s)?(?:(?:first|last|next)\s)?{_VALUE}", re.IGNORECASE
@@ -69,11 +71,15 @@ def claim(text: str, last: bool = False) -> str | None:
     sentence, own = masked[start:stop], values[masked.count(_VALUE, 0, start) :]
     if retracted(text[values[-1].end :]):
         return ""
-    if span := _said(text, sentence, own):
-        first = sentence.count(_VALUE, 0, span[0])
-        chosen = own[first : first + sentence.count(_VALUE, *span)]
-        changed = _CHANGED.search(_rest(sentence, span[1])) or _goes_on(text, sentence, own, span[1])
-        return "" if changed else _stated(text, chosen)
+    if found := _said(text, sentence, own):
+        start, stop = found.span("values")
+        first = sentence.count(_VALUE, 0, start)
+        rest = _rest(sentence, stop)
+        # 24 - 16 = 8 more than before states 8, while to be 8 more than before is to be more than 8
+        compared = found.group()[0] != "=" and _COMPARED.search(rest)
+        if compared or _CHANGED.search(rest) or _goes_on(text, sentence, own, stop):
+            return ""
+        return _stated(text, own[first : first + sentence.count(_VALUE, start, stop)])
     if len({text[value.start : value.end] for value in own if not _bare(text, value)}) > 1 and not last:
         return ""
     # a name such as $ABC$ is no value where another one is
@@ -111,20 +117,20 @@ def _masked(text: str, values: list[Value]) -> str:
     return _VALUE.join(text[a:b].replace(_VALUE, " ") for a, b in gaps)
 
 
-def _said(text: str, sentence: str, own: list[Value]) -> tuple[int, int] | None:
-    """Where the sentence has the value or values that something is said to be."""
+def _said(text: str, sentence: str, own: list[Value]) -> re.Match[str] | None:
+    """Where the sentence says what something is: the last such place in a main clause, or the end of a computation."""
     found: re.Match[str] | None = None
     for match in _SAID.finditer(sentence):
         if _bare(text, own[sentence.count(_VALUE, 0, match.start("values"))]):
             continue
         between = sentence[found.end() : match.start()] if found else ""
-        if _SUBORDINATE.search(between) and not _CONCLUDES.search(between):
-            break
-        found = match
+        computed = match.group()[0] == "=" and _COMPUTED.search(sentence, max(0, match.start() - 40), match.start())
+        if computed or not _SUBORDINATE.search(between) or _CONCLUDES.search(between):
+            found = match
     if not found:
         turned = (match for match in _SAID_OF.finditer(sentence))
         found = next((m for m in turned if not _bare(text, own[sentence.count(_VALUE, 0, m.start())])), None)
-    return found.span("values") if found else None
+    return found
 
 
 def _rest(sentence: str, start: int) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .kinds import Answer, Finite, Matrix, Named, Ordered, Parts, Relation, Several, Span, Value
-from .trees import Tree, negative
+from .kinds import Answer, Finite, Matrix, Named, Ordered, Parts, Ratio, Relation, Several, Span, Value
+from .trees import Tree, negative, over
 
 Pairs = list[tuple[Answer, Answer]]
 
@@ -63,6 +63,10 @@ def all_named(items: Sequence[Answer]) -> bool:
 def equation(answer: Answer) -> Relation | None:
     if isinstance(answer, Named) and isinstance(answer.answer, Value):
         return Relation("=", ("sym", answer.name), answer.answer.tree)
+    if isinstance(answer, Named) and answer.kind == "ratio" and isinstance(answer.answer, Ratio) and len(answer.answer.parts) == 2:
+        # AE:EC = 3:4 is AE/EC = 3/4
+        above, below = answer.name.split(":")
+        return Relation("=", over(("sym", above), ("sym", below)), over(*answer.answer.parts))
     return answer if isinstance(answer, Relation) else None
 
 

@@ -81,7 +81,7 @@ _SIZES = re.compile(
     r"(?<!\\)\\(?:(?:left|right|[bB]igg?[lrm]?|displaystyle|textstyle|scriptstyle|limits|nolimits|quad|qquad|thinspace|middle)(?![A-Za-z])\.?"
     r"|[,;:! ])|~|\\(?:hspace|vspace|label|tag|color)\*?\{[^{}]{0,40}\}"
 )
-_THOUSANDS = re.compile(r"(?<=[0-9])(?:\\[,;:! ]|~|\s?\{\s?,\s?\}\s?|\s?,\s?\\!\s?)(?=[0-9]{3}(?![0-9]))")
+_THOUSANDS = re.compile(r"(?<=[0-9])(?:\\[,;:! ]|~|\s?\{\s?,\s?\}\s?(?:\\!)?|\s?,\s?\\!\s?)(?=[0-9]{3}(?![0-9]))")
 # {,} keeps TeX from putting a space after a comma that is no separator of items: where no thousands follow, a decimal comma
 _DECIMAL = re.compile(r"(?<=[0-9])\{,\}(?=[0-9])")
 _FONTS = re.compile(r"\\(?:mathbf|boldsymbol|bm|mathit|mathcal|vec|hat|mathsf|displaystyle)\s?\{([^{}]{0,100})\}")
