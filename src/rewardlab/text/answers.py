@@ -85,6 +85,8 @@ def statements(text: str, last: bool = False) -> Iterator[str]:
 
 
 def _taken_back(text: str) -> bool:
+    if not retracted(text):
+        return False
     marks = list(_MARK.finditer(text))
     found = boxes(text)
     return retracted(without_courtesies(text[found[-1].end if found else marks[-1].end() if marks else 0 :]))

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from .numbers import IN_TEXT, alone, denied, qualified
 from .turns import retracted
 
-TAIL = 3000
+TAIL = 1000
 """Characters at the end of a reply in which the answer is looked for."""
 _FORMULA = re.compile(
     r"\$\$(?P<a>[^$]{1,1000})\$\$|\\\[(?P<b>(?:[^\\]|\\[^\]\[]){1,1000}?)\\\]|\\\((?P<c>(?:[^\\]|\\[^)(]){1,1000}?)\\\)"
@@ -44,6 +44,7 @@ _ALSO = re.compile(rf"(?:\b(?:and|or|but)|,)[\s*_]{{1,3}}(?:it\sis\s)?{_VALUE}")
 _BESIDE = re.compile(
     rf"\b(?:in|at|after|per|within|during|on|every|from)\s(?:the\s)?(?:(?:first|last|next)\s)?{_VALUE}", re.IGNORECASE
 )
+_MINUS = re.compile(r"^(?:minus|negative)\s", re.IGNORECASE)
 _UNTIL = re.compile(rf"[,;:()]|{_VALUE}|\b(?:but|so)\b")
 
 
@@ -88,11 +89,15 @@ def claim(text: str, last: bool = False) -> str | None:
 
 
 def _tail(text: str) -> str:
+    """The end of a reply, from the line of its last digit on, unless that line is part of a formula."""
     text = text.strip()
     if len(text) > TAIL:
         text = text[-TAIL:]
         text = text[text.find("\n") + 1 :]
-    return text.replace("{,}", ",").replace("\\$", "$").replace("\\%", "%").replace("−", "-")
+    last = max(map(text.rfind, "0123456789"))
+    line = text[text.rfind("\n", 0, last) + 1 :] if last >= 0 else text
+    whole = line.count("$") % 2 == 0 and all(line.count(a) == line.count(b) for a, b in (("\\[", "\\]"), ("\\(", "\\)")))
+    return (line if whole else text).replace("{,}", ",").replace("\\$", "$").replace("\\%", "%").replace("−", "-")
 
 
 def _values(text: str) -> list[Value]:
@@ -170,7 +175,7 @@ def _stated(text: str, chosen: list[Value]) -> str | None:
     start, end = chosen[0].start, chosen[-1].end
     percent = next((sign for sign in ("%", " %", " percent", " pct", " per cent") if text.startswith(sign, end)), "")
     formula = text[start:end]
-    return (_bare_of(formula) if len(chosen) == 1 and chosen[0].formula else formula) + percent
+    return _MINUS.sub("-", _bare_of(formula) if len(chosen) == 1 and chosen[0].formula else formula) + percent
 
 
 def _bare(text: str, value: Value) -> bool:

@@ -17,11 +17,13 @@ _NEXT = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _STATED = re.compile(r"\\boxed\s?\{|answer[*_]{0,3}\s{0,3}(?:is\b|:|=)|####\s?[-$]{0,2}[0-9]", re.IGNORECASE)
+_ASKING = ("human", "user", "question", "q:", "problem", "exercise", "instruction", "example")
 _COURTESY = re.compile(
     r"(?:i hope|hope (?:this|that|it)|(?:please )?let me know|(?:please )?feel free|is there anything|"
     r"if you (?:have|need|would|want|'d)|would you like|do you (?:want|have|need)|thank|happy to|good luck)\b",
     re.IGNORECASE,
 )
+_RETRACTING = ("wait", "scratch that", "correction:", "mistake", "error", "wrong", "incorrect", "not right", "not correct")
 _RETRACTED = re.compile(
     r"\bno,? wait\b|\bwait,? (?:no|that|this|it|i)\b|\bscratch that\b|\bcorrection:|\bi (?:made an? |was )(?:mistake|error|wrong)"
     r"|(?<!if )\b(?:that|this|it)(?:'s|\sis|\swas)\s(?:wrong|incorrect|not (?:right|correct)|a mistake|an error)\b",
@@ -34,9 +36,11 @@ def own_turn(text: str) -> str:
     # a header of the chat template is where a turn starts; without a special token in it, it is a word like others
     if "<" in text[:40] and (header := _START.match(text)) and "<" in header.group():
         text = text[header.end() :]
-    if end := _TOKEN.search(text):
+    # most replies have none of the signs, and finding that out takes less time than the patterns
+    if ("<" in text or "[" in text) and (end := _TOKEN.search(text)):
         text = text[: end.start()]
-    if (stated := _STATED.search(text)) and (asked := _NEXT.search(text, stated.end())):
+    lower = text.lower()
+    if any(name in lower for name in _ASKING) and (stated := _STATED.search(text)) and (asked := _NEXT.search(text, stated.end())):
         text = text[: asked.start()]
     return text
 
@@ -51,4 +55,5 @@ def without_courtesies(text: str) -> str:
 
 def retracted(text: str) -> bool:
     """Whether a text that follows an answer takes it back, as in "No wait, that is wrong"."""
-    return bool(_RETRACTED.search(text))
+    lower = text.lower()
+    return any(sign in lower for sign in _RETRACTING) and bool(_RETRACTED.search(text))

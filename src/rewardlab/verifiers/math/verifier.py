@@ -145,7 +145,7 @@ def begin(pair: Pair, settings: Settings) -> Case | Verdict:
         return wrong(f"the reply is not a text but {type(pair.response).__name__}")
     reply = undoubled(own_turn(after_thinking(pair.response)))
     # letter for letter the gold answer, it is right whatever it is
-    if settings.find != "boxed" and _same_text(reply, str(pair.answer)):
+    if settings.find != "boxed" and reply.strip() == str(pair.answer).strip():
         return right(reply.strip())
     forms = _forms(reply, settings.find)
     if not parts(text) and (chosen := choice(text)):
@@ -174,10 +174,6 @@ def _compare_with(forms: Iterable[str], gold: Reading, pair: Pair, settings: Set
     if settings.worked_out and _is_number(gold) and computed:
         return wrong("the answer is not worked out", stated.text)
     return Case(stated, gold, bool(_PERCENT.search(pair.prompt)))
-
-
-def _same_text(reply: str, gold: str) -> bool:
-    return bool(gold.strip()) and reply.split() == gold.split()
 
 
 def gold_text(answer: Any) -> str:
