@@ -56,6 +56,8 @@ def test_no_right_reply_is_refused(judged):
     [
         (r"\boxed{5}" "\n" r"\boxed{5}", "5", True),
         (r"\boxed{5} \boxed{6}", "6", False),
+        ("\\boxed{12}\n\\boxed{B}", "B", True),
+        (r"\boxed{A} and \boxed{B}", "B", False),
         (r"\boxed{5}, then \boxed{6}", "6", True),
         (r"$a = \boxed{4}$, $b = \boxed{5}$", "4, 5", True),
         (r"$b = \boxed{4}$, $a = \boxed{5}$", "4, 5", False),

@@ -95,8 +95,11 @@ def _tail(text: str) -> str:
         text = text[-TAIL:]
         text = text[text.find("\n") + 1 :]
     last = max(map(text.rfind, "0123456789"))
-    line = text[text.rfind("\n", 0, last) + 1 :] if last >= 0 else text
-    whole = line.count("$") % 2 == 0 and all(line.count(a) == line.count(b) for a, b in (("\\[", "\\]"), ("\\(", "\\)")))
+    start = text.rfind("\n", 0, last) + 1 if last >= 0 else 0
+    before, line = text[:start], text[start:]
+    pairs = (("\\[", "\\]"), ("\\(", "\\)"))
+    whole = all(part.count("$") % 2 == 0 and all(part.count(a) == part.count(b) for a, b in pairs) for part in (before, line))
+    whole = whole and before.count("$$") % 2 == 0
     return (line if whole else text).replace("{,}", ",").replace("\\$", "$").replace("\\%", "%").replace("−", "-")
 
 

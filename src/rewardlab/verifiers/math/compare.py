@@ -7,12 +7,15 @@ The rules, all on the strict side:
     A unit is ignored if the other side has none; two different units of measurement are never equal.
     x = 5 and 5 are equal; y = 5 and x = 5 are not. The name in f(x) = ... and Area = ... is ignored.
     Equations are equal up to a nonzero constant factor: y = 2x + 1 and 2x - y + 1 = 0; inequalities up to a positive one.
+    AB = 4, CD = 5 equals CD = 5, AB = 4 and, as a gold answer, 4, 5 in this order; x = 1, y = 2 equals (1, 2);
+    a:b = 2:3 equals 2:3.
+    The answers to the parts (a), (b), ... of a question are compared in their order.
     The order counts in tuples, but not in sets and lists of answers. "1 and 2" does not equal 1; "plus or minus 1" is both.
     (1, 2) may be a pair or an open interval; otherwise open and closed ends, round and square brackets differ.
     A log without a base has an unknown base, the same on both sides. Numbers in another base equal only themselves.
 
-With strict=False: brackets of tuples may differ or be missing, column vectors equal tuples, x = 1, y = 2 equals (1, 2), 3/4 equals
-3:4, and a missing base is taken to be the right one.
+With strict=False: brackets of tuples may differ or be missing, column vectors equal tuples, 3/4 equals 3:4, and a
+missing base is taken to be the right one.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from rewardlab.text.turns import own_turn
 from rewardlab.verifiers.contract import Pair, Verdict, differs, no_verdict, right, verifier, wrong
 
 from . import exact
-from .choices import Choice, choice, hedged, in_brackets
+from .choices import Choice, choice, hedged, in_brackets, letters
 from .compare import Comparison
 from .decimals import with_points
 from .kinds import Matrix, Parts, Several, Value, Words
@@ -225,6 +225,9 @@ def _choice_and_forms(forms: Iterable[str], reply: str) -> tuple[Choice | None, 
     """The choice that a reply states, and the forms of its answer."""
     forms = list(forms)
     stated = next((c for form in forms if (c := choice(form))), None)
+    # a value and its letter, each in a box of its own
+    if not stated and (last := boxed(reply)) and len(letters(joint(reply) or "")) == 1:
+        stated = choice(last)
     if not stated and not boxed(reply) and (letter := in_brackets(reply)):
         stated = Choice(letter, "")
     return stated, forms
