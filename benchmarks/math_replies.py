@@ -1,6 +1,6 @@
 """False accepts and false rejects of the verifiers on replies as models write them, by class of what makes them hard to read.
 
-The labelled pairs are those of tests/helpers/math_replies.jsonl; the last row of each half lists those that either side gets wrong.
+The labelled pairs are those of tests/helpers/labelled_replies.jsonl; the last row of each half lists those that either side gets wrong.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def run() -> Rows:
 
 
 def table(ours: list[bool | None], peer: list[bool | None]) -> Rows:
-    from math_replies import replies
+    from labelled_replies import replies
 
     judged = list(zip(replies(), ours, peer, strict=True))
     rows: Rows = []
@@ -51,7 +51,7 @@ def _errors(name: str, judged: list[tuple[Any, bool | None, bool | None]], **abo
 
 
 def pairs() -> list[Triple]:
-    from math_replies import replies
+    from labelled_replies import replies
 
     return [(pair.response, pair.answer, pair.correct) for pair in replies()]
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import importlib
 import time
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from math_replies import replies
+from labelled_replies import replies
 
 from rewardlab.verifiers.math.verifier import math
 
 settings.register_profile("fixed", derandomize=True, deadline=None)
 settings.load_profile("fixed")
 
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 NOT_READ = {("n:2", "2"), ("abc = 123", "123")}
 """Right replies that are refused: a ratio n:2 and an equation abc = 123 say something else than the number, too."""
 
@@ -46,6 +49,17 @@ def test_no_wrong_reply_is_accepted(judged):
 def test_no_right_reply_is_refused(judged):
     refused = {(p.response, p.answer) for p, verdict in judged if p.correct and not verdict.correct and not p.held_out}
     assert refused == NOT_READ
+
+
+def test_the_benchmark_counts_the_errors_of_each_class(judged, monkeypatch):
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    benchmark = importlib.import_module("math_replies")
+    rows = benchmark.table([verdict.correct for _, verdict in judged], [True for _ in judged])
+    totals = {(row["name"], row["unit"].partition(" of ")[0]): (row["ours"], row["peer"]) for row in rows}
+    wrong = sum(not pair.correct and not pair.held_out for pair, _ in judged)
+    assert totals["all classes", "false accepts"] == (0, wrong)
+    assert totals["all classes", "false rejects"] == (len(NOT_READ), 0)
+    assert sum(ours for (name, _), (ours, _) in totals.items() if ":" not in name and name != "all classes") == len(NOT_READ)
 
 
 # ---- near misses of each rule ----------------------------------------------------------------------------------------
@@ -86,6 +100,11 @@ def test_boxes_that_are_joined_state_one_answer(reply, answer, right):
         ("The roots are $1$ and $5$.", "1, 5", True),
         ("There are 3 such $n$: $n = 1, 2, 5$.", "3", True),
         ("She will be 12 years old.", "12", True),
+        ("It cannot be 7, hence 42.", "42", True),
+        ("He earns 60 dollars in 5 days, so 12 dollars a day.", "12", True),
+        ("So 3 boxes cost 12 dollars.", "3", False),
+        ("Steve takes 40 - 36 = 4 minutes less than Tim.", "4", True),
+        ("Steve takes 4 minutes, which is 36 less than Tim.", "36", False),
     ],
 )
 def test_a_sentence_states_what_something_is_said_to_be(reply, answer, right):
@@ -106,6 +125,8 @@ def test_the_last_of_several_numbers_counts_only_if_asked_for():
         (r"\boxed{3{,}\!756}", "3756", True),
         (r"\boxed{3{,}75}", "375", False),
         (r"\boxed{0,375}", "0.375", True),
+        (r"\boxed{0,375}", "375", False),
+        (r"\boxed{(1,5)}", "1.5", False),
         (r"\boxed{3,756}", "3.756", False),
         (r"\boxed{x_1 = 3,75}", "3.75", False),
         (r"\boxed{1 23}", "123", False),
@@ -143,6 +164,7 @@ def test_doubled_backslashes(reply, answer, right):
         ("<|im_start|>assistant\nThe answer is 42.<|im_end|>", "42", True),
         ("Question: what is it?\n\nThe answer is 5", "5", True),
         ("#### Step 1\nQuestion: what is it?\n\nThe answer is 5", "5", True),
+        ("The answer is not obvious.\nProblem: find it.\nThe answer is 5.", "5", True),
         ("The answer is 5.\nQuestion: and now?\nThe answer is 6", "6", False),
         ("\\boxed{5}. Wait, that is not right.", "5", False),
         ("\\boxed{5}\n\nLet me know if this is wrong.", "5", True),

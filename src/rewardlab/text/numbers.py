@@ -64,7 +64,7 @@ _OPERATION = re.compile(
     r"|(?i:\b(?:sqrt|root|log|ln|sin|cos|tan|exp|abs)))\s?\$?$|\|$|[0-9][eE][-+]?$"
 )
 # letters before a number, or after it and before the next digit, make it part of a name: B12, H2O, AZYUK2A
-_NAMED = re.compile(r"(?:(?<![A-Za-z])(?:USD|EUR|GBP|CAD|AUD|INR|Rs|RM)|(?P<name>[A-Za-z]|[A-Za-z0-9]_))$")
+_NAMED = re.compile(r"(?:(?<![A-Za-z])(?:USD|EUR|GBP|CAD|AUD|INR|Rs|RM)|(?P<name>(?<![A-Za-z\\])[A-Za-z]{1,60}|[A-Za-z0-9]_))$")
 _NAMES_ON = re.compile(r"[A-Za-z]{1,20}[0-9_]|(?i:st|nd|rd|th)\b")
 _TAG = re.compile(r"</?[A-Za-z][^<>]{0,40}>\s?$")
 _QUALIFIED = re.compile(

@@ -16,7 +16,10 @@ _NEXT = re.compile(
     r"^[\s#*_>-]{0,8}(?:human|user|question|q|problem|exercise|instruction|example)(?:\s[0-9]{1,4})?[*_]{0,3}\s?[:：]",
     re.IGNORECASE | re.MULTILINE,
 )
-_STATED = re.compile(r"\\boxed\s?\{|answer[*_]{0,3}\s{0,3}(?:is\b|:|=)|####\s?[-$]{0,2}[0-9]", re.IGNORECASE)
+_STATED = re.compile(
+    r"\\boxed\s?\{|answer[*_]{0,3}\s{0,3}(?:is\b|:|=)(?:[^\n]{0,40}[0-9$\\]|[\s*(]{0,5}[A-J]\b)|####\s?[-$]{0,2}[0-9]",
+    re.IGNORECASE,
+)
 _ASKING = ("human", "user", "question", "q:", "problem", "exercise", "instruction", "example")
 _COURTESY = re.compile(
     r"(?:i hope|hope (?:this|that|it)|(?:please )?let me know|(?:please )?feel free|is there anything|"

@@ -142,11 +142,12 @@ class Comparison:
 
     def ratios_by_name(self, reply: Named, gold: Named) -> Known:
         """a:b = 2:3 is b:a = 3:2."""
-        names = reply.name.split(":")
+        names, ratio = reply.name.split(":"), reply.answer
         if names == gold.name.split(":"):
-            return self.same(reply.answer, gold.answer)
-        turned = isinstance(reply.answer, Ratio) and names[::-1] == gold.name.split(":")
-        return turned and self.same(reply.answer._replace(parts=reply.answer.parts[::-1]), gold.answer)
+            return self.same(ratio, gold.answer)
+        if not isinstance(ratio, Ratio) or names[::-1] != gold.name.split(":"):
+            return False
+        return self.same(ratio._replace(parts=ratio.parts[::-1]), gold.answer)
 
     def as_equations(self, reply: Answer, gold: Answer) -> Known:
         a, b = (equation(answer) for answer in (reply, gold))

@@ -11,7 +11,7 @@ def with_points(text: str) -> str:
     """The text with a point for the comma between its only two runs of digits; the text itself if it has others."""
     match = _COMMA.search(text)
     alone = match and not any(sign.isdigit() for sign in text[: match.start()] + text[match.end() :])
-    # 1,234 is a number of thousands
-    if match and len(match[2]) == 3 and len(match[1]) <= 3 and match[1] != "0":
+    # 1,234 is a number of thousands, and (1,5) a pair
+    if match and (set("([{") & set(text[: match.start()]) or (len(match[2]) == 3 and len(match[1]) <= 3 and match[1] != "0")):
         return text
     return f"{text[: match.start()]}{match[1]}.{match[2]}{text[match.end() :]}" if match and alone else text

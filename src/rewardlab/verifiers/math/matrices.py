@@ -134,8 +134,8 @@ def _raised(item: Matrix | Value, exponent: str) -> Matrix | Value:
     plain = all(entry[0] == "num" for row in item.rows for entry in row)
     if not whole.isdigit() or not 1 <= int(whole) <= (HIGHEST if plain else 3):
         raise Unreadable(f"the power {exponent} of a matrix")
-    base = _inverse(item) if exponent[0] == "-" else item
-    return reduce(_times, [base] * int(whole))
+    factors: list[Matrix | Value] = [_inverse(item) if exponent[0] == "-" else item]
+    return reduce(_times, factors * int(whole))
 
 
 def _plus(a: Matrix | Value, b: Matrix | Value) -> Matrix | Value:

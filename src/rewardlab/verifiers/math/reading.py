@@ -15,7 +15,7 @@ from .parts import parts
 from .text import Unreadable, clean, spelling, tokens
 from .trees import number
 
-_NUMBER = re.compile(r"[-+]?(?:[0-9]{1,3}(?:,[0-9]{3}){1,4}|[0-9]{1,15})(?:\.[0-9]{1,15})?")
+_NUMBER = re.compile(r"[-+]?(?:[1-9][0-9]{0,2}(?:,[0-9]{3}){1,4}|[0-9]{1,15})(?:\.[0-9]{1,15})?")
 
 
 class Reading(NamedTuple):

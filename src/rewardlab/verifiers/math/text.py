@@ -87,7 +87,7 @@ _DECIMAL = re.compile(r"(?<=[0-9])\{,\}(?=[0-9])")
 _FONTS = re.compile(r"\\(?:mathbf|boldsymbol|bm|mathit|mathcal|vec|hat|mathsf|displaystyle)\s?\{([^{}]{0,100})\}")
 _TOKEN = re.compile(
     r"(?P<space>\s+)"
-    r"|(?P<number>[0-9]{1,3}(?:(?:,[0-9]{3})+|(?:\x00[0-9]{3})+|(?: [0-9]{3}){1,10}(?!\s?/))(?![0-9])"
+    r"|(?P<number>(?!0)[0-9]{1,3}(?:(?:,[0-9]{3})+|(?:\x00[0-9]{3})+|(?: [0-9]{3}){1,10}(?!\s?/))(?![0-9])"
     r"(?:\.[0-9]+)?|[0-9]+(?:\.[0-9]*)?|\.[0-9]+)"
     r"|(?P<text>\\(?:text(?:bf|it|rm|sf|normal|tt)?|mbox|hbox|mathrm|operatorname|rm)\*?\s?\{(?P<inside>[^{}]{0,200})\})"
     r"|(?P<begin>\\(?:begin|end)\s?\{[a-zA-Z]{1,12}\*?\})|(?P<field>\\math(?:bb|rm|bf)\s?\{?[A-Z]\}?)"

@@ -155,7 +155,7 @@ def begin(pair: Pair, settings: Settings) -> Case | Verdict:
         text = chosen.rest
     gold = settings.read(text)
     if isinstance(gold.answer, Parts | Several) and settings.find != "whole":
-        forms = [*filter(None, _forms_in_parts(reply, gold.answer)), *forms]
+        forms = [*filter(None, _forms_in_parts(reply, gold.answer, settings.find)), *forms]
     return _compare_with(forms, gold, pair, settings)
 
 
@@ -190,12 +190,12 @@ def _forms(reply: str, find: str) -> Iterable[str]:
     return statements(reply, find == "last")
 
 
-def _forms_in_parts(reply: str, gold: Parts | Several) -> Iterable[str | None]:
+def _forms_in_parts(reply: str, gold: Parts | Several, find: str) -> Iterable[str | None]:
     """Readings of a reply that answers the parts of a question in turn: a box for each, or none at all and a short reply."""
     boxes = by_part(reply)
     if boxes and len(joint(reply) or "") < len(boxes):
         yield boxes
-    if isinstance(gold, Parts) and "\\boxed" not in reply and len(reply) <= LONGEST:
+    if isinstance(gold, Parts) and find != "boxed" and "\\boxed" not in reply and len(reply) <= LONGEST:
         yield reply.strip() if parts(reply.strip()) else None
 
 
