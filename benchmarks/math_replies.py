@@ -1,6 +1,7 @@
 """False accepts and false rejects of the verifiers on replies as models write them, by class of what makes them hard to read.
 
-The labelled pairs are those of tests/helpers/labelled_replies.jsonl; the last row of each half lists those that either side gets wrong.
+The labelled pairs are those of tests/helpers/labelled_replies.jsonl; the last rows of each half list the pairs that either side
+gets wrong.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Whole replies as models write them, labelled right or wrong for a gold answer, in classes of what makes them hard to read.
 
-They are in labelled_replies.jsonl, one a line, written by hand before the verifier was changed for them; about half are wrong, mostly
-near misses. held_out: written when the work on the others was done, and measured before anything else was changed.
+They are in labelled_replies.jsonl, one a line, written by hand before the verifier was changed for them; about half are wrong,
+mostly near misses. held_out: written when the work on the others was done, and measured before anything else was changed.
 """
 
 from __future__ import annotations
