@@ -69,6 +69,8 @@ def test_the_benchmark_counts_the_errors_of_each_class(judged, monkeypatch):
     ("reply", "answer", "right"),
     [
         (r"\boxed{5}" "\n" r"\boxed{5}", "5", True),
+        (r"\boxed{\frac12} or \boxed{0.5}", "0.5", True),
+        (r"\boxed{\frac12} or \boxed{0.6}", "0.5", False),
         (r"\boxed{5} \boxed{6}", "6", False),
         ("\\boxed{12}\n\\boxed{B}", "B", True),
         (r"\boxed{A} and \boxed{B}", "B", False),
@@ -100,6 +102,9 @@ def test_boxes_that_are_joined_state_one_answer(reply, answer, right):
         ("The roots are $1$ and $5$.", "1, 5", True),
         ("There are 3 such $n$: $n = 1, 2, 5$.", "3", True),
         ("She will be 12 years old.", "12", True),
+        ("Is it 7?", "7", False),
+        ("I do not know, 7?", "7", False),
+        ("It lies between 6 and 8, so it's 7", "7", True),
         ("It cannot be 7, hence 42.", "42", True),
         ("He earns 60 dollars in 5 days, so 12 dollars a day.", "12", True),
         ("So 3 boxes cost 12 dollars.", "3", False),
@@ -162,6 +167,8 @@ def test_doubled_backslashes(reply, answer, right):
     ("reply", "answer", "right"),
     [
         ("<|im_start|>assistant\nThe answer is 42.<|im_end|>", "42", True),
+        ("<|channel|>analysis<|message|>4?<|end|><|start|>assistant<|channel|>final<|message|>It is 3.<|return|>", "3", True),
+        ("<|begin_of_text|> It is 3.", "3", True),
         ("Question: what is it?\n\nThe answer is 5", "5", True),
         ("#### Step 1\nQuestion: what is it?\n\nThe answer is 5", "5", True),
         ("The answer is not obvious.\nProblem: find it.\nThe answer is 5.", "5", True),

@@ -23,7 +23,7 @@ _BARE = re.compile(r"(?:\\(?:angle|triangle|overline|ell|mathbf|vec|mathcal)\b|_
 _ATTACHED = re.compile(r"(?:st|nd|rd|th)\b|[A-Za-z]{1,9}[0-9_]")
 _END = re.compile(r"[.!?](?=\s|$)|\n")
 _SAID = re.compile(
-    rf"(?:\b(?:is|are|was|were|be|equals?|becomes|totals|so|hence|thus|therefore|leaves|gives|yields|get|obtain)\b,?|(?<![<>!=])=(?!=)|(?<!{_VALUE}):)"
+    rf"(?:\b(?:is|(?:it|that|this)'s|are|was|were|be|equals?|becomes|totals|so|hence|thus|therefore|leaves|gives|yields|get|obtain)\b,?|(?<![<>!=])=(?!=)|(?<!{_VALUE}):)"
     rf"(?:\s(?:(?:equal|down|up)\sto|exactly|simply|just|then|therefore|thus|hence|also|now|only|given\sby))?[\s*_:]{{0,5}}"
     rf"(?P<values>{_VALUE}(?:[\s*_]{{0,3}}(?:,|;|,?\s?and|,?\s?or)[\s*_]{{0,3}}{_VALUE})*)"
 )
@@ -70,7 +70,7 @@ def claim(text: str, last: bool = False) -> str | None:
     start = ends[-1] if ends else 0
     stop = match.end() if (match := _END.search(masked, masked.rindex(_VALUE))) else len(masked)
     sentence, own = masked[start:stop], values[masked.count(_VALUE, 0, start) :]
-    if retracted(text[values[-1].end :]):
+    if sentence.rstrip().endswith("?") or retracted(text[values[-1].end :]):
         return ""
     if found := _said(text, sentence, own):
         start, stop = found.span("values")

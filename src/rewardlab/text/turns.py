@@ -9,9 +9,11 @@ from __future__ import annotations
 import re
 
 _START = re.compile(
-    r"\s{0,9}(?:<s>\s?)?(?:<\|im_start\|>|<\|start_header_id\|>|<\|start\|>|<start_of_turn>)?(?:assistant|model)?\s?(?:<\|end_header_id\|>)?"
+    r"\s{0,9}(?:(?:<s>|<bos>|<\|begin_of_text\|>|<\|startoftext\|>)\s?)?"
+    r"(?:<\|im_start\|>|<\|start_header_id\|>|<\|start\|>|<start_of_turn>)?(?:assistant|model)?\s?(?:<\|end_header_id\|>)?"
 )
 _TOKEN = re.compile(r"<[|｜][A-Za-z][A-Za-z_▁]{2,40}[|｜]>|</?s>|<eos>|<(?:start|end)_of_turn>|\[/?INST\]")
+_FINAL = "<|channel|>final<|message|>"
 _NEXT = re.compile(
     r"^[\s#*_>-]{0,8}(?:human|user|question|q|problem|exercise|instruction|example)(?:\s[0-9]{1,4})?[*_]{0,3}\s?[:：]",
     re.IGNORECASE | re.MULTILINE,
@@ -36,6 +38,9 @@ _RETRACTED = re.compile(
 
 def own_turn(text: str) -> str:
     """The text up to the token that ends its turn, or up to a question that it asks itself after it has stated an answer."""
+    # a model that thinks in a channel of its own answers in another
+    if _FINAL in text:
+        text = text.partition(_FINAL)[2]
     # a header of the chat template is where a turn starts; without a special token in it, it is a word like others
     if "<" in text[:40] and (header := _START.match(text)) and "<" in header.group():
         text = text[header.end() :]

@@ -168,6 +168,9 @@ class Comparison:
     # ---- several -----------------------------------------------------------------------------------------------------
 
     def several(self, reply: Answer, gold: Answer) -> Known:
+        if isinstance(reply, Several) and isinstance(gold, Value):
+            # 1/2 or 0.5 is one answer in two notations
+            return all_of(self.values(item, gold) if isinstance(item, Value) else False for item in reply.items)
         said_items, gold_items = items(reply, gold), items(gold, reply)
         if said_items is None or gold_items is None:
             return self.spans(reply, gold) if Span in (type(reply), type(gold)) else self.loosely_ordered(reply, gold)
