@@ -11,7 +11,10 @@ import unicodedata
 from collections import deque
 from collections.abc import Iterable, Iterator
 
+from .boxes import boxes, inside, joint
+from .claims import claim
 from .numbers import IN_TEXT, LONGEST, alone, denied, last_number
+from .turns import retracted, without_courtesies
 
 _MARK = re.compile(r"answer[*_]{0,3}\s{0,3}(?:is\b|:|=)\s{0,3}:?|####", re.IGNORECASE)
 _DISPLAYS = (("$$", "$$"), ("\\[", "\\]"))
@@ -26,32 +29,15 @@ _CHANGED = re.compile(
     re.IGNORECASE,
 )
 _NEGATION = re.compile(r"\b(?:not|never|neither|nor|cannot)\b|n't\b", re.IGNORECASE)
-_BRACES = re.compile(r"\\boxed\{|\\[{}\\]|[{}]")
+_AROUND = re.compile(r"^(?:so|thus|hence|therefore|then)\b[,:]?\s{0,3}|[,;.]?\s{0,3}(?:Q\.?E\.?D\.?|∎)$", re.IGNORECASE)
 _MINUS = re.compile(r"^(?:minus|negative)\s", re.IGNORECASE)
 _TEXT = re.compile(r"\\(?:text|mathrm|textbf)\{([^{}]{0,100})\}")
 
 
 def boxed(text: str) -> str | None:
     r"""The content of the last \boxed{...}, with balanced braces; None if there is none or it is not closed."""
-    first = text.find("\\boxed{")
-    if first < 0:
-        return None
-    span = (0, 0)
-    opened: list[int] = []
-    for match in _BRACES.finditer(text, first):
-        sign = match.group()
-        if sign[-1] == "{" and (len(sign) == 1 or len(sign) > 2):
-            opened.append(match.end() if len(sign) > 2 else -1)
-        elif sign == "}" and opened and (start := opened.pop()) >= 0:
-            # boxes may be nested: the outer one closes last, so the last to close is the one that counts
-            span = (start, match.start())
-    # a box that opens after the last closed one was cut off: the reply's final answer is unknown
-    if not span[1] or any(start > span[1] for start in opened):
-        return None
-    inside = text[span[0] : span[1]].strip()
-    # a box in a box holds the same answer; one such level occurs, and more are not worth the time
-    whole = inside.startswith("\\boxed{") and inside.endswith("}") and not set("{}") & set(inside[7:-1])
-    return inside[7:-1].strip() if whole else inside
+    found = boxes(text)
+    return inside(found[-1]) if found else None
 
 
 def after_answer(text: str) -> str | None:
@@ -82,20 +68,28 @@ def after_thinking(reply: str) -> str:
     return "" if "<think>" in visible else visible
 
 
-def statements(text: str) -> Iterator[str]:
+def statements(text: str, last: bool = False) -> Iterator[str]:
     r"""Candidate readings of a reply's answer, to be tried in order.
 
-    If the reply has a \boxed, only its content. Else, if it says "answer is", what follows: in full, then cut shorter. Else the
-    reply itself if it is a single line, then its last formula or number. Nothing if the last box is not closed or the
-    number is denied.
+    If the reply has a \boxed, only its content, with that of boxes joined to it. Else, if it says "answer is", what follows: in
+    full, then cut shorter. Else the reply itself if it is a single line, then what its last sentence says (last: or its last
+    formula or number). Nothing if the last box is not closed or the answer is denied or taken back.
     """
-    if "\\boxed{" in text:
-        forms: Iterable[str | None] = (boxed(text),)
+    if "\\boxed" in text:
+        forms: Iterable[str | None] = (joint(text),) if not _taken_back(text) else ()
     elif line := after_answer(text):
-        forms = _of_line(line)
+        forms = _of_line(line) if not _taken_back(text) else ()
     else:
-        forms = _of_text(text)
+        forms = _of_text(without_courtesies(text), last)
     return (form for form in forms if form)
+
+
+def _taken_back(text: str) -> bool:
+    if not retracted(text):
+        return False
+    marks = list(_MARK.finditer(text))
+    found = boxes(text)
+    return retracted(without_courtesies(text[found[-1].end if found else marks[-1].end() if marks else 0 :]))
 
 
 def _of_line(line: str) -> Iterator[str]:
@@ -106,11 +100,12 @@ def _of_line(line: str) -> Iterator[str]:
         yield from _shorter((line[: end.start()] if end else line)[:1000])
 
 
-def _of_text(text: str) -> Iterator[str]:
-    line = text.strip()
+def _of_text(text: str, last: bool) -> Iterator[str | None]:
+    line = _AROUND.sub("", text.strip())
     if line and len(line) <= LONGEST and "\n" not in line and not _PROSE.search(line):
         yield line
-    yield _last_expression(text)
+    said = claim(text, last)
+    yield _last_expression(text) if said is None else said
 
 
 def _shorter(sentence: str) -> Iterator[str]:

@@ -63,6 +63,9 @@ _OPERATION = re.compile(
     r"|(?<![-=])[<>]=?|\w[-−]\(|\\(?!approx|Rightarrow|implies|to\b|quad|therefore)[A-Za-z]{1,20}|[A-Za-z]\("
     r"|(?i:\b(?:sqrt|root|log|ln|sin|cos|tan|exp|abs)))\s?\$?$|\|$|[0-9][eE][-+]?$"
 )
+# letters before a number, or after it and before the next digit, make it part of a name: B12, H2O, AZYUK2A
+_NAMED = re.compile(r"(?:(?<![A-Za-z])(?:USD|EUR|GBP|CAD|AUD|INR|Rs|RM)|(?P<name>(?<![A-Za-z\\])[A-Za-z]{1,60}|[A-Za-z0-9]_))$")
+_NAMES_ON = re.compile(r"[A-Za-z]{1,20}[0-9_]|(?i:st|nd|rd|th)\b")
 _TAG = re.compile(r"</?[A-Za-z][^<>]{0,40}>\s?$")
 _QUALIFIED = re.compile(
     r"\b(?:least|most|than|between|minus|plus|negative|half|twice|double|triple|thrice|times|over|under|above|below|root|or|except"
@@ -154,6 +157,12 @@ def denied(text: str, start: int, end: int) -> bool:
 def alone(text: str, start: int, end: int) -> bool:
     """Whether the number at start:end stands for itself (unlike the 2 of \\frac{1}{2} or "2 million") and is not denied."""
     before = _TAG.sub("", text[max(0, start - 60) : start])
-    if denied(text, start, end) or _CONTINUED.match(text, end):
+    if denied(text, start, end) or _CONTINUED.match(text, end) or _NAMES_ON.match(text, end):
         return False
-    return not (_OPERATION.search(before) or _QUALIFIED.search(before))
+    named = _NAMED.search(before)
+    return not (_OPERATION.search(before) or _QUALIFIED.search(before) or (named and named["name"]))
+
+
+def qualified(text: str, start: int) -> bool:
+    """Whether words before the position change the value that follows, as in "twice 5" and "at least 5"."""
+    return bool(_QUALIFIED.search(text[max(0, start - 60) : start]))

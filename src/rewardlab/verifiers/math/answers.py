@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from . import relations, units
-from .expressions import scalar
-from .kinds import Answer, Based, Finite, Matrix, Named, Ordered, Ratio, Several, Span, Value, Words
-from .layout import closing, cut, inside, rows_of
+from . import relations
+from .kinds import Answer, Based, Finite, Named, Ordered, Ratio, Several, Span, Value, Words
+from .layout import closing, cut, rows_of
+from .matrices import ENVIRONMENTS, matrix
 from .spans import EVERYTHING, Piece, intersection, point, union, without
-from .text import Token, Unreadable, spelling
-from .trees import number, over, times
+from .text import Token, Unreadable
+from .values import value
 
 MOST = 100
 """Most answers in a list."""
 _OPEN = {"(": ")", "[": "]", "\\{": "\\}", "langle": "rangle"}
 _PREFACE = ("the", "final", "answer", "result", "value", "total", "is")
-_MATRICES = ("pmatrix", "bmatrix", "vmatrix", "matrix", "array", "Bmatrix", "Vmatrix", "smallmatrix")
-_LISTED = ("=", "or", "and", "pm", *(f"begin{{{name}}}" for name in _MATRICES))
+_LISTED = ("=", "or", "and", "pm", *(f"begin{{{name}}}" for name in ENVIRONMENTS))
 """Tokens that make the content of brackets a whole answer rather than a factor of an expression."""
+_ALL_REALS = frozenset(f"{every} {real}" for every in ("all", "any", "every") for real in ("real numbers", "reals", "real number"))
 _SETS = ("cup", "cap", "setminus")
 
 
@@ -39,9 +39,11 @@ def answer(tokens: Sequence[Token]) -> Answer:
         raise Unreadable(f"{len(parts)} answers")
     if "or" in between and "," in between and (groups := _groups(tokens)):
         return several([several([single(part) for part in group]) for group in groups])
-    items = [single(part) for part in parts if part]
+    items = _in_groups([single(part) for part in parts if part])
     if not items:
         raise Unreadable("there is no answer")
+    if isinstance(items[-1], Words) and items[-1].text.startswith("then "):
+        return Ordered((*items[:-1], Words(items[-1].text.removeprefix("then "))), "then")
     return relations.together(items, between) or several(_same_name(items))
 
 
@@ -87,6 +89,15 @@ def _groups(tokens: Sequence[Token]) -> list[list[Sequence[Token]]] | None:
     return groups if len(groups) > 1 and len(sizes) == 1 and sizes.pop() > 1 and all(part for g in groups for part in g) else None
 
 
+def _in_groups(items: list[Answer]) -> list[Answer]:
+    """In "x=1, y=2; x=3, y=4" the same names come again: there are two answers of two parts each."""
+    names = [item.name if isinstance(item, Named) else "" for item in items]
+    size = names.index(names[0], 1) if names and names[0] and names[0] in names[1:] else 0
+    if size < 2 or len(names) % size or names != names[:size] * (len(names) // size):
+        return items
+    return [several(items[i : i + size]) for i in range(0, len(items), size)]
+
+
 def _same_name(items: list[Answer]) -> list[Answer]:
     """In "x = 1, 2" the name applies to both values."""
     first = items[0]
@@ -116,7 +127,8 @@ def single(tokens: Sequence[Token]) -> Answer:
     parts, _ = cut(tokens, (":",))
     if len(parts) > 1:
         # two digits after the colon may be minutes, which do not cancel: 12:30 is not 6:15
-        clock = len(parts) == 2 and len(parts[1]) > 0 and len(parts[1][0].text) == 2
+        minutes = parts[1][0].text if len(parts) == 2 and parts[1] else ""
+        clock = len(minutes) == 2 and minutes < "60"
         values = [value(part) for part in parts]
         return Ratio(tuple(part.tree for part in values), clock, values[-1].unit.replace(" ", ""))
     return value(tokens)
@@ -139,56 +151,11 @@ def special(tokens: Sequence[Token]) -> Answer | None:
     return None
 
 
-def words(tokens: Sequence[Token]) -> Words:
+def words(tokens: Sequence[Token]) -> Words | Span:
     text = " ".join(token.text.lower() for token in tokens if token.kind == "word")
     if not text:
         raise Unreadable("no words")
-    return Words(text)
-
-
-def value(tokens: Sequence[Token]) -> Value:
-    """An expression with its unit or percent sign. Raises Unreadable."""
-    if not tokens:
-        raise Unreadable("there is no value")
-    tokens, mark = _marked(list(tokens))
-    tree, after = scalar(tokens)
-    # "3 million" is a number, not 3 of a unit
-    if after and after[0].text.lower() in units.SCALES:
-        tree, after = times(tree, number(units.SCALES[after[0].text.lower()])), after[1:]
-    if mark == "%" or (after and after[0].text.lower() in ("percent", "%") and len(after) == 1):
-        return Value(over(tree, number(100)), "", True)
-    name = units.unit(after)
-    if name is None:
-        raise Unreadable(f"{spelling(list(after))[:40]!r} follows a value")
-    return Value(tree, mark or name)
-
-
-def _marked(tokens: list[Token]) -> tuple[list[Token], str]:
-    """The tokens without a final percent or degree sign, or a leading currency; and the mark that was removed."""
-    first = 1 if tokens[0].text == "-" else 0
-    if (
-        len(tokens) > first + 1
-        and tokens[first].kind == "word"
-        and units.KNOWN.get(tokens[first].text.lower()) in ("$", "euro", "lb")
-    ):
-        return _without_currency(tokens, first)
-    if tokens[-1].text == "%" and len(tokens) > 1:
-        return tokens[:-1], "%"
-    texts = [token.text for token in tokens[-4:]]
-    for tail in (["^", "circ"], ["^", "{", "circ", "}"]):
-        # sin 30^\circ: the degrees belong to the argument, not to the value
-        plain = not any(token.text in ("sin", "cos", "tan", "cot", "sec", "csc") for token in tokens)
-        if texts[-len(tail) :] == tail and len(tokens) > len(tail) and plain:
-            return tokens[: -len(tail)], "deg"
-    return tokens, ""
-
-
-def _without_currency(tokens: list[Token], first: int) -> tuple[list[Token], str]:
-    amount = tokens[:first] + tokens[first + 1 :]
-    last = amount[-1]
-    if last.kind == "word" and units.KNOWN.get(last.text.lower()) == units.KNOWN[tokens[first].text.lower()]:
-        amount = amount[:-1]
-    return amount, units.KNOWN[tokens[first].text.lower()] if not any(token.kind == "word" for token in amount) else ""
+    return Span((EVERYTHING,)) if text in _ALL_REALS else Words(text)
 
 
 # ---- brackets --------------------------------------------------------------------------------------------------------
@@ -261,24 +228,3 @@ def pieces_of(parsed: Answer) -> tuple[Piece, ...]:
         if isinstance(low, Value) and isinstance(high, Value):
             return (Piece(low.tree, high.tree, parsed.brackets[0] == "[", parsed.brackets[1] == "]"),)
     raise Unreadable("not a set of numbers")
-
-
-def matrix(tokens: Sequence[Token]) -> Matrix | None:
-    """A matrix, with or without brackets around it, or a number times one; None if there is no matrix."""
-    within = tokens[0].text in ("(", "[") and closing(tokens, 0) == len(tokens) - 1
-    if within and tokens[1].text.startswith("begin{"):
-        tokens = tokens[1:-1]
-    begins = [i for i, token in enumerate(tokens) if token.text in [f"begin{{{name}}}" for name in _MATRICES]]
-    if not begins:
-        return None
-    if len(begins) > 1 or not (rows := rows_of(tokens[begins[0] :], _MATRICES)):
-        raise Unreadable("there is more than one matrix")
-    before = tokens[: begins[0]]
-    entries = [[value(_bare(part)).tree for part in cut(row, ("&",))[0]] for row in rows]
-    if len({len(row) for row in entries}) != 1:
-        raise Unreadable("the rows of the matrix differ in length")
-    if before:
-        factor = value(before[:-1] if before[-1].text == "*" else before).tree if spelling(list(before)) != "-" else number(-1)
-        entries = [[times(factor, entry) for entry in row] for row in entries]
-    style = inside(tokens[begins[0]].text)
-    return Matrix(tuple(tuple(row) for row in entries), "|" if style == "vmatrix" else "")

@@ -40,6 +40,11 @@ def hedged(rest: str) -> bool:
     return bool(_CONJUNCTION.search(rest) and _LETTER.search(rest))
 
 
+def letters(text: str) -> set[str]:
+    """The capital letters that stand alone in a text."""
+    return set(_LETTER.findall(text))
+
+
 def in_brackets(text: str) -> str | None:
     """The letter in brackets on the last line that has any; None if that line has several different ones."""
     for line in reversed(text.splitlines()):

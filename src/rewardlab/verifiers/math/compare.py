@@ -7,12 +7,15 @@ The rules, all on the strict side:
     A unit is ignored if the other side has none; two different units of measurement are never equal.
     x = 5 and 5 are equal; y = 5 and x = 5 are not. The name in f(x) = ... and Area = ... is ignored.
     Equations are equal up to a nonzero constant factor: y = 2x + 1 and 2x - y + 1 = 0; inequalities up to a positive one.
+    AB = 4, CD = 5 equals CD = 5, AB = 4 and, as a gold answer, 4, 5 in this order; x = 1, y = 2 equals (1, 2);
+    a:b = 2:3 equals 2:3.
+    The answers to the parts (a), (b), ... of a question are compared in their order.
     The order counts in tuples, but not in sets and lists of answers. "1 and 2" does not equal 1; "plus or minus 1" is both.
     (1, 2) may be a pair or an open interval; otherwise open and closed ends, round and square brackets differ.
     A log without a base has an unknown base, the same on both sides. Numbers in another base equal only themselves.
 
-With strict=False: brackets of tuples may differ or be missing, column vectors equal tuples, x = 1, y = 2 equals (1, 2), 3/4 equals
-3:4, and a missing base is taken to be the right one.
+With strict=False: brackets of tuples may differ or be missing, column vectors equal tuples, 3/4 equals 3:4, and a
+missing base is taken to be the right one.
 """
 
 from __future__ import annotations
@@ -24,9 +27,11 @@ from fractions import Fraction
 from . import units
 from .answers import pieces_of
 from .exact import proportional, rational
-from .kinds import Answer, Based, Finite, Matrix, Named, Ordered, Ratio, Relation, Several, Span, Value, Words
+from .items import all_named, difference, equation, in_order, items, one_to_one, variables
+from .kinds import Answer, Based, Finite, Matrix, Named, Ordered, Parts, Ratio, Relation, Several, Span, Value, Words
+from .matrices import determinant
 from .text import Unreadable
-from .trees import DEGREE, Tree, negative, number, over, times
+from .trees import DEGREE, Tree, number, over, times
 
 Known = bool | None
 """Three-valued logic: None means that it is not known yet."""
@@ -64,6 +69,10 @@ class Comparison:
         # answers are plain tuples: identical ones need no algebra
         if reply == gold:
             return True
+        if (pairs := one_to_one(reply, gold)) is not None:
+            return all_of(self.same(a, b) for a, b in pairs)
+        if isinstance(reply, Parts) or isinstance(gold, Parts):
+            return False
         # names first: what a name stands for may be of any of the kinds below
         if isinstance(reply, Named) or isinstance(gold, Named):
             return self.named(reply, gold)
@@ -107,6 +116,8 @@ class Comparison:
 
     def named(self, reply: Answer, gold: Answer) -> Known:
         if isinstance(reply, Named) and isinstance(gold, Named):
+            if reply.kind == gold.kind == "ratio":
+                return self.ratios_by_name(reply, gold)
             if reply.name == gold.name or "shape" in (reply.kind, gold.kind):
                 return self.same(reply.answer, gold.answer)
             # "Area = 5" and "x = 5": a word describes the answer and does not name a variable
@@ -129,8 +140,17 @@ class Comparison:
                 return self.same(labelled.answer, other) if labelled is reply else self.same(other, labelled.answer)
         return False
 
+    def ratios_by_name(self, reply: Named, gold: Named) -> Known:
+        """a:b = 2:3 is b:a = 3:2."""
+        names, ratio = reply.name.split(":"), reply.answer
+        if names == gold.name.split(":"):
+            return self.same(ratio, gold.answer)
+        if not isinstance(ratio, Ratio) or names[::-1] != gold.name.split(":"):
+            return False
+        return self.same(ratio._replace(parts=ratio.parts[::-1]), gold.answer)
+
     def as_equations(self, reply: Answer, gold: Answer) -> Known:
-        a, b = (_equation(answer) for answer in (reply, gold))
+        a, b = (equation(answer) for answer in (reply, gold))
         return self.relations(a, b) if a and b else False
 
     def relations(self, reply: Answer, gold: Answer) -> Known:
@@ -140,23 +160,24 @@ class Comparison:
             direct = all_of([self.equal(reply.left, gold.left), self.equal(reply.right, gold.right)])
             turned = all_of([self.equal(reply.left, gold.right), self.equal(reply.right, gold.left)])
             # `proportional` cannot see through functions such as sin, so the sides are also compared one by one
-            return any_of([proportional(_difference(reply), _difference(gold), positive=False), direct, turned])
+            return any_of([proportional(difference(reply), difference(gold), positive=False), direct, turned])
         # the sides of an inequality have an order, so they are not exchanged
         both = all_of([self.equal(reply.left, gold.left), self.equal(reply.right, gold.right)])
-        return any_of([proportional(_difference(reply), _difference(gold), positive=True), both])
+        return any_of([proportional(difference(reply), difference(gold), positive=True), both])
 
     # ---- several -----------------------------------------------------------------------------------------------------
 
     def several(self, reply: Answer, gold: Answer) -> Known:
-        said_items, gold_items = _items(reply, gold), _items(gold, reply)
+        if isinstance(reply, Several) and isinstance(gold, Value):
+            # 1/2 or 0.5 is one answer in two notations
+            return all_of(self.values(item, gold) if isinstance(item, Value) else False for item in reply.items)
+        said_items, gold_items = items(reply, gold), items(gold, reply)
         if said_items is None or gold_items is None:
             return self.spans(reply, gold) if Span in (type(reply), type(gold)) else self.loosely_ordered(reply, gold)
         # {1, 1} is {1}, while repetitions in a list count
         if isinstance(reply, Finite) and isinstance(gold, Finite):
             said_items, gold_items = self.once(said_items), self.once(gold_items)
-        if (_variables(said_items) > 1 and not _all_named(gold_items)) or (
-            _variables(gold_items) > 1 and not _all_named(said_items)
-        ):
+        if (variables(said_items) > 1 and not all_named(gold_items)) or (variables(gold_items) > 1 and not all_named(said_items)):
             # gold "x = 1, y = 2": a reply "2, 1" does not say which is which
             return self.loosely_ordered(reply, gold)
         return self.loosely_ordered(reply, gold) or self.matched(said_items, gold_items)
@@ -189,7 +210,7 @@ class Comparison:
         """If not strict, a list or named values may stand for a tuple."""
         if self.strict:
             return False
-        said_items, gold_items = (_in_order(answer) for answer in (reply, gold))
+        said_items, gold_items = (in_order(answer) for answer in (reply, gold))
         if (
             said_items is None
             or gold_items is None
@@ -231,6 +252,12 @@ class Comparison:
                 for a, b in zip(said_row, gold_row, strict=True)
             ]
             return all_of(self.equal(a, b) for a, b in pairs)
+        table, other = (reply, gold) if isinstance(reply, Matrix) else (gold, reply)
+        if isinstance(table, Matrix) and table.style and isinstance(other, Value):
+            try:
+                return self.equal(determinant(table.rows), other.tree)
+            except Unreadable:
+                return False
         return self.loosely_ordered(reply, gold)
 
     def ratios(self, reply: Answer, gold: Answer) -> Known:
@@ -255,43 +282,3 @@ class Comparison:
         if self.strict or not isinstance(based, Based) or not isinstance(other, Value):
             return False
         return other.tree == number(int(based.digits or "0"))
-
-
-def _variables(items: Sequence[Answer]) -> int:
-    return len({item.name for item in items if isinstance(item, Named)})
-
-
-def _all_named(items: Sequence[Answer]) -> bool:
-    return all(isinstance(item, Named | Several) for item in items)
-
-
-def _equation(answer: Answer) -> Relation | None:
-    if isinstance(answer, Named) and isinstance(answer.answer, Value):
-        return Relation("=", ("sym", answer.name), answer.answer.tree)
-    return answer if isinstance(answer, Relation) else None
-
-
-def _difference(relation: Relation) -> Tree:
-    return ("add", relation.left, negative(relation.right))
-
-
-def _items(answer: Answer, beside: Answer) -> Sequence[Answer] | None:
-    """The items of an answer for comparison without order; None for a set of reals."""
-    if isinstance(answer, Several | Finite):
-        return answer.items
-    if isinstance(answer, Named) and isinstance(answer.answer, Several | Finite):
-        return [Named(answer.name, answer.kind, item) for item in answer.answer.items]
-    return None if isinstance(answer, Span) else [answer]
-
-
-def _in_order(answer: Answer) -> Sequence[Answer] | None:
-    if isinstance(answer, Ordered):
-        return answer.items
-    if isinstance(answer, Matrix) and all(len(row) == 1 for row in answer.rows):
-        return [Value(row[0]) for row in answer.rows]
-    if isinstance(answer, Several):
-        if not all(isinstance(item, Named) for item in answer.items):
-            return answer.items
-        named = sorted((item for item in answer.items if isinstance(item, Named)), key=lambda item: item.name)
-        return [item.answer for item in named] if len({item.name for item in named}) == len(named) else None
-    return None

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from fractions import Fraction
+from typing import NamedTuple
 
 from .polynomials import ONE, Form, Polynomial, TooHard, add, atom, constant, multiply, quotient, start, written
 from .powers import power, root, value_of
@@ -108,8 +109,16 @@ def function(name: str, arguments: list[Form]) -> Form:
     return value_of(name, arguments) or atom(f"#{name}({','.join(written(part) for part in arguments)})")
 
 
-def linear(left: Tree, right: Tree) -> tuple[str, Fraction, bool] | None:
-    """(x, b, a > 0) if left - right = a (x - b) with rational a and b; else None. Used to solve linear inequalities."""
+class Line(NamedTuple):
+    """slope (name - root), with rational slope and root."""
+
+    name: str
+    root: Fraction
+    slope: Fraction
+
+
+def linear(left: Tree, right: Tree) -> Line | None:
+    """left - right, if it is linear in one symbol with rational coefficients; else None. Used to solve linear inequalities."""
     try:
         start()
         above, below = form(("add", left, ("mul", ("num", -1, 1), right)))
@@ -123,7 +132,7 @@ def linear(left: Tree, right: Tree) -> tuple[str, Fraction, bool] | None:
     if exponent != 1 or name.isdigit() or name[0] == "#" or name in ("pi", "e", "i"):
         return None
     slope = Fraction(above[names[0]])
-    return name, -Fraction(above.get((), 0)) / slope, slope > 0
+    return Line(name, -Fraction(above.get((), 0)) / slope, slope)
 
 
 def proportional(a: Tree, b: Tree, positive: bool) -> bool:

@@ -35,6 +35,12 @@ class Several(NamedTuple):
     items: tuple[Answer, ...]
 
 
+class Parts(NamedTuple):
+    """Answers to the parts of a question, in their order."""
+
+    items: tuple[Answer, ...]
+
+
 class Span(NamedTuple):
     """A set of real numbers, perhaps as a condition on a variable."""
 
@@ -86,4 +92,4 @@ class Words(NamedTuple):
     text: str
 
 
-Answer = Value | Ordered | Finite | Several | Span | Matrix | Relation | Named | Ratio | Based | Words
+Answer = Value | Ordered | Finite | Several | Parts | Span | Matrix | Relation | Named | Ratio | Based | Words

@@ -7,12 +7,15 @@ import re
 from fractions import Fraction
 from typing import NamedTuple
 
+from rewardlab.text.escapes import undoubled
+
 from .answers import answer
-from .kinds import Answer, Value
+from .kinds import Answer, Parts, Value
+from .parts import parts
 from .text import Unreadable, clean, spelling, tokens
 from .trees import number
 
-_NUMBER = re.compile(r"[-+]?(?:[0-9]{1,3}(?:,[0-9]{3}){1,4}|[0-9]{1,15})(?:\.[0-9]{1,15})?")
+_NUMBER = re.compile(r"[-+]?(?:[1-9][0-9]{0,2}(?:,[0-9]{3}){1,4}|[0-9]{1,15})(?:\.[0-9]{1,15})?")
 
 
 class Reading(NamedTuple):
@@ -33,8 +36,18 @@ def read(text: str) -> Reading:
         return Reading(plain, plain, Value(number(Fraction(plain.replace(",", "")))))
     spelled = plain
     try:
-        parsed_tokens = tokens(clean(plain))
+        if (found := _parts(plain)) is not None:
+            return Reading(plain, spelled, found)
+        parsed_tokens = tokens(clean(undoubled(plain)))
         spelled = spelling(parsed_tokens)
         return Reading(plain, spelled, answer(parsed_tokens))
     except (Unreadable, RecursionError) as problem:
         return Reading(plain, spelled, None, str(problem) or "too deep")
+
+
+def _parts(text: str) -> Answer | None:
+    texts = parts(text)
+    try:
+        return Parts(tuple(answer(tokens(clean(part))) for part in texts)) if texts else None
+    except Unreadable:
+        return None

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from fractions import Fraction
 
-from .exact import equal, linear
+from .exact import equal
 from .expressions import scalar
-from .kinds import Answer, Finite, Named, Ordered, Relation, Several, Span, Value
+from .inequalities import inequality, unequal
+from .kinds import Answer, Finite, Matrix, Named, Ordered, Ratio, Relation, Several, Span, Value
 from .layout import cut
-from .spans import BELOW_ALL, Piece, intersection, union, without
+from .spans import Piece, intersection, union
 from .text import Token, Unreadable, spelling
-from .trees import INFINITE, Tree, names, number
+from .trees import Tree, names
 
 Read = Callable[[Sequence[Token]], Answer]
 _SIGNS = ("=", "<", ">", "le", "ge", "ne", "in", "approx")
 _FLIPPED = {">": "<", "ge": "le"}
-_WRITTEN = {"<": "<", "le": "<=", "=": "=", "ne": "!="}
 _FUNCTIONS = frozenset("fghpqruvwFGHPQRTVEDL")
 _SHAPES = frozenset(("angle", "overline", "triangle", "measuredangle", "widehat"))
 
@@ -36,11 +35,14 @@ def relation(tokens: Sequence[Token], read: Read) -> Answer | None:
     if signs == ["in"]:
         return _member(parts, read)
     if signs == ["ne"]:
-        return _unequal(*(_tree(part) for part in parts))
-    if len(signs) <= 2 and all(sign in ("<", "le") for sign in signs):
-        return _inequality([_tree(part) for part in parts], signs)
+        return unequal(*(_tree(part, read) for part in parts))
     if len(signs) <= 2 and all(sign in (">", "ge") for sign in signs):
-        return _inequality([_tree(part) for part in reversed(parts)], [_FLIPPED[sign] for sign in reversed(signs)])
+        parts, signs = parts[::-1], [_FLIPPED[sign] for sign in reversed(signs)]
+    if len(signs) <= 2 and all(sign in ("<", "le") for sign in signs):
+        # 0 < f(x) < 1 bounds the values of f; it is not solved for x
+        kinds = [label(part) for part in parts]
+        functions = [kind[0] if kind and kind[1] == "function" else "" for kind in kinds]
+        return inequality([_tree(part, read) for part in parts], signs, functions)
     raise Unreadable("the relations do not form an equation or an interval")
 
 
@@ -75,7 +77,9 @@ def _symbol(tokens: Sequence[Token]) -> tuple[str, str] | None:
     return (tree[1], "symbol") if tree[0] == "sym" and not after else None
 
 
-def _tree(tokens: Sequence[Token]) -> Tree:
+def _tree(tokens: Sequence[Token], read: Read) -> Tree:
+    if any(token.text.startswith("begin{") for token in tokens) and isinstance(found := read(tokens), Value):
+        return found.tree
     tree, after = scalar(tokens)
     if after:
         raise Unreadable(f"{spelling(list(after))[:40]!r} follows an expression")
@@ -84,23 +88,71 @@ def _tree(tokens: Sequence[Token]) -> Tree:
 
 def _equation(parts: Sequence[Sequence[Token]], read: Read) -> Answer:
     labels = [label(part) for part in parts]
+    last = read(parts[-1]) if len(parts) > 2 or labels[0] or _has_matrix(parts[-1]) else None
+    if isinstance(last, Matrix):
+        return _matrices(parts, last, read)
+    if last is not None and len(parts) == 2 and not labels[0] and isinstance(last, Value):
+        return _sides(_tree(parts[0], read), last.tree)
     if len(parts) == 2:
-        if labels[0]:
-            return Named(*labels[0], read(parts[1]))
+        if labels[0] and last is not None:
+            return Named(*labels[0], last)
+        if ratio := _ratio_names(parts[0]):
+            found = read(parts[1])
+            return Named(ratio, "ratio", found._replace(clock=False) if isinstance(found, Ratio) else found)
         if labels[1] and labels[1][1] == "symbol":
             return Named(*labels[1], read(parts[0]))
-        left, right = _tree(parts[0]), _tree(parts[1])
-        return _worked_out([left], right) or Relation("=", left, right)
+        return _sides(_tree(parts[0], read), _tree(parts[1], read))
+    assert last is not None
     if all(labels[:-1]):
-        last = read(parts[-1])
         # x = y = 5 states both x = 5 and y = 5
         return Several(tuple(Named(*name, last) for name in labels[:-1] if name))
-    last = read(parts[-1])
-    sides = [_tree(part) for part in (parts[1:-1] if labels[0] else parts[:-1])]
+    sides = [_tree(part, read) for part in (parts[1:-1] if labels[0] else parts[:-1])]
     # 2 + 3 = 5 = 6: a chain counts only if no step is disproved
     if not isinstance(last, Value) or any(equal(side, last.tree) is False for side in sides):
         raise Unreadable("the sides of an equation are not equal")
     return Named(*labels[0], last) if labels[0] else last
+
+
+def _sides(left: Tree, right: Tree) -> Answer:
+    return _worked_out([left], right) or Relation("=", left, right)
+
+
+def _has_matrix(tokens: Sequence[Token]) -> bool:
+    return any(token.text.startswith("begin{") for token in tokens)
+
+
+def _matrices(parts: Sequence[Sequence[Token]], last: Matrix, read: Read) -> Answer:
+    """A + B = M and AB = M_1 M_2 = M state M, whatever stands for it on the left. A step that does not come to M is a mistake."""
+    for part in parts[:-1]:
+        if not _has_matrix(part):
+            continue
+        side = read(part)
+        if not isinstance(side, Matrix) or [len(row) for row in side.rows] != [len(row) for row in last.rows]:
+            raise Unreadable("the sides of an equation are not equal")
+        pairs = [(a, b) for row, other in zip(side.rows, last.rows, strict=True) for a, b in zip(row, other, strict=True)]
+        if any(equal(a, b) is not True for a, b in pairs):
+            raise Unreadable("the sides of an equation are not equal")
+    names = [part for part in parts[:-1] if not _has_matrix(part)]
+    if len(names) > 1 or any(_multiple(part) for part in names):
+        raise Unreadable("an equation of matrices that is not understood")
+    if not names:
+        return last
+    known = label(names[0])
+    return Named(*known, last) if known else Named(spelling(list(names[0])), "function", last)
+
+
+def _multiple(tokens: Sequence[Token]) -> bool:
+    """2A = M does not state what A is, while 2A - B = M states what was asked for."""
+    numbers = [i for i, token in enumerate(tokens) if token.kind == "number" and (i == 0 or tokens[i - 1].text not in "^_{")]
+    return bool(numbers) and not any(token.text in ("+", "-") for token in tokens[1:])
+
+
+def _ratio_names(tokens: Sequence[Token]) -> str:
+    """The names of a ratio, as in S_1:S_2 = 7:32; "" for other tokens."""
+    parts, _ = cut(tokens, (":",))
+    names = [label(part) for part in parts]
+    known = [name[0] for name in names if name and name[1] in ("symbol", "shape", "function")]
+    return ":".join(known) if len(parts) > 1 and len(known) == len(parts) else ""
 
 
 def _worked_out(sides: Sequence[Tree], last: Tree) -> Value | None:
@@ -126,36 +178,6 @@ def _member(parts: Sequence[Sequence[Token]], read: Read) -> Answer:
     if isinstance(members, Span):
         return Span(members.pieces, name[0])
     raise Unreadable("the right side of \\in is not a set")
-
-
-def _unequal(left: Tree, right: Tree) -> Answer:
-    for variable, excluded in ((left, right), (right, left)):
-        if variable[0] == "sym" and not names(excluded):
-            pieces = without((Piece(BELOW_ALL, INFINITE, False, False),), [excluded])
-            if pieces is not None:
-                return Span(pieces, variable[1])
-    return Relation("!=", left, right)
-
-
-def _inequality(sides: list[Tree], signs: Sequence[str]) -> Answer:
-    """a < x < b, or a < b; the smallest side comes first."""
-    if len(sides) == 3:
-        low, middle, high = sides
-        if middle[0] == "sym" and not names(low) | names(high):
-            return Span((Piece(low, high, signs[0] == "le", signs[1] == "le"),), middle[1])
-        return Several((Relation(_WRITTEN[signs[0]], low, middle), Relation(_WRITTEN[signs[1]], middle, high)))
-    (left, right), closed = sides, signs[0] == "le"
-    if left[0] == "sym" and not names(right):
-        return Span((Piece(BELOW_ALL, right, False, closed),), left[1])
-    if right[0] == "sym" and not names(left):
-        return Span((Piece(left, INFINITE, closed, False),), right[1])
-    # 2x + 1 < 5 is the interval x < 2
-    if solved := linear(left, right):
-        name, bound, rising = solved
-        at = number(Fraction(bound))
-        piece = Piece(BELOW_ALL, at, False, closed) if rising else Piece(at, INFINITE, closed, False)
-        return Span((piece,), name)
-    return Relation(_WRITTEN[signs[0]], left, right)
 
 
 def together(items: list[Answer], between: Sequence[str]) -> Answer | None:

@@ -46,7 +46,7 @@ WORDS = words(
     "cm mm km kg mg ml mi ft in yd lb lbs oz hr hrs min mins sec secs mph usd am pm of per is no not yes the rad sq cu day days "
     "hour hours year years inch inches feet foot mile miles unit units dollar dollars cent cents times each more less way ways for "
     "nor any all even odd true false none neither both only but then than was are with egg eggs men boys girls cats dogs cars pens "
-    "cows"
+    "cows pct"
 )
 _SAME = {
     "dfrac": "frac", "tfrac": "frac", "cfrac": "frac", "dbinom": "binom", "tbinom": "binom", "leq": "le", "leqslant": "le",
@@ -67,7 +67,7 @@ _UNICODE = {
     "＝": "=", "½": "\\frac{1}{2}", "⅓": "\\frac{1}{3}", "⅔": "\\frac{2}{3}", "¼": "\\frac{1}{4}", "¾": "\\frac{3}{4}", 
     "⅕": "\\frac{1}{5}", "⅛": "\\frac{1}{8}", "⌊": "\\lfloor ", "⌋": "\\rfloor ", "⌈": "\\lceil ", "⌉": "\\rceil ",
     "∨": "\\lor ", "∧": "\\land ",
-    "€": "\\text{euros}", "£": "\\text{pounds}",
+    "‰": "\\text{ permille}", "€": "\\text{euros}", "£": "\\text{pounds}",
     **{pair[0]: f"\\{pair[1:]} " for pair in sorted(words(
         "αalpha βbeta γgamma δdelta εepsilon ζzeta ηeta θtheta ιiota κkappa λlambda μmu νnu ξxi ρrho σsigma τtau φphi χchi ψpsi "
         "ωomega ΔDelta ΘTheta ΛLambda ΣSigma ΦPhi ΨPsi ΩOmega ΓGamma"))},
@@ -81,10 +81,14 @@ _SIZES = re.compile(
     r"(?<!\\)\\(?:(?:left|right|[bB]igg?[lrm]?|displaystyle|textstyle|scriptstyle|limits|nolimits|quad|qquad|thinspace|middle)(?![A-Za-z])\.?"
     r"|[,;:! ])|~|\\(?:hspace|vspace|label|tag|color)\*?\{[^{}]{0,40}\}"
 )
-_THOUSANDS = re.compile(r"(?<=[0-9])(?:\\[,;:! ]|~|\{,\}|,\\!)(?=[0-9]{3}(?![0-9]))")
+_THOUSANDS = re.compile(r"(?<=[0-9])(?:\\[,;:! ]|~|\s?\{\s?,\s?\}\s?(?:\\!)?|\s?,\s?\\!\s?)(?=[0-9]{3}(?![0-9]))")
+# {,} keeps TeX from putting a space after a comma that is no separator of items: where no thousands follow, a decimal comma
+_DECIMAL = re.compile(r"(?<=[0-9])\{,\}(?=[0-9])")
 _FONTS = re.compile(r"\\(?:mathbf|boldsymbol|bm|mathit|mathcal|vec|hat|mathsf|displaystyle)\s?\{([^{}]{0,100})\}")
 _TOKEN = re.compile(
-    r"(?P<space>\s+)|(?P<number>[0-9]{1,3}(?:(?:,[0-9]{3})+|(?:\x00[0-9]{3})+)(?![0-9])(?:\.[0-9]+)?|[0-9]+(?:\.[0-9]*)?|\.[0-9]+)"
+    r"(?P<space>\s+)"
+    r"|(?P<number>(?!0)[0-9]{1,3}(?:(?:,[0-9]{3})+|(?:\x00[0-9]{3})+|(?: [0-9]{3}){1,10}(?!\s?/))(?![0-9])"
+    r"(?:\.[0-9]+)?|[0-9]+(?:\.[0-9]*)?|\.[0-9]+)"
     r"|(?P<text>\\(?:text(?:bf|it|rm|sf|normal|tt)?|mbox|hbox|mathrm|operatorname|rm)\*?\s?\{(?P<inside>[^{}]{0,200})\})"
     r"|(?P<begin>\\(?:begin|end)\s?\{[a-zA-Z]{1,12}\*?\})|(?P<field>\\math(?:bb|rm|bf)\s?\{?[A-Z]\}?)"
     r"|(?P<command>\\[A-Za-z]+|\\.)|(?P<letters>[A-Za-z]+)|(?P<sign><=|>=|!=|==|\*\*|!!|[^\\])"
@@ -104,7 +108,7 @@ def clean(text: str) -> str:
             text.replace("\\$", "\\text{dollars}").replace("\\(", " ").replace("\\)", " ").replace("\\[", " ").replace("\\]", " ")
         )
         # thousands first, since _SIZES removes "\\," as a space; \\x00 marks the separator until `_digits` drops it
-        text = _SIZES.sub(" ", _THOUSANDS.sub("\x00", text))
+        text = _SIZES.sub(" ", _DECIMAL.sub(".", _THOUSANDS.sub("\x00", text)))
         text = _FONTS.sub(r"\1", text)
     if "$" in text:
         # a single $ is not a delimiter but a currency sign
@@ -154,7 +158,7 @@ def _tokens(text: str, prose: bool) -> Iterator[Token]:
 def _digits(digits: str) -> str:
     if len(digits) > DIGITS:
         raise Unreadable(f"a number of {len(digits)} digits")
-    return digits.replace(",", "").replace("\x00", "")
+    return digits.replace(",", "").replace("\x00", "").replace(" ", "")
 
 
 def _prose(inside: str) -> Iterator[Token]:

@@ -20,6 +20,8 @@ KNOWN = {word: unit for unit, words in _NAMES.items() for word in (unit, *words.
 """Word to unit of measurement. Two different units of this table are never equal."""
 SCALES = {"dozen": 12, "hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
 """Words that multiply the number before them."""
+PERCENT = ("percent", "%", "pct", "per cent")
+PER_MILLE = ("permille", "per mille", "per mil", "per mill")
 # words that change the value or make the answer uncertain: with them the text is more than a unit
 _FORBIDDEN = words(
     "not no nor never half halves third thirds quarter quarters except either squared cubed minus plus than is isn are was if mod "

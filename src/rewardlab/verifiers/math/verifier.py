@@ -9,18 +9,23 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from rewardlab.core.domain import NonNegativeFloat, PositiveFloat
 from rewardlab.errors import RewardlabError
 from rewardlab.processes.pool import Done, workers
 from rewardlab.text.answers import after_thinking, boxed, statements
+from rewardlab.text.boxes import by_part, joint
+from rewardlab.text.escapes import undoubled
+from rewardlab.text.turns import own_turn
 from rewardlab.verifiers.contract import Pair, Verdict, differs, no_verdict, right, verifier, wrong
 
 from . import exact
-from .choices import Choice, choice, hedged, in_brackets
+from .choices import Choice, choice, hedged, in_brackets, letters
 from .compare import Comparison
-from .kinds import Value, Words
+from .decimals import with_points
+from .kinds import Matrix, Parts, Several, Value, Words
+from .parts import parts
 from .reading import Reading, read
 from .text import LONGEST
 from .trees import Tree
@@ -28,24 +33,27 @@ from .trees import Tree
 SYMBOLIC = "rewardlab.verifiers.math.symbolic:equal"
 ROUNDS = 5
 """Most rounds of computer algebra: which expressions must be compared may depend on the results of earlier rounds."""
-_PERCENT = re.compile(r"percent|%", re.IGNORECASE)
+_PERCENT = re.compile(r"percent|%|\bpct\b|per cent", re.IGNORECASE)
 
 
 @verifier(over="pairs", modules=("sympy",))
 def math(
-    pairs: Sequence[Pair], *, find: Literal["final", "boxed", "whole"] = "final", strict: bool = True,
-    tolerance: NonNegativeFloat = 0.0, worked_out: bool = False, seconds: PositiveFloat = 5.0,
+    pairs: Sequence[Pair], *, find: Literal["final", "boxed", "last", "whole"] = "final", strict: bool = True,
+    tolerance: NonNegativeFloat = 0.0, worked_out: bool = False, decimal_comma: bool = False, seconds: PositiveFloat = 5.0,
 ) -> list[Verdict]:  # fmt: skip
     r"""1 if the answer of the reply is proven to equal the gold answer exactly.
 
-    find: "final", the last \boxed, else what follows "answer is", else the last formula or number; "boxed", only the last \boxed;
-    "whole", the whole reply. Thinking before </think> is ignored. The gold answer may be plain, $...$, boxed, or follow "####".
+    find: "final", the last \boxed with the boxes joined to it, else what follows "answer is", else what the last sentence with a
+    value says, if that is one value; "last", the same, and of several values the last; "boxed", only the last \boxed; "whole", the
+    whole reply. Thinking before </think> and turns after the reply's own are ignored. The gold answer may be plain, $...$, boxed,
+    or follow "####".
     strict: see `compare.py`.  tolerance: relative, for rational numbers.
     worked_out: if the gold answer is a number, accept 1023 but not "2^10 - 1".
+    decimal_comma: read 3,5 as 3.5, in replies and gold answers; without it, only where the gold answer is a decimal fraction.
     seconds: time limit for one comparison by computer algebra; an answer that takes longer is wrong.
     """
     judge = Judge(strict, tolerance, seconds)
-    return judge.verdicts([begin(pair, find, worked_out) for pair in pairs])
+    return judge.verdicts([begin(pair, Settings(find, worked_out, decimal_comma)) for pair in pairs])
 
 
 @dataclass(frozen=True)
@@ -117,25 +125,42 @@ class Judge:
 # ---- reading ---------------------------------------------------------------------------------------------------------
 
 
-def begin(pair: Pair, find: str, worked_out: bool) -> Case | Verdict:
+class Settings(NamedTuple):
+    """Settings of `math` that decide how a reply is read."""
+
+    find: str
+    worked_out: bool
+    decimal_comma: bool
+
+    def read(self, text: str) -> Reading:
+        return read(with_points(text) if self.decimal_comma else text)
+
+
+def begin(pair: Pair, settings: Settings) -> Case | Verdict:
     """The verdict, if parsing alone decides; else the two answers to compare."""
     text = gold_text(pair.answer)
     if not text or len(text) > LONGEST:
         return no_verdict("the gold answer is too long to be read" if text else "there is no gold answer")
     if not isinstance(pair.response, str):
         return wrong(f"the reply is not a text but {type(pair.response).__name__}")
-    reply = after_thinking(pair.response)
-    forms = _forms(reply, find)
-    if chosen := choice(text):
+    reply = undoubled(own_turn(after_thinking(pair.response)))
+    # letter for letter the gold answer, it is right whatever it is
+    if settings.find != "boxed" and reply.strip() == str(pair.answer).strip():
+        return right(reply.strip())
+    forms = _forms(reply, settings.find)
+    if not parts(text) and (chosen := choice(text)):
         stated, forms = _choice_and_forms(forms, reply)
         if stated or not chosen.rest:
             return _compare_choices(stated, chosen)
         text = chosen.rest
-    return _compare_with(forms, read(text), pair, worked_out)
+    gold = settings.read(text)
+    if isinstance(gold.answer, Parts | Several) and settings.find != "whole":
+        forms = [*filter(None, _forms_in_parts(reply, gold.answer, settings.find)), *forms]
+    return _compare_with(forms, gold, pair, settings)
 
 
-def _compare_with(forms: Iterable[str], gold: Reading, pair: Pair, worked_out: bool) -> Case | Verdict:
-    stated = _readable(forms, gold)
+def _compare_with(forms: Iterable[str], gold: Reading, pair: Pair, settings: Settings) -> Case | Verdict:
+    stated = _readable(forms, gold, settings)
     if stated is None:
         return wrong("no answer found")
     # equal text is equal even where the parser understands neither side
@@ -145,36 +170,51 @@ def _compare_with(forms: Iterable[str], gold: Reading, pair: Pair, worked_out: b
         why = differs(stated.text, gold.text)
         return wrong(f"{why}: {stated.why}" if stated.why else why, stated.text)
     # the check is on the tree: "2^10 - 1" parses to a sum, not to a number
-    if worked_out and _is_number(gold) and isinstance(stated.answer, Value) and not _is_number(stated):
+    computed = isinstance(stated.answer, Matrix | Value) and (not _is_number(stated) or "begin{" in stated.spelling)
+    if settings.worked_out and _is_number(gold) and computed:
         return wrong("the answer is not worked out", stated.text)
     return Case(stated, gold, bool(_PERCENT.search(pair.prompt)))
 
 
 def gold_text(answer: Any) -> str:
     """The gold answer, without the solution before it."""
-    text = "" if answer is None else str(answer).rpartition("####")[2]
-    return (boxed(text) or text).strip()
+    text = "" if answer is None else undoubled(str(answer).rpartition("####")[2])
+    return (joint(text) or text).strip()
 
 
 def _forms(reply: str, find: str) -> Iterable[str]:
     if find == "whole":
         return [reply.strip()] if reply.strip() else []
     if find == "boxed":
-        return [content] if (content := boxed(reply)) else []
-    return statements(reply)
+        return [content] if (content := joint(reply)) else []
+    return statements(reply, find == "last")
 
 
-def _readable(forms: Iterable[str], gold: Reading) -> Reading | None:
+def _forms_in_parts(reply: str, gold: Parts | Several, find: str) -> Iterable[str | None]:
+    """Readings of a reply that answers the parts of a question in turn: a box for each, or none at all and a short reply."""
+    boxes = by_part(reply)
+    if boxes and len(joint(reply) or "") < len(boxes):
+        yield boxes
+    if isinstance(gold, Parts) and find != "boxed" and "\\boxed" not in reply and len(reply) <= LONGEST:
+        yield reply.strip() if parts(reply.strip()) else None
+
+
+def _readable(forms: Iterable[str], gold: Reading, settings: Settings) -> Reading | None:
     """The first form that parses as mathematics or equals the gold answer; else the first form; None if there are none."""
     first = None
     for form in forms:
-        offered = choice(form)
-        reading = read(offered.rest if offered and offered.rest and not hedged(offered.rest) else form)
+        offered = None if parts(form) else choice(form)
+        reading = settings.read(_as_decimal(offered.rest if offered and offered.rest and not hedged(offered.rest) else form, gold))
         mathematics = reading.answer is not None and not isinstance(reading.answer, Words)
         if mathematics or reading.spelling == gold.spelling or (reading.answer is not None and reading.answer == gold.answer):
             return reading
         first = first or reading
     return first
+
+
+def _as_decimal(form: str, gold: Reading) -> str:
+    """The form, with its decimal comma as a point where the gold answer is one decimal fraction: 3,75 is no list for 3.75."""
+    return with_points(form) if "," in form and _is_number(gold) and "." in gold.text and "," not in gold.text else form
 
 
 def _is_number(reading: Reading) -> bool:
@@ -185,6 +225,9 @@ def _choice_and_forms(forms: Iterable[str], reply: str) -> tuple[Choice | None, 
     """The choice that a reply states, and the forms of its answer."""
     forms = list(forms)
     stated = next((c for form in forms if (c := choice(form))), None)
+    # a value and its letter, each in a box of its own
+    if not stated and (last := boxed(reply)) and len(letters(joint(reply) or "")) == 1:
+        stated = choice(last)
     if not stated and not boxed(reply) and (letter := in_brackets(reply)):
         stated = Choice(letter, "")
     return stated, forms

@@ -1,0 +1,104 @@
+r"""Find the boxes of a reply, \boxed{...}, and those that together state its answer. Linear in the length of the text."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+MOST = 100
+"""Most boxes of one statement."""
+_BRACES = re.compile(r"\\boxed\s?\{|\\[{}\\]|[{}]")
+_CLUTTER = re.compile(r"\\(?:q?quad|[()\[\],;!: ])|\\text\s?\{([^{}]{0,40})\}|\\\\|[$*&{}]")
+_NAME = r"[A-Za-z](?:_?[A-Za-z0-9]{1,3}|_?[0-9'])?|\\(?:angle|alpha|beta|gamma|theta|lambda)\s?[A-Z]{0,3}"
+_LABEL = re.compile(rf"(?:^|[\s,;:.])({_NAME})\s?=\s{{0,3}}$")
+_JOINT = re.compile(
+    rf"[\s,;.]{{0,9}}(?P<word>and|or|as well as)?\s{{0,9}}(?:[-•]|[1-9][.)])?\s{{0,9}}(?:(?:{_NAME})\s?=)?\s{{0,9}}", re.IGNORECASE
+)
+_PART = re.compile(r"^[\s*#_>-]{0,8}(?:part\s)?\(?([a-h]|[1-9])\)", re.MULTILINE | re.IGNORECASE)
+
+
+class Box(NamedTuple):
+    r"""start, end: of \boxed{...} in the text.  content: what it holds."""
+
+    start: int
+    end: int
+    content: str
+
+
+def boxes(text: str) -> list[Box]:
+    """The closed boxes that lie in no other one; none if the last one is cut off, as the final answer is then unknown."""
+    found: list[Box] = []
+    opened: list[tuple[int, int]] = []
+    first = text.find("\\boxed")
+    for match in _BRACES.finditer(text, first) if first >= 0 else ():
+        sign = match.group()
+        if sign == "{" or sign.startswith("\\boxed"):
+            opened.append((match.start() if len(sign) > 1 else -1, match.end()))
+        elif sign == "}" and opened and (box := opened.pop())[0] >= 0:
+            # boxes may be nested: the outer one closes last, and takes the place of those within it
+            while found and found[-1].start > box[0]:
+                found.pop()
+            found.append(Box(box[0], match.end(), text[box[1] : match.start()]))
+    return found if found and not any(start >= found[-1].end for start, _ in opened) else []
+
+
+def inside(box: Box) -> str:
+    """The content of a box; a box that holds nothing but a box holds the same answer."""
+    content = box.content.strip()
+    # one such level occurs, and more are not worth the time
+    whole = content.startswith("\\boxed{") and content.endswith("}") and not set("{}") & set(content[7:-1])
+    return content[7:-1].strip() if whole else content
+
+
+def joint(text: str) -> str | None:
+    r"""What the last box states, together with the boxes before it from which only a comma, "and" or "or" or a name parts it.
+
+    "$x = \boxed{1}$ or $x = \boxed{-2}$" states "x = 1 or x = -2". None if there is no box, or the last one is cut off.
+    """
+    found = boxes(text)
+    if not found:
+        return None
+    chosen = [found[-1]]
+    words: list[str] = []
+    for box in reversed(found[:-1]):
+        between = text[box.end : chosen[0].start]
+        match = _JOINT.fullmatch(_plain(between)) if len(between) <= 80 else None
+        if not match or len(chosen) == MOST:
+            break
+        chosen.insert(0, box)
+        words.insert(0, "or" if (match["word"] or "").lower() == "or" else ",")
+    contents = [inside(box) for box in chosen]
+    # an answer that is only repeated is one answer
+    if len(set(contents)) == 1:
+        return contents[0]
+    return _joined(contents, [_label(text[max(0, box.start - 40) : box.start]) for box in chosen], words)
+
+
+def _joined(contents: list[str], labels: list[str], words: list[str]) -> str:
+    named = all(labels) and not any("=" in content for content in contents)
+    items = [f"{label} = {content}" for label, content in zip(labels, contents, strict=True)] if named else contents
+    return items[0] + "".join(f"{' or ' if word == 'or' else ', '}{item}" for word, item in zip(words, items[1:], strict=True))
+
+
+def _plain(text: str) -> str:
+    return _CLUTTER.sub(lambda match: match[1] or " ", text)
+
+
+def _label(before: str) -> str:
+    match = _LABEL.search(_plain(before))
+    return match[1] if match else ""
+
+
+def by_part(text: str) -> str | None:
+    """What the last box of each part states, as "(a) 12 (b) 30", if the lines (a), (b), ... or (1), (2), ... each have a box."""
+    marks = list(_PART.finditer(text))
+    labels = "".join(mark[1].lower() for mark in marks)
+    if len(labels) < 2 or not (labels in "abcdefgh" or labels in "123456789") or labels[0] not in "a1":
+        return None
+    found, stated = boxes(text), []
+    for mark, end in zip(marks, [*(mark.start() for mark in marks[1:]), len(text)], strict=True):
+        own = [box for box in found if mark.end() <= box.start < end]
+        if not own:
+            return None
+        stated.append(f"({mark[1].lower()}) {inside(own[-1])}")
+    return " ".join(stated)

@@ -1,0 +1,67 @@
+"""What a reply says itself: without special tokens, without turns that it invents for others, without closing courtesies.
+
+A model that does not stop goes on: it writes the token that ends its turn, then the next question, and answers that too. What is
+said after its own turn is no part of the reply. Nothing here raises, and every pattern runs in linear time.
+"""
+
+from __future__ import annotations
+
+import re
+
+_START = re.compile(
+    r"\s{0,9}(?:(?:<s>|<bos>|<\|begin_of_text\|>|<\|startoftext\|>)\s?)?"
+    r"(?:<\|im_start\|>|<\|start_header_id\|>|<\|start\|>|<start_of_turn>)?(?:assistant|model)?\s?(?:<\|end_header_id\|>)?"
+)
+_TOKEN = re.compile(r"<[|｜][A-Za-z][A-Za-z_▁]{2,40}[|｜]>|</?s>|<eos>|<(?:start|end)_of_turn>|\[/?INST\]")
+_FINAL = "<|channel|>final<|message|>"
+_NEXT = re.compile(
+    r"^[\s#*_>-]{0,8}(?:human|user|question|q|problem|exercise|instruction|example)(?:\s[0-9]{1,4})?[*_]{0,3}\s?[:：]",
+    re.IGNORECASE | re.MULTILINE,
+)
+_STATED = re.compile(
+    r"\\boxed\s?\{|answer[*_]{0,3}\s{0,3}(?:is\b|:|=)(?:[^\n]{0,40}[0-9$\\]|[\s*(]{0,5}[A-J]\b)|####\s?[-$]{0,2}[0-9]",
+    re.IGNORECASE,
+)
+_ASKING = ("human", "user", "question", "q:", "problem", "exercise", "instruction", "example")
+_COURTESY = re.compile(
+    r"(?:i hope|hope (?:this|that|it)|(?:please )?let me know|(?:please )?feel free|is there anything|"
+    r"if you (?:have|need|would|want|'d)|would you like|do you (?:want|have|need)|thank|happy to|good luck)\b",
+    re.IGNORECASE,
+)
+_RETRACTING = ("wait", "scratch that", "correction:", "mistake", "error", "wrong", "incorrect", "not right", "not correct")
+_RETRACTED = re.compile(
+    r"\bno,? wait\b|\bwait,? (?:no|that|this|it|i)\b|\bscratch that\b|\bcorrection:|\bi (?:made an? |was )(?:mistake|error|wrong)"
+    r"|(?<!if )\b(?:that|this|it)(?:'s|\sis|\swas)\s(?:wrong|incorrect|not (?:right|correct)|a mistake|an error)\b",
+    re.IGNORECASE,
+)
+
+
+def own_turn(text: str) -> str:
+    """The text up to the token that ends its turn, or up to a question that it asks itself after it has stated an answer."""
+    # a model that thinks in a channel of its own answers in another
+    if _FINAL in text:
+        text = text.partition(_FINAL)[2]
+    # a header of the chat template is where a turn starts; without a special token in it, it is a word like others
+    if "<" in text[:40] and (header := _START.match(text)) and "<" in header.group():
+        text = text[header.end() :]
+    # most replies have none of the signs, and finding that out takes less time than the patterns
+    if ("<" in text or "[" in text) and (end := _TOKEN.search(text)):
+        text = text[: end.start()]
+    lower = text.lower()
+    if any(name in lower for name in _ASKING) and (stated := _STATED.search(text)) and (asked := _NEXT.search(text, stated.end())):
+        text = text[: asked.start()]
+    return text
+
+
+def without_courtesies(text: str) -> str:
+    """The text without last lines such as "I hope this helps!" and "Let me know if ...", which may hold numbers of no meaning."""
+    kept = text.rstrip()
+    while (start := kept.rfind("\n") + 1) and _COURTESY.match(kept[start:].lstrip(" *_")) and not _STATED.search(kept, start):
+        kept = kept[:start].rstrip()
+    return kept
+
+
+def retracted(text: str) -> bool:
+    """Whether a text that follows an answer takes it back, as in "No wait, that is wrong"."""
+    lower = text.lower()
+    return any(sign in lower for sign in _RETRACTING) and bool(_RETRACTED.search(text))

@@ -1,0 +1,315 @@
+"""The verifier of mathematical answers on replies as models write them, class by class, with near misses of each rule."""
+
+from __future__ import annotations
+
+import importlib
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from labelled_replies import replies
+
+from rewardlab.verifiers.math.verifier import math
+
+settings.register_profile("fixed", derandomize=True, deadline=None)
+settings.load_profile("fixed")
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+NOT_READ = {("n:2", "2"), ("abc = 123", "123")}
+"""Right replies that are refused: a ratio n:2 and an equation abc = 123 say something else than the number, too."""
+
+
+def said(text: str, answer: str, prompt: str = "", **how):
+    return math(**how).check(text, answer, prompt).correct
+
+
+# ---- the labelled replies --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def judged():
+    labelled = replies()
+    return list(zip(labelled, math().check_all([(p.response, p.answer) for p in labelled]), strict=True))
+
+
+def test_the_labelled_replies_are_many_in_each_class_and_half_are_wrong(judged):
+    assert len({(pair.response, pair.answer) for pair, _ in judged}) == len(judged) >= 500
+    for kind in {pair.kind for pair, _ in judged}:
+        right = [pair.correct for pair, _ in judged if pair.kind == kind]
+        assert len(right) >= 25
+        assert 0.4 < sum(right) / len(right) < 0.6
+
+
+def test_no_wrong_reply_is_accepted(judged):
+    assert [pair for pair, verdict in judged if verdict.correct and not pair.correct and not pair.held_out] == []
+
+
+def test_no_right_reply_is_refused(judged):
+    refused = {(p.response, p.answer) for p, verdict in judged if p.correct and not verdict.correct and not p.held_out}
+    assert refused == NOT_READ
+
+
+def test_the_benchmark_counts_the_errors_of_each_class(judged, monkeypatch):
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    benchmark = importlib.import_module("math_replies")
+    rows = benchmark.table([verdict.correct for _, verdict in judged], [True for _ in judged])
+    totals = {(row["name"], row["unit"].partition(" of ")[0]): (row["ours"], row["peer"]) for row in rows}
+    wrong = sum(not pair.correct and not pair.held_out for pair, _ in judged)
+    assert totals["all classes", "false accepts"] == (0, wrong)
+    assert totals["all classes", "false rejects"] == (len(NOT_READ), 0)
+    assert sum(ours for (name, _), (ours, _) in totals.items() if ":" not in name and name != "all classes") == len(NOT_READ)
+
+
+# ---- near misses of each rule ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("reply", "answer", "right"),
+    [
+        (r"\boxed{5}" "\n" r"\boxed{5}", "5", True),
+        (r"\boxed{\frac12} or \boxed{0.5}", "0.5", True),
+        (r"\boxed{\frac12} or \boxed{0.6}", "0.5", False),
+        (r"\boxed{5} \boxed{6}", "6", False),
+        ("\\boxed{12}\n\\boxed{B}", "B", True),
+        (r"\boxed{A} and \boxed{B}", "B", False),
+        (r"\boxed{5}, then \boxed{6}", "6", True),
+        (r"$a = \boxed{4}$, $b = \boxed{5}$", "4, 5", True),
+        (r"$b = \boxed{4}$, $a = \boxed{5}$", "4, 5", False),
+        (r"\boxed{x < 1} or \boxed{x > 5}", r"(-\infty,1) \cup (5,\infty)", True),
+        ("(a) \\boxed{1}\n(b) \\boxed{2}", "2", True),
+        ("(a) \\boxed{1}\n(b) nothing", "(a) 1 (b) 2", False),
+        ("(a) \\boxed{[1, 3)}\n(b) \\boxed{2}", "(a) [1, 3) (b) 2", True),
+    ],
+)
+def test_boxes_that_are_joined_state_one_answer(reply, answer, right):
+    assert said(reply, answer) is right
+
+
+@pytest.mark.parametrize(
+    ("reply", "answer", "right"),
+    [
+        ("The total is 5 dollars and 3 cents.", "5", False),
+        ("The number of solutions is 7 if $n$ is even and 8 if $n$ is odd.", "7", False),
+        ("The total is 42. No wait, that is wrong.", "42", False),
+        ("Of the 30 students, 12 are girls.", "12", False),
+        ("The total is 45 dollars in 3 days.", "45", True),
+        ("Since $a$ is 3, the area is 9.", "9", True),
+        ("The side is 3, so the area is 9.", "9", True),
+        ("The ratio is 2:3.", "3", False),
+        ("The roots are $1$ and $5$.", "5", False),
+        ("The roots are $1$ and $5$.", "1, 5", True),
+        ("There are 3 such $n$: $n = 1, 2, 5$.", "3", True),
+        ("She will be 12 years old.", "12", True),
+        ("Is it 7?", "7", False),
+        ("I do not know, 7?", "7", False),
+        ("It lies between 6 and 8, so it's 7", "7", True),
+        ("It cannot be 7, hence 42.", "42", True),
+        ("He earns 60 dollars in 5 days, so 12 dollars a day.", "12", True),
+        ("So 3 boxes cost 12 dollars.", "3", False),
+        ("Steve takes 40 - 36 = 4 minutes less than Tim.", "4", True),
+        ("Steve takes 4 minutes, which is 36 less than Tim.", "36", False),
+    ],
+)
+def test_a_sentence_states_what_something_is_said_to_be(reply, answer, right):
+    assert said(reply, answer) is right
+
+
+def test_the_last_of_several_numbers_counts_only_if_asked_for():
+    reply = "In 5 days he earns 60 dollars."
+    assert said(reply, "60") is False
+    assert said(reply, "60", find="last") is True
+    assert said(reply, "5", find="last") is False
+
+
+@pytest.mark.parametrize(
+    ("reply", "answer", "right"),
+    [
+        (r"\boxed{3{,}756}", "3756", True),
+        (r"\boxed{3{,}\!756}", "3756", True),
+        (r"\boxed{3{,}75}", "375", False),
+        (r"\boxed{0,375}", "0.375", True),
+        (r"\boxed{0,375}", "375", False),
+        (r"\boxed{(1,5)}", "1.5", False),
+        (r"\boxed{3,756}", "3.756", False),
+        (r"\boxed{x_1 = 3,75}", "3.75", False),
+        (r"\boxed{1 23}", "123", False),
+        (r"\boxed{12 345 6}", "123456", False),
+        (r"\boxed{1 000/3}", r"\frac{1000}{3}", False),
+    ],
+)
+def test_separators(reply, answer, right):
+    assert said(reply, answer) is right
+
+
+def test_decimal_commas_are_read_everywhere_if_asked_for():
+    assert said(r"\boxed{3.5}", "3,5") is False
+    assert said(r"\boxed{3.5}", "3,5", decimal_comma=True) is True
+    assert said(r"\boxed{5, 3}", "3,5", decimal_comma=True) is False
+    assert said(r"\boxed{1,250}", "1250", decimal_comma=True) is True
+
+
+@pytest.mark.parametrize(
+    ("reply", "answer", "right"),
+    [
+        (r"\\boxed{\\begin{pmatrix} 1 \\\\ 2 \\end{pmatrix}}", r"\begin{pmatrix} 1 \\ 2 \end{pmatrix}", True),
+        (r"\boxed{\begin{pmatrix} 1 \\pi \end{pmatrix}}", r"\begin{pmatrix} 1 & \pi \end{pmatrix}", False),
+        (r"\boxed{5\\6}", "5", False),
+        (r"\\boxed{\\sqrt{2}}", r"\sqrt{3}", False),
+    ],
+)
+def test_doubled_backslashes(reply, answer, right):
+    assert said(reply, answer) is right
+
+
+@pytest.mark.parametrize(
+    ("reply", "answer", "right"),
+    [
+        ("<|im_start|>assistant\nThe answer is 42.<|im_end|>", "42", True),
+        ("<|channel|>analysis<|message|>4?<|end|><|start|>assistant<|channel|>final<|message|>It is 3.<|return|>", "3", True),
+        ("<|begin_of_text|> It is 3.", "3", True),
+        ("Question: what is it?\n\nThe answer is 5", "5", True),
+        ("#### Step 1\nQuestion: what is it?\n\nThe answer is 5", "5", True),
+        ("The answer is not obvious.\nProblem: find it.\nThe answer is 5.", "5", True),
+        ("The answer is 5.\nQuestion: and now?\nThe answer is 6", "6", False),
+        ("\\boxed{5}. Wait, that is not right.", "5", False),
+        ("\\boxed{5}\n\nLet me know if this is wrong.", "5", True),
+        ("It is 5.\nI hope the answer is 6.", "5", False),
+    ],
+)
+def test_only_its_own_turn_counts(reply, answer, right):
+    assert said(reply, answer) is right
+
+
+@pytest.mark.parametrize(
+    ("reply", "answer", "right"),
+    [
+        ("a=4, b=5", "4, 5", True),
+        ("b=4, a=5", "4, 5", False),
+        ("x=1, y=2", "(1,2)", True),
+        ("y=1, x=2", "(1,2)", False),
+        ("x=1, y=2", "[1,2]", False),
+        (r"\angle B = 60^\circ, \angle A = 40^\circ", r"\angle A = 40^\circ, \angle B = 60^\circ", True),
+        ("b:a = 3:2", "a:b = 2:3", True),
+        ("a:b = 3:2", "a:b = 2:3", False),
+        (r"\frac{a}{b} = \frac23", "a:b = 2:3", True),
+        (r"\frac{b}{a} = \frac23", "a:b = 2:3", False),
+        (r"\frac{b}{a} = \frac32", "a:b = 2:3", True),
+        ("12:30", "6:15", False),
+        ("x=1, y=2; x=3, y=4", "(3,4), (1,2)", True),
+        ("x=1, y=2; x=3, y=4", "(1,3), (2,4)", False),
+    ],
+)
+def test_labels(reply, answer, right):
+    assert said(rf"\boxed{{{reply}}}", answer) is right
+
+
+@pytest.mark.parametrize(
+    ("reply", "answer", "right"),
+    [
+        (r"|2x+1| \le 5", "[-3, 2]", True),
+        ("|2x+1| < 5", "[-3, 2]", False),
+        (r"|x| < \sqrt{2}", r"(-\sqrt{2}, \sqrt{2})", True),
+        ("|x| < -1", "(1, -1)", False),
+        ("|x+y| < 1", "(-1, 1)", False),
+        ("1 < 3 - x < 5", "(-2, 2)", True),
+        ("0 < f(x) < 1", "(0, 1)", True),
+        ("0 < f(x) < 1", "0 < g(x) < 1", False),
+        ("1 < 2x < y", "(1, y)", False),
+        ("all real numbers", r"\mathbb{R}", True),
+    ],
+)
+def test_two_notations_of_one_set(reply, answer, right):
+    assert said(rf"\boxed{{{reply}}}", answer) is right
+
+
+M = r"\begin{pmatrix} 1 & 2 \\ 3 & 4 \end{pmatrix}"
+COLUMN = r"\begin{pmatrix} x \\ y \end{pmatrix}"
+
+
+@pytest.mark.parametrize(
+    ("reply", "answer", "right"),
+    [
+        (M + COLUMN, r"\begin{pmatrix} x + 2y \\ 3x + 4y \end{pmatrix}", True),
+        (COLUMN + M, r"\begin{pmatrix} x + 2y \\ 3x + 4y \end{pmatrix}", False),
+        (M + M + "^{-1}", r"\begin{pmatrix} 1 & 0 \\ 0 & 1 \end{pmatrix}", True),
+        (r"\begin{pmatrix} 1 & 2 \\ 2 & 4 \end{pmatrix}^{-1}", r"\begin{pmatrix} 1 & 2 \\ 2 & 4 \end{pmatrix}", False),
+        (rf"({M} - {M}^T) / 2", r"\begin{pmatrix} 0 & -\frac12 \\ \frac12 & 0 \end{pmatrix}", True),
+        (rf"2A = {M}", M, False),
+        (rf"2A - B = {M}", M, True),
+        (rf"{M} + 1", r"\begin{pmatrix} 2 & 3 \\ 4 & 5 \end{pmatrix}", False),
+        (rf"\det {M} + 2", "0", True),
+        (r"\begin{vmatrix} 1 & 2 \\ 3 & 4 \end{vmatrix}", "2", False),
+    ],
+)
+def test_matrices_are_evaluated(reply, answer, right):
+    assert said(rf"\boxed{{{reply}}}", answer) is right
+
+
+def test_a_determinant_is_not_worked_out():
+    for reply in (r"\begin{vmatrix} 1 & 2 \\ 3 & 4 \end{vmatrix}", rf"\det {M}"):
+        assert said(rf"\boxed{{{reply}}}", "-2") is True
+        assert said(rf"\boxed{{{reply}}}", "-2", worked_out=True) is False
+
+
+@pytest.mark.parametrize(
+    ("reply", "answer", "right"),
+    [
+        ("28 pct", "28", False),
+        ("28 pct", "0.28", True),
+        ("2.8 per cent", r"28\%", False),
+        ("28‰", "0.028", True),
+        ("28 per mille", "28 per cent", False),
+    ],
+)
+def test_percent_in_words(reply, answer, right):
+    assert said(rf"\boxed{{{reply}}}", answer) is right
+    assert said("28 pct", "28", "What pct of them?") is True
+
+
+@pytest.mark.parametrize(
+    "gold", [r"\int_0^1 f", "Yes, if $a=1$; no, if $a=2$.", "f(a) open", r"\text{The midpoints, in order}", "♠", "1 :"]
+)
+def test_the_gold_answer_letter_for_letter_is_right(gold):
+    assert said(gold, gold) is True
+    assert said(f"\n{gold} ", gold) is True
+    assert said(gold + " x", gold) is False
+    assert said(gold, gold, find="boxed") is False
+
+
+@pytest.mark.parametrize("reply", ["B12", "H2O", "x12y34", "v_2", "2nd", "The code is 7F2.", "a1, b2"])
+def test_digits_within_a_word_are_no_number(reply):
+    for number in ("12", "2", "34", "1"):
+        assert said(reply, number) is False
+
+
+def test_a_currency_before_a_number_is_no_word():
+    assert said("It costs USD12.", "12") is True
+
+
+# ---- hostile text ----------------------------------------------------------------------------------------------------
+
+PIECES = [r"\boxed{", "}", "1", "x", " and ", ", ", "\n", "(a) ", "(b) ", "$", r"\begin{pmatrix}", r"\end{pmatrix}", "&", r"\\",
+    "^{-1}", "+", " is ", "the ", ". ", "<|im_end|>", "Question: ", "if ", "|", "<", "=", ":", ";",
+    r"\text{", "0,5", "{,}", "%", r"\det "]  # fmt: skip
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=25).map("".join), st.sampled_from(["1", "x=1, y=2", "(a) 1 (b) x", "0.5"]))
+def test_every_reply_gets_a_verdict(text, answer):
+    assert said(text, answer) in (True, False)
+
+
+HOSTILE = [
+    "is 5 and " * 20_000, r"\boxed{1}, " * 9_000, "(a) \\boxed{1}\n(b) \\boxed{2}\n" * 4_000, "$x$ is " * 20_000, "1 000" * 20_000,
+    "<|im_end|" * 20_000, "\nQuestion:" * 20_000, "\\\\frac" * 20_000, "5:" * 30_000, "[" * 50_000 + "a)", "(a) 1 (b) 2" * 180,
+    COLUMN.replace("x", "x+z") * 50, M * 60, f"({M})^12" * 40, "(" * 200 + M,
+    r"\begin{vmatrix}" + r"a & b \\ " * 60 + r"\end{vmatrix}",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=lambda text: text[:12])
+def test_hostile_replies_are_wrong_soon(text):
+    start = time.process_time()
+    assert [v.correct for v in math().check_all([(text, "7"), (rf"\boxed{{{text}}}", "7, 8")])] == [False, False]
+    assert time.process_time() - start < 4.0
