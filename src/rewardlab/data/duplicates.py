@@ -1,0 +1,122 @@
+"""Rows that say the same: equal texts, nearly equal ones, and texts of a test set in the training data.
+
+Two texts are near duplicates if the Jaccard similarity of their n-grams of words is at least a threshold t. All such pairs are
+found, and no others, without comparing every two texts: of two sets with that similarity, each has one of its (1 - t) |set| + 1
+rarest n-grams in common with the other's (prefix filtering; Bayardo, Ma and Srikant 2007, "Scaling Up All Pairs Similarity
+Search").
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+
+from rewardlab.errors import RewardlabError
+
+from .drops import Drop, Fates
+from .tokens import shingles, words
+
+NGRAM = 3
+"""Words of an n-gram in the similarity of two texts."""
+SIMILARITY = 0.8
+OVERLAP = 13
+"""Words in a row that a training text may not share with a test text, as in Brown et al. 2020 (arXiv:2005.14165, appendix C)."""
+FEWEST = 8
+"""Words of the shortest text that is looked for within another."""
+
+
+def duplicates(
+    texts: Sequence[str], similarity: float = SIMILARITY, n: int = NGRAM, places: Sequence[str] | None = None,
+    answers: Sequence[str] | None = None,
+) -> Fates:  # fmt: skip
+    """The first of several texts that are equal or nearly so stays; those after it go. Texts without a word stay.
+
+    similarity: the least Jaccard similarity of near duplicates; 1: only equal texts.  places: of the texts, for messages.
+    answers: where those of two duplicates differ, the reason says so.
+    """
+    if not 0 < similarity <= 1:
+        raise RewardlabError(f"similarity must be above 0 and at most 1, not {similarity}")
+    places = places or [f"text {i}" for i in range(1, len(texts) + 1)]
+    split = [words(text) for text in texts]
+    fates: Fates = [None] * len(texts)
+    seen: dict[tuple[str, ...], int] = {}
+    for i, of in enumerate(split):
+        first = seen.setdefault(tuple(of), i) if of else i
+        if first != i:
+            fates[i] = Drop("duplicate", f"equals {places[first]}{_differ(answers, i, first)}", places[first])
+    sets = [set() if fate else shingles(of, n) for of, fate in zip(split, fates, strict=True)]
+    nearly = {i: (first, alike) for i, first, alike in _near(sets, similarity)}
+    for i, of in enumerate(split):
+        # a text that equals one that goes is nearly equal to the same one that stays
+        first, alike = nearly.get(seen.get(tuple(of), i), (i, 1.0))
+        if first != i:
+            why = f"similarity {alike:.2f} to {places[first]}{_differ(answers, i, first)}"
+            fates[i] = Drop("near duplicate", why, places[first])
+    return fates
+
+
+def _differ(answers: Sequence[str] | None, i: int, first: int) -> str:
+    if answers is None or words(answers[i]) == words(answers[first]):
+        return ""
+    return f"; its answer is another: {answers[i][:60]!r}, not {answers[first][:60]!r}"
+
+
+def _near(sets: Sequence[set[tuple[str, ...]]], t: float) -> Iterator[tuple[int, int, float]]:
+    """(row, earlier row that stays, similarity) for each row that is at least t alike to an earlier one: the most alike."""
+    if t == 1:
+        return
+    frequency = Counter(gram for of in sets for gram in of)
+    index: dict[tuple[str, ...], list[int]] = defaultdict(list)
+    for i, of in enumerate(sets):
+        # rare ones first; of equally rare ones any order will do, as long as it is always the same
+        rare = sorted(of, key=lambda gram: (frequency[gram], gram))[: len(of) - math.ceil(t * len(of) - 1e-9) + 1]
+        earlier = {
+            j for gram in rare for j in index[gram] if t * len(of) <= len(sets[j]) + 1e-9 and t * len(sets[j]) <= len(of) + 1e-9
+        }
+        found = max(((jaccard(of, sets[j]), -j) for j in earlier), default=(0.0, 0))
+        if found[0] >= t:
+            yield i, -found[1], found[0]
+            # what resembles this one is compared with rows that stay
+            continue
+        for gram in rare:
+            index[gram].append(i)
+
+
+def jaccard(a: set, b: set) -> float:
+    """The share of what two sets have together that they have in common; 0 for two empty ones."""
+    common = len(a & b)
+    return common / (len(a) + len(b) - common) if common else 0.0
+
+
+def contaminated(
+    texts: Sequence[Sequence[str]], tests: Iterable[tuple[str, Sequence[str]]], n: int = OVERLAP,
+) -> Fates:  # fmt: skip
+    """Rows go that share n words in a row with a row of a test set, or the whole of one of its shorter texts.
+
+    texts: of each row, such as its prompt and its worked solution.  tests: of each test row its place and its texts; the k-th text
+    of a row is compared with the k-th of a test row. Of texts under FEWEST words only equal ones count, and only in the first
+    column: the answer 18 says nothing.
+    """
+    index: dict[tuple[int, tuple[str, ...]], str] = {}
+    sizes: set[int] = set()
+    for place, test in tests:
+        for k, of in enumerate(map(words, test)):
+            grams = shingles(of, n) if len(of) >= FEWEST or k == 0 else set()
+            sizes |= {len(gram) for gram in grams}
+            for gram in grams:
+                index.setdefault((k, gram), place)
+    return [_contamination([words(text) for text in row], index, sorted(sizes, reverse=True)) for row in texts]
+
+
+def _contamination(row: Sequence[list[str]], index: dict[tuple[int, tuple[str, ...]], str], sizes: Sequence[int]) -> Drop | None:
+    for k, of in enumerate(row):
+        for size in sizes:
+            # a few words may occur anywhere: they count only as a whole text
+            starts = range(len(of) - size + 1) if size >= FEWEST else range(len(of) == size)
+            for start in starts:
+                gram = tuple(of[start : start + size])
+                if (place := index.get((k, gram))) is not None:
+                    what = "equals" if size == len(of) else f"shares {size} words in a row with"
+                    return Drop("in the test set", f"{what} {place}: {' '.join(gram)!r}", place)
+    return None
