@@ -7,7 +7,7 @@ from itertools import combinations, pairwise
 import pytest
 
 from rewardlab.data.drops import first, staying
-from rewardlab.data.duplicates import contaminated, duplicates, jaccard
+from rewardlab.data.duplicates import contaminated, duplicates, jaccard, same_answers
 from rewardlab.data.filters import Bounds, broken_answers, length_within, within
 from rewardlab.data.mixing import Source, amounts, mixture
 from rewardlab.data.ordering import bands, draw, easy_first, weights
@@ -119,28 +119,31 @@ LONG = "a farmer has twelve hens and each of them lays two eggs on every day of 
 
 
 def test_what_is_in_a_test_set():
-    tests = [
-        ("test, line 1", [LONG, "12 * 2 * 7 = 168 eggs in one week, so the answer is 168"]),
-        ("test, line 2", ["What is 7*8?", "56"]),
+    tests = [("test, line 1", LONG), ("test, line 2", "What is 7*8?"), ("test, line 3", "Start with 4. Add 5. Multiply by 3.")]
+    texts = [
+        # 13 words in a row, and 12 of them
+        f"Once, {LONG.partition(' of the week')[0]}. How many?",
+        "hens and each of them lays two eggs on every day of whatever",
+        # a very short text counts as a whole, a short one also within another; signs must agree
+        "what is 7 * 8",
+        "What is 7*8? And what is 9*9?",
+        "What is 7+8?",
+        "First: start with 4. Add 5; multiply by 3!",
+        # a long sum has few words
+        "<<1+2=3>> <<3+4=7>> <<7+5=12>>",
     ]
-    rows = [
-        # 13 words in a row
-        [f"Once, {LONG.partition(' of the week')[0]}. How many?", "no"],
-        # 12 of them
-        ["hens and each of them lays two eggs on every day of whatever", "no"],
-        # a short text, as a whole or within another
-        ["what is 7 * 8", "56"],
-        ["What is 7*8? And what is 9*9?", "56"],
-        # the worked answer of another question
-        ["How many eggs?", tests[0][1][1]],
-        ["How many hens?", "56"],
-    ]
-    fates = contaminated(rows, tests)
-    assert [drop and drop.like for drop in fates] == ["test, line 1", None, "test, line 2", None, "test, line 1", None]
+    fates = contaminated(texts, [*tests, ("test, line 4", "<<1+2=3>> <<3+4=7>> <<7+6=13>> and so on and on and on")])
+    assert [drop and drop.like for drop in fates] == ["test, line 1", None, "test, line 2", None, None, "test, line 3", None]
     assert [drop.why.split(":")[0] for drop in fates if drop] == [
-        "shares 13 words in a row with test, line 1", "equals test, line 2", "shares 13 words in a row with test, line 1",
+        "shares 13 words in a row with test, line 1", "equals test, line 2", "holds all of test, line 3",
     ]  # fmt: skip
-    assert [bool(drop) for drop in contaminated(rows, tests, n=12)] == [True, True, True, False, True, False]
+    assert contaminated(texts, tests, n=12)[1] is not None
+
+
+def test_worked_answers_of_a_test_set():
+    tests = [("test, line 1", "12 hens lay 12 * 2 = 24 eggs."), ("test, line 2", "18")]
+    fates = same_answers(["12 hens lay 12*2 = 24 eggs", "18", "12 hens lay 12 + 2 = 14 eggs"], tests)
+    assert [drop and drop.why for drop in fates] == ["its answer is that of test, line 1", None, None]
 
 
 # ---- pairs -----------------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from rewardlab.errors import RewardlabError
 
@@ -89,34 +89,51 @@ def jaccard(a: set, b: set) -> float:
     return common / (len(a) + len(b) - common) if common else 0.0
 
 
-def contaminated(
-    texts: Sequence[Sequence[str]], tests: Iterable[tuple[str, Sequence[str]]], n: int = OVERLAP,
-) -> Fates:  # fmt: skip
-    """Rows go that share n words in a row with a row of a test set, or the whole of one of its shorter texts.
+def contaminated(texts: Sequence[str], tests: Sequence[tuple[str, str]], n: int = OVERLAP) -> Fates:
+    """Rows go whose text shares n words in a row with a text of a test set, or holds the whole of a shorter one.
 
-    texts: of each row, such as its prompt and its worked solution.  tests: of each test row its place and its texts; the k-th text
-    of a row is compared with the k-th of a test row. Of texts under FEWEST words only equal ones count, and only in the first
-    column: the answer 18 says nothing.
+    tests: the place of each test text, and the text. Signs are no words here, or every long sum would be in the test set; but of
+    texts under n words, they must agree. Those of fewer than FEWEST words count only where they equal the row's text.
     """
-    index: dict[tuple[int, tuple[str, ...]], str] = {}
-    sizes: set[int] = set()
-    for place, test in tests:
-        for k, of in enumerate(map(words, test)):
-            grams = shingles(of, n) if len(of) >= FEWEST or k == 0 else set()
-            sizes |= {len(gram) for gram in grams}
-            for gram in grams:
-                index.setdefault((k, gram), place)
-    return [_contamination([words(text) for text in row], index, sorted(sizes, reverse=True)) for row in texts]
+    grams: dict[tuple[str, ...], str] = {}
+    whole: dict[tuple[str, ...], str] = {}
+    for place, text in tests:
+        if len(of := _spoken(text)) >= n:
+            for gram in shingles(of, n):
+                grams.setdefault(gram, place)
+        elif text_words := tuple(words(text)):
+            whole.setdefault(text_words, place)
+    sizes = sorted({len(of) for of in whole if len(of) >= FEWEST}, reverse=True)
+    return [_contamination(text, grams, whole, n, sizes) for text in texts]
 
 
-def _contamination(row: Sequence[list[str]], index: dict[tuple[int, tuple[str, ...]], str], sizes: Sequence[int]) -> Drop | None:
-    for k, of in enumerate(row):
-        for size in sizes:
-            # a few words may occur anywhere: they count only as a whole text
-            starts = range(len(of) - size + 1) if size >= FEWEST else range(len(of) == size)
-            for start in starts:
-                gram = tuple(of[start : start + size])
-                if (place := index.get((k, gram))) is not None:
-                    what = "equals" if size == len(of) else f"shares {size} words in a row with"
-                    return Drop("in the test set", f"{what} {place}: {' '.join(gram)!r}", place)
+def _contamination(
+    text: str, grams: dict[tuple[str, ...], str], whole: dict[tuple[str, ...], str], n: int, sizes: Sequence[int]
+) -> Drop | None:
+    of = words(text)
+    if (place := whole.get(tuple(of))) is not None:
+        return Drop("in the test set", f"equals {place}", place)
+    for gram in _runs(_spoken(text), n):
+        if (place := grams.get(gram)) is not None:
+            return Drop("in the test set", f"shares {n} words in a row with {place}: {' '.join(gram)!r}", place)
+    for run in (run for size in sizes for run in _runs(of, size)):
+        if (place := whole.get(run)) is not None:
+            return Drop("in the test set", f"holds all of {place}: {' '.join(run)!r}", place)
     return None
+
+
+def same_answers(answers: Sequence[str], tests: Sequence[tuple[str, str]]) -> Fates:
+    """Rows go whose answer equals one of a test set and has at least FEWEST words: a worked one, since 18 may answer anything."""
+    known: dict[tuple[str, ...], str] = {}
+    for place, answer in tests:
+        known.setdefault(tuple(words(answer)), place)
+    found = [known.get(tuple(of)) if len(of) >= FEWEST else None for of in map(words, answers)]
+    return [None if place is None else Drop("in the test set", f"its answer is that of {place}", place) for place in found]
+
+
+def _spoken(text: str) -> list[str]:
+    return [word for word in words(text) if word[0].isalnum()]
+
+
+def _runs(of: list[str], n: int) -> Iterator[tuple[str, ...]]:
+    return (tuple(of[start : start + n]) for start in range(len(of) - n + 1))

@@ -74,19 +74,15 @@ def dedupe_file(
         of.require(column)
         if of is not table and of.broken:
             raise RewardlabError(f"{of.source}, {of.broken[0].place}: {of.broken[0].why}; a test set is compared whole")
-    columns = [column, *([answer_column] if table.has(answer_column) else [])]
-    compared = [
-        (f"{test.source}, {place}", _texts(row, columns))
-        for test in tests
-        for place, row in zip(test.places, test.rows, strict=True)
-    ]
-    texts = [_texts(row, columns) for row in table.rows]
-    fate = duplicates.contaminated(texts, compared, overlap)
+    texts, answers = _texts(table, column), _texts(table, answer_column)
+    fate = first(
+        duplicates.contaminated(texts, _placed(tests, column), overlap),
+        duplicates.same_answers(answers, _placed(tests, answer_column)),
+    )
     # what is taken out for the test's sake is no reason to take out another
     own = [i for i, drop in enumerate(fate) if drop is None]
-    answers = [texts[i][-1] for i in own] if len(columns) > 1 else None
-    found = duplicates.duplicates([texts[i][0] for i in own], similarity, ngram, [table.places[i] for i in own], answers)
-    for i, drop in zip(own, found, strict=True):
+    texts, answers, at = ([of[i] for i in own] for of in (texts, answers, table.places))
+    for i, drop in zip(own, duplicates.duplicates(texts, similarity, ngram, at, answers), strict=True):
         fate[i] = drop
     return places.finish([table], _left_out(table, fate), staying(table.rows, fate))
 
@@ -186,8 +182,15 @@ def _left_out(table: Table, fates: Fates) -> list[tuple[str, Row, Drop]]:
     return [(place, row, drop) for place, row, drop in zip(table.places, table.rows, fates, strict=True) if drop]
 
 
-def _texts(row: Row, columns: Sequence[str]) -> list[str]:
-    return [text_of(value_of(row, column)) for column in columns]
+def _texts(table: Table, column: str) -> list[str]:
+    return [text_of(value_of(row, column)) for row in table.rows]
+
+
+def _placed(tests: Sequence[Table], column: str) -> list[tuple[str, str]]:
+    """The texts of test sets with their places."""
+    return [
+        (f"{test.source}, {place}", text) for test in tests for place, text in zip(test.places, _texts(test, column), strict=True)
+    ]
 
 
 def _renamed(row: Row, names: Mapping[str, str], place: str) -> Row:
