@@ -62,7 +62,10 @@ def test_the_examples_of_help_are_command_lines_that_the_tool_takes(tool):
     [
         ("filter no.jsonl --out out.jsonl", "there is no file no.jsonl"),
         ("filter . --out out.jsonl", ". is a folder; give one file"),
-        ("filter in.json --out out.jsonl", "the data tools read JSON lines, .csv and .parquet files, not .json"),
+        ("filter in.json --out out.jsonl", "the data tools read and write JSON lines, .csv and .parquet files, not .json"),
+        ("filter in.jsonl --out out.json", "the data tools read and write JSON lines, .csv and .parquet files, not .json"),
+        ("dedupe in.jsonl --out t.jsonl --against t.jsonl", "t.jsonl is read, and would be replaced"),
+        ("mix in.jsonl t.jsonl --out t.jsonl", "t.jsonl is read, and would be replaced"),
         ("filter in.jsonl --out no/out.jsonl", "no to write out.jsonl into"),
         ("filter in.jsonl --out -", "name the file for the rows that are left out: --dropped FILE"),
         ("filter in.jsonl --out - --dropped d.jsonl --json", "would both write to stdout"),
@@ -92,13 +95,14 @@ def test_the_examples_of_help_are_command_lines_that_the_tool_takes(tool):
 )
 def test_a_mistake_is_said_before_anything_is_written(line, message, tmp_path, capsys):
     write("in.jsonl", [{"prompt": "a", "answer": 1}])
+    write("t.jsonl", [{"prompt": "t", "answer": 1}])
     Path("in.json").write_text("[]")
     Path("broken.jsonl").write_text('{"prompt": "b"}\nbroken\n')
     if "--out -" in line and "pass-rate" in line:
         line += " --dropped d.jsonl"
     assert cli.main(["data", *line.split()]) == 2
     assert message in capsys.readouterr().err
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["broken.jsonl", "in.json", "in.jsonl"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["broken.jsonl", "in.json", "in.jsonl", "t.jsonl"]
 
 
 # ---- the tools -------------------------------------------------------------------------------------------------------

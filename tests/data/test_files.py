@@ -32,6 +32,14 @@ def test_what_is_written_is_read_again(tmp_path):
     ]
 
 
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_a_table_without_rows_has_its_columns(tmp_path, suffix):
+    write(tmp_path / f"a.{suffix}", [], ["prompt", "answer"])
+    assert rows(tmp_path / f"a.{suffix}") == []
+    # so that a further row can be read beside it
+    assert b"prompt" in (tmp_path / f"a.{suffix}").read_bytes()
+
+
 def test_values_of_several_types_are_texts_in_a_parquet_file(tmp_path):
     write(tmp_path / "a.parquet", [{"answer": 4}, {"answer": "four"}, {"answer": None}])
     assert rows(tmp_path / "a.parquet") == [{"answer": "4"}, {"answer": "four"}, {"answer": None}]

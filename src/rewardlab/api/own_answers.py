@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
 from rewardlab import registry
 from rewardlab.core import Problem, Run, Score, Trajectory, Turn
+from rewardlab.core.policy import TokenCount
 from rewardlab.data.drops import Drop, Fates
 from rewardlab.data.files import Row
 from rewardlab.data.filters import Bounds
@@ -36,7 +38,7 @@ def own_answers(
     part = read_reward(reward) if isinstance(reward, str) else reward
     require(part)
     limits, columns = Bounds.read(bounds), Columns(prompt_column, answer_column, None, None)
-    run = Run(None, verify=registry.part("reward", verifier))
+    run = Run(_NoModel(), verify=registry.part("reward", verifier))
 
     def judge(rows: Sequence[Row]) -> Fates:
         fates: Fates = []
@@ -50,6 +52,17 @@ def own_answers(
         return fates
 
     return judge
+
+
+class _NoModel:
+    """In place of the policy."""
+
+    token_count = TokenCount()
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise RewardlabError("this reward asks the model, and here there is none: it must judge a reply by its text")
 
 
 def require(reward: Reward) -> None:

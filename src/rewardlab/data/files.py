@@ -7,7 +7,7 @@ import json
 import math
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -71,18 +71,18 @@ def encoded(row: Row) -> str:
     return line
 
 
-def write(out: Path | str, rows: Sequence[Row]) -> None:
+def write(out: Path | str, rows: Sequence[Row], columns: Iterable[str] = ()) -> None:
     """Write rows to a .csv or .parquet file, else as JSON lines; "-" is standard output. A file is replaced when all is written.
 
     The columns of a table are those of all rows. Its cells hold texts as they are and other values as JSON, in a parquet file only
-    where the values of a column have no common type.
+    where the values of a column have no common type.  columns: of a table without rows.
     """
     suffix = Path(out).suffix.lower()
     if suffix not in TABLES:
         with output(out) as file:
             file.writelines(map(encoded, rows))
         return
-    columns = list(dict.fromkeys(name for row in rows for name in row))
+    columns = list(dict.fromkeys(name for row in rows for name in row) or columns)
     if suffix == ".csv":
         with output(out) as file:
             writer = csv.writer(file, lineterminator="\n")

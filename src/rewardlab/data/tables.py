@@ -53,25 +53,33 @@ class Table:
 
 @dataclass(frozen=True)
 class Places:
-    """Where a tool reads and writes. Made first, it refuses what cannot be read or written before anything is done."""
+    """Where a tool reads and writes. Made first, it refuses what cannot be read or written before anything is done.
+
+    kept: files that are read too, and must not be replaced.
+    """
 
     tool: str
     sources: Sequence[Path | str]
     out: Path | str
     dropped: Path | str | None = None
+    kept: Sequence[Path | str] = ()
 
     def __post_init__(self) -> None:
-        for source in self.sources:
+        inputs = (*self.sources, *self.kept)
+        for source in inputs:
             check_source(source)
-            if (suffix := Path(source).suffix.lower()) in ELSEWHERE:
-                raise RewardlabError(f"{source}: the data tools read JSON lines, .csv and .parquet files, not {suffix}")
-        if sum(str(source) == STREAM for source in self.sources) > 1:
+        for file in (*inputs, self.out, self.for_dropped):
+            if (suffix := Path(file).suffix.lower()) in ELSEWHERE:
+                raise RewardlabError(f"{file}: the data tools read and write JSON lines, .csv and .parquet files, not {suffix}")
+        if sum(str(source) == STREAM for source in inputs) > 1:
             raise RewardlabError("standard input (-) can be read once only")
         check_out(self.out)
         check_out(self.for_dropped)
+        if any(_same(self.out, other) for other in self.kept):
+            raise RewardlabError(f"{self.out} is read, and would be replaced; give --out another file")
         if Path(self.for_dropped).suffix.lower() in TABLES:
             raise RewardlabError(f"{self.for_dropped}: what is left out is written as JSON lines; give the name of a .jsonl file")
-        if any(_same(self.for_dropped, other) for other in (*self.sources, self.out)):
+        if any(_same(self.for_dropped, other) for other in (*inputs, self.out)):
             raise RewardlabError(f"{self.for_dropped} cannot hold the rows that are left out too; give --dropped another file")
 
     @property
@@ -93,7 +101,7 @@ class Places:
         lines = [*broken, *(self._dropped(*of) for of in left_out)]
         # first what would be lost: where the input is replaced, the rows that leave it are on disk already
         self._write_dropped(lines)
-        write(self.out, rows)
+        write(self.out, rows, dict.fromkeys(name for table in tables for row in table.rows for name in row))
         counts = Counter(line["reason"] for line in lines)
         read_rows = sum(len(table.rows) + len(table.broken) for table in tables)
         return {

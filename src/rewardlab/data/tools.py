@@ -65,10 +65,7 @@ def dedupe_file(
     duplicates whose answers differ are pointed out.  similarity, ngram: see `duplicates.duplicates`.  against: files of test sets,
     with the same columns.  overlap: words in a row, see `duplicates.contaminated`.
     """
-    places = Places("dedupe", [source], out, dropped)
-    for test in against:
-        # refuses what cannot be read
-        Places("dedupe", [test], out, places.for_dropped)
+    places = Places("dedupe", [source], out, dropped, kept=against)
     table, tests = Table.load(source), [Table.load(test) for test in against]
     for of in (table, *tests):
         of.require(column)
@@ -114,7 +111,8 @@ def mix_files(
     file may be gone through at most.  rename: new names of columns by their old ones, wherever there are such; a column that a file
     lacks is null in its rows.
     """
-    places = Places("mix", list(sources), out, dropped)
+    # rows that are not drawn are in their file alone
+    places = Places("mix", [], out, dropped, kept=list(sources))
     tables = {source: Table.load(source) for source in sources}
     for table in tables.values():
         if table.has(source_column):

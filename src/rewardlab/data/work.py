@@ -56,7 +56,12 @@ def work_file(path: Path, settings: Mapping[str, Any]) -> Iterator[Work]:
         else:
             file.write(_line(settings))
         done = {line["key"]: line["result"] for line in map(json.loads, whole[1:])}
-        yield Work(file, done)
+        try:
+            yield Work(file, done)
+        except BaseException as e:
+            if done:
+                e.add_note(f"what is done is kept in {path}: the same command goes on from there")
+            raise
         path.unlink()
 
 
