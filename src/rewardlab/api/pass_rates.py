@@ -66,7 +66,8 @@ def pass_rate_file(
     policy = policy_of(model, config, _task(problems))
     problems, fate = _fitted(problems, fate, policy, config)
     sampler = Sampler(begin_run(Recipe(), policy, _task(problems), config), part, samples, temperature, accept)
-    about = {"model": config.model or policy.name, **sampler.settings, "batch": batch, "dtype": config.dtype}
+    name = config.model or _task(problems).model if model is None or isinstance(model, str) else policy.name
+    about = {"model": name, **sampler.settings, "batch": batch, "dtype": config.dtype}
     with work_file(Path(out).resolve().with_name(f"{Path(out).name}.work"), about) as work:
         facts = {"model": about["model"], "reward": about["reward"], "resumed_batches": len(work.done)}
         found = _measured(problems, sampler, work, batch)

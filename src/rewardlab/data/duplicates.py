@@ -13,6 +13,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
 from rewardlab.errors import RewardlabError
+from rewardlab.util.progress import unless_quick
 
 from .drops import Drop, Fates
 from .tokens import shingles, words
@@ -38,7 +39,7 @@ def duplicates(
     if not 0 < similarity <= 1:
         raise RewardlabError(f"similarity must be above 0 and at most 1, not {similarity}")
     places = places or [f"text {i}" for i in range(1, len(texts) + 1)]
-    split = [words(text) for text in texts]
+    split = [words(text) for part in unless_quick("reading texts", texts) for text in part]
     fates: Fates = [None] * len(texts)
     seen: dict[tuple[str, ...], int] = {}
     for i, of in enumerate(split):
@@ -68,7 +69,8 @@ def _near(sets: Sequence[set[tuple[str, ...]]], t: float) -> Iterator[tuple[int,
         return
     frequency = Counter(gram for of in sets for gram in of)
     index: dict[tuple[str, ...], list[int]] = defaultdict(list)
-    for i, of in enumerate(sets):
+    for i in (i for part in unless_quick("comparing texts", range(len(sets))) for i in part):
+        of = sets[i]
         # rare ones first; of equally rare ones any order will do, as long as it is always the same
         rare = sorted(of, key=lambda gram: (frequency[gram], gram))[: len(of) - math.ceil(t * len(of) - 1e-9) + 1]
         earlier = {
@@ -104,7 +106,8 @@ def contaminated(texts: Sequence[str], tests: Sequence[tuple[str, str]], n: int 
         elif text_words := tuple(words(text)):
             whole.setdefault(text_words, place)
     sizes = sorted({len(of) for of in whole if len(of) >= FEWEST}, reverse=True)
-    return [_contamination(text, grams, whole, n, sizes) for text in texts]
+    parts = unless_quick("comparing with the test set", texts)
+    return [_contamination(text, grams, whole, n, sizes) for part in parts for text in part]
 
 
 def _contamination(

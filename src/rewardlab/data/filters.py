@@ -44,8 +44,11 @@ class Bounds:
         """With plain numbers in place of quantiles of these numbers."""
         if not any(self.shares) or not numbers:
             return Bounds(self.low, self.high)
-        ends = zip((self.low, self.high), self.shares, strict=True)
-        return Bounds(*(float(np.quantile(numbers, end)) if share and end is not None else end for end, share in ends))
+        low, high = (
+            float(np.quantile(numbers, end)) if share and end is not None else end
+            for end, share in zip((self.low, self.high), self.shares, strict=True)
+        )
+        return Bounds(low, high)
 
     def refusal(self, number: float) -> str | None:
         """What is wrong with a number, in words; None for one within the bounds."""
