@@ -12,8 +12,8 @@ SRC = Path(rewardlab.core.__file__).parents[1]
 FILES = sorted(SRC.rglob("*.py"))
 
 EVERYWHERE = {"errors", "core", "util"}
-SERVICES = {"text", "processes", "sandbox"}
-"""What parts are made with: reading text, child processes, isolated code."""
+SERVICES = {"text", "processes", "sandbox", "data"}
+"""What parts are made with: reading text, child processes, isolated code, rows of data."""
 SLOT = "rewards.reward"
 """The reward slot: every module that makes rewards imports it."""
 PARTS = {"rewards", "verifiers", "tasks", "envs", "rollouts", "credit", "objectives", "select", "evals", "policies"}
@@ -27,6 +27,8 @@ MAY_IMPORT = {
     "text": EVERYWHERE | {"text"},
     "processes": EVERYWHERE | {"processes"},
     "sandbox": EVERYWHERE | {"processes", "sandbox"},
+    # it serves files of any kind, and needs no torch
+    "data": {"errors", "util", "text", "data"},
     **{part: EVERYWHERE | SERVICES | {SLOT, part} for part in PARTS},
     # a policy scores text; it knows no reward
     "policies": EVERYWHERE | SERVICES | {"policies"},
@@ -48,7 +50,7 @@ MAY_IMPORT = {
     "audit": EVERYWHERE | SERVICES | {SLOT, "rewards.external", "rewards.functions", "verifiers", "registry", "audit"},
     "api": EVERYWHERE | SERVICES | TRAINING | PARTS | {"registry", "models", "engines", "api"},
     "proof": EVERYWHERE | {SLOT, "evals.solving", "processes", "runs", "report", "models", "registry", "api", "proof"},
-    "commands": EVERYWHERE | TRAINING | {"text", "models", "engines", "registry", "api", "audit", "proof", "commands"},
+    "commands": EVERYWHERE | TRAINING | {"text", "data", "models", "engines", "registry", "api", "audit", "proof", "commands"},
     "__init__.py": {"errors", "core", SLOT, "rewards.operator", "registry", "models", "runs.config", "api", "proof.compare"},
     "__main__.py": {"commands.cli"},
 }

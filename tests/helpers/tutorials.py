@@ -108,7 +108,8 @@ def script(words: list[str]) -> Iterator[None]:
 
 def scaled(words: list[str]) -> list[str]:
     """The words of a command with the flags of SMALL in place of its own."""
-    flags = dict(SMALL.get(words[0], {}))
+    # of a command that consists of others, each has its own
+    flags = dict(SMALL.get(" ".join(words[:2])) or SMALL.get(words[0], {}))
     if "--resume" in words:
         return words
     if "--model" in words and words[words.index("--model") + 1] != "embedded":

@@ -362,3 +362,18 @@ def test_settings_about_ones_own_data_are_kept_with_a_run(tmp_path, monkeypatch)
     task = registry.task("mine.csv", test="held.csv", system="Be kind.")
     config = RunConfig.from_json({"task": task.name, "source": task.source})
     assert (config.task, config.test, config.system, config.prompt_column) == (path, held, "Be kind.", None)
+
+
+# ---- order -----------------------------------------------------------------------------------------------------------
+
+
+def test_problems_may_be_taken_in_the_order_of_the_file(tmp_path):
+    path = write(tmp_path / "mine.jsonl", ROWS)
+    task = registry.task(path, order="file")
+    held = {p.question for p in task.test}
+    in_file = [row["prompt"] for row in ROWS if row["prompt"] not in held]
+    assert [task.train[i].question for i in range(2 * len(in_file))] == 2 * in_file
+    shuffled = registry.task(path)
+    assert [shuffled.train[i].question for i in range(len(in_file))] != in_file
+    with pytest.raises(RewardlabError, match="order"):
+        registry.task(path, order="sorted")

@@ -1,4 +1,4 @@
-"""rewardlab from Python: train, resume, plan, evaluate, answer, export.
+"""rewardlab from Python: train, resume, plan, evaluate, answer, export, pass rates.
 
     from rewardlab import build, train
 
@@ -15,8 +15,12 @@ from .answering import answer
 from .evaluation import evaluate
 from .exporting import export
 from .inputs import versions
+from .own_answers import own_answers
+from .pass_rates import pass_rate_file
 from .planning import plan
 from .result import Result
 from .training import resume, train
 
-__all__ = ["Result", "RunConfig", "answer", "evaluate", "export", "plan", "resume", "train", "versions"]
+__all__ = [
+    "Result", "RunConfig", "answer", "evaluate", "export", "own_answers", "pass_rate_file", "plan", "resume", "train", "versions",
+]  # fmt: skip

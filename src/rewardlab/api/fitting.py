@@ -15,7 +15,7 @@ from rewardlab.models.load import Policy
 from rewardlab.policies.text import TextPolicy
 from rewardlab.policies.truncate import truncate_left
 from rewardlab.runs.config import RunConfig
-from rewardlab.tasks.sources import Shuffled
+from rewardlab.tasks.sources import Listed
 from rewardlab.util.progress import console, unless_quick
 
 from .inputs import policy_of
@@ -77,14 +77,14 @@ class Fitter:
 
         fields: columns of recorded replies that are learned from.  sample: positions of an endless source to look at.
         """
-        if isinstance(source, Shuffled):
+        if isinstance(source, Listed):
             problems, found = self.fit(source.problems, "training", fields)
             return replace(source, problems=problems), found
         _, found = self.fit([source[i] for i in sample], "sampled training", fields)
         if self.action == "error":
             # the policy itself refuses a prompt that the sample did not show
             return source, found
-        return Fitting(source, lambda problem: self._fit(problem, fields)), found
+        return Fitting(source, lambda problem: self.one(problem, fields)), found
 
     def fit(self, problems: Sequence[Problem], which: str, fields: Sequence[str] = ()) -> tuple[list[Problem], dict[str, Any]]:
         """The problems that fit or were made to, and what was found.  which: names the problems in messages."""
@@ -109,7 +109,7 @@ class Fitter:
             raise RewardlabError(f"no {which} prompt is left: {self._limit(bool(fields))}")
         return kept, found
 
-    def _fit(self, problem: Problem, fields: Sequence[str]) -> Problem | None:
+    def one(self, problem: Problem, fields: Sequence[str] = ()) -> Problem | None:
         """The problem, shortened if need be; None if it is to be dropped."""
         (length,), (room,) = self.policy.prompt_lengths([problem.prompt]), self._rooms([problem], fields)
         return problem if length + room <= self.policy.context else self._shortened(problem, room)

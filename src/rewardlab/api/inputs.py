@@ -13,7 +13,7 @@ from rewardlab.core import Problem, Recipe, Run, Task
 from rewardlab.errors import RewardlabError
 from rewardlab.models.load import Policy, learner_model, load_policy
 from rewardlab.runs.config import COLUMNS, RunConfig, config_of_run
-from rewardlab.tasks.sources import Shuffled
+from rewardlab.tasks.sources import Listed, Shuffled
 from rewardlab.util.device import device_of
 from rewardlab.util.progress import console
 from rewardlab.verifiers.contract import Verifier
@@ -139,7 +139,7 @@ def _warn_of_untaught(task: Task) -> None:
     # imported here, since it imports the trainer of the policy
     from rewardlab.models.vocabulary import warn_of_untaught
 
-    train = task.train.problems[:SAMPLE] if isinstance(task.train, Shuffled) else ()
+    train = task.train.problems[:SAMPLE] if isinstance(task.train, Listed) else ()
     warn_of_untaught([*task.test[:SAMPLE], *train])
 
 

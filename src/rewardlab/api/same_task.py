@@ -11,7 +11,7 @@ from rewardlab.core import Task
 from rewardlab.errors import RewardlabError
 from rewardlab.models.load import Policy
 from rewardlab.runs.config import IN_PYTHON
-from rewardlab.tasks.sources import Shuffled
+from rewardlab.tasks.sources import Listed
 
 SAMPLE = 100
 """Problems of either side that stand for all of them."""
@@ -20,7 +20,7 @@ SAMPLE = 100
 def digest(task: Task) -> str:
     """A hash of the first problems of a task made in Python, in training and held out, with their answers."""
     # training problems that are made on demand are known by their task's name alone
-    train = task.train.problems[:SAMPLE] if isinstance(task.train, Shuffled) else ()
+    train = task.train.problems[:SAMPLE] if isinstance(task.train, Listed) else ()
     problems = [*train, *task.test[:SAMPLE]]
     said = "\x1f".join(f"{problem.key}\x1e{problem.answer!r}" for problem in problems)
     return hashlib.blake2b(said.encode(), digest_size=12).hexdigest()

@@ -5,26 +5,24 @@ from __future__ import annotations
 import functools
 import json
 import os
-import sys
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from itertools import chain, islice
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from rewardlab import registry
 from rewardlab.core.hyperparameters import hyperparameters
+from rewardlab.data.files import TABLES, Row, check_out, check_source, count_rows, encoded, output
 from rewardlab.errors import RewardlabError, unknown
 from rewardlab.processes.pool import Done, Workers
 from rewardlab.registry.parts import shared_part
 from rewardlab.registry.settings import fit
-from rewardlab.util.files import new_file
 from rewardlab.util.progress import Bar
 from rewardlab.verifiers.contract import Pair, Verifier
 
-from .rows import BLANK, Broken, Columns, Row, count_rows, encoded, rows_of
+from .rows import BLANK, Broken, Columns, rows_of
 
 CHUNK = 32
 """Rows per call of a worker process."""
@@ -34,8 +32,6 @@ FIRST = 100
 """Rows that are read before anything is written, to refuse a file that lacks a column."""
 OUTPUT = ("correct", "extracted", "why")
 """The columns that a verdict adds."""
-STREAM = "-"
-"""The name that stands for standard input or output."""
 
 Item = Row | Broken
 
@@ -62,7 +58,7 @@ def verify_file(
     causes: Counter[str] = Counter()
     started = time.perf_counter()
     items = _begun(source, columns)
-    with _output(out) as file, Bar(f"verify {kind}", count_rows(source)) as bar:
+    with output(out) as file, Bar(f"verify {kind}", count_rows(source)) as bar:
         for item in _judge_all(kind, values, items, columns):
             row = item.row() if isinstance(item, Broken) else item
             if isinstance(item, Broken) and item is not BLANK:
@@ -123,23 +119,10 @@ def fitted(kind: str, settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def check_paths(source: Path | str, out: Path | str) -> None:
     """Raise RewardlabError unless `source` can be read and `out` be written."""
-    if not str(source) or not str(out):
-        raise RewardlabError(f"the file of {'--in' if not str(source) else '--out'} has no name: it is an empty text")
-    if str(source) != STREAM and not Path(source).exists():
-        raise RewardlabError(f"there is no file {source}")
-    if str(source) != STREAM and Path(source).is_dir():
-        raise RewardlabError(f"{source} is a folder; give one file")
-    if str(out) == STREAM:
-        return
-    folder = Path(out).resolve().parent
-    if not folder.is_dir():
-        raise RewardlabError(f"there is no folder {folder} to write {Path(out).name} into")
-    if Path(out).is_dir():
-        raise RewardlabError(f"{out} is a folder; give the name of a file in it")
-    if Path(out).suffix in (".csv", ".parquet"):
+    check_source(source, "--in")
+    check_out(out)
+    if Path(out).suffix.lower() in TABLES:
         raise RewardlabError(f"{out}: the output is JSON lines; give the name of a .jsonl file")
-    if not os.access(folder, os.W_OK):
-        raise RewardlabError(f"{folder} cannot be written to")
 
 
 def judge(kind: str, settings: Mapping[str, Any], rows: list[Row], columns: Columns) -> list[Row]:
@@ -197,23 +180,6 @@ def _merged(chunk: list[Item], judged: list[Row]) -> Iterator[Item]:
 
 def _unjudged(row: Row, why: str) -> Row:
     return row | {"correct": None, "extracted": "", "why": f"the verifier failed: {why}"}
-
-
-@contextmanager
-def _output(out: Path | str) -> Iterator[IO[str]]:
-    """The file to write to; a regular file is replaced when all is written, so that it may be the input too."""
-    if str(out) == STREAM:
-        yield sys.stdout
-        sys.stdout.flush()
-    elif Path(out).exists() and not Path(out).is_file():
-        # a device or a pipe, such as /dev/null, must not be replaced by a file
-        with open(out, "w", encoding="utf-8") as file:
-            yield file
-    else:
-        # what a link points to is replaced, not the link
-        with new_file(Path(out).resolve()) as temporary, open(temporary, "w", encoding="utf-8", newline="\n") as file:
-            yield file
-            file.flush()
 
 
 def _chunks(items: Iterable[Any], size: int) -> Iterator[list[Any]]:

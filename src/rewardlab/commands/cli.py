@@ -1,4 +1,5 @@
 """The command line. Each command is a module in `commands`: HELP, flags(parser), run(args) -> document, show(document).
+A command that consists of others is a folder there, with SUBCOMMANDS.
 
 With --json the document is printed as JSON and nothing else reaches stdout; without, `show` prints it for people. A
 command with SETTINGS takes flags that are not its own: the settings of a method.
@@ -27,7 +28,7 @@ from .words import Parser, UsageError, printable, shortened
 
 COMMANDS = (
     *("demo", "train", "eval", "answer", "study", "reproduce", "compare", "parity"),
-    *("list", "show", "parts", "worlds", "export", "report", "bench", "verify", "audit"),
+    *("list", "show", "parts", "worlds", "export", "report", "bench", "verify", "audit", "data"),
 )
 OVERVIEW = """rewardlab: learning from rewards, as recipes of small parts.
 
@@ -89,8 +90,11 @@ def run(argv: list[str]) -> int:
     if argv[0] not in COMMANDS:
         raise _unknown_command(argv)
     # only the command that runs is imported, so that --help and errors do not wait for torch
-    command = importlib.import_module(f"rewardlab.commands.{argv[0]}")
-    args = parse(command, argv[0], argv[1:])
+    found = find(argv)
+    if found is None:
+        return 0
+    command, name, words = found
+    args = parse(command, name, words)
     # libraries may print to stdout, which is for the document alone
     with contextlib.redirect_stdout(sys.stderr) if args.json else contextlib.nullcontext():
         document = command.run(args)
@@ -101,6 +105,22 @@ def run(argv: list[str]) -> int:
     else:
         command.show(document)
     return getattr(command, "exit_code", lambda document: 0)(document)
+
+
+def find(argv: list[str]) -> tuple[Any, str, list[str]] | None:
+    """The module of a command, its name, and the words after it; None where the help of a group of commands was all that was
+    asked."""
+    command, name, words = importlib.import_module(f"rewardlab.commands.{argv[0]}"), argv[0], argv[1:]
+    if not hasattr(command, "SUBCOMMANDS"):
+        return command, name, words
+    tool = next((word for word in words if not word.startswith("-")), None)
+    if tool is None:
+        print(group_overview(command, name), end="")
+        return None
+    if tool not in command.SUBCOMMANDS:
+        raise unknown(f"command of {name}", tool, command.SUBCOMMANDS)
+    words.remove(tool)
+    return subcommand(name, tool), f"{name} {tool}", words
 
 
 def parse(command: Any, name: str, argv: list[str]) -> argparse.Namespace:
@@ -156,6 +176,18 @@ def overview() -> str:
     """The text of `rewardlab --help`."""
     helps = {name: importlib.import_module(f"rewardlab.commands.{name}").HELP for name in COMMANDS}
     return OVERVIEW.format(commands="\n".join(f"  {name:<10}{text}" for name, text in helps.items()))
+
+
+def group_overview(group: Any, name: str) -> str:
+    """The text of the help of a command that consists of others."""
+    helps = {tool: subcommand(name, tool).HELP for tool in group.SUBCOMMANDS}
+    listed = "\n".join(f"  {tool:<12}{text}" for tool, text in helps.items())
+    return f"{group.__doc__}\ncommands:\n{listed}\n\nFor details: `rewardlab {name} COMMAND --help`.\n"
+
+
+def subcommand(group: str, name: str) -> Any:
+    """The module of a command within another."""
+    return importlib.import_module(f"rewardlab.commands.{group}.{name.replace('-', '_')}")
 
 
 def explain(problem: Exception, argv: Sequence[str] = ()) -> tuple[str, int]:

@@ -123,10 +123,11 @@ def unknown_flag(command: str, flag: str, known: Iterable[str]) -> RewardlabErro
     return unknown(f"flag of {command}", flag, known)
 
 
-def reward_flag(parser: argparse.ArgumentParser) -> None:
+def reward_flag(parser: Any, instead: str = "in place of the method's own") -> None:
+    """instead: what it stands for, or is for."""
     text = (
-        "FILE.py:function (FILE.py, if it has only one), MODULE:function, the name of a reward, or a formula, in place of the "
-        "method's own; several are added up"
+        "FILE.py:function (FILE.py, if it has only one), MODULE:function, the name of a reward, or a formula, "
+        f"{instead}; several are added up"
     )
     parser.add_argument("--reward", action="append", default=[], metavar="REWARD", help=text)
 

@@ -59,10 +59,11 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         raise unknown("verifier", args.kind, known)
 
     from rewardlab.api import verify as verifying
+    from rewardlab.data.files import STREAM
 
     from .flags import setting_names
 
-    if args.json and args.out == verifying.STREAM:
+    if args.json and args.out == STREAM:
         raise RewardlabError("--json and --out - would both write to stdout; give --out a file")
     columns = {name: getattr(args, name) for name in ("response_column", "answer_column", "prompt_column")}
     return verifying.verify_file(args.kind, args.source, args.out, setting_names(args.settings), **columns)

@@ -28,8 +28,9 @@ MICRO_TOKENS = 16384
 IN_PYTHON = "given"
 """The model's name in the config.json of a run that was started in Python with a model object."""
 
-COLUMNS = ("test", "prompt_column", "answer_column", "completion_column", "system")
+COLUMNS = ("test", "prompt_column", "answer_column", "completion_column", "system", "order")
 """Settings that say how the user's own problems are read: the options of the task `records`."""
+ORDERS = ("shuffled", "file")
 OVERLONG = ("error", "drop", "truncate-left")
 ENGINES = ("embedded", "trl")
 DTYPES = ("auto", "float32", "bfloat16")
@@ -103,6 +104,11 @@ class RunConfig:
         group=PROBLEMS,
     )  # fmt: skip
     system: str | None = setting(None, NAME, "a system message put before each prompt", metavar="TEXT", group=PROBLEMS)
+    order: str | None = setting(
+        None, one_of(*ORDERS),
+        "order of the training problems: shuffled (default; anew in each epoch), or file (as they stand there)", metavar="ORDER",
+        group=PROBLEMS,
+    )  # fmt: skip
     overlong: str = setting(
         "error", one_of(*OVERLONG),
         "prompts that leave no room for a reply in the model's context: error (default), drop, or truncate-left (cut the oldest "

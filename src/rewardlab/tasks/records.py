@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 from rewardlab.core import Message, Problem, Task
 from rewardlab.core.domain import Share
@@ -13,7 +13,7 @@ from rewardlab.errors import RewardlabError
 
 from .conversations import alternating, decoded, is_conversation, last_text, messages_of, replies
 from .rows import HUB, Row, splits
-from .sources import Shuffled, held_out
+from .sources import Listed, Shuffled, held_out
 
 ANSWER = "answer"
 """The column of the answers, if no other is named. It may be missing: then the problems have none."""
@@ -37,6 +37,7 @@ def records(
     system: str | None = None,
     test_share: Share = 0.1,
     verifier: str = "final_answer",
+    order: Literal["shuffled", "file"] = "shuffled",
     seed: int = 0,
 ) -> Task:
     """Problems from a file (.jsonl, .json, .csv, .tsv, .parquet), a folder with train.* (and test.*), or a dataset.
@@ -48,10 +49,10 @@ def records(
 
     Held out are: the problems of `test`, another file or dataset; else those of the data's own test or validation split; else
     `test_share` of the problems, chosen by a hash of their prompts, so that equal prompts stay together. They are never trained on.
+    order: of the training problems: "shuffled", anew in each epoch, or "file", as they stand there.
     Raises RewardlabError, with file and line, for whatever cannot be read, and says how many rows are bad.
     """
-    if not 0 < test_share < 1:
-        raise RewardlabError(f"records: test_share must lie between 0 and 1, not {test_share}")
+    _check_share(test_share)
     columns = Columns(prompt_column, answer_column, completion_column, system)
     rows = splits(path) | ({} if test is None else {"test": _held_out(splits(test))})
     if "train" not in rows:
@@ -60,12 +61,17 @@ def records(
     extra = dict.fromkeys(k for p in train for k in p.meta)
     return Task(
         name=_name(path),
-        train=Shuffled(train, seed),
+        train=Listed(train) if order == "file" else Shuffled(train, seed),
         test=held,
         verifier=verifier,
         about=f"{len(train)} problems to train on and {len(held)} to test, from {path}",
         columns=("prompt", *(["answer"] if any(p.answer is not None for p in train) else []), *extra),
     )
+
+
+def _check_share(test_share: float) -> None:
+    if not 0 < test_share < 1:
+        raise RewardlabError(f"records: test_share must lie between 0 and 1, not {test_share}")
 
 
 def _name(path: str) -> str:
@@ -101,30 +107,35 @@ class NoColumn(RewardlabError):
     """A column is missing."""
 
 
-def _problems(rows: Iterator[Row], columns: Columns) -> list[Problem]:
-    """The problems of all rows. Raises the error of the first bad row, which says how many are bad."""
-    problems: list[Problem] = []
-    errors: list[RewardlabError] = []
+def problems_of(rows: Iterable[Row], columns: Columns) -> Iterator[Problem | RewardlabError]:
+    """The problem of each row, or why it is none. Which columns there are, the first row says.
+
+    Raises NoColumn where the first row lacks a column: then it is a wrong name, and not a bad row.
+    """
     reader: Reader | None = None
-    for place, row in rows:
+    for number, (place, row) in enumerate(rows):
         try:
             if isinstance(row, RewardlabError):
                 raise row
             row = _with_prompt(row, columns.prompt, place)
             reader = reader or Reader.of(row, columns, place)
-            problems.append(reader.problem(row, place))
-        except NoColumn as e:
-            # in the first row it is a wrong name, not a bad row
-            if not problems and not errors:
-                raise
-            errors.append(e)
+            problem: Problem | RewardlabError = reader.problem(row, place)
         except RewardlabError as e:
-            errors.append(e)
+            if isinstance(e, NoColumn) and number == 0:
+                raise
+            problem = e
+        yield problem
+
+
+def _problems(rows: Iterator[Row], columns: Columns) -> list[Problem]:
+    """The problems of all rows. Raises the error of the first bad row, which says how many are bad."""
+    found = list(problems_of(rows, columns))
+    errors = [e for e in found if isinstance(e, RewardlabError)]
     if len(errors) > 1:
-        raise RewardlabError(f"{errors[0]} ({len(errors):,} of {len(problems) + len(errors):,} rows are bad; this is the first)")
+        raise RewardlabError(f"{errors[0]} ({len(errors):,} of {len(found):,} rows are bad; this is the first)")
     if errors:
         raise errors[0]
-    return problems
+    return [problem for problem in found if isinstance(problem, Problem)]
 
 
 @dataclass(frozen=True)

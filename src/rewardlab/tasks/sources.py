@@ -79,16 +79,25 @@ def test_set(sample: Sample, key: tuple[Any, ...], size: int) -> list[Problem]:
 
 
 @dataclass(frozen=True)
-class Shuffled:
-    """An endless source over a finite list: every epoch holds each problem once, in a new order."""
+class Listed:
+    """An endless source over a finite list: every epoch holds each problem once, in the order of the list."""
 
     problems: Sequence[Problem]
-    seed: int = 0
-    _orders: dict[int, list[int]] = field(default_factory=dict, repr=False, compare=False)
 
     def __len__(self) -> int:
         """Problems in an epoch."""
         return len(self.problems)
+
+    def __getitem__(self, position: int) -> Problem:
+        return self.problems[_natural(position) % len(self.problems)]
+
+
+@dataclass(frozen=True)
+class Shuffled(Listed):
+    """An endless source over a finite list: every epoch holds each problem once, in a new order."""
+
+    seed: int = 0
+    _orders: dict[int, list[int]] = field(default_factory=dict, repr=False, compare=False)
 
     def __getitem__(self, position: int) -> Problem:
         epoch, place = divmod(_natural(position), len(self.problems))

@@ -1,0 +1,58 @@
+"""Put rows in an order by difficulty, which training keeps with --order file.
+
+rewardlab data curriculum rated.jsonl --out ordered.jsonl
+rewardlab data curriculum rated.jsonl --order bands --stages 3 --out ordered.jsonl
+rewardlab data curriculum rated.jsonl --order target --target 0.5 --width 0.2 --rows 2000 --out ordered.jsonl
+
+Then: rewardlab train grpo --task ordered.jsonl --order file. The orders are easy-first; hard-first; bands: stages from easy to
+hard, each shuffled, with its number in the column `stage`; and target: drawn by weights exp(-(p - target)^2 / (2 width^2)), in the
+column `weight`. Rows without a number go.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from rewardlab.core.domain import ABOVE_ZERO, NUMBER, WHOLE
+from rewardlab.data.tools import ORDERS
+from rewardlab.errors import unknown
+
+from .. import flags as shared
+from .shared import check, exit_code, files, show
+
+__all__ = ["exit_code", "flags", "run", "show"]
+HELP = "put rows in an order, or stages, by difficulty"
+HARD = ("low", "high")
+
+
+def flags(parser: argparse.ArgumentParser) -> None:
+    files(parser)
+    parser.add_argument("--by", metavar="NAME", default="pass_rate", help="column of the difficulty (default: pass_rate)")
+    text = f"{', '.join(ORDERS[:-1])} or {ORDERS[-1]} (default: {ORDERS[0]})"
+    parser.add_argument("--order", metavar="ORDER", default=ORDERS[0], help=text)
+    parser.add_argument(
+        "--hard", metavar="WHICH", help="low or high: which numbers are hard (default: low for pass_rate, else high)"
+    )
+    shared.number_flag(parser, "stages", "stages of bands, of nearly equal size")
+    text = "numbers at which one stage of bands ends and the next begins, in place of --stages"
+    parser.add_argument("--cuts", metavar="X,X", default=(), type=numbers, help=text)
+    shared.number_flag(parser, "target", "number that target prefers (default 0.5)", NUMBER, metavar="P", default=0.5)
+    shared.number_flag(parser, "width", "standard deviation of its weights (default 0.2)", ABOVE_ZERO, metavar="W", default=0.2)
+    shared.number_flag(parser, "rows", "keep only so many rows, the first in the order")
+    shared.number_flag(parser, "seed", "seed of the order of equals, and of target (default 0)", WHOLE, metavar="S", default=0)
+
+
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    check(args)
+    if args.hard not in (None, *HARD):
+        raise unknown("value of --hard", args.hard, HARD)
+    from rewardlab import data
+
+    names = ("by", "order", "hard", "stages", "cuts", "target", "width", "rows", "seed")
+    return data.curriculum_file(args.source, args.out, args.dropped, **{name: getattr(args, name) for name in names})
+
+
+def numbers(text: str) -> tuple[float, ...]:
+    """The values of --cuts, ascending."""
+    return tuple(sorted({float(shared.read("--cuts", NUMBER, part.strip())) for part in text.split(",")}))

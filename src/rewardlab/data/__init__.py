@@ -1,0 +1,17 @@
+"""Data tools: files of rows are filtered, paired, compared, mixed and ordered, without losing a row.
+
+    from rewardlab import data
+
+    data.dedupe_file("train.jsonl", "clean.jsonl", against=["test.jsonl"])
+    data.filter_file("clean.jsonl", "kept.jsonl", between={"pass_rate": "0.1:0.9"})
+    data.curriculum_file("kept.jsonl", "ordered.jsonl", by="pass_rate")
+
+Each tool reads and writes JSON lines, .csv and .parquet ("-": standard input or output), replaces its output whole or not at all,
+and writes what it leaves out to another file, with the reason. Nothing here imports torch; pass rates, which need a model, are
+measured by `rewardlab.api.pass_rate_file`. The modules work on rows in memory: `filters`, `duplicates`, `pairing`, `mixing`,
+`ordering`.
+"""
+
+from .tools import curriculum_file, dedupe_file, filter_file, mix_files, pairs_file
+
+__all__ = ["curriculum_file", "dedupe_file", "filter_file", "mix_files", "pairs_file"]

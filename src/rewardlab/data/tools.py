@@ -1,0 +1,198 @@
+"""The data tools on files: read, choose or order rows, write them, and say what was left out and why.
+
+Every tool takes `out`, the file to write, which may be the input; and `dropped`, the file for the rows that are left out (None:
+OUT.dropped.jsonl; where the input is replaced, rows are added to it). It returns counts, and raises RewardlabError before anything
+is written for whatever cannot be read, written or understood.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from rewardlab.errors import RewardlabError, unknown
+
+from . import duplicates, filters, ordering
+from .drops import Drop, Fates, first, staying
+from .files import Row
+from .mixing import Source, mixture
+from .pair_rows import paired
+from .tables import Places, Table
+from .values import number_of, text_of, value_of
+
+File = Path | str
+Judge = Callable[[Sequence[Row]], Fates]
+ORDERS = ("easy-first", "hard-first", "bands", "target")
+PASS_RATE = "pass_rate"
+
+
+def filter_file(
+    source: File, out: File, dropped: File | None = None, *, between: Mapping[str, str] | None = None,
+    length: Mapping[str, str] | None = None, answer_column: str = "answer", judge: Judge | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    """Rows stay that survive every rule, tried in this order: the answer, numbers, lengths, the judge.
+
+    between: columns of numbers and their bounds ("0.1:0.9", "25%:"; see `filters.Bounds`).  length: columns of texts and the bounds
+    of their lengths in characters.  answer_column: where the file has it, rows without an answer go.  judge: called with the rows
+    that survived the other rules (`rewardlab.api.own_answers` makes one of a reward). Quantiles are those of all rows of the file.
+    """
+    numbers = {column: filters.Bounds.read(text) for column, text in (between or {}).items()}
+    lengths = {column: filters.Bounds.read(text) for column, text in (length or {}).items()}
+    places = Places("filter", [source], out, dropped)
+    table = Table.load(source)
+    table.require(*numbers, *lengths)
+    fates: list[Fates] = [[None] * len(table.rows)]
+    if table.has(answer_column):
+        fates.append(filters.broken_answers(table.rows, answer_column))
+    fates += [filters.within(table.rows, column, bounds) for column, bounds in numbers.items()]
+    fates += [filters.length_within(table.rows, column, bounds) for column, bounds in lengths.items()]
+    fate = first(*fates)
+    if judge is not None:
+        judged = iter(judge(staying(table.rows, fate)))
+        fate = [drop or next(judged) for drop in fate]
+    return places.finish([table], _left_out(table, fate), staying(table.rows, fate))
+
+
+def dedupe_file(
+    source: File, out: File, dropped: File | None = None, *, against: Sequence[File] = (), column: str = "prompt",
+    answer_column: str = "answer", similarity: float = duplicates.SIMILARITY, ngram: int = duplicates.NGRAM,
+    overlap: int = duplicates.OVERLAP,
+) -> dict[str, Any]:  # fmt: skip
+    """Rows go whose text is in a test set, then those whose text equals, or nearly equals, that of an earlier row.
+
+    column: of the texts.  answer_column: longer answers (worked solutions) are compared with those of the test set too, and
+    duplicates whose answers differ are pointed out.  similarity, ngram: see `duplicates.duplicates`.  against: files of test sets,
+    with the same columns.  overlap: words in a row, see `duplicates.contaminated`.
+    """
+    places = Places("dedupe", [source], out, dropped, kept=against)
+    table, tests = Table.load(source), [Table.load(test) for test in against]
+    for of in (table, *tests):
+        of.require(column)
+        if of is not table and of.broken:
+            raise RewardlabError(f"{of.source}, {of.broken[0].place}: {of.broken[0].why}; a test set is compared whole")
+    texts, answers = _texts(table, column), _texts(table, answer_column)
+    fate = first(
+        duplicates.contaminated(texts, _placed(tests, column), overlap),
+        duplicates.same_answers(answers, _placed(tests, answer_column)),
+    )
+    # what is taken out for the test's sake is no reason to take out another
+    own = [i for i, drop in enumerate(fate) if drop is None]
+    texts, answers, at = ([of[i] for i in own] for of in (texts, answers, table.places))
+    for i, drop in zip(own, duplicates.duplicates(texts, similarity, ngram, at, answers), strict=True):
+        fate[i] = drop
+    return places.finish([table], _left_out(table, fate), staying(table.rows, fate))
+
+
+def pairs_file(
+    source: File, out: File, dropped: File | None = None, *, choose: str = "best-worst", gap: float = 0.0,
+    prompt_column: str = "prompt", reply_column: str | None = None, score_column: str | None = None, seed: int = 0,
+) -> dict[str, Any]:  # fmt: skip
+    """Preference pairs (columns chosen, rejected, chosen_score, rejected_score, gap) from scored replies.
+
+    A row holds a prompt with lists of replies and scores, or one reply and its score; then rows with equal prompts go together.
+    choose, gap, seed: see `pairing.pairs`.  reply_column, score_column: None is the first that there is of those that the tools of
+    rewardlab write (replies and scores, response and correct). Other columns of a prompt's rows stay where they agree.
+    """
+    places = Places("pairs", [source], out, dropped)
+    table = Table.load(source)
+    table.require(prompt_column)
+    rows, fate = paired(table, choose, gap, prompt_column, reply_column, score_column, seed)
+    return places.finish([table], _left_out(table, fate), rows, prompts=len({text_of(row[prompt_column]) for row in rows}))
+
+
+def mix_files(
+    sources: Mapping[str, float], out: File, dropped: File | None = None, *, rows: int | None = None, repeat: float = 1.0,
+    seed: int = 0, source_column: str = "source", rename: Mapping[str, str] | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    """Rows of several files by weight, shuffled, with the file's name in `source_column`.
+
+    sources: files and their weights.  rows: None is the largest mixture in which every file can give its part.  repeat: how often a
+    file may be gone through at most.  rename: new names of columns by their old ones, wherever there are such; a column that a file
+    lacks is null in its rows.
+    """
+    # rows that are not drawn are in their file alone
+    places = Places("mix", [], out, dropped, kept=list(sources))
+    tables = {source: Table.load(source) for source in sources}
+    for table in tables.values():
+        if table.has(source_column):
+            raise RewardlabError(f"{table.source} has a column {source_column} already; name the new one by --source-column")
+        table.rows = [
+            _renamed(row, rename or {}, f"{table.source}, {place}") for row, place in zip(table.rows, table.places, strict=True)
+        ]
+    mixed = mixture(
+        [Source(name, tables[name].rows, weight) for name, weight in sources.items()], rows, repeat, seed, source_column
+    )
+    given = {name: sum(row[source_column] == name for row in mixed) for name in sources}
+    return places.finish(tables.values(), [], mixed, from_files=given)
+
+
+def curriculum_file(
+    source: File, out: File, dropped: File | None = None, *, by: str = PASS_RATE, order: str = "easy-first",
+    hard: Literal["low", "high"] | None = None, stages: int | None = None, cuts: Sequence[float] = (), target: float = 0.5,
+    width: float = 0.2, rows: int | None = None, seed: int = 0,
+) -> dict[str, Any]:  # fmt: skip
+    """Rows in an order by difficulty, for training with `order="file"`.
+
+    by: the column of the difficulty.  hard: whether low or high numbers are hard; None: low ones of pass_rate, high ones of others.
+    order: "easy-first"; "hard-first"; "bands": `stages` of nearly equal size, or those between `cuts`, from easy to hard, each
+    shuffled, with its number in the column `stage`; "target": drawn by weights that fall with the distance to `target`, as a
+    Gaussian of `width` (column `weight`).  rows: only so many rows are kept, the first in that order.
+    """
+    if order not in ORDERS:
+        raise unknown("order", order, ORDERS)
+    places = Places("curriculum", [source], out, dropped)
+    table = Table.load(source)
+    table.require(by)
+    values = [number_of(value_of(row, by)) for row in table.rows]
+    at = [i for i, value in enumerate(values) if value is not None]
+    sign = -1.0 if (hard or ("low" if by == PASS_RATE else "high")) == "low" else 1.0
+    numbers = [value for value in values if value is not None]
+    if order == "target":
+        ranking, added = _drawn(numbers, target, width, seed)
+    else:
+        ranking, added = _sorted([sign * x for x in numbers], order, stages, sorted(sign * cut for cut in cuts), seed)
+    kept = ranking[:rows]
+    numbered = set(at)
+    fate: Fates = [None if i in numbered else Drop(by, f"{by} is not a number") for i in range(len(values))]
+    for k in ranking[len(kept) :]:
+        fate[at[k]] = Drop("not among the first", f"it comes after the first {rows} rows")
+    return places.finish([table], _left_out(table, fate), [{**table.rows[at[k]], **added[k]} for k in kept])
+
+
+Ranked = tuple[list[int], list[Row]]
+"""Indices in order, and the columns that each row gets, by index."""
+
+
+def _drawn(numbers: Sequence[float], target: float, width: float, seed: int) -> Ranked:
+    weights = ordering.weights(numbers, target, width)
+    return ordering.draw(weights, None, seed), [{"weight": round(weight, 6)} for weight in weights]
+
+
+def _sorted(difficulty: Sequence[float], order: str, stages: int | None, cuts: Sequence[float], seed: int) -> Ranked:
+    if order == "bands":
+        bands = ordering.bands(difficulty, stages, cuts)
+        return ordering.easy_first(bands, seed), [{"stage": stage} for stage in bands]
+    return ordering.easy_first([-x for x in difficulty] if order == "hard-first" else difficulty, seed), [{} for _ in difficulty]
+
+
+def _left_out(table: Table, fates: Fates) -> list[tuple[str, Row, Drop]]:
+    return [(place, row, drop) for place, row, drop in zip(table.places, table.rows, fates, strict=True) if drop]
+
+
+def _texts(table: Table, column: str) -> list[str]:
+    return [text_of(value_of(row, column)) for row in table.rows]
+
+
+def _placed(tests: Sequence[Table], column: str) -> list[tuple[str, str]]:
+    """The texts of test sets with their places."""
+    return [
+        (f"{test.source}, {place}", text) for test in tests for place, text in zip(test.places, _texts(test, column), strict=True)
+    ]
+
+
+def _renamed(row: Row, names: Mapping[str, str], place: str) -> Row:
+    for old, new in names.items():
+        if old in row and new in row:
+            raise RewardlabError(f"{place}: it has a column {old} and a column {new}, so that {old} cannot be renamed to {new}")
+    return {names.get(name, name): value for name, value in row.items()}

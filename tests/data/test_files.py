@@ -1,0 +1,85 @@
+"""Files of rows: what is read, in which order, and that it is written whole."""
+
+import io
+import json
+import os
+import sys
+
+import pytest
+
+from rewardlab.data.files import read, write
+from rewardlab.errors import RewardlabError
+
+ROWS = [{"prompt": "a\nb", "n": 1, "replies": ["x", "y"]}, {"prompt": "1.50", "answer": {"tests": "t"}, "empty": {}}]
+
+
+def rows(path) -> list[dict]:
+    return [entry.row for entry in read(path)]
+
+
+def test_what_is_written_is_read_again(tmp_path):
+    write(tmp_path / "a.jsonl", ROWS)
+    assert rows(tmp_path / "a.jsonl") == ROWS
+    write(tmp_path / "a.csv", ROWS)
+    assert rows(tmp_path / "a.csv") == [
+        {"prompt": "a\nb", "n": "1", "replies": '["x", "y"]', "answer": "", "empty": ""},
+        {"prompt": "1.50", "n": "", "replies": "", "answer": '{"tests": "t"}', "empty": "{}"},
+    ]
+    write(tmp_path / "a.parquet", ROWS)
+    assert rows(tmp_path / "a.parquet") == [
+        {"prompt": "a\nb", "n": 1, "replies": ["x", "y"], "answer": None, "empty": None},
+        {"prompt": "1.50", "n": None, "replies": None, "answer": {"tests": "t"}, "empty": "{}"},
+    ]
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_a_table_without_rows_has_its_columns(tmp_path, suffix):
+    write(tmp_path / f"a.{suffix}", [], ["prompt", "answer"])
+    assert rows(tmp_path / f"a.{suffix}") == []
+    # so that a further row can be read beside it
+    assert b"prompt" in (tmp_path / f"a.{suffix}").read_bytes()
+
+
+def test_values_of_several_types_are_texts_in_a_parquet_file(tmp_path):
+    write(tmp_path / "a.parquet", [{"answer": 4}, {"answer": "four"}, {"answer": None}])
+    assert rows(tmp_path / "a.parquet") == [{"answer": "4"}, {"answer": "four"}, {"answer": None}]
+
+
+def test_a_broken_row_of_a_csv_file_keeps_its_place_and_its_text(tmp_path):
+    (tmp_path / "a.csv").write_text('a,b\n1,2,3\n4,"x\ny"\n5\n6,7\n8\n')
+    entries = list(read(tmp_path / "a.csv"))
+    assert [entry.place for entry in entries] == [f"row {i}" for i in range(1, 6)]
+    assert [entry.raw for entry in entries] == ["1,2,3", "", "5", "", "8"]
+    assert [entry.row for entry in entries] == [None, {"a": "4", "b": "x\ny"}, None, {"a": "6", "b": "7"}, None]
+    assert entries[0].why == "3 cells, but 2 columns"
+
+
+def test_lines_that_are_no_rows_keep_their_place_and_their_text(tmp_path):
+    (tmp_path / "a.jsonl").write_bytes(b'{"a": 1}\n\nnot json\n[1]\n{"a": \xff}\n')
+    entries = list(read(tmp_path / "a.jsonl"))
+    assert [entry.place for entry in entries] == [f"line {i}" for i in range(1, 6)]
+    assert [entry.blank for entry in entries] == [False, True, False, False, False]
+    assert [bool(entry.why) for entry in entries] == [False, False, True, True, True]
+    assert [entry.raw for entry in entries[2:]] == ["not json", "[1]", '{"a": �}']
+
+
+def test_a_file_that_cannot_be_finished_stays_as_it_was(tmp_path):
+    for name in ("a.jsonl", "a.csv", "a.parquet"):
+        write(tmp_path / name, [{"a": "before"}])
+        with pytest.raises(TypeError):
+            # a key that JSON does not know, in the second row
+            write(tmp_path / name, [{"a": 1}, {"a": {(1, 2): 3}}])
+        assert rows(tmp_path / name) == [{"a": "before"}]
+    assert sorted(os.listdir(tmp_path)) == ["a.csv", "a.jsonl", "a.parquet"]
+
+
+def test_standard_input_and_output(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b'{"a": 1}\n')))
+    write("-", rows("-"))
+    assert json.loads(capsys.readouterr().out) == {"a": 1}
+
+
+def test_a_table_that_is_none_is_said(tmp_path):
+    (tmp_path / "a.parquet").write_bytes(b"nothing")
+    with pytest.raises(RewardlabError, match=r"a\.parquet cannot be read"):
+        rows(tmp_path / "a.parquet")
