@@ -24,11 +24,11 @@ def supported_facts(group: Group, *, passages: str = "passages", k: PositiveInt 
     if not known or not all(isinstance(text, str) for text in known):
         return [Score(None, why=f"the problem has no column {passages!r} with a list of texts")] * len(group)
     said = [set(words(t.reply)) for t in group]
-    differing = set.union(*said) - set.intersection(*said)
+    differing = said[0].union(*said) - said[0].intersection(*said)
     contents: list[set[str]] = [set(words(text)) for text in known]
     # a word of all passages tells nothing apart: "the" is no claim
-    common: set[str] = set.intersection(*contents) if len(known) > 1 else set()
-    checkable = differing & set.union(*contents) - common
+    common: set[str] = contents[0].intersection(*contents) if len(known) > 1 else set()
+    checkable = differing & contents[0].union(*contents) - common
     # sorted, so that the query does not depend on the order of a set
     query = " ".join([group[0].problem.question, *sorted(differing)])
     evidence = {word for text in index_of(tuple(known)).best(query, k) for word in words(text)}
