@@ -21,12 +21,14 @@ import torch
 from rewardlab.core import Learner, Recipe, Run, Update, loop
 from rewardlab.core.domain import PositiveInt
 from rewardlab.errors import RewardlabError
+from rewardlab.evals.own_reward import own_reward
 from rewardlab.evals.pairs import pair_accuracy
 from rewardlab.evals.rewards import mean_reward
 from rewardlab.objectives.pairs import preference_loss
 from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.model import model_score
 from rewardlab.rewards.reward import Reward
+from rewardlab.rollouts.independent import independent
 from rewardlab.rollouts.recorded import recorded
 from rewardlab.util.progress import Bar
 
@@ -90,7 +92,9 @@ def rlhf(
     # every=0: the loop alone teaches it. Without an objective, a model that has no value head does not get one that knows nothing
     model = Learner(MODEL, reward_model, teaching if taught else Recipe(), every=0)
     first = taught_first(pairs=pairs, passes=passes) if taught else base.loop
-    return base.but(reward=model_score(), also=(*base.also, model), loop=first)
+    # the score that is maximised, with the verifier's accuracy beside it where there are answers
+    measure = own_reward(reward=model_score(), rollout=independent(n=1))
+    return base.but(reward=model_score(), also=(*base.also, model), loop=first, measure=measure)
 
 
 claim = Claim(

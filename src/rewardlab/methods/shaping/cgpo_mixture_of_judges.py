@@ -40,7 +40,8 @@ def cgpo_mixture_of_judges(
     place of a reward model's score.  reward_model, pairs, passes: see rlhf.
     """
     # the cap takes the place of a KL in the loss
-    base = base or rlhf(score=score, reward_model=reward_model, pairs=pairs, passes=passes, n=n, beta=0.0)
+    judged = {"reward_model": reward_model, "pairs": pairs, "passes": passes}
+    base = base or rlhf(score=score, n=n, beta=0.0, **judged).but(measure=accuracy())
     agree = threshold(judges or (format_ok(pattern=form) if form else correct()), at=1.0)
     return base.but(
         reward=agree >> preferred(of=base.required("reward")),

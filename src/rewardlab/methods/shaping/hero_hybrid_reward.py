@@ -19,6 +19,7 @@ from torch import Tensor
 from rewardlab.core import Batch, Recipe, Run, credit
 from rewardlab.credit.group import group_sums
 from rewardlab.errors import unknown
+from rewardlab.evals.passk import accuracy
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.methods.baselines.rlhf import rlhf
 from rewardlab.proof.claim import Claim, Within
@@ -76,7 +77,7 @@ def hero_hybrid_reward(
 
     The base's reward gives the scores. reward_model, pairs, passes: see rlhf.
     """
-    base = base or rlhf(grpo(n=n), reward_model=reward_model, pairs=pairs, passes=passes)
+    base = base or rlhf(grpo(n=n), reward_model=reward_model, pairs=pairs, passes=passes).but(measure=accuracy())
     # under a name of its own, since the base may be paid by the verifier too
     scores = base.required("reward").named("dense")
     return base.but(

@@ -14,6 +14,7 @@ Data: prompts with answers to verify by, and either the columns `chosen` and `re
 """
 
 from rewardlab.core import Recipe
+from rewardlab.evals.passk import accuracy
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.methods.baselines.rlhf import rlhf
 from rewardlab.proof.claim import Claim, Within
@@ -31,7 +32,8 @@ def posterior_grpo(
     form: a regular expression that replies should match; without it they should state an answer.  gated: pay it only where the
     outcome is right.  reward_model, pairs, passes: see rlhf.
     """
-    base = base or (grpo(n=n) if thinking else rlhf(grpo(n=n), reward_model=reward_model, pairs=pairs, passes=passes))
+    judged = {"reward_model": reward_model, "pairs": pairs, "passes": passes}
+    base = base or (grpo(n=n) if thinking else rlhf(grpo(n=n), **judged).but(measure=accuracy()))
     quality = (thinking or threshold(base.required("reward"), at=0.0, soft=1.0)).named("thinking")
     formed = format_ok(pattern=form) if form else answer_given()
     # R_outcome (1 + R_thinking): as a sum of two terms the outcome would be named twice
