@@ -14,6 +14,8 @@ Data: prompts, with answers where the judge is the verifier, and either the colu
 In Python any product of rewards can be the judges.
 """
 
+from typing import Any
+
 from rewardlab.core import Recipe
 from rewardlab.credit.group import center_batch
 from rewardlab.credit.kl import fade_to_kl
@@ -40,7 +42,7 @@ def cgpo_mixture_of_judges(
     place of a reward model's score.  reward_model, pairs, passes: see rlhf.
     """
     # the cap takes the place of a KL in the loss
-    judged = {"reward_model": reward_model, "pairs": pairs, "passes": passes}
+    judged: dict[str, Any] = {"reward_model": reward_model, "pairs": pairs, "passes": passes}
     base = base or rlhf(score=score, n=n, beta=0.0, **judged).but(measure=accuracy())
     agree = threshold(judges or (format_ok(pattern=form) if form else correct()), at=1.0)
     return base.but(

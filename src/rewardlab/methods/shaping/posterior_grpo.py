@@ -13,6 +13,8 @@ Data: prompts with answers to verify by, and either the columns `chosen` and `re
 --reward-model PATH. In Python any reward from 0 to 1 can be `thinking`.
 """
 
+from typing import Any
+
 from rewardlab.core import Recipe
 from rewardlab.evals.passk import accuracy
 from rewardlab.methods.baselines.grpo import grpo
@@ -32,7 +34,7 @@ def posterior_grpo(
     form: a regular expression that replies should match; without it they should state an answer.  gated: pay it only where the
     outcome is right.  reward_model, pairs, passes: see rlhf.
     """
-    judged = {"reward_model": reward_model, "pairs": pairs, "passes": passes}
+    judged: dict[str, Any] = {"reward_model": reward_model, "pairs": pairs, "passes": passes}
     base = base or (grpo(n=n) if thinking else rlhf(grpo(n=n), **judged).but(measure=accuracy()))
     quality = (thinking or threshold(base.required("reward"), at=0.0, soft=1.0)).named("thinking")
     formed = format_ok(pattern=form) if form else answer_given()
