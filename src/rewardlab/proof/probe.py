@@ -167,8 +167,8 @@ def _verdicts(
 
 
 def _run(task: Task, policy: Any, seed: int) -> Run:
-    # far from any training step, so that no stream of random numbers is one that it trained on
-    return Run(policy, step=1_000_000, seed=seed, max_new=task.max_new, verify=registry.part("reward", task.verifier))
+    verify = registry.part("reward", task.verifier)
+    return Run(policy, seed=seed, max_new=task.max_new, verify=verify).for_evaluation()
 
 
 def _mean(rows: Sequence[Sequence[float]]) -> float:
