@@ -93,6 +93,7 @@ ABOVE_ZERO = number("a number above 0", lambda value: value > 0)
 NOT_NEGATIVE = number("a number from 0 up", lambda value: value >= 0)
 SHARE = number("a number from 0 to 1", lambda value: 0 <= value <= 1)
 POSITIVE_SHARE = number("a number above 0, at most 1", lambda value: 0 < value <= 1)
+AUC = number("a number from 0.5 (chance) to below 1", lambda value: 0.5 <= value < 1)
 DECAY = number("a number from 0 to below 1", lambda value: 0 <= value < 1)
 TEXT = Domain("text", lambda value: isinstance(value, str))
 NAME = Domain("a text that is not empty", lambda value: isinstance(value, str) and value.strip() != "")
@@ -106,6 +107,8 @@ NonNegativeFloat = Annotated[float, NOT_NEGATIVE]
 Share = Annotated[float, SHARE]
 """A share, a probability or a discount: from 0 to 1."""
 PositiveShare = Annotated[float, POSITIVE_SHARE]
+Auc = Annotated[float, AUC]
+"""How often a scorer ranks a right reply above a wrong one."""
 Decay = Annotated[float, DECAY]
 """The decay rate of a running mean: below 1, or nothing new would ever count."""
 
@@ -113,7 +116,7 @@ PLAIN = {int: WHOLE, float: NUMBER, str: TEXT, bool: SWITCH}
 ANNOTATIONS: dict[str, Any] = {kind.__name__: kind for kind in PLAIN}
 ANNOTATIONS |= {
     "PositiveInt": PositiveInt, "NonNegativeInt": NonNegativeInt, "PositiveFloat": PositiveFloat, "Share": Share, "Decay": Decay,
-    "NonNegativeFloat": NonNegativeFloat, "PositiveShare": PositiveShare,
+    "NonNegativeFloat": NonNegativeFloat, "PositiveShare": PositiveShare, "Auc": Auc,
 }  # fmt: skip
 """The annotations that have a domain, as they are written; with them, a file can be described without importing it."""
 

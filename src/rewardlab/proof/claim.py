@@ -9,6 +9,7 @@ from typing import Any
 
 from rewardlab.core import Measure
 from rewardlab.errors import RewardlabError
+from rewardlab.rewards.reward import Reward
 
 
 @dataclass(frozen=True)
@@ -42,8 +43,8 @@ class Claim:
 
     The comparison. versus: the baseline method or stack, which may be the method itself under other settings.  task, model: the
     world; model None is the task's own.  settings, versus_settings: of method and baseline there.  measure: name of the number
-    that is compared; direction: "higher" or "lower".  by: a Measure for both sides; None: the method's own.  against: without a
-    baseline, the other number of the same run ("before.pass@1"); None: the number is compared with 0.  steps: of both sides.
+    that is compared; direction: "higher" or "lower".  reward: what pays both sides there; None: what each has of its own.  by: a
+    Measure for both sides; None: the method's own.  against: without a baseline, the other number of the same run ("before.pass@1"); None: the number is compared with 0.  steps: of both sides.
     budget: instead, tokens that all models together may generate and score, where the claim is about cost.  problems: held out.
 
     The decision. margin: the smallest effect that counts, in units of the measure.  guard: bounds of a paired difference, method
@@ -71,6 +72,7 @@ class Claim:
     model: str | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
     versus_settings: Mapping[str, Any] = field(default_factory=dict)
+    reward: Reward | None = None
     by: Measure | None = None
     problems: int = 1000
     steps: int | None = None

@@ -31,6 +31,8 @@ EVERYTHING = ("",)
 """Follow imports into the whole package."""
 ALWAYS = ("engine/loop.py", "engine/step.py", "models/load.py", "models/embedded.py", "api/training.py", "proof/runs.py")
 """What every run reaches by name and not by import."""
+NOT_OF_RUNS = ("evals", "report", "commands", "proof")
+"""Rooms whose code decides how a run is measured, shown or compared: a new measure or claim needs no new run."""
 NUMBERS = "numbers-{}.json"
 
 
@@ -39,8 +41,7 @@ def key_of(job: Job) -> str:
     recipe = recipe_of(replace(job, by=None, beside=False)).but(measure=None)
     config = job.config.but(seed=0, out=None, eval_problems=0)
     files = {PACKAGE / name for name in ALWAYS} | {registry.task_files()[config.task.partition(":")[0]]} | set(_modules(recipe))
-    # the code that decides how a run is measured or compared is not in the key: a new measure needs no new run
-    code = {path for path in reached(files, EVERYTHING) if path.parent.name not in ("evals", "report", "commands")}
+    code = files | {path for path in reached(files, EVERYTHING) if path.parent.name not in NOT_OF_RUNS}
     document = {k: v for k, v in config.to_json().items() if k not in ("method", "eval_problems", "eval_every", "record_every")}
     return hash_of(code, (recipe.but(name="").to_json(), document, api.versions()))
 

@@ -11,6 +11,7 @@ from rewardlab import registry
 from rewardlab.core import Recipe
 from rewardlab.errors import RewardlabError
 from rewardlab.models.load import load_policy
+from rewardlab.rewards.reward import Reward
 from rewardlab.runs.config import RunConfig
 from rewardlab.util.progress import Bar, console
 
@@ -35,7 +36,7 @@ class Pairs:
         self.baseline: Outcomes = []
         sides = [(name, claim.settings)] + ([(claim.versus, claim.versus_settings)] if claim.versus else [])
         self.names = [side for side, _ in sides]
-        self.recipes = [registry.build(side, as_plain(settings)) for side, settings in sides]
+        self.recipes = [_paid_by(claim.reward, registry.build(side, as_plain(settings))) for side, settings in sides]
         config = RunConfig(task=claim.task, model=claim.model, eval_problems=claim.problems, budget=claim.budget, eval_every=0)
         self.config = config.but(steps=claim.steps, device=device)
         self._known, self._keeps = False, False
@@ -86,6 +87,11 @@ class Pairs:
                 if isinstance(same, Failed):
                     raise RewardlabError(f"{sides[1].method} fails at its first steps: {same.reason}")
         self._known = True
+
+
+def _paid_by(reward: Reward | None, recipe: Recipe) -> Recipe:
+    """The recipe with this reward in place of its own, if it has one."""
+    return recipe if reward is None or recipe.reward is None else recipe.but(reward=reward)
 
 
 def _outcomes_of(
