@@ -47,7 +47,7 @@ def test_a_reply_gets_the_same_again_and_another_under_another_seed():
 
 
 def test_without_a_verifier_or_a_verdict_nothing_is_said():
-    with pytest.raises(RewardlabError, match="needs|has none"):
+    with pytest.raises(RewardlabError, match="has none"):
         imperfect()(replies(1), Run(policy=None))
     (question, answer), problem = replies(1)[0][0].turns, ask("What is 1?", None)
     score = imperfect()([[Trajectory(problem, (question, answer))]], RUN)[0][0]

@@ -41,11 +41,12 @@ START = Within("before.greedy", 0.2, 0.6, "greedy accuracy, neither hopeless nor
 class Claim:
     """What a paper says about its method, as a direction and a margin on one world.
 
-    The comparison. versus: the baseline method or stack, which may be the method itself under other settings.  task, model: the
-    world; model None is the task's own.  settings, versus_settings: of method and baseline there.  measure: name of the number
-    that is compared; direction: "higher" or "lower".  reward: what pays both sides there; None: what each has of its own.  by: a
-    Measure for both sides; None: the method's own.  against: without a baseline, the other number of the same run ("before.pass@1"); None: the number is compared with 0.  steps: of both sides.
-    budget: instead, tokens that all models together may generate and score, where the claim is about cost.  problems: held out.
+    The comparison. versus: the baseline method or stack, which may be the method itself under other settings. task, model: the
+    world; model None is the task's own. settings, versus_settings: of method and baseline there. measure: name of the number
+    that is compared; direction: "higher" or "lower". reward: what pays both sides there; None: what each has of its own. by: a
+    Measure for both sides; None: the method's own. against: without a baseline, the other number of the same run
+    ("before.pass@1"); None: the number is compared with 0. steps: of both sides. budget: instead, tokens that all models
+    together may generate and score, where the claim is about cost. problems: held out.
 
     The decision. margin: the smallest effect that counts, in units of the measure.  guard: bounds of a paired difference, method
     minus baseline, that a method must not pay with (`Within("pass@1", low=-0.03)`).

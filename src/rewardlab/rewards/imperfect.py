@@ -24,9 +24,7 @@ def imperfect(groups: list[Group], run: Run, *, auc: Auc = 0.8) -> Scores:
     whenever it reads the same reply, and asking it again does not help.
     """
     if run is None or run.verify is None:
-        raise RewardlabError(
-            "imperfect() blurs the task's verifier, and this run has none: name a task, or use a reward of your own"
-        )
+        raise RewardlabError("imperfect() blurs the verdicts of the task's verifier, and this run has none: name a task")
     distance = math.sqrt(2) * NORMAL.inv_cdf(auc)
     verdicts = run.verdicts(groups)
     return [[_said(t, s, distance, run.seed) for t, s in zip(*rows, strict=True)] for rows in zip(groups, verdicts, strict=True)]

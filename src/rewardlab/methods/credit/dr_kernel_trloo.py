@@ -64,7 +64,8 @@ def dr_kernel_trloo(
 
 
 claim = Claim(
-    says="paying for one's own work, and not learning from lazy turns, gives more programs that are much faster",
-    versus="dr_kernel_trloo", task="kernels", measure="pass@1", direction="higher", margin=0.02, budget=250_000,
-    settings={"tolerance": 0.05}, versus_settings={"tolerance": 0.05, "share": 0.0, "least": 0.0},
+    says="paying for one's own work, and not learning from lazy turns, leaves less of the work to the library after equal updates",
+    versus="dr_kernel_trloo", task="kernels:error=0.7,test_size=1000", measure="train.reward/work_share", direction="higher",
+    margin=0.02, settings={"tolerance": 0.05}, versus_settings={"tolerance": 0.05, "share": 0.0, "least": 0.0}, steps=30,
+    start=None, version=2, replaces="both sides ended near the ceiling after 9 to 12 updates; tokens were the budget",
 )  # fmt: skip

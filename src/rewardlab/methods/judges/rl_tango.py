@@ -24,7 +24,7 @@ from rewardlab.credit.value import to_go
 from rewardlab.evals.judges import first_error_f1
 from rewardlab.evals.passk import accuracy
 from rewardlab.methods.baselines.grpo import grpo
-from rewardlab.proof.claim import Claim
+from rewardlab.proof.claim import Claim, Within
 from rewardlab.rollouts.independent import independent
 from rewardlab.rollouts.max_new import with_max_new
 from rewardlab.tasks.verdicts.language import WORDS, begun, read, to_judge
@@ -115,6 +115,9 @@ def rl_tango(
 
 claim = Claim(
     says="a verifier rewarded for final verdicts alone gets better at finding the first wrong step",
-    versus=None, task="arithmetic", measure="step_f1", direction="higher", margin=0.05, budget=1_000_000, against="before.step_f1",
+    versus=None, task="arithmetic:biased=0.75,error=0.1", measure="step_f1", direction="higher", margin=0.05,
+    against="before.step_f1", settings={"every": 1}, problems=500, steps=40, learns=None,
+    judge=Within("before.step_f1", 0.2, 0.85, says="the first wrong step is found before the verifier learns"), version=2,
+    replaces="the verifier's judgements were at chance, and nothing grew from them",
 )  # fmt: skip
 baseline = "grpo"
