@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import pytest
 
@@ -93,3 +94,17 @@ def test_where_the_machine_computes_otherwise_kept_runs_are_removed(job):
 def test_a_run_without_weights_cannot_be_measured_again(job, tmp_path):
     with pytest.raises(RewardlabError, match="there is no folder"):
         api.remeasure.remeasure(tmp_path / "nothing", solving(of=coverage()))
+
+
+def test_runs_that_nobody_asks_for_are_forgotten_and_others_stay(job):
+    old, new = kept.run_kept(job(seed=3)), job(seed=4, n=3)
+    assert old
+    kept.run_kept(new)
+    assert kept.still_so(job(seed=3))
+    assert kept.still_so(new)
+    canary = kept.folder_of(job(seed=3)).parent / "canary.json"
+    month_ago = canary.stat().st_mtime - 31 * 86_400
+    os.utime(canary, (month_ago, month_ago))
+    assert kept.still_so(new)
+    assert kept.kept(job(seed=3)) is None
+    assert kept.kept(new)

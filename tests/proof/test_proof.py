@@ -23,7 +23,7 @@ from rewardlab.commands.reproduce import show
 from rewardlab.errors import RewardlabError
 from rewardlab.proof import methods_doc, results, runs
 from rewardlab.proof import pairs as pairing
-from rewardlab.proof.claim import Claim
+from rewardlab.proof.claim import Claim, Within
 from rewardlab.proof.judge import judge
 from rewardlab.proof.rehearse import rehearse
 from rewardlab.proof.reproduce import claim_of, reproduce, reproduce_all
@@ -222,6 +222,17 @@ def test_a_claim_is_run_on_the_device_that_is_asked_for(monkeypatch):
     with pairing.Pairs("grpo", claim_of("grpo"), 1, "cpu") as pairs:
         pairs.add(range(2))
     assert [job.config.device for job, _ in jobs] == ["cpu"] * 4
+
+
+def test_a_bound_on_a_number_that_no_run_has_is_a_mistake_and_no_unfit_world():
+    claim = replace(claim_of("grpo"), fault=Within("train.lenght", low=1.0))
+    pairs = pairing.Pairs("grpo", claim, 1, "cpu")
+    pairs.method = pairs.baseline = [Done({"train.length": 20.0}, [], 0.0)]
+    with pytest.raises(RewardlabError, match=r"the claim of grpo bounds 'train.lenght'; did you mean train.length\?"):
+        pairs._check_bounds()
+    # where all runs failed there is nothing to compare the name with
+    pairs.method = pairs.baseline = [Failed("boom")]
+    pairs._check_bounds()
 
 
 def test_a_crash_is_told_and_recorded_and_the_claim_is_run_again(ladder, tmp_path, monkeypatch, capsys):

@@ -12,6 +12,7 @@ from __future__ import annotations
 import importlib
 import json
 import shutil
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -31,6 +32,8 @@ EVERYTHING = ("",)
 """Follow imports into the whole package."""
 ALWAYS = ("engine/loop.py", "engine/step.py", "models/load.py", "models/embedded.py", "api/training.py", "proof/runs.py")
 """What every run reaches by name and not by import."""
+DAYS = 30
+"""For how long runs are kept that no claim asks for: a seed takes about 11 MB."""
 NOT_OF_RUNS = ("evals", "report", "commands", "proof")
 """Rooms whose code decides how a run is measured, shown or compared: a new measure or claim needs no new run."""
 NUMBERS = "numbers-{}.json"
@@ -108,6 +111,7 @@ def still_so(job: Job) -> bool:
     The first steps of a run are computed anew and compared with what they were.
     """
     known, folder = folder_of(job).parent / "canary.json", Path(job.folder) / "canary"
+    forget(DAYS)
     # the steps are few, and a schedule over them is another than the run's; so they are compared with steps of their own
     config = job.config.but(steps=CANARY, budget=None, eval_problems=0, checkpoint_every=0, out=folder)
     api.train(recipe_of(replace(job, by=None, beside=False)).but(measure=None), config=config)
@@ -119,6 +123,14 @@ def still_so(job: Job) -> bool:
     known.parent.mkdir(parents=True, exist_ok=True)
     write_json(known, lines)
     return same
+
+
+def forget(days: float) -> None:
+    """Remove the runs that no claim asked for in so many days: of code that has changed since, mostly."""
+    # a canary is written whenever a claim asks for the runs beside it
+    for canary in (cache() / "runs").glob("*/canary.json"):
+        if time.time() - canary.stat().st_mtime > days * 86_400:
+            shutil.rmtree(canary.parent, ignore_errors=True)
 
 
 def _modules(recipe: Recipe) -> Iterator[Path]:

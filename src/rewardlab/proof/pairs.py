@@ -9,7 +9,7 @@ from typing import Any
 
 from rewardlab import registry
 from rewardlab.core import Recipe
-from rewardlab.errors import RewardlabError
+from rewardlab.errors import RewardlabError, unknown
 from rewardlab.models.load import load_policy
 from rewardlab.rewards.reward import Reward
 from rewardlab.runs.config import RunConfig
@@ -63,6 +63,7 @@ class Pairs:
         ordered = [found[i] for i in range(len(found))]
         self.method += ordered[:: len(self.names)]
         self.baseline += ordered[1::2] if len(self.names) == 2 else []
+        self._check_bounds()
 
     @property
     def _measures(self) -> list[str]:
@@ -77,6 +78,18 @@ class Pairs:
         )
         config = self.config.but(seed=seed)
         return Job(self.names[side], recipe.to_json(), config, folder, by, beside=self.claim.learns is not None)
+
+    def _check_bounds(self) -> None:
+        """Raise RewardlabError for a bound of the claim on a number that no run has: a misspelt one would make the world unfit."""
+        claim, reference = self.claim, self.baseline or self.method
+        for bound, sides in (
+            (claim.fault, [reference]), (claim.judge, [self.method]), (claim.moved, [self.method, reference]),
+            (claim.guard, [self.method, reference]),
+        ):  # fmt: skip
+            for runs in sides if bound else ():
+                known = set().union(*(run.numbers for run in runs if isinstance(run, Done)))
+                if bound and known and bound.number not in known:
+                    raise unknown(f"number that the claim of {self.name} bounds", bound.number, known)
 
     def _check(self, sides: list[Job]) -> None:
         """Once, before the first pair: what would end runs late ends them now; whether kept runs are of this machine."""

@@ -52,7 +52,7 @@ WORLDS = (
     World("biased", "arithmetic:biased=0.75,error=0.1", "final accuracy, learning speed, credit"),
     World("biased-long", "arithmetic:biased=0.8,error=0.05,difficulty=[2,5]", "the same over several difficulties"),
     World("redundant", "arithmetic:biased=0.75,error=0.1,redundant=0.4", "length, calls, process rewards"),
-    World("corrected", "arithmetic:biased=0.9,error=0.1,corrected=0.35", "length, self-correction, process rewards"),
+    World("corrected", "arithmetic:biased=0.9,error=0.1,corrected=0.5", "length, self-correction, process rewards"),
     World(
         "hard",
         "arithmetic:biased=0.85,rules=+-*,error=0.4,difficulty=[4,8]",
