@@ -115,6 +115,7 @@ def barfi(
 
 claim = Claim(
     says="a second reward that leads astray loses weight, and more is earned than by naive sums", versus="barfi", task="gridworld",
-    measure="return", direction="higher", margin=0.39, versus_settings={"outer_lr": 0.0}, steps=100, fault=Within("return", high=0.5),
-    moved=Within("train.phi/auxiliary_to_primary", high=-0.2), learns=None, version=2, replaces="it said unlearnt: it was not",
+    measure="return", direction="higher", margin=0.39, versus_settings={"outer_lr": 0.0}, steps=100,
+    fault=Within("return", high=0.5), moved=Within("train.phi/auxiliary_to_primary", high=-0.2), learns=None, version=2,
+    replaces="it said unlearnt: it was not",
 )  # fmt: skip
