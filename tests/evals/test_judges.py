@@ -10,10 +10,11 @@ import torch
 from rewardlab import registry
 from rewardlab.core import Run, Sampling, Trajectory, rollout, values
 from rewardlab.errors import RewardlabError
-from rewardlab.evals.judges import auc_of, first_error, first_error_f1, judge_auc
+from rewardlab.evals.judges import first_error, first_error_f1, judge_auc
 from rewardlab.models.embedded import untrained
 from rewardlab.rewards.reward import reward
 from rewardlab.text.splitters import mark
+from rewardlab.util.ranking import auc_of
 
 
 def test_auc_is_the_share_of_pairs_in_the_right_order():

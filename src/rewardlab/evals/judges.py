@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from rewardlab.core import Group, Problem, Rollout, Run, Trajectory, measure, values
-from rewardlab.errors import RewardlabError
 from rewardlab.rewards.reward import Reward
+from rewardlab.util.ranking import auc_of
 
 
 @measure
@@ -62,27 +62,6 @@ def _sums(tokens: np.ndarray, t: Trajectory) -> tuple[float, dict[int, float]]:
     total = np.concatenate(([0.0], np.cumsum(tokens, dtype=np.float64)))
     starts = (0, *(at + 1 for at in t.steps[:-1]))
     return float(total[-1]), {at: float(total[at + 1] - total[start]) for start, at in zip(starts, t.steps, strict=False)}
-
-
-def auc_of(scored: Sequence[tuple[float, bool]]) -> float:
-    """The chance that a right one has a higher score than a wrong one, ties counting half: the area under the ROC curve.
-
-    NaN unless there are both.
-    """
-    if not scored:
-        return math.nan
-    score, right = np.array([s for s, _ in scored]), np.array([ok for _, ok in scored], bool)
-    if not np.isfinite(score).all():
-        raise RewardlabError("a judge gave a score that is not finite")
-    both = int(right.sum()) * int((~right).sum())
-    if not both:
-        return math.nan
-    # ranks, of which equal scores share the mean: the Mann-Whitney statistic
-    _, place, count = np.unique(score, return_inverse=True, return_counts=True)
-    last = np.cumsum(count)
-    ranks = (last - (count - 1) / 2)[place]
-    least = right.sum() * (right.sum() + 1) / 2
-    return float((ranks[right].sum() - least) / both)
 
 
 def first_error(steps: Sequence[bool]) -> int | None:

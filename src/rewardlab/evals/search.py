@@ -10,6 +10,7 @@ import numpy as np
 
 from rewardlab.core import Group, Problem, Rollout, Run, Sampling, Trajectory, last_values, measure
 from rewardlab.core.domain import NonNegativeFloat
+from rewardlab.util.ranking import auc_of
 
 
 @measure
@@ -21,7 +22,8 @@ def search_accuracy(
     search, best_of_n: accuracy of the answer that the model `value` values most, among the leaves of the search and among n plain
     replies.  Tokens are those that the policy generates and those that `value` reads, on both sides: a search reads every step that
     it tries, best-of-n each reply once.  draws: n, the tokens of the search divided by those of one valued reply per problem,
-    rounded up in favour of best_of_n.  value_share: the share of the search's tokens that `value` read.
+    rounded up in favour of best_of_n.  value_share: the share of the search's tokens that `value` read.  value_auc: how often
+    `value` values a right one of the plain replies above a wrong one; a search by values at chance, .5, shows nothing.
     """
     # measured, not computed: searches stop early where their trees end
     before = _spent(run, value)
@@ -36,12 +38,17 @@ def search_accuracy(
     more = run.policy.extend([t for t in prompts for _ in range(n - 1)], sampling, rng)
     # the single sample is the first of the n, so that no tokens are sampled twice
     replies = [[t, *more[i * (n - 1) : (i + 1) * (n - 1)]] for i, t in enumerate(singles)]
+    valued = [last_values(run.model(value), group) for group in replies]
+    verdicts = _verdicts(replies, run)
+    best = [row[int(np.argmax(known))] for row, known in zip(verdicts, valued, strict=True)]
+    pairs = [pair for known, row in zip(valued, verdicts, strict=True) for pair in zip(known, row, strict=True)]
     return {
-        "pass@1": _right([[t] for t in singles], run),
-        "search": _right(chosen, run),
-        "best_of_n": _right([[_best(g, value, run)] for g in replies], run),
+        "pass@1": float(np.mean([row[0] for row in verdicts])),
+        "search": float(np.mean(_verdicts(chosen, run))),
+        "best_of_n": float(np.mean(best)),
         "draws": float(n),
         "value_share": read / (generated + read),
+        "value_auc": auc_of(pairs),
     }
 
 
@@ -56,6 +63,6 @@ def _best(group: Group, value: str, run: Run) -> Trajectory:
     return replace(group[int(np.argmax(values))])
 
 
-def _right(groups: list[Group], run: Run) -> float:
-    """The share of right rows; a row without a verdict counts as wrong."""
-    return float(np.mean([s.value is not None and s.value >= 1.0 for row in run.verify(groups, run) for s in row]))
+def _verdicts(groups: list[Group], run: Run) -> list[list[bool]]:
+    """Whether each row is right; a row without a verdict counts as wrong."""
+    return [[(s.value or 0.0) >= 1.0 for s in row] for row in run.verify(groups, run)]

@@ -5,9 +5,8 @@
     verifier:  r = 1[final verdict is right] + 0.8 [every step judged];   A weighted by 1 / sqrt(count of its class)
 
 The verifier is rewarded only for the final verdict, and learns to judge steps from that. It learns at every third step, from the
-generator's present solutions. Class counts are moving averages, as in the released code, whose a_0 = 0.1 (for GRPO) is taken too.
-The paper's verifier starts without SFT and trains alone for 40 steps; this one starts from careless judgements (task `verdicts`).
-
+generator's present solutions. Class counts are moving averages and a_0 = 0.1 (for GRPO), as in the released code. The paper's
+verifier starts without SFT and trains alone for 40 steps; this one starts from careless judgements (`verdicts`).
 Zha et al. 2025, arXiv:2505.15034
 """
 
@@ -42,8 +41,7 @@ def solutions(groups: list[Group], scores: Scores, run: Run, *, each: int = 2) -
     to_be_judged = []
     for group, row in zip(groups, scores, strict=True):
         for t, score in list(zip(group, row, strict=True))[:each]:
-            right = score.terms["correct"].value
-            if right is not None:
+            if (right := score.terms["correct"].value) is not None:
                 to_be_judged.append(to_judge(t.problem.question, cut(t.reply, "newline"), right >= 1))
     return [p for p, row in zip(to_be_judged, begun(run.model("verifier"), to_be_judged, MAX_NEW), strict=True) if row]
 
@@ -72,9 +70,9 @@ def balance_verdicts(a: Tensor, batch: Batch, run: Run, *, decay: float = 0.8) -
     return a * (weight * len(right) / weight.sum())[:, None]  # mean 1, so the scale of the update stays
 
 
-@cache
+@cache  # the same solutions at every evaluation
 def _held_out_solutions(count: int) -> tuple[Problem, ...]:
-    return tuple(verdicts(test_size=count).test)  # cached: the same solutions at every evaluation
+    return tuple(verdicts(test_size=count).test)
 
 
 @measure
@@ -114,10 +112,9 @@ def rl_tango(
 
 
 claim = Claim(
-    says="a verifier rewarded for final verdicts alone gets better at finding the first wrong step",
-    versus=None, task="arithmetic:biased=0.75,error=0.1", measure="step_f1", direction="higher", margin=0.05,
-    against="before.step_f1", settings={"every": 1}, problems=500, steps=40, learns=None,
-    judge=Within("before.step_f1", 0.2, 0.85, says="the first wrong step is found before the verifier learns"), version=2,
-    replaces="the verifier's judgements were at chance, and nothing grew from them",
+    says="a verifier rewarded for final verdicts alone gets better at finding the first wrong step", versus=None,
+    task="arithmetic:biased=0.75,error=0.1", measure="step_f1", direction="higher", margin=0.05, against="before.step_f1",
+    settings={"every": 1}, problems=500, steps=40, judge=Within("before.step_f1", 0.2, 0.85), learns=None, version=2,
+    replaces="the verifier's judgements were at chance",
 )  # fmt: skip
 baseline = "grpo"

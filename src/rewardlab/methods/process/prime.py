@@ -22,11 +22,11 @@ from rewardlab.core import Batch, Learner, Outputs, Recipe, Run, Update, credit,
 from rewardlab.credit.group import leave_one_out, subtract_mean_of_others, whiten
 from rewardlab.credit.value import to_go
 from rewardlab.errors import RewardlabError
-from rewardlab.evals.judges import auc_of
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.objectives.pairs import row_sum
 from rewardlab.proof.claim import Claim, Within
 from rewardlab.rollouts.filtered import solved_between
+from rewardlab.util.ranking import auc_of
 
 
 @credit(needs=("prm.logprobs", "ref"))
