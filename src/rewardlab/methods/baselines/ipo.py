@@ -63,7 +63,7 @@ def ipo(
 
 claim = Claim(
     says="where preferences are certain and pairs are gone over many times, the policy stays nearer to its reference than DPO's",
-    versus="dpo", task="preferences:writer=policy,biased=0.75,error=0.1", measure="kl", direction="lower", margin=0.5,
+    versus="dpo", task="preferences:writer=policy,biased=0.75,error=0.1", measure="kl", direction="lower", margin=8.0,
     settings={"tau": 0.5, "lr": 3e-4, "epochs": 8}, versus_settings={"beta": 0.5, "lr": 3e-4, "epochs": 8}, by=accuracy_and_kl(),
     steps=10, guard=Within("pass@1", low=-0.03), fault=Within("kl", low=1.0, says="nats by which DPO leaves its reference"),
     learns=None, version=2, replaces="nothing guarded accuracy, and pass@1 fell from .21 to .13",
