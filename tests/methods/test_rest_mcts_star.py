@@ -1,5 +1,7 @@
 """ReST-MCTS*: what it learns from a tree, and that both models learn."""
 
+import math
+
 import pytest
 import torch
 
@@ -47,3 +49,5 @@ def test_search_and_best_of_n_are_given_as_many_tokens_of_both_models():
     # the value model reads more than the policy writes: without it, best-of-n had as many draws as the policy's tokens alone give
     assert found["draws"] > 1.5 * drawn / (4 * 8)
     assert found["pass@1"] == found["search"] == found["best_of_n"] == 0
+    # nothing is right, so that there is nothing to rank
+    assert math.isnan(found["value_auc"])
