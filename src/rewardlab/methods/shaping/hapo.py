@@ -75,6 +75,6 @@ def hapo(base: Recipe | None = None, *, weight: float = 1.0, worst: float = -0.7
 claim = Claim(
     says="right replies become shorter than GRPO's after equal updates, with at most a few points of accuracy lost",
     versus="grpo", task="arithmetic:biased=0.75,error=0.1,redundant=0.4,size=128", measure="log_right_length", direction="lower",
-    margin=0.1, settings={"problems": 8}, versus_settings={"problems": 8}, by=length_of_right(rollout=independent(n=1)),
-    steps=40, guard=Within("pass@1", low=-0.03), fault=Within("right_length", low=32.0, says="tokens of right replies"),
+    margin=0.05, settings={"problems": 8}, versus_settings={"problems": 8}, by=length_of_right(rollout=independent(n=1)),
+    steps=40, guard=Within("pass@1", low=-0.03), fault=Within("right_length", low=31.0, says="tokens of right replies"),
 )  # fmt: skip
