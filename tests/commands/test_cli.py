@@ -69,7 +69,7 @@ TRAIN = "train grpo --task arithmetic"
         (f"{TRAIN} --steps 1.5", "steps must be a whole number above 0, not 1.5"),
         ("show", "the following arguments are required: METHOD (see rewardlab show --help)"),
         ("train --task arithmetic", "which method?"),
-        ("train grpo", "which task? give --task NAME (known: arithmetic,"),
+        ("train grpo", "which task? give --task NAME (known: ambiguous,"),
         ("train grpo --task aritmetic", "unknown task 'aritmetic'; did you mean arithmetic"),
         (f"{TRAIN} --stepps 3", "unknown flag of grpo '--stepps'; did you mean --steps"),
         (f"{TRAIN} --beat 3", "did you mean --beta"),

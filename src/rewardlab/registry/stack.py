@@ -92,7 +92,8 @@ def _extends(new: Part, old: Part) -> bool:
     """Whether `new` contains `old`: undivided, or, for a chain or sum, its operands in their order."""
     if new.contains(old):
         return True
-    if type(new) is not type(old) or not old.of:
+    # two functions of one slot that are given the same part, such as two measures of one rollout, are no extension of each other
+    if type(new) is not type(old) or new.name != old.name or not old.of:
         return False
     # one iterator over all of `old.of`: `any` advances it, so operands are matched in their order
     operands = iter(new.of)

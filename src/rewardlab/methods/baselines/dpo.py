@@ -32,7 +32,7 @@ def dpo(base: Recipe | None = None, *, beta: float = 0.1, lr: float = 1e-4, prob
 claim = Claim(
     says="on the policy's own pairs, telling replies apart raises accuracy above imitating the better ones after equal updates",
     versus="sft", task="preferences:writer=policy,biased=0.75,error=0.1", measure="pass@1", direction="higher", margin=0.03,
-    settings={"lr": 1e-4}, versus_settings={"field": "chosen", "lr": 1e-4, "problems": 32}, steps=40, version=2,
-    tried="the share of pairs whose better reply is likelier: imitation alone already ranks .91 of them right",
+    settings={"lr": 1e-4}, versus_settings={"field": "chosen", "lr": 1e-4, "problems": 32}, steps=40,
+    tried="the share of pairs whose better reply is likelier: imitation alone already ranks .91 of them right", version=2,
     replaces="the chosen replies were worked solutions, which SFT imitates best of all; the margin was 0",
 )  # fmt: skip

@@ -7,6 +7,7 @@
 The verifier is rewarded only for the final verdict, and learns to judge steps from that. It learns at every third step, from the
 generator's present solutions. Class counts are moving averages and a_0 = 0.1 (for GRPO), as in the released code. The paper's
 verifier starts without SFT and trains alone for 40 steps; this one starts from careless judgements (`verdicts`).
+
 Zha et al. 2025, arXiv:2505.15034
 """
 
@@ -63,8 +64,7 @@ def balance_verdicts(a: Tensor, batch: Batch, run: Run, *, decay: float = 0.8) -
     right = torch.tensor([t.problem.answer == WORDS[True] for t, _ in batch.rows], device=a.device)
     counts_now = [float(right.sum()), float((~right).sum())]
     before = run.memory.get("rl_tango.counts", counts_now)  # in the first step there is no average yet
-    counts = [decay * b + (1 - decay) * n for b, n in zip(before, counts_now, strict=True)]
-    run.memory["rl_tango.counts"] = counts
+    counts = run.memory["rl_tango.counts"] = [decay * b + (1 - decay) * n for b, n in zip(before, counts_now, strict=True)]
     # a class that was never seen has no row to weigh, and 0 ** -0.5 would fail
     weight = torch.where(right, counts[0] ** -0.5 if counts[0] else 0.0, counts[1] ** -0.5 if counts[1] else 0.0)  # (B,)
     return a * (weight * len(right) / weight.sum())[:, None]  # mean 1, so the scale of the update stays
