@@ -62,6 +62,7 @@ claim = Claim(
     says="with the greedy reply as a baseline more is learned than by REINFORCE without one",
     versus="remax", task="arithmetic:biased=0.75,error=0.1", measure="auc.truth", direction="higher", margin=0.03,
     settings={"lr": 1e-4}, versus_settings={"lr": 1e-4, "greedy": False}, steps=40,
-    tried="3e-4, where the side without a baseline ends at .91", version=2,
+    tried="3e-4, where the side without a baseline ends at .91",
+    finding="without a baseline right replies alone are learned from, and that teaches this policy more, at both rates", version=2,
     replaces="final pass@1 on one budget of tokens, of which the greedy replies took half; pairs differed by noise alone",
 )  # fmt: skip

@@ -109,6 +109,6 @@ def laser(
 claim = Claim(
     says="right replies become shorter than GRPO's after equal updates, at the same accuracy",
     versus="grpo", task="arithmetic:biased=0.75,error=0.1,redundant=0.4", measure="log_right_length", direction="lower",
-    margin=0.05, settings={"problems": 8}, versus_settings={"problems": 8}, by=length_of_right(rollout=independent(n=1)),
-    steps=40, guard=Within("pass@1", low=-0.03), fault=Within("right_length", low=32.0, says="tokens of right replies"),
+    margin=0.085, settings={"problems": 8}, versus_settings={"problems": 8}, by=length_of_right(rollout=independent(n=1)),
+    steps=40, guard=Within("pass@1", low=-0.03), fault=Within("right_length", low=31.0, says="tokens of right replies"),
 )  # fmt: skip
