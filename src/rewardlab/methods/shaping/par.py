@@ -32,7 +32,7 @@ def par(
 HACKED = {"pairs": 3000, "beta": 0.005, "lr": 1e-3}
 claim = Claim(
     says="after equal updates on an imperfect reward model, notes are truly better than those of a policy paid its raw score",
-    versus="rlhf", task="notes:flip=0.1,taste=0.15", measure="reward", direction="higher", margin=0.05, settings=HACKED,
+    versus="rlhf", task="notes:flip=0.1,taste=0.15", measure="reward", direction="higher", margin=0.24, settings=HACKED,
     versus_settings=HACKED, by=mean_reward(), steps=40,
     fault=Within("train.truth", high=0.4, says="true quality late in training on the raw score; 0.55 at the start"),
     judge=Within("train.pair_accuracy", 0.56, 0.9, "better notes above worse ones: learnt, and imperfect"), learns=None,
