@@ -44,7 +44,7 @@ def length(trajectory):
 
 def test_the_sum_by_hand_and_that_it_mends_a_reward_model_that_likes_length(monkeypatch):
     """Where the model is wrong by its taste, the verifiers outweigh it; where they have nothing to say, it decides."""
-    monkeypatch.setattr(rewardagent, "model_value", lambda model: length().named("model_value"))
+    monkeypatch.setattr(rewardagent, "model_score", lambda model: length().named("model_score"))
     agent = rewardagent.agent_reward(1.0, 2.0, "", "")
     groups = [
         [reply("corn", passages=PASSAGES), reply("rice, of course", passages=PASSAGES)],  # .4 + .5 + 2 against 1.5 + .5 + 0
@@ -61,9 +61,9 @@ def test_the_recipe_trains_the_model_and_measures_the_sum_and_its_terms():
     policy = untrained(task=task)
     found = recipe.measure(task.test, Run(policy, models={"reward": policy.copy("reward", value_head=True)}))
     # a head of zeros prefers nothing
-    assert found["pair_accuracy.model_value"] == 0.5
+    assert found["pair_accuracy.model_score"] == 0.5
     assert found["pair_accuracy"] > 0.6
-    assert {"pair_accuracy", "pair_accuracy.model_value", "pair_accuracy.form", "pair_accuracy.facts"} <= set(found)
+    assert {"pair_accuracy", "pair_accuracy.model_score", "pair_accuracy.form", "pair_accuracy.facts"} <= set(found)
 
 
 def test_notes_say_what_can_be_checked_and_the_checks_tell_better_from_worse():

@@ -21,8 +21,8 @@ from rewardlab.evals.passk import accuracy
 from rewardlab.proof.claim import Claim
 from rewardlab.rewards.imperfect import imperfect
 from rewardlab.rewards.intrinsic import likelihood
+from rewardlab.rewards.model import model_score
 from rewardlab.rewards.reward import reward
-from rewardlab.rewards.value import model_value
 from rewardlab.rollouts.independent import independent
 from rewardlab.select.vote import answer_of
 
@@ -37,7 +37,7 @@ def own_probability(groups: list[Group], run: Run) -> Scores:
 @reward(over="groups")
 def said_right(groups: list[Group], run: Run, *, model: str = "verifier") -> Scores:
     """A model's probability that a reply is right: the value at its end is used as the log-odds."""
-    scores = model_value(model=model)(groups, run)
+    scores = model_score(model=model)(groups, run)
     return [[Score(None if s.value is None else float(1 / (1 + np.exp(-s.value)))) for s in row] for row in scores]
 
 

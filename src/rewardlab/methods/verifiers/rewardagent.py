@@ -18,9 +18,9 @@ from rewardlab.evals.pairs import pair_agreement
 from rewardlab.methods.baselines.bradley_terry import bradley_terry
 from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.facts import supported_facts
+from rewardlab.rewards.model import model_score
 from rewardlab.rewards.reward import Reward, reward
 from rewardlab.rewards.routed import routed
-from rewardlab.rewards.value import model_value
 from rewardlab.verifiers.instructions.verifier import instructions
 
 CONSTRAINED = r"\b(at (least|most)|exactly|words?|sentences?|paragraphs?|include|mention|avoid|without|format|bullets?|in all)\b"
@@ -41,7 +41,7 @@ def constraints_met(trajectory: Trajectory, *, column: str = "instructions") -> 
 def agent_reward(form: float, facts: float, form_when: str, facts_when: str, model: str = "reward") -> Reward:
     """The sum of the reward model's score and those of the verifiers, each for the prompts that its pattern matches."""
     form_check = routed(to=constraints_met(), when=form_when).named("form")
-    return model_value(model=model) + form * form_check + facts * routed(to=supported_facts(), when=facts_when).named("facts")
+    return model_score(model=model) + form * form_check + facts * routed(to=supported_facts(), when=facts_when).named("facts")
 
 
 def rewardagent(
@@ -57,9 +57,9 @@ def rewardagent(
 claim = Claim(
     says="with verifiers added, a reward model of biased preferences prefers the better reply more often than alone",
     versus=None, task="notes:taste=0.3", measure="pair_accuracy", direction="higher", margin=0.05,
-    against="pair_accuracy.model_value", settings={"form_when": "hurry|rush|be kind|be brief", "facts_when": r"\bneed\b"},
+    against="pair_accuracy.model_score", settings={"form_when": "hurry|rush|be kind|be brief", "facts_when": r"\bneed\b"},
     steps=100,
-    fault=Within("pair_accuracy.model_value", high=0.85, says="pairs that the reward model alone gets right"),
-    judge=Within("pair_accuracy.model_value", low=0.55, says="pairs that the reward model alone gets right"), learns=None,
+    fault=Within("pair_accuracy.model_score", high=0.85, says="pairs that the reward model alone gets right"),
+    judge=Within("pair_accuracy.model_score", low=0.55, says="pairs that the reward model alone gets right"), learns=None,
 )  # fmt: skip
 baseline = "bradley_terry"
