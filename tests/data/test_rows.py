@@ -10,7 +10,7 @@ from rewardlab.data.drops import first, staying
 from rewardlab.data.duplicates import contaminated, duplicates, jaccard, same_answers
 from rewardlab.data.filters import Bounds, broken_answers, length_within, within
 from rewardlab.data.mixing import Source, amounts, mixture
-from rewardlab.data.ordering import bands, draw, easy_first, weights
+from rewardlab.data.ordering import bands, easy_first, sample, weights
 from rewardlab.data.pairing import pairs
 from rewardlab.data.tokens import shingles, words
 from rewardlab.errors import RewardlabError
@@ -217,8 +217,8 @@ def test_stages_by_number_and_by_cuts():
 def test_rows_are_drawn_by_weight():
     heavy = weights([0.0, 0.5, 0.7, 1.0], target=0.5, width=0.2)
     assert heavy == pytest.approx([0.04394, 1.0, 0.60653, 0.04394], abs=1e-5)
-    first_drawn = Counter(draw([3.0, 1.0, 0.0], seed=s)[0] for s in range(2000))
-    assert first_drawn[0] / 2000 == pytest.approx(0.75, abs=0.04)
-    assert not first_drawn[2]
-    assert draw([1.0] * 9, 4, seed=1) == draw([1.0] * 9, seed=1)[:4]
-    assert sorted(draw([1.0] * 9, seed=1)) == list(range(9))
+    first_sampled = Counter(sample([3.0, 1.0, 0.0], seed=s)[0] for s in range(2000))
+    assert first_sampled[0] / 2000 == pytest.approx(0.75, abs=0.04)
+    assert not first_sampled[2]
+    assert sample([1.0] * 9, 4, seed=1) == sample([1.0] * 9, seed=1)[:4]
+    assert sorted(sample([1.0] * 9, seed=1)) == list(range(9))

@@ -49,16 +49,16 @@ def mixture(
     once. Each source's rows depend on the seed and its name alone. rows, repeat: as in `amounts`.
     """
     parts = amounts([len(source.rows) for source in sources], [source.weight for source in sources], rows, repeat)
-    taken = [{**row, column: source.name} for source, n in zip(sources, parts, strict=True) for row in _drawn(source, n, seed)]
+    taken = [{**row, column: source.name} for source, n in zip(sources, parts, strict=True) for row in _sampled(source, n, seed)]
     random.Random(f"mixture {seed}").shuffle(taken)
     names = dict.fromkeys(name for row in taken for name in row)
     return [{name: row.get(name) for name in names} for row in taken]
 
 
-def _drawn(source: Source, n: int, seed: int) -> list[Mapping[str, Any]]:
-    drawn: list[Mapping[str, Any]] = []
+def _sampled(source: Source, n: int, seed: int) -> list[Mapping[str, Any]]:
+    sampled: list[Mapping[str, Any]] = []
     for epoch in range(-(-n // max(1, len(source.rows)))):
         order = list(source.rows)
         random.Random(f"mixture {seed} {source.name} {epoch}").shuffle(order)
-        drawn += order
-    return drawn[:n]
+        sampled += order
+    return sampled[:n]

@@ -3,7 +3,7 @@
 easy_first     by difficulty, easy ones first (Bengio et al. 2009, "Curriculum learning")
 bands          stages from easy to hard, each in random order
 weights        how near a pass rate is to a target, by a Gaussian: problems that are solved half of the time teach the most
-draw           an order by weight, in which heavy rows come early
+sample         an order by weight, in which heavy rows come early
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ def weights(pass_rates: Sequence[float], target: float = 0.5, width: float = 0.2
     return [math.exp(-((p - target) ** 2) / (2 * width**2)) for p in pass_rates]
 
 
-def draw(weights: Sequence[float], rows: int | None = None, seed: int = 0) -> list[int]:
-    """Indices of `rows` rows (None: all), drawn one after the other without replacement with chances in proportion to the weights.
+def sample(weights: Sequence[float], rows: int | None = None, seed: int = 0) -> list[int]:
+    """Indices of `rows` rows (None: all), sampled one by one without replacement, with chances in proportion to the weights.
 
     By the smallest of exponential waiting times (Efraimidis and Spirakis 2006). Rows of weight 0 come last, in random order.
     """

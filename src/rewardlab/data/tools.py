@@ -111,7 +111,7 @@ def mix_files(
     file may be gone through at most.  rename: new names of columns by their old ones, wherever there are such; a column that a file
     lacks is null in its rows.
     """
-    # rows that are not drawn are in their file alone
+    # rows that are not sampled are in their file alone
     places = Places("mix", [], out, dropped, kept=list(sources))
     tables = {source: Table.load(source) for source in sources}
     for table in tables.values():
@@ -136,7 +136,7 @@ def curriculum_file(
 
     by: the column of the difficulty.  hard: whether low or high numbers are hard; None: low ones of pass_rate, high ones of others.
     order: "easy-first"; "hard-first"; "bands": `stages` of nearly equal size, or those between `cuts`, from easy to hard, each
-    shuffled, with its number in the column `stage`; "target": drawn by weights that fall with the distance to `target`, as a
+    shuffled, with its number in the column `stage`; "target": sampled by weights that fall with the distance to `target`, as a
     Gaussian of `width` (column `weight`).  rows: only so many rows are kept, the first in that order.
     """
     if order not in ORDERS:
@@ -149,7 +149,7 @@ def curriculum_file(
     sign = -1.0 if (hard or ("low" if by == PASS_RATE else "high")) == "low" else 1.0
     numbers = [value for value in values if value is not None]
     if order == "target":
-        ranking, added = _drawn(numbers, target, width, seed)
+        ranking, added = _sampled(numbers, target, width, seed)
     else:
         ranking, added = _sorted([sign * x for x in numbers], order, stages, sorted(sign * cut for cut in cuts), seed)
     kept = ranking[:rows]
@@ -164,9 +164,9 @@ Ranked = tuple[list[int], list[Row]]
 """Indices in order, and the columns that each row gets, by index."""
 
 
-def _drawn(numbers: Sequence[float], target: float, width: float, seed: int) -> Ranked:
+def _sampled(numbers: Sequence[float], target: float, width: float, seed: int) -> Ranked:
     weights = ordering.weights(numbers, target, width)
-    return ordering.draw(weights, None, seed), [{"weight": round(weight, 6)} for weight in weights]
+    return ordering.sample(weights, None, seed), [{"weight": round(weight, 6)} for weight in weights]
 
 
 def _sorted(difficulty: Sequence[float], order: str, stages: int | None, cuts: Sequence[float], seed: int) -> Ranked:

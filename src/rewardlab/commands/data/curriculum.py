@@ -5,8 +5,8 @@ rewardlab data curriculum rated.jsonl --order bands --stages 3 --out ordered.jso
 rewardlab data curriculum rated.jsonl --order target --target 0.5 --width 0.2 --rows 2000 --out ordered.jsonl
 
 Then: rewardlab train grpo --task ordered.jsonl --order file. The orders are easy-first; hard-first; bands: stages from easy to
-hard, each shuffled, with its number in the column `stage`; and target: drawn by weights exp(-(p - target)^2 / (2 width^2)), in the
-column `weight`. Rows without a number go.
+hard, each shuffled, with its number in the column `stage`; and target: sampled by weights exp(-(p - target)^2 / (2 width^2)), in
+the column `weight`. Rows without a number go.
 """
 
 from __future__ import annotations

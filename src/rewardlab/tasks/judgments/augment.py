@@ -114,6 +114,6 @@ def _invalid(case: Case, rng: random.Random) -> Case | None:
 
 def _written(case: Case, forms: Mapping[str, Form], rng: random.Random, judgment: str | None) -> Case | None:
     said = after_answer(case.response) or ""
-    # each form that applies is as likely; what it writes is drawn once
+    # each form that applies is as likely; what it writes is sampled once
     fitting = [text for name in sorted(forms) if (text := forms[name](said, rng)) is not None] if said else []
     return but(case, rng.choice(fitting), judgment) if fitting else None
