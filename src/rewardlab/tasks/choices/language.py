@@ -2,10 +2,10 @@
 
 - fever brin dask                           ->      - rash pell brin
 - rash pell brin                                    - fever brin dask
-...                                                 So brin.
+...                                                 So brin is C.
 Mia has rash, freckles, fever and cough.            Answer: C
-A pell
-B dask ...
+pell is A
+dask is B ...
 """
 
 from __future__ import annotations
@@ -35,17 +35,26 @@ def question(case: Case, person: str, has: Sequence[str]) -> str:
     return "\n".join([
         *(_line(case, sign) for sign in case.known),
         f"{person} has {', '.join(first)} and {last}.",
-        *(f"{letter} {name}" for letter, name in zip(LETTERS, case.options, strict=True)),
+        *(_named(case, name) for name in case.options),
     ])  # fmt: skip
 
 
 def reply(case: Case, signs: Sequence[str], conclusion: str, answer: str) -> str:
     """A rationale that goes through these signs and ends at `conclusion`, and the letter of `answer`."""
     return "\n".join(
-        [*(_line(case, sign) for sign in signs), f"So {conclusion}.", f"Answer: {LETTERS[case.options.index(answer)]}"]
+        [*(_line(case, sign) for sign in signs), f"So {_named(case, conclusion)}.", f"Answer: {_letter(case, answer)}"]
     )
 
 
 def _line(case: Case, sign: str) -> str:
     # the same words in prompt and rationale: a small model copies a line where it would not yet put it in other words
     return f"- {sign} {' '.join(case.known[sign])}"
+
+
+def _named(case: Case, name: str) -> str:
+    # the name first: a small model finds the letter that followed a name sooner than the one before it
+    return f"{name} is {_letter(case, name)}"
+
+
+def _letter(case: Case, name: str) -> str:
+    return LETTERS[case.options.index(name)]
