@@ -233,6 +233,18 @@ def test_a_dry_run_tells_what_training_would_need_and_writes_nothing(home, asked
     assert not (tmp_path / "none").exists()
 
 
+def test_a_dry_run_names_the_rewards_that_lack_a_column(asked, tmp_path):
+    rows = [{"prompt": f"Which, {i}?\nA one\nB two", "answer": "A"} for i in range(9)]
+    lacking, whole = tmp_path / "lacking.jsonl", tmp_path / "whole.jsonl"
+    lacking.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    whole.write_text("".join(json.dumps(row | {"options": ["one", "two"], "required": ["one"]}) + "\n" for row in rows))
+    line = "train clinical_r1_crpo --max-new 6 --model {home}/model --dry-run --task"
+    missing = asked(f"{line} {lacking}")["no_verdict"]
+    assert "'options'" in missing["rationale_agrees"]
+    assert "'required'" in missing["covered"]
+    assert asked(f"{line} {whole}")["no_verdict"] == {}
+
+
 def test_a_stack_of_methods_trains_and_logs_every_term(home, asked):
     out = home / "stacked"
     base = f"--task arithmetic:difficulty=1,test_size=20 {FLAGS} --model {{home}}/model --out {out}"

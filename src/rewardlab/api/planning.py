@@ -6,9 +6,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rewardlab.core import Recipe, Task, Trajectory
+import numpy as np
+
+from rewardlab.core import Problem, Recipe, Task, Trajectory, Turn
+from rewardlab.core.misuse import positional
 from rewardlab.engine.step import fitting_tokens
 from rewardlab.models.load import Policy
+from rewardlab.rewards.returned import is_ours
+from rewardlab.rewards.reward import Reward
 from rewardlab.runs.config import RunConfig
 
 from .arguments import check_settings, named_model
@@ -19,6 +24,8 @@ from .space import disk_bytes, disk_free
 
 PROMPTS = 50
 """Prompts whose mean length is taken for the mean of all."""
+JUDGED = 8
+"""Problems that the rewards are tried on."""
 
 
 def plan(
@@ -28,6 +35,7 @@ def plan(
     """The formula, the tokens and bytes of memory that a step of `train` would need, and the lengths of the prompts.
 
     columns: of the data.  batch_columns: what the recipe computes beside them, such as the reference's log-probabilities.
+    no_verdict: rewards that judge none of the first problems when the reply is the gold answer, and what they say is missing.
 
     disk_bytes: the least that its models would take on disk; disk_free_bytes: what is free there.
     Raises RewardlabError for what would end such a run, such as prompts too long for the model.
@@ -55,7 +63,7 @@ def plan(
         "formula": str(recipe), "columns": list(task.columns), "batch_columns": list(recipe.needs),
         "tokens_per_step": tokens, "rows_per_step": rows,
         "memory_bytes": 4 * weights * (loaded + 3 * trained) + activations, "parameters": weights,
-        "prompts": prompts,
+        "prompts": prompts, "no_verdict": _without_verdict(recipe, task),
         # second learners are taken to be as large as the policy
         "disk_bytes": disk_bytes(recipe, policy, {learner.name: policy for learner in recipe.also}, config),
         "disk_free_bytes": disk_free(Path(config.out or "runs")),
@@ -67,3 +75,25 @@ def _mean_prompt(policy: Policy, task: Task) -> float:
     problems = [task.train[i] for i in range(PROMPTS)]
     read = policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
     return sum(len(t) for t in read) / len(read)
+
+
+def _without_verdict(recipe: Recipe, task: Task) -> dict[str, str]:
+    """Rewards of single replies by name, and why they judged none: mostly, the data lacks a column that they read.
+
+    Rewards of whole groups, of models and of the user's own files are not tried: they may take long, or need a run.
+    """
+    if not isinstance(recipe.reward, Reward):
+        return {}
+    groups = [[_gold(task.train[i])] for i in range(JUDGED)]
+    scores = {part.name: [score for (score,) in part(groups)] for part in recipe.reward.walk() if _tried(part)}
+    return {name: row[0].why for name, row in scores.items() if all(score.missing for score in row)}
+
+
+def _tried(part: Any) -> bool:
+    single = isinstance(part, Reward) and getattr(part.options, "over", None) == "trajectory" and not part.of
+    return single and is_ours(part.function) and len(positional(part.function)) == 1
+
+
+def _gold(problem: Problem) -> Trajectory:
+    text = str(problem.meta.get("solution") or problem.answer or "")
+    return Trajectory(problem, (Turn("policy", np.zeros(1, np.int64), text=text),), "end")

@@ -60,5 +60,6 @@ claim = Claim(
     fault=Within("train.signal", high=0.6, says="share of groups that teach anything"),
     moved=Within("train.signal", low=0.2, says="share of groups that teach anything"),
     tried="rarer right answers (error=0.4, difficulty=[4,8]): +.15 and +.14 on development seeds, but GRPO falls there to .01",
-    version=2, replaces="it did not refill its batches, so that it learned from fewer replies, where few groups were without signal",
+    version=2,
+    replaces="it did not refill its batches, so that it learned from fewer replies, where few groups were without signal",
 )  # fmt: skip
