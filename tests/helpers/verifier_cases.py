@@ -61,6 +61,16 @@ CASES: dict[str, tuple[dict[str, Any], Pairs, Pairs]] = {
         [("A -> C", TRIANGLE), ("The answer is: A -> C", TRIANGLE), ("A: red, B: green, C: blue", THREE_COLORS)],
         [("A -> B -> C", TRIANGLE), ("A -> D -> C", TRIANGLE), ("A: red, B: red, C: blue", THREE_COLORS), ("none", TRIANGLE)],
     ),
+    "two_way_match": (
+        {},
+        [("Answer: Bob Lee of Rome", "Bob Lee"), ("Answer: the Bob", "Bob Lee"), ("Answer: 7.0", "7"), ("Answer: no", ["x", "no"])],
+        [("Answer: Ann Lee", "Bob Lee"), ("Answer: Bobby", "Bob"), ("Answer: 17", "7"), ("Answer: " + "Bob " * 50, "Bob")],
+    ),
+    "graph_answer": (
+        {},
+        [("Answer: 3", {"value": 3}), ("Answer: yes", {"value": True}), ("2, 1", {"items": [1, 2]}), ("A -> C", TRIANGLE)],
+        [("Answer: 4", {"value": 3}), ("Answer: no", {"value": True}), ("A -> B -> C", TRIANGLE)],
+    ),
     "math": (
         {},
         [
