@@ -61,6 +61,12 @@ CASES: dict[str, tuple[dict[str, Any], Pairs, Pairs]] = {
         [("A -> C", TRIANGLE), ("The answer is: A -> C", TRIANGLE), ("A: red, B: green, C: blue", THREE_COLORS)],
         [("A -> B -> C", TRIANGLE), ("A -> D -> C", TRIANGLE), ("A: red, B: red, C: blue", THREE_COLORS), ("none", TRIANGLE)],
     ),
+    "named_verifier": ({}, [("Answer: 7", "7"), ("Answer: Bob", ["Bob"])], [("Answer: 8", "7"), ("none", "7")]),
+    "equation": (
+        {},
+        [("Answer: 7-3+5", {"numbers": [3, 5, 7], "target": 9}), ("\\boxed{(7-3)+5=9}", '{"numbers": [7, 5, 3], "target": 9}')],
+        [(said, {"numbers": [3, 5, 7], "target": 9}) for said in ("Answer: 9", "Answer: 7+5-3+0", "Answer: 7+5+3", "7-3+5")],
+    ),
     "two_way_match": (
         {},
         [("Answer: Bob Lee of Rome", "Bob Lee"), ("Answer: the Bob", "Bob Lee"), ("Answer: 7.0", "7"), ("Answer: no", ["x", "no"])],

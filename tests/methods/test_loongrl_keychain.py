@@ -25,8 +25,8 @@ def row(text: str, gold="Bob Lee", length: int = 3) -> Trajectory:
         ("Answer: Bob Lee", "Bob Lee", 1), ("Answer: Bob Lee of Rome.", "Bob Lee", 1), ("\\boxed{Lee}", "Bob Lee", 1),
         ("Answer: bob lee", ["Cal", "Bob Lee"], 1), ("Answer: Bob Roe", "Bob Lee", 0), ("Answer: Bobby Lee", "Bob Lee", 0),
         ("Answer: Lee Bob", "Bob Lee", 0), ("Answer:", "Bob Lee", 0), ("Answer: the", "the Bob", 0), ("", "Bob Lee", 0),
-        # stated in the thinking alone, or nowhere
-        ("<think>Answer: Bob Lee</think>", "Bob Lee", 0), ("Bob Lee", "Bob Lee", 0),
+        # stated in the thinking alone; in the last line
+        ("<think>Answer: Bob Lee</think>", "Bob Lee", 0), ("I say\nBob Lee", "Bob Lee", 1),
         ("Answer: 12", "1", 0), ("Answer: -5", "5", 0), ("Answer: 5.0", "5", 1), ("Answer: 1990 in Rome", "1990", 1),
         # 128 characters more are too many
         ("Answer: Bob Lee " + "x" * 200, "Bob Lee", 0), ("Answer: Bob Lee", "", None), ("Answer: Bob Lee", None, None),
@@ -37,7 +37,7 @@ def test_what_an_answer_earns(reply, gold, worth):
 
 
 def test_how_much_longer_an_answer_may_be_is_a_setting():
-    strict = registry.build("loongrl_keychain", {"spare": 3}).reward
+    strict = registry.build("loongrl_keychain", {"longer": 3}).reward
     assert [s.total for s in strict([[row("Answer: Bob Lee"), row("Answer: Bob Lee of Rome")]], Run(None))[0]] == [1, 0]
 
 

@@ -67,11 +67,11 @@ def exact_match(response: str, answer: Any, *, normalised: bool = False) -> Verd
 
 
 @verifier
-def two_way_match(response: str, answer: Any, *, spare: PositiveInt = 128) -> Verdict:
+def two_way_match(response: str, answer: Any, *, longer: PositiveInt = 128) -> Verdict:
     """Right if the stated answer contains the gold answer, or one of a list, or is contained in it: whole words, as in SQuAD.
 
     So `Bob Lee of Rome` and `Bob` are right for `Bob Lee`, as is any other word of it, and a short list with it; numbers must be
-    equal.  spare: characters by which an answer may be longer than the gold one.  Wang et al. 2025, arXiv:2510.19363
+    equal.  longer: characters by which an answer may be longer than the gold one.  Wang et al. 2025, arXiv:2510.19363
     """
     golds = [gold for gold in accepted(answer) if words.normalised(gold)]
     if not golds:
@@ -79,16 +79,16 @@ def two_way_match(response: str, answer: Any, *, spare: PositiveInt = 128) -> Ve
     stated = extraction.final_answer(after_thinking(response))
     if stated is None or not words.normalised(stated):
         return wrong("no answer found")
-    return _compared(any(_either_in_other(stated, gold, spare) for gold in golds), stated, listed(golds))
+    return _compared(any(_either_in_other(stated, gold, longer) for gold in golds), stated, listed(golds))
 
 
-def _either_in_other(stated: str, gold: str, spare: int) -> bool:
+def _either_in_other(stated: str, gold: str, longer: int) -> bool:
     value, gold_value = number(stated), _gold_number(gold)
     if value is not None and gold_value is not None:
         return value == gold_value
     # spaces around both: no part of a word counts
     said, wanted = (f" {words.normalised(_nfc(text))} " for text in (stated, gold))
-    return len(stated) <= len(gold) + spare and (wanted in said or said in wanted)
+    return len(stated) <= len(gold) + longer and (wanted in said or said in wanted)
 
 
 def _gold_number(gold: object) -> Fraction | None:

@@ -29,11 +29,11 @@ from rewardlab.verifiers.match import two_way_match
 from rewardlab.verifiers.text import token_f1
 
 
-def loongrl_keychain(base: Recipe | None = None, *, spare: int = 128, n: int = 8) -> Recipe:
-    """spare: characters by which an answer may be longer than the gold one.  n: of grpo. A base's reward beside the task's
+def loongrl_keychain(base: Recipe | None = None, *, longer: int = 128, n: int = 8) -> Recipe:
+    """longer: characters by which an answer may be longer than the gold one.  n: of grpo. A base's reward beside the task's
     verifier is kept."""
     base = base or grpo(n=n)
-    judged = two_way_match(spare=spare)
+    judged = two_way_match(longer=longer)
     reward = judged if base.reward in (None, correct()) else base.reward + judged
     return base.but(reward=reward, measure=own_reward(reward=judged, rollout=independent(n=1)))
 

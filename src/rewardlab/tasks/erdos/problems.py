@@ -48,9 +48,7 @@ def erdos(
     for name, share in (("biased", biased), ("error", error)):
         if not 0 <= share <= 1:
             raise RewardlabError(f"erdos: {name} is a probability between 0 and 1, not {share}")
-    for wanted in (encoding, unseen_encoding or encoding):
-        if wanted not in get_args(Encoding):
-            raise unknown("encoding of a graph", wanted, get_args(Encoding))
+    _check_encodings(encoding, unseen_encoding or encoding)
     if held and not (chosen := tuple(task for task in chosen if task not in held)):
         raise RewardlabError("erdos: no task is left to train on: all of them are among the unseen")
     tested_on = f", tested on {len(held)} others" if held else ""
@@ -71,6 +69,12 @@ def erdos(
         # a policy that knows all the tasks, so that those that are not trained on can be answered too
         warmed_as=_warmed({*chosen, *held}, encoding, (low, high), biased, error) if held else None,
     )  # fmt: skip
+
+
+def _check_encodings(*encodings: str) -> None:
+    for wanted in encodings:
+        if wanted not in get_args(Encoding):
+            raise unknown("encoding of a graph", wanted, get_args(Encoding))
 
 
 def _warmed(
