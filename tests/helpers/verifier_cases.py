@@ -67,6 +67,11 @@ CASES: dict[str, tuple[dict[str, Any], Pairs, Pairs]] = {
         [("Answer: 7-3+5", {"numbers": [3, 5, 7], "target": 9}), ("\\boxed{(7-3)+5=9}", '{"numbers": [7, 5, 3], "target": 9}')],
         [(said, {"numbers": [3, 5, 7], "target": 9}) for said in ("Answer: 9", "Answer: 7+5-3+0", "Answer: 7+5+3", "7-3+5")],
     ),
+    "stated_after": (
+        {},
+        [("Final: +", "+"), ("Final: - \nFinal: Right", ["right", "+"])],
+        [("Final: -", "+"), ("Final: +\nFinal:", "+"), ("+", "+"), ("Final: +1", "+"), ("<think>Final: +</think>", "+")],
+    ),
     "two_way_match": (
         {},
         [("Answer: Bob Lee of Rome", "Bob Lee"), ("Answer: the Bob", "Bob Lee"), ("Answer: 7.0", "7"), ("Answer: no", ["x", "no"])],

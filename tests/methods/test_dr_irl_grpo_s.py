@@ -49,7 +49,7 @@ def test_a_prompt_weighs_what_its_replies_lack_and_one_without_demonstration_wei
     found = difficulty(of=worth())([same, far, [row("x")]], run)
     # h 0 and 1 (no word is shared; the empty reply shares none either);  g 0 and 5/3 - 1/3
     gaps = (sigmoid(0), sigmoid(4 / 3))
-    assert [s.value for s in found[0]] == [0.0, 0.0]
+    assert [s.value for s in found[0]] == pytest.approx([0, 0], abs=1e-6)
     assert [s.value for s in found[1]] == pytest.approx([2 * gaps[1] / np.mean(gaps)] * 2)
     assert [s.value for s in found[2]] == [1.0]
 

@@ -46,7 +46,8 @@ def test_a_name_that_is_no_verifiers_gives_no_verdict_on_that_row_alone(wanted):
 
 
 def test_every_verifier_of_the_package_can_be_named():
-    assert set(_modules()) == set(registry.verifiers()) - {"named_verifier"}
+    # number_mentioned pays for guesses, and is that of a small world
+    assert set(_modules()) == set(registry.verifiers()) - {"named_verifier", "number_mentioned"}
 
 
 @measure

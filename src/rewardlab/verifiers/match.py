@@ -91,6 +91,19 @@ def _either_in_other(stated: str, gold: str, longer: int) -> bool:
     return len(stated) <= len(gold) + longer and (wanted in said or said in wanted)
 
 
+@verifier
+def stated_after(response: str, answer: Any, *, label: str = "Final") -> Verdict:
+    """Right if what follows the last `label`: of the reply, on its line, is the gold answer, or one of a list, in any case."""
+    golds = accepted(answer)
+    if not golds:
+        return no_verdict(NO_GOLD)
+    _, found, after = after_thinking(response).rpartition(f"{label}:")
+    stated = after.strip().split("\n", 1)[0].strip() if found else ""
+    if not stated:
+        return wrong(f"nothing follows {label}:")
+    return _compared(stated.casefold() in [gold.casefold() for gold in golds], stated, listed(golds))
+
+
 def _gold_number(gold: object) -> Fraction | None:
     """The gold number; as in GSM8K, a worked solution and "####" may precede it."""
     return None if gold is None else number(str(gold).rpartition("####")[2])
