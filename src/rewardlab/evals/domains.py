@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from rewardlab.core import Measure, Problem, Run, measure
 from rewardlab.errors import RewardlabError
+
+INTERVAL = ("ci95_low", "ci95_high")
 
 
 @measure
@@ -24,11 +27,20 @@ def by_domain(problems: Sequence[Problem], run: Run, *, of: Measure, column: str
     if not domains:
         raise RewardlabError("by_domain: there are no held-out problems")
     numbers = {name: of(rows, run) for name, rows in domains.items()}
-    shared = set.intersection(*(set(row) for row in numbers.values()))
-    # the interval of a mean is not the mean of intervals
-    means = {key: float(np.mean([row[key] for row in numbers.values()])) for key in sorted(shared) if not key.startswith("ci95")}
-    each = {f"{key}.{name}": value for name, row in numbers.items() for key, value in row.items() if not key.startswith("ci95")}
-    return {**means, "n": float(len(problems)), "domains": float(len(domains)), **each}
+    first, *others = numbers.values()
+    # in the order of `of`, whose first number is what it is about
+    shared = [key for key in first if key not in (*INTERVAL, "n") and all(key in row for row in others)]
+    means = {key: float(np.mean([row[key] for row in numbers.values()])) for key in shared}
+    each = {f"{key}.{name}": value for name, row in numbers.items() for key, value in row.items() if key not in INTERVAL}
+    return {**means, **_interval(list(numbers.values()), next(iter(means.values()), 0.0)), "n": float(len(problems)), **each}
+
+
+def _interval(rows: Sequence[Mapping[str, float]], mean: float) -> dict[str, float]:
+    """The interval of the mean over domains, whose problems are different ones; empty where a domain has none."""
+    if not all(end in row for row in rows for end in INTERVAL):
+        return {}
+    half = math.sqrt(sum(((row["ci95_high"] - row["ci95_low"]) / 2) ** 2 for row in rows)) / len(rows)
+    return {"ci95_low": mean - half, "ci95_high": mean + half}
 
 
 def _name(value: Any) -> str:

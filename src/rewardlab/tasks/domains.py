@@ -47,12 +47,12 @@ def domains(*, test_size: PositiveInt = 1000, size: PositiveInt | None = None) -
     each = None if size is None else (size + 1) // 2
     of = {"arithmetic": arithmetic(test_size=half, size=each), "countdown": countdown(test_size=half, size=each)}
     train = InTurn({name: task.train for name, task in of.items()})
-    # in turn, so that any first part of them has both
-    held = InTurn({name: task.test for name, task in of.items()})
+    # in turn, so that any first part of them has both; countdown may have fewer
+    held, count = InTurn({name: task.test for name, task in of.items()}), min(len(task.test) for task in of.values())
     return Task(
         name="domains",
         train=train if size is None else Shuffled([train[i] for i in range(size)]),
-        test=[held[i] for i in range(test_size)],
+        test=[held[i] for i in range(min(test_size, 2 * count))],
         verifier="named_verifier",
         max_new=max(task.max_new for task in of.values()),
         about="chains of arithmetic, and numbers to be combined to a target, each judged in its own way",

@@ -24,15 +24,15 @@ from rewardlab.rollouts.domains import of_domains
 
 
 def guru(
-    base: Recipe | None = None, *, domains: str | tuple[str, ...] = (), column: str = "domain", k: int = 1, samples: int = 16
+    base: Recipe | None = None, *, domains: str | tuple[str, ...] = (), column: str = "domain", k: int = 1
 ) -> Recipe:  # fmt: skip
     """domains: to train on, one or some; all where none is named. All are measured.  column: which says the domain.  k: also
-    measure pass@k, from so many samples; 1: pass@1 alone.
+    measure pass@k, from 2 k samples; 1: pass@1 alone.
     """
     base = base or grpo()
     chosen = (domains,) if isinstance(domains, str) else tuple(domains)
     rollout = base.required("rollout")
-    measured = coverage(n=samples, k=k) if k > 1 else accuracy()
+    measured = coverage(n=2 * k, k=k) if k > 1 else accuracy()
     return base.but(
         rollout=of_domains(of=rollout, domains=chosen, column=column) if chosen else rollout,
         measure=by_domain(of=measured, column=column),

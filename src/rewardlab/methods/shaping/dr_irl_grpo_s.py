@@ -67,15 +67,16 @@ def rewards_first(
 
 def dr_irl_grpo_s(
     base: Recipe | None = None, *, categories: str | tuple[str, ...] = (), column: str = "category", field: str = "solution",
-    pairs: int = 2000, rm_lr: float = 1e-3, scaled: bool = True, embed: str = "ngrams", beta: float = 0.02,
+    reward_model: str = "value-head", pairs: int = 2000, rm_lr: float = 1e-3, scaled: bool = True, embed: str = "ngrams", beta: float = 0.02,
 ) -> Recipe:  # fmt: skip
-    """categories: each with a reward of its own; none: one for all.  pairs: demonstrations that the rewards are taught on.
+    """categories: each with a reward of its own; none: one for all.  reward_model: what they start from (`Learner.init`).
+    pairs: demonstrations that they are taught on.
     scaled: whether advantages are multiplied by w.  beta: weight of the KL, of grpo. The reward takes the place of a base's."""
     base = base or grpo(beta=beta)
     names = tuple(filter(None, categories.split(","))) if isinstance(categories, str) else tuple(categories)
     learnt = category_score(models="irl", categories=names, column=column).named("irl")
     teaching = Recipe(objective=preference_loss(), update=Update(lr=rm_lr))
-    models = tuple(Learner(f"irl_{i}", "value-head", teaching, every=0) for i in range(max(1, len(names))))
+    models = tuple(Learner(f"irl_{i}", reward_model, teaching, every=0) for i in range(max(1, len(names))))
     paid: Any = learnt + 0.0 * difficulty(of=learnt, field=field, embed=embed) if scaled else learnt
     return base.but(
         reward=paid,
