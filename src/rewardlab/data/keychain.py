@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from rewardlab.errors import RewardlabError
+from rewardlab.text.filled import filled
 
 from .drops import Drop
 from .tables import Places, Table
@@ -26,7 +27,7 @@ _END = re.compile(r"[.?!](?=\s|$)|(?=\n)|$")
 PROMPT = (
     "Read the following text. It holds key-value pairs.\n\n{text}\n\nOne question is to be answered. It stands at the end of the "
     "chain of keys that begins with {start}: the value of each key is the next key, that of the last one is the question. Find the "
-    "question, then answer it by what the text says. Put the final answer into \\boxed{{}}."
+    "question, then answer it by what the text says. Put the final answer into \\boxed{}."
 )
 NewKey = Callable[[random.Random], str]
 
@@ -58,8 +59,7 @@ def hidden(
     parts = [text[a:b] for a, b in zip([0, *places], [*places, len(text)], strict=True)]
     woven = parts[0] + "".join(f" {pair}{part}" for pair, part in zip(pairs, parts[1:], strict=True))
     start = chains[0][0][0]
-    # not by format: either text may hold braces
-    return prompt.replace("{{}}", "{}").replace("{start}", start).replace("{text}", woven), start
+    return filled(prompt, text=woven, start=start), start
 
 
 def keychain_file(
@@ -81,7 +81,7 @@ def keychain_file(
     table.require(prompt_column, documents_column)
     questions = [text_of(value_of(row, prompt_column)).strip() for row in table.rows]
     own = [_documents(row, documents_column) for row in table.rows]
-    pool = list(dict.fromkeys(doc for documents in own for doc in documents))
+    pool = {doc: len(doc.split()) for documents in own for doc in documents}
     others = list(dict.fromkeys(q for q, documents in zip(questions, own, strict=True) if q and documents))
     kept, left_out = [], []
     for i, row in enumerate(table.rows):
@@ -90,7 +90,7 @@ def keychain_file(
             left_out.append((table.places[i], row, Drop(why[0], why[1])))
             continue
         rng = random.Random(f"keychain {seed} {i}")
-        decoys = rng.sample([q for q in others if q != questions[i]], chains - 1)
+        decoys = [q for q in rng.sample(others, chains) if q != questions[i]][: chains - 1]
         text, start = hidden(questions[i], _filled(own[i], pool, words, rng), decoys, rng, links=links)
         added = {"question": questions[i], "start": start, "chains": chains, "links": links, "words": len(text.split())}
         kept.append({**{k: v for k, v in row.items() if k != documents_column}, prompt_column: text, **added})
@@ -111,15 +111,15 @@ def _lacking(question: str, documents: Sequence[str], questions: int, chains: in
     return ("too few questions", short) if questions < chains else None
 
 
-def _filled(own: Sequence[str], pool: Sequence[str], words: int, rng: random.Random) -> list[str]:
-    """A row's documents with others until so many words are reached."""
-    documents, known = list(own), set(own)
-    left = words - sum(len(text.split()) for text in own)
-    for text in rng.sample(list(pool), len(pool)):
+def _filled(own: Sequence[str], pool: Mapping[str, int], words: int, rng: random.Random) -> list[str]:
+    """A row's documents with others until so many words are reached. pool: all documents with their words."""
+    documents, known, texts = list(own), set(own), list(pool)
+    left = words - sum(pool[text] for text in own)
+    # every document has a word at least
+    for text in rng.sample(texts, max(0, min(len(texts), left + len(own)))):
         if left <= 0:
             break
-        length = len(text.split())
-        if text not in known and length <= left:
+        if text not in known and pool[text] <= left:
             documents.append(text)
-            left -= length
+            left -= pool[text]
     return documents

@@ -26,11 +26,11 @@ from rewardlab.rollouts.domains import of_domains
 def guru(
     base: Recipe | None = None, *, domains: str | tuple[str, ...] = (), column: str = "domain", k: int = 1
 ) -> Recipe:  # fmt: skip
-    """domains: to train on, one or some; all where none is named. All are measured.  column: which says the domain.  k: also
+    """domains: to train on, one or some (a,b); all where none is named. All are measured.  column: which says the domain.  k: also
     measure pass@k, from 2 k samples; 1: pass@1 alone.
     """
     base = base or grpo()
-    chosen = (domains,) if isinstance(domains, str) else tuple(domains)
+    chosen = tuple(filter(None, domains.split(","))) if isinstance(domains, str) else tuple(domains)
     rollout = base.required("rollout")
     measured = coverage(n=2 * k, k=k) if k > 1 else accuracy()
     return base.but(

@@ -60,12 +60,12 @@ def with_lessons_in_judging(
 
 def internlm_math(
     base: Recipe | None = None, *, share: float = 0.5, ask: str = ASK, right: str = RIGHT, wrong: str = WRONG, checks: int = 1,
-    check_tokens: int = 256, n: int = 8, lr: float = 1e-3, problems: int = 64,
+    check_tokens: int = 256, n: int = 8,
 ) -> Recipe:  # fmt: skip
     """share: of each step that are lessons in judging own solutions; 0: the rows alone teach it.  ask: what the judge reads, with
     {question}, {solution} or {steps}.  right, wrong: its verdicts.  checks, check_tokens: of each of n samples that are reranked.
     """
-    base = base or sft(lr=lr, problems=problems)
+    base = base or sft()
     words = {"ask": ask, "right": right, "wrong": wrong}
     lessons = with_lessons_in_judging(of=base.required("rollout"), share=share, **words)
     judged = own_verdict(**words, samples=checks, max_new=check_tokens)

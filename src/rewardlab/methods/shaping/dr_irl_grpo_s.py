@@ -67,11 +67,12 @@ def rewards_first(
 
 def dr_irl_grpo_s(
     base: Recipe | None = None, *, categories: str | tuple[str, ...] = (), column: str = "category", field: str = "solution",
-    reward_model: str = "value-head", pairs: int = 2000, rm_lr: float = 1e-3, scaled: bool = True, embed: str = "ngrams", beta: float = 0.02,
+    reward_model: str = "value-head", pairs: int = 2000, rm_lr: float = 1e-3, scaled: bool = True, embed: str = "ngrams",
+    beta: float = 0.02,
 ) -> Recipe:  # fmt: skip
     """categories: each with a reward of its own; none: one for all.  reward_model: what they start from (`Learner.init`).
-    pairs: demonstrations that they are taught on.
-    scaled: whether advantages are multiplied by w.  beta: weight of the KL, of grpo. The reward takes the place of a base's."""
+    pairs: demonstrations that they are taught on.  scaled: whether advantages are multiplied by w.  beta: weight of the KL, of
+    grpo. The reward takes the place of a base's."""
     base = base or grpo(beta=beta)
     names = tuple(filter(None, categories.split(","))) if isinstance(categories, str) else tuple(categories)
     learnt = category_score(models="irl", categories=names, column=column).named("irl")
