@@ -40,7 +40,7 @@ def g1_erdos(
     return base.but(reward=reward, measure=own_reward(reward=judged, rollout=independent(n=1)))
 
 
-SEEN = 'erdos:tasks=reading,unseen=["degree","common_neighbor"],nodes=[4,5]'
+SEEN = 'erdos:tasks=reading,unseen=["degree","common_neighbor"],nodes=[4,5],test_size=1000'
 claim = Claim(
     says="RL on two tasks on graphs raises accuracy on two others that were never trained on",
     versus=None, task=SEEN, measure="pass@1", direction="higher", margin=0.05, against="before.pass@1",

@@ -32,7 +32,7 @@ MOST_NODES = 8
 
 def erdos(
     *, tasks: Names = (), unseen: Names = (), encoding: Encoding = "edges", unseen_encoding: Encoding | None = None,
-    nodes: tuple[int, int] = (5, 7), biased: Share = 0.65, error: Share = 0.1, test_size: PositiveInt = 1000,
+    nodes: tuple[int, int] = (5, 7), biased: Share = 0.65, error: Share = 0.1, test_size: PositiveInt = 500,
     size: PositiveInt | None = None,
 ) -> Task:  # fmt: skip
     """Questions of one or several kinds.
@@ -66,8 +66,8 @@ def erdos(
         demonstrate=partial(_demonstrate, biased=biased, error=error),
         warmup_steps=1200,
         columns=("prompt", "answer", "task", "tier", "edges", "about", "solution"),
-        # a policy that knows all the tasks, so that those that are not trained on can be answered too
-        warmed_as=_warmed({*chosen, *held}, encoding, (low, high), biased, error) if held else None,
+        # one policy that knows all of these tasks, so that those that are not trained on can be answered too
+        warmed_as=_warmed({*chosen, *held}, encoding, (low, high), biased, error),
     )  # fmt: skip
 
 
@@ -77,10 +77,8 @@ def _check_encodings(*encodings: str) -> None:
             raise unknown("encoding of a graph", wanted, get_args(Encoding))
 
 
-def _warmed(
-    names: set[str], encoding: str, nodes: Sequence[int], biased: float, error: float
-) -> str:  # fmt: skip
-    listed = "reading" if {*names} == {*READING} else json.dumps(sorted(names), separators=(",", ":"))
+def _warmed(names: set[str], encoding: str, nodes: Sequence[int], biased: float, error: float) -> str:
+    listed = "reading" if names == {*READING} else json.dumps(sorted(names), separators=(",", ":"))
     return f"erdos:tasks={listed},encoding={encoding},nodes=[{nodes[0]},{nodes[1]}],biased={biased},error={error}"
 
 
