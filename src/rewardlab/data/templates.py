@@ -85,13 +85,19 @@ def templated(
     question: str, answer: Any, options: Sequence[str], form: str, words: int = WORDS
 ) -> list[tuple[str, str, str]] | Drop:
     """(form, prompt, answer) of a question in this form, or in each of both that it can have; or why it has none."""
-    made = {
-        CHOICE: as_choice(question, answer, options) if options else Drop("no options", "there is nothing to choose from"),
-        OPEN: as_open(question, answer, options, words),
-    }
-    chosen = (CHOICE, OPEN) if form == BOTH else (form,)
-    found = [(name, *made[name]) for name in chosen if not isinstance(made[name], Drop)]
-    return found or next(drop for name in chosen[::-1] if isinstance(drop := made[name], Drop))
+    found: list[tuple[str, str, str]] = []
+    refused: list[Drop] = []
+    for name in (CHOICE, OPEN) if form == BOTH else (form,):
+        if name == OPEN:
+            made = as_open(question, answer, options, words)
+        else:
+            made = as_choice(question, answer, options) if options else Drop("no options", "there is nothing to choose from")
+        if isinstance(made, Drop):
+            refused.append(made)
+        else:
+            found.append((name, *made))
+    # of both, what the open form lacks says more of a question without options
+    return found or refused[-1]
 
 
 def template_file(

@@ -52,10 +52,9 @@ def erdos(
     if held and not (chosen := tuple(task for task in chosen if task not in held)):
         raise RewardlabError("erdos: no task is left to train on: all of them are among the unseen")
     tested_on = f", tested on {len(held)} others" if held else ""
-    bounds = {"low": low, "high": high}
     key = ("erdos", low, high)
-    seen = partial(_sample, tasks=chosen, encoding=encoding, **bounds)
-    tested = partial(_sample, tasks=held or chosen, encoding=unseen_encoding or encoding, **bounds)
+    seen = partial(_sample, tasks=chosen, encoding=encoding, low=low, high=high)
+    tested = partial(_sample, tasks=held or chosen, encoding=unseen_encoding or encoding, low=low, high=high)
     return Task(
         name="erdos",
         train=training(seen, (*key, *chosen, encoding), size),
