@@ -60,7 +60,8 @@ def erdos(
         train=training(seen, (*key, *chosen, encoding), size),
         test=test_set(tested, (*key, *(held or chosen), unseen_encoding or encoding), test_size),
         verifier="graph_answer",
-        max_new=24 if set(chosen) | set(held) <= set(READING) else 96,
+        # two lists of neighbours and a third of them, with a space or a comma between any two
+        max_new=8 * high if {*chosen, *held} <= {*READING} else 96,
         about=f"{len(chosen)} kinds of questions about graphs of {low} to {high} nodes{tested_on}",
         demonstrate=partial(_demonstrate, biased=biased, error=error),
         warmup_steps=1200,
