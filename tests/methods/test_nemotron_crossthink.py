@@ -57,6 +57,7 @@ def test_a_bases_other_rewards_are_kept_behind_the_form():
 @pytest.mark.parametrize(("form", "low", "high"), [("choice", 0.17, 0.33), ("open", 0.08, 0.23)])
 def test_guesses_in_the_small_world_are_right_as_often_as_it_says(form, low, high):
     problems = [p for p in registry.task("quiz:test_size=500").test if p.meta["form"] == form]
+    assert len(problems) > 200
     judge = registry.part("reward", "named_verifier")
     guessed = judge.check_all([Pair(p.meta["rejected"], p.answer, "", p.meta) for p in problems])
     careful = judge.check_all([Pair(p.meta["chosen"], p.answer, "", p.meta) for p in problems])

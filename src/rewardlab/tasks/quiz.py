@@ -43,7 +43,7 @@ def quiz(*, slips: Share = 0.2, near: Share = 0.15, test_size: PositiveInt = 100
 
 
 def _sample(rng: random.Random) -> Problem:
-    a, b, c = rng.randint(2, 49), rng.randint(2, 9), rng.randint(2, 9)
+    a, b, c = rng.randint(2, 499), rng.randint(2, 19), rng.randint(2, 19)
     right = a + b * c
     options = [str(right + off) for off in rng.sample(OFF, len(LETTERS) - 1)] + [str(right)]
     rng.shuffle(options)

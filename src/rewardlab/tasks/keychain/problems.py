@@ -30,7 +30,7 @@ WRONG = ("decoy", "namesake", "either")
 
 
 def keychain(
-    *, people: PositiveInt = 6, chains: PositiveInt = 3, links: PositiveInt = 2, error: Share = 0.5, test_size: PositiveInt = 1000,
+    *, people: PositiveInt = 6, chains: PositiveInt = 3, links: PositiveInt = 2, error: Share = 0.5, test_size: PositiveInt = 500,
     size: PositiveInt | None = None,
 ) -> Task:  # fmt: skip
     """Two relations to be followed, from a person whom the chain of keys names.
