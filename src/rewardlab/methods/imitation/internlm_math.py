@@ -77,6 +77,7 @@ claim = Claim(
     says="trained to solve and to judge, a policy's own verdict picks right ones of its samples more often than chance does",
     versus=None, task="versatile:difficulty=4", measure="reranked", direction="higher", margin=0.03, against="pass@1",
     settings={**SMALL, "lr": 1e-4, "checks": 3}, problems=200, steps=40,
+    fault=Within("pass@1", high=0.9, says="what a random choice of the samples gets"),
     judge=Within("by_auc", low=0.6, says="right samples above wrong ones to the same problem, by its own verdict"),
-    fault=Within("pass@1", high=0.9, says="what a random choice of the samples gets"), learns=None, start=None,
+    learns=None, start=None,
 )  # fmt: skip
