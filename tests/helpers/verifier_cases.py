@@ -61,6 +61,27 @@ CASES: dict[str, tuple[dict[str, Any], Pairs, Pairs]] = {
         [("A -> C", TRIANGLE), ("The answer is: A -> C", TRIANGLE), ("A: red, B: green, C: blue", THREE_COLORS)],
         [("A -> B -> C", TRIANGLE), ("A -> D -> C", TRIANGLE), ("A: red, B: red, C: blue", THREE_COLORS), ("none", TRIANGLE)],
     ),
+    "named_verifier": ({}, [("Answer: 7", "7"), ("Answer: Bob", ["Bob"])], [("Answer: 8", "7"), ("none", "7")]),
+    "equation": (
+        {},
+        [("Answer: 7-3+5", {"numbers": [3, 5, 7], "target": 9}), ("\\boxed{(7-3)+5=9}", '{"numbers": [7, 5, 3], "target": 9}')],
+        [(said, {"numbers": [3, 5, 7], "target": 9}) for said in ("Answer: 9", "Answer: 7+5-3+0", "Answer: 7+5+3", "7-3+5")],
+    ),
+    "stated_after": (
+        {},
+        [("Final: +", "+"), ("Final: - \nFinal: Right", ["right", "+"])],
+        [("Final: -", "+"), ("Final: +\nFinal:", "+"), ("+", "+"), ("Final: +1", "+"), ("<think>Final: +</think>", "+")],
+    ),
+    "two_way_match": (
+        {},
+        [("Answer: Bob Lee of Rome", "Bob Lee"), ("Answer: the Bob", "Bob Lee"), ("Answer: 7.0", "7"), ("Answer: no", ["x", "no"])],
+        [("Answer: Ann Lee", "Bob Lee"), ("Answer: Bobby", "Bob"), ("Answer: 17", "7"), ("Answer: " + "Bob " * 50, "Bob")],
+    ),
+    "graph_answer": (
+        {},
+        [("Answer: 3", {"value": 3}), ("Answer: yes", {"value": True}), ("2, 1", {"items": [1, 2]}), ("A -> C", TRIANGLE)],
+        [("Answer: 4", {"value": 3}), ("Answer: no", {"value": True}), ("A -> B -> C", TRIANGLE)],
+    ),
     "math": (
         {},
         [

@@ -56,6 +56,9 @@ def perturbed(problem: Problem) -> str:
     """A reply of the right form that is wrong."""
     if "boxes" in problem.meta:
         return "<answer>[0,0,1,1]</answer>"
+    if "tier" in problem.meta:
+        # one more digit may be within what a share is off by
+        return "Answer: 777"
     if "hurry" in problem.meta:
         return "Bring it."
     # what follows a record is not read: its name, action or type is another

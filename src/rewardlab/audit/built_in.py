@@ -89,8 +89,8 @@ _ITEMS_OF: dict[str, Callable[[], list[Item]]] = {
 KINDS = tuple(_ITEMS_OF)
 OF = {
     "choice": "choice", "code": "code", "sql": "sql", "same_set": "lists", "json_value": "json", "json_schema": "schemas",
-    "graph_solution": "graphs", "function_calls": "calls", "citations": "citations", "instructions": "instructions",
-    "ranking": "rankings", "boolean_query": "boolean",
+    "graph_solution": "graphs", "graph_answer": "graphs", "function_calls": "calls", "citations": "citations",
+    "instructions": "instructions", "ranking": "rankings", "boolean_query": "boolean",
     **dict.fromkeys(("token_f1", "rouge", "bleu", "edit_similarity"), "text"),
 }  # fmt: skip
 """The kind of answer that a built-in verifier is made for, where trials would not show it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import random
 from collections.abc import Callable, Mapping, Sequence, Sized
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -61,6 +61,11 @@ class Problem:
     def question(self) -> str:
         """The text of the last user message."""
         return next((m.text for m in reversed(self.prompt) if m.role == "user"), "")
+
+    def reworded(self, text: str) -> Problem:
+        """The problem with another text as its last user message; a system message, and what was said before, stay."""
+        last = max((i for i, m in enumerate(self.prompt) if m.role == "user"), default=len(self.prompt))
+        return replace(self, prompt=(*self.prompt[:last], Message("user", text), *self.prompt[last + 1 :]))
 
 
 def ask(question: str, answer: Any = None, system: str | None = None, **meta: Any) -> Problem:

@@ -38,3 +38,17 @@ def by_term(a: Tensor, batch: Batch, run: Run, *, chains: dict[str, Credit], oth
             raise unknown("reward term", name, batch.terms)
     chain_of = chains | ({name: others for name in batch.terms if name not in chains} if others is not None else {})
     return torch.stack([batch.terms[name].weight * credit_of(name, chain, batch, run) for name, chain in chain_of.items()]).sum(0)
+
+
+@credit
+def scale_by_term(a: Tensor, batch: Batch, run: Run, *, term: str) -> Tensor:
+    """Multiply the credit of each row by the number that a reward reports as its term `term`; rows without it keep theirs.
+
+    For terms of weight 0, which say how much a prompt counts: as a factor of the reward, a division by its deviation cancels them.
+    """
+    if term not in batch.terms:
+        raise unknown("reward term", term, batch.terms)
+    events = batch.terms[term]
+    count = events.rewarded.sum(1)
+    mean = torch.where(events.rewarded, events.reward, 0.0).sum(1) / count.clamp(min=1)
+    return a * torch.where(count > 0, mean, 1.0)[:, None]

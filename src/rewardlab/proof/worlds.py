@@ -90,6 +90,7 @@ WORLDS = (
     World("queries", "queries", "text to SQL: wrong queries that return the right rows by luck, partial rewards, languages"),
     World("cells", "cells", "tables: right answers from wrong cells"),
     World("cards", "cards", "structured output: what is no JSON, or of another form"),
+    World("graphs", "erdos:tasks=reading,nodes=[4,5],test_size=1000", "tasks that are trained on, or kept for the test"),
     World("reviews", "reviews", "search by Boolean queries: recall against precision"),
 )
 """All worlds; some may not have been measured yet."""

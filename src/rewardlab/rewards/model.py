@@ -27,6 +27,23 @@ def model_score(groups: list[Group], run: Run, *, model: str = "reward_model") -
     return [[Score(next(values)) for _ in group] for group in groups]
 
 
+@reward(over="groups")
+def category_score(
+    groups: list[Group], run: Run, *, models: str, categories: tuple[str, ...] = (), column: str = "category"
+) -> Scores:
+    """What the reward model of a prompt's category says: MODELS_0 of the first of these categories, MODELS_1 of the second, ...
+
+    Without categories MODELS_0 says it of all prompts. Those of another category get no verdict.
+    """
+    scores: Scores = [[Score(None, why="no reward was learnt for this category")] * len(group) for group in groups]
+    for i, category in enumerate(categories or ("",)):
+        own = [g for g, group in enumerate(groups) if group and (not categories or group[0].problem.meta.get(column) == category)]
+        found = model_score(model=f"{models}_{i}")([groups[g] for g in own], run) if own else []
+        for g, row in zip(own, found, strict=True):
+            scores[g] = row
+    return scores
+
+
 @reward(over="groups", needs=("ref",))
 def preferred(groups: list[Group], run: Run, *, of: Reward, n: PositiveInt = 1) -> Scores:
     """The mean over n replies y_m of the reference policy of sigmoid(r(y) - r(y_m)), r the reward `of`; from 0 to 1.

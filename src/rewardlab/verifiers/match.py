@@ -10,6 +10,7 @@ import unicodedata
 from fractions import Fraction
 from typing import Any
 
+from rewardlab.core.domain import PositiveInt
 from rewardlab.text import answers as extraction
 from rewardlab.text import words
 from rewardlab.text.answers import after_answer, after_thinking, boxed, tidy
@@ -63,6 +64,44 @@ def exact_match(response: str, answer: Any, *, normalised: bool = False) -> Verd
         return no_verdict(f"nothing of the gold answer {answer!r} is left to compare" if golds else NO_GOLD)
     same = _same_words if normalised else _same_text
     return _compared(any(same(response.strip(), gold) for gold in golds), response.strip(), listed(golds))
+
+
+@verifier
+def two_way_match(response: str, answer: Any, *, longer: PositiveInt = 128) -> Verdict:
+    """Right if the stated answer contains the gold answer, or one of a list, or is contained in it: whole words, as in SQuAD.
+
+    So `Bob Lee of Rome` and `Bob` are right for `Bob Lee`, as is any other word of it, and a short list with it; numbers must be
+    equal.  longer: characters by which an answer may be longer than the gold one.  Wang et al. 2025, arXiv:2510.19363
+    """
+    golds = [gold for gold in accepted(answer) if words.normalised(gold)]
+    if not golds:
+        return no_verdict(f"nothing of the gold answer {answer!r} is left to compare")
+    stated = extraction.final_answer(after_thinking(response))
+    if stated is None or not words.normalised(stated):
+        return wrong("no answer found")
+    return _compared(any(_either_in_other(stated, gold, longer) for gold in golds), stated, listed(golds))
+
+
+def _either_in_other(stated: str, gold: str, longer: int) -> bool:
+    value, gold_value = number(stated), _gold_number(gold)
+    if value is not None and gold_value is not None:
+        return value == gold_value
+    # spaces around both: no part of a word counts
+    said, wanted = (f" {words.normalised(_nfc(text))} " for text in (stated, gold))
+    return len(stated) <= len(gold) + longer and (wanted in said or said in wanted)
+
+
+@verifier
+def stated_after(response: str, answer: Any, *, label: str = "Final") -> Verdict:
+    """Right if what follows the last `label`: of the reply, on its line, is the gold answer, or one of a list, in any case."""
+    golds = accepted(answer)
+    if not golds:
+        return no_verdict(NO_GOLD)
+    _, found, after = after_thinking(response).rpartition(f"{label}:")
+    stated = after.strip().split("\n", 1)[0].strip() if found else ""
+    if not stated:
+        return wrong(f"nothing follows {label}:")
+    return _compared(stated.casefold() in [gold.casefold() for gold in golds], stated, listed(golds))
 
 
 def _gold_number(gold: object) -> Fraction | None:

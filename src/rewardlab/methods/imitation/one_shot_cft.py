@@ -17,16 +17,16 @@ one problem or of a few; and other problems to be solved, held out (--test FILE)
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
-from rewardlab.core import Group, Message, Problem, Recipe, Run, Trajectory, Turn, rollout
+from rewardlab.core import Group, Problem, Recipe, Run, Trajectory, Turn, rollout
 from rewardlab.errors import RewardlabError
 from rewardlab.methods.baselines.sft import sft
 from rewardlab.proof.claim import Claim, Within
 from rewardlab.rollouts.recorded import recorded
 from rewardlab.tasks.critiques.language import ASK as SHORT
+from rewardlab.text.filled import filled
 
 ASK = (
     "Please critique whether the following solution to the question is correct.\n\nQuestion:\n{question}\n\nSolution:\n{candidate}"
@@ -74,11 +74,7 @@ def agreeing(problems: Sequence[Problem], run: Run, candidate: str, critique: st
 
 def asked(problem: Problem, ask: str, candidate: str) -> Problem:
     """The problem of criticising a candidate solution: a system message stays, the last user message is put into words anew."""
-    # in one go, since either text may contain the other's place
-    texts = {"{question}": problem.question, "{candidate}": candidate}
-    words = re.sub(r"\{question\}|\{candidate\}", lambda match: texts[match[0]], ask)
-    last = max(i for i, message in enumerate(problem.prompt) if message.role == "user")
-    return replace(problem, prompt=(*problem.prompt[:last], Message("user", words), *problem.prompt[last + 1 :]))
+    return problem.reworded(filled(ask, question=problem.question, candidate=candidate))
 
 
 def one_shot_cft(

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import networkx as nx
 
-from . import search
+from . import orders, search
 from .answers import Unreadable, answer, names, read_colours, read_edges, read_nodes, says_none
 
 Graph = Any
@@ -214,6 +214,14 @@ def _cover_fault(graph: Graph, said: Sequence[str], problem: Problem) -> str:
     return next((f"does not cover {u}-{v}" for u, v in graph.edges if u not in chosen and v not in chosen), "")
 
 
+def _isomorphism_fault(graph: Graph, said: Mapping[str, str], problem: Problem) -> str:
+    return orders.isomorphism(graph, said, problem, read_graph(problem["other"]))
+
+
+def _isomorphic(graph: Graph, problem: Problem) -> float | None:
+    return 0.0 if nx.is_isomorphic(graph, read_graph(problem["other"])) else None
+
+
 def _repeated(said: Sequence[str]) -> str:
     node, times = Counter(said).most_common(1)[0] if said else ("", 0)
     return f"{node} occurs {times} times" if times > 1 else ""
@@ -244,6 +252,7 @@ _path = Kind(read_nodes, _path_fault, _length, search.shortest_path)
 _tour = Kind(read_nodes, _tour_fault, _tour_length, search.hamiltonian_cycle)
 _edges = Kind(read_edges, _matching_fault, lambda _, said: len(said), search.matching, 1, "size")
 _tree = Kind(read_edges, _tree_fault, _weight, search.spanning_tree)
+_search = Kind(read_edges, orders.breadth_first, lambda _, said: len(said), lambda *_: 0.0)
 _set = Kind(read_nodes, _independent_fault, _distinct, search.independent_set, 1, "size", True)
 KINDS: dict[str, Kind] = {
     "path": _path,
@@ -263,4 +272,11 @@ KINDS: dict[str, Kind] = {
     "independent_set": _set,
     "clique": _set._replace(fault=_clique_fault, best=search.clique),
     "vertex_cover": _set._replace(fault=_cover_fault, best=search.vertex_cover, sense=-1),
+    "bfs": _search,
+    "dfs": _search._replace(fault=orders.depth_first),
+    "dominating_set": Kind(read_nodes, orders.dominating, _distinct, lambda *_: 0.0),
+    "maximal_independent_set": Kind(read_nodes, orders.maximal_independent, _distinct, lambda *_: 0.0),
+    "edge_cover": Kind(read_edges, orders.edge_cover, lambda _, said: len(said), orders.smallest_edge_cover, -1, "size", True),
+    "max_weight_matching": Kind(read_edges, _matching_fault, _weight, orders.heaviest_matching, 1, "weight", True),
+    "isomorphism": Kind(read_colours, _isomorphism_fault, _distinct, _isomorphic),
 }

@@ -33,6 +33,10 @@ def graph_solution(pairs: list[Pair], *, seconds: PositiveFloat = 5.0) -> list[V
         matching, maximum_matching, perfect_matching  size: at least this many edges
         spanning_tree, minimum_spanning_tree          length: at most this
         independent_set, clique, vertex_cover         size: at least (a cover: at most) this; else the optimum
+        edge_cover, max_weight_matching               size: at most this many edges; weight: at least this
+        dominating_set, maximal_independent_set       any that is one, however large
+        bfs, dfs                                      source; the edges by which each node is found, in their order
+        isomorphism                                   other: the graph whose nodes are wanted, {node: its node}
 
     The right answer to a problem without a solution is "none"; "solvable": true saves the search if it is known to have one.
     seconds: time limit for one reply. A problem that exceeds it even without a reply gets no verdict.

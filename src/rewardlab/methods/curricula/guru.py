@@ -1,0 +1,48 @@
+"""Guru: one policy learns from problems of many domains, each judged by a verifier of its own, and is measured in each.
+
+    r = the verdict of the verifier that the row names: rules for mathematics, programs run for code, a model for science, ...
+    trained on all domains, or on one alone;    measured by domain: pass@1 and pass@k
+
+RL is mostly tried on mathematics and code, which pretraining is full of: there it may only bring out what is known. By domain one
+sees where what is learnt elsewhere carries over, and where only problems of the domain itself help: those rarely seen before.
+
+Cheng et al. 2025, arXiv:2506.14965; code LLM360/Reasoning360: six domains, GRPO on as many problems of one as of the mixture. How
+the data are made is left to the tools on files: rewardlab data dedupe for each domain, data pass-rate by a weak model and by a
+strong one, data filter --pass-rate (too easy for the first, never solved by the second), data mix. (inferred): that domains count
+alike in the mean. Left out: their 92,000 problems, and the model that compares answers in science: no verifier here asks one.
+
+Data: rows with the columns `verifier` (a name such as math, code, choice, or an object with settings) and `domain`, to be verified
+by named_verifier. Rows without them are judged by their final answer, and are the domain other.
+"""
+
+from rewardlab.core import Recipe
+from rewardlab.evals.domains import by_domain
+from rewardlab.evals.passk import accuracy, coverage
+from rewardlab.methods.baselines.grpo import grpo
+from rewardlab.proof.claim import Claim, Within
+from rewardlab.rollouts.domains import of_domains
+
+
+def guru(
+    base: Recipe | None = None, *, domains: str | tuple[str, ...] = (), column: str = "domain", k: int = 1
+) -> Recipe:  # fmt: skip
+    """domains: to train on, one or some (a,b); all where none is named. All are measured.  column: which says the domain.  k: also
+    measure pass@k, from 2 k samples; 1: pass@1 alone.
+    """
+    base = base or grpo()
+    chosen = tuple(filter(None, domains.split(","))) if isinstance(domains, str) else tuple(domains)
+    rollout = base.required("rollout")
+    measured = coverage(n=2 * k, k=k) if k > 1 else accuracy()
+    return base.but(
+        rollout=of_domains(of=rollout, domains=chosen, column=column) if chosen else rollout,
+        measure=by_domain(of=measured, column=column),
+    )
+
+
+claim = Claim(
+    says="a domain that was rarely seen before gains more from mixed training than from training on another that was often seen",
+    versus="guru", task="domains", measure="pass@1.countdown", direction="higher", margin=0.05, settings={"problems": 8},
+    versus_settings={"problems": 8, "domains": "arithmetic"}, steps=40, guard=Within("pass@1.arithmetic", low=-0.05),
+    fault=Within("pass@1.countdown", high=0.6, says="of the rare domain, after training on the other"), learns=None, start=None,
+)  # fmt: skip
+baseline = "grpo"

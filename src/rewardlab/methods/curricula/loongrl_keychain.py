@@ -1,0 +1,48 @@
+r"""LoongRL: short questions over several documents become long ones, hidden at the end of a chain of keys among other chains.
+
+    text: documents of this and of other questions, shuffled, with pairs {"key": "key"}. ... {"key": "question"}. after sentences
+    told: the first key of one chain;    wanted: the answer of the question at its end
+    r = 1 if gold in answer or answer in gold, else 0
+
+To find the question one has to plan, look up, and look again; what is learnt so on 16K tokens is said to carry over to 128K. Other
+chains end at other questions, which the same text answers: to answer the first question that is found is wrong. Short answers to
+open questions come in many words, which exact match refuses, while F1 pays for namesakes.
+
+Wang et al. 2025, arXiv:2510.19363; chains as in the authors' synthesis (Wangmerlyn/KeyChain, 7c3ff92). The reward looks both
+ways, as in the paper, where the released code (rStar-RL/LoongRL, 2847cc5, longcontext_qa.py) asks for the gold answer in the box
+alone; the most that an answer may be longer, 128 characters, is that code's; that words are whole, and n, are (inferred). Left out,
+as matters of data: short mathematics, needles and plain long questions beside these (rewardlab data mix), a first stage without
+chains, and a last one on what is not always solved (data pass-rate, data filter --pass-rate :0.99, data curriculum).
+
+Data: prompts made by `rewardlab data keychain` from rows with a question, its documents and an answer. A small world: keychain.
+"""
+
+from rewardlab.core import Recipe
+from rewardlab.evals.own_reward import own_reward
+from rewardlab.evals.pairs import pair_agreement
+from rewardlab.evals.shares import own_share
+from rewardlab.methods.baselines.grpo import grpo
+from rewardlab.proof.claim import Claim, Within
+from rewardlab.rewards.task import correct
+from rewardlab.rollouts.independent import independent
+from rewardlab.verifiers.match import two_way_match
+from rewardlab.verifiers.text import token_f1
+
+
+def loongrl_keychain(base: Recipe | None = None, *, longer: int = 128, n: int = 8) -> Recipe:
+    """longer: characters by which an answer may be longer than the gold one.  n: of grpo. A base's reward beside the task's
+    verifier is kept."""
+    base = base or grpo(n=n)
+    judged = two_way_match(longer=longer)
+    reward = judged if base.reward in (None, correct()) else base.reward + judged
+    return base.but(reward=reward, measure=own_reward(reward=judged, rollout=independent(n=1)))
+
+
+BOTH, F1 = two_way_match().named("both"), token_f1(of="answer").named("f1")
+claim = Claim(
+    says="looked for in both directions, right answers in other words are paid above wrong ones more often than by F1",
+    versus=None, task="keychain:test_size=4000", measure="pair_accuracy.both", direction="higher", margin=0.025,
+    against="pair_accuracy.f1", model="untrained", by=own_share(of=pair_agreement(reward=BOTH + F1)), problems=4000, steps=1,
+    fault=Within("pair_accuracy.f1", high=0.85, says="right answers above wrong ones, by F1"), learns=None, start=None,
+)  # fmt: skip
+baseline = "grpo"

@@ -1,0 +1,45 @@
+r"""Nemotron-CrossThink: questions of many domains, openly asked, kept where rules can verify them, paid if right AND in form.
+
+    choice: question and options -> letter;     open: options taken away, the right one's text is the answer
+    kept: the answer is one of the options;     open answers of at most ten words;     what a small model does not solve already
+    r = right * form                            form: the answer is stated, in \boxed{} or after "answer"
+
+Outside mathematics most questions come as multiple choice, and one in four guesses is paid there. Without the options there is
+nothing to choose from; but long answers can be put in many ways, which rules take for wrong. Blends with about two general
+questions to one of mathematics were the best.
+
+Akter et al. 2025, arXiv:2504.13941; its data are public, its code is not. (inferred): the form, which `form` makes stricter
+(r"<think>.+</think>.*\\boxed\{.+\}"), and that questions that speak of their options are not asked openly. The pipeline is that of
+the tools on files: rewardlab data template, data pass-rate by a small model, data filter --pass-rate, data mix. Left out: writing
+questions from the web's text.
+
+Data: what `rewardlab data template` makes of rows with a question, an answer and perhaps options, to verify by named_verifier.
+"""
+
+from rewardlab.core import Recipe
+from rewardlab.evals.domains import by_domain
+from rewardlab.evals.pairs import pair_agreement
+from rewardlab.evals.shares import own_share
+from rewardlab.methods.baselines.grpo import grpo
+from rewardlab.proof.claim import Claim, Within
+from rewardlab.rewards.format import answer_given, format_ok
+from rewardlab.rewards.task import correct
+from rewardlab.verifiers.named import named_verifier
+
+
+def nemotron_crossthink(base: Recipe | None = None, *, form: str = "") -> Recipe:
+    """form: a regular expression that whole replies should match; without it they should state an answer. Takes a base's reward."""
+    base = base or grpo()
+    formed = format_ok(pattern=form) if form else answer_given()
+    return base.but(reward=(base.reward or correct()) * formed.named("form"))
+
+
+BY_FORM = by_domain(of=pair_agreement(reward=named_verifier()), column="form")
+claim = Claim(
+    says="asked openly, careful replies are paid above guesses more often than where there are options to choose from",
+    versus=None, task="quiz:test_size=4000", measure="pair_accuracy.open", direction="higher", margin=0.02,
+    against="pair_accuracy.choice", model="untrained", by=own_share(of=BY_FORM), problems=4000, steps=1,
+    fault=Within("pair_accuracy.choice", high=0.85, says="careful replies above guesses, of which one in four is right"),
+    learns=None, start=None, sanity=True,
+)  # fmt: skip
+baseline = "grpo"

@@ -1,0 +1,83 @@
+"""InternLM-Math: one model learns to solve, to judge solutions in words and to use tools as text to text, and reranks its samples.
+
+    solve:  question -> solution        judge:  question, solution -> check of its lines, "Final: right" or "Final: wrong"
+    tool:   question -> solution in which code and what it prints take turns
+    loss = -mean over tokens of log pi(reply), over all of them;    answer = the sample that its own verdict finds right most often
+
+A reward model beside the policy is another model to train, and knows no more than the policy could; as text, a verdict on the
+answer (outcome) or on every line (process) is one more ability of the same weights, in the words of its reasoning.
+
+Ying et al. 2024, arXiv:2402.06332. (inferred): the words of both prompts, that a verdict is sampled with its check, and `share`, by
+which lessons in judging are made in training: of the policy's own solutions, as the verifier judges them, with the outcome alone.
+Left out: continual pretraining, Lean 4 (no prover is a dependency here) and augmentation of questions, data of the same kind.
+
+Data: rows of all abilities mixed (rewardlab data mix): prompts with a reply in the column `solution`, or for tools a list in which
+replies and outputs take turns. Rows that only solve suffice with share > 0, if they have answers to verify.
+"""
+
+from dataclasses import replace
+
+from rewardlab.core import Group, Problem, Recipe, Rollout, Run, rollout
+from rewardlab.core.domain import Share
+from rewardlab.errors import RewardlabError
+from rewardlab.evals.reranked import reranked
+from rewardlab.methods.baselines.sft import sft
+from rewardlab.proof.claim import Claim, Within
+from rewardlab.rewards.own_verdict import ASK, RIGHT, WRONG, own_verdict, to_check
+from rewardlab.rollouts.independent import independent
+from rewardlab.rollouts.recorded import recorded
+
+LESSON = "lesson"
+
+
+@rollout(inner="of")
+def with_lessons_in_judging(
+    problems: list[Problem], run: Run, *, of: Rollout, share: Share = 0.5, ask: str = ASK, right: str = RIGHT, wrong: str = WRONG
+) -> list[Group]:
+    """What `of` makes of the problems, but of the last `share` of them a reply is sampled, and judging it is the lesson.
+
+    Problems whose reply gets no verdict are left to `of`. Logged: judged_right, the share of lessons on right solutions.
+    """
+    kept = len(problems) - round(share * len(problems))
+    if kept == len(problems):
+        return of(problems, run)
+    if run.verify is None:
+        raise RewardlabError("lessons in judging need the task's verifier, and this run has none: name a task, or set share=0")
+    tried = independent(n=1)(problems[kept:], run)
+    lessons, others, rights = [], list(problems[:kept]), 0
+    for (t,), (score,) in zip(tried, run.verify(tried, run), strict=True):
+        if score.value is None:
+            others.append(t.problem)
+            continue
+        ok = score.value >= 1.0
+        rights += ok
+        lesson = to_check(t.problem, t.reply, ask, right, wrong)
+        lessons.append(replace(lesson, meta={**lesson.meta, LESSON: f"Final: {right if ok else wrong}"}))
+    if lessons:
+        run.log("judged_right", rights / len(lessons))
+    return [*(of(others, run) if others else []), *(recorded(fields=(LESSON,))(lessons, run) if lessons else [])]
+
+
+def internlm_math(
+    base: Recipe | None = None, *, share: float = 0.5, ask: str = ASK, right: str = RIGHT, wrong: str = WRONG, checks: int = 1,
+    check_tokens: int = 256, n: int = 8,
+) -> Recipe:  # fmt: skip
+    """share: of each step that are lessons in judging own solutions; 0: the rows alone teach it.  ask: what the judge reads, with
+    {question}, {solution} or {steps}.  right, wrong: its verdicts.  checks, check_tokens: of each of n samples that are reranked.
+    """
+    base = base or sft()
+    words = {"ask": ask, "right": right, "wrong": wrong}
+    lessons = with_lessons_in_judging(of=base.required("rollout"), share=share, **words)
+    judged = own_verdict(**words, samples=checks, max_new=check_tokens)
+    return base.but(rollout=lessons if share else base.rollout, measure=reranked(by=judged, n=n))
+
+
+SMALL = {"share": 0.0, "ask": "{question}\n{steps}", "right": "+", "wrong": "-", "check_tokens": 96, "problems": 16}
+claim = Claim(
+    says="trained to solve and to judge, a policy's own verdict picks right ones of its samples more often than chance does",
+    versus=None, task="versatile:difficulty=4", measure="reranked", direction="higher", margin=0.03, against="pass@1",
+    settings={**SMALL, "lr": 1e-4, "checks": 3}, problems=200, steps=40,
+    fault=Within("pass@1", high=0.9, says="what a random choice of the samples gets"),
+    judge=Within("by_auc", low=0.6, says="right samples above wrong ones to the same problem, by its own verdict"),
+    learns=None, start=None,
+)  # fmt: skip

@@ -1,0 +1,99 @@
+"""DR-IRL: rewards are learnt from demonstrations alone, one for each category, and GRPO learns most where prompts are difficult.
+
+    reward r_c:  demonstrations above what the policy writes:  -log sigmoid(r_c(x, demonstration) - r_c(x, y)),  y ~ pi
+    advantage  = GRPO's, times  w(x) = h / mean h  *  sigmoid(g) / mean sigmoid(g)
+    h = 1 - cos(e(demonstration), e(y)):  the data's hardness;    g = r_c(demonstration) - r_c(y):  the policy's responsiveness
+
+Common harms fill the data, rare ones are hardly learnt: a reward for each category does not let one drown another, and prompts on
+which the policy is far from the demonstration, in words and in reward, move it more. Single demonstrations are easier to come by
+than pairs.
+
+Cheng et al. 2025, arXiv:2503.18991, of which the abstract and reports of it could be read; its code is not public. (inferred): the
+contrastive form of max E_demo r - E_pi r; h and g as means over the group, their product, the sigmoid, and that both are divided by
+their means over the step, so that the mean weight is near 1; e: counts of words, or embed=NAME, where the paper takes a text
+encoder. A factor of the reward would be divided out by its deviation, so it multiplies the advantage. The rewards are taught in the
+first step, on replies of the policy as it is then. Left out: writing the balanced demonstrations (Chain-of-Draft prompts).
+
+Data: prompts with a demonstration in the column `solution` (or field=NAME) and, for a reward of each, the column `category`:
+categories=a,b,c. Prompts of other categories give no verdict.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from rewardlab.core import Learner, Loop, Recipe, Run, Update, loop
+from rewardlab.core.domain import PositiveInt
+from rewardlab.credit.terms import scale_by_term
+from rewardlab.errors import RewardlabError
+from rewardlab.evals.own_reward import own_reward
+from rewardlab.evals.rewards import mean_reward
+from rewardlab.methods.baselines.grpo import grpo
+from rewardlab.objectives.pairs import preference_loss
+from rewardlab.proof.claim import Claim, Within
+from rewardlab.rewards.difficulty import difficulty
+from rewardlab.rewards.model import category_score, model_score
+from rewardlab.rollouts.beside import beside_recorded
+from rewardlab.rollouts.independent import independent
+
+MEMORY = "dr_irl_grpo_s.accuracy"
+
+
+@loop(inner="of")
+def rewards_first(
+    recipe: Recipe, run: Run, ops: Any, *, pairs: PositiveInt, categories: tuple[str, ...] = (), column: str = "category",
+    field: str = "solution", at_once: PositiveInt = 32, of: Loop | None = None,
+) -> None:  # fmt: skip
+    """Before the first step, each category's reward learns from its part of the first `pairs` demonstrations and as many replies.
+
+    Logged: irl_accuracy, how often it then prefers the demonstrations of the last batch of each before it has learnt from them.
+    """
+    if MEMORY not in run.memory:
+        problems, won = [ops.task.train[ops.position + i] for i in range(pairs)], []
+        for i, category in enumerate(categories or ("",)):
+            own = [p for p in problems if not categories or p.meta.get(column) == category]
+            if not own:
+                raise RewardlabError(f"none of the first {pairs} prompts has the category {category!r} in its column {column!r}")
+            for at in range(0, len(own), at_once):
+                # the demonstration first, as the preferred one
+                both = beside_recorded(of=independent(n=1), fields=(field,))(own[at : at + at_once], run)
+                scores = model_score(model=f"irl_{i}")(both, run)
+                ops.update(ops.collate(both, None, ops.learners[f"irl_{i}"]), ops.learners[f"irl_{i}"])
+            won += [float(a.total > b.total) for a, b in scores]
+        run.memory[MEMORY] = float(np.mean(won))
+    of(recipe, run, ops) if of else ops.standard_step(recipe)
+    run.log("irl_accuracy", run.memory[MEMORY])
+
+
+def dr_irl_grpo_s(
+    base: Recipe | None = None, *, categories: str | tuple[str, ...] = (), column: str = "category", field: str = "solution",
+    reward_model: str = "value-head", pairs: int = 2000, rm_lr: float = 1e-3, scaled: bool = True, embed: str = "ngrams",
+    beta: float = 0.02,
+) -> Recipe:  # fmt: skip
+    """categories: each with a reward of its own; none: one for all.  reward_model: what they start from (`Learner.init`).
+    pairs: demonstrations that they are taught on.  scaled: whether advantages are multiplied by w.  beta: weight of the KL, of
+    grpo. The reward takes the place of a base's."""
+    base = base or grpo(beta=beta)
+    names = tuple(filter(None, categories.split(","))) if isinstance(categories, str) else tuple(categories)
+    learnt = category_score(models="irl", categories=names, column=column).named("irl")
+    teaching = Recipe(objective=preference_loss(), update=Update(lr=rm_lr))
+    models = tuple(Learner(f"irl_{i}", reward_model, teaching, every=0) for i in range(max(1, len(names))))
+    paid: Any = learnt + 0.0 * difficulty(of=learnt, field=field, embed=embed) if scaled else learnt
+    return base.but(
+        reward=paid,
+        credit=base.required("credit") >> scale_by_term(term="difficulty") if scaled else base.credit,
+        also=(*base.also, *models),
+        loop=rewards_first(pairs=pairs, categories=names, column=column, field=field, of=base.loop),
+        measure=own_reward(reward=learnt, rollout=independent(n=1)),
+    )
+
+
+KNOWN = {"field": "chosen", "pairs": 3000, "problems": 8}
+claim = Claim(
+    says="with advantages scaled by difficulty replies get better than without, from the same learnt reward, in equal updates",
+    versus="dr_irl_grpo_s", task="notes", measure="reward", direction="higher", margin=0.03, settings=KNOWN,
+    versus_settings={**KNOWN, "scaled": False}, by=mean_reward(), steps=40,
+    judge=Within("train.irl_accuracy", low=0.6, says="demonstrations above the policy's own replies, by the learnt reward"),
+    learns="reward", start=None,
+)  # fmt: skip
+baseline = "grpo"

@@ -1,0 +1,1 @@
+"""Questions about small graphs, of many kinds and four tiers of difficulty."""

@@ -1,0 +1,1 @@
+"""Questions about people, hidden behind chains of keys."""
