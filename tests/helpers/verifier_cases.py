@@ -89,6 +89,16 @@ CASES: dict[str, tuple[dict[str, Any], Pairs, Pairs]] = {
         [("```sql\nSELECT name FROM item WHERE price = 2\n```", CHEAP), ("SELECT name FROM item WHERE price < 4", CHEAP)],
         [("SELECT name FROM item", CHEAP), ("SELECT 'pen'", CHEAP), ("DROP TABLE item", CHEAP), ("SELECT nme FROM item", CHEAP)],
     ),
+    "coefficients": (
+        {},
+        [("\\boxed{1.5P, P/2}", ["0.5P", "1.5P"]), ("R_A = \\boxed{\\frac{3P}{2}} and \\boxed{0.5 \\cdot P}", "0.5P, 1.5P")],
+        [
+            ("\\boxed{1.5P}", ["0.5P", "1.5P"]),
+            ("\\boxed{1.5P, 0.5P, 2P}", ["0.5P", "1.5P"]),
+            ("\\boxed{1.5, 0.5}", ["0.5P", "1.5P"]),
+            ("1.5P, 0.5P", ["0.5P", "1.5P"]),
+        ],
+    ),
     "method_contract": (
         {},
         [("requires x > 3\nensures r == x - 4", METHOD), (f"```dafny\n{METHOD}\n```", METHOD)],
