@@ -61,7 +61,9 @@ def perturbed(problem: Problem) -> str:
     # what follows a record is not read: its name, action or type is another
     if (changed := re.sub(r'("(?:name|action|type)": ?")', r"\1x", gold(problem), count=1)) != gold(problem):
         return changed
-    # nor is what follows a module
+    # nor is what follows a box, or a module
+    if "beam" in problem.meta:
+        return gold(problem).replace("{", "{1")
     if gold(problem).startswith("module"):
         return gold(problem).replace(" & ", " | ")
     # a program may end in any way that changes nothing
