@@ -69,7 +69,8 @@ def test_kinds_differ_in_the_number_of_loads_and_the_place_of_supports():
         first, second = reactions(tuple(beam["supports"]), [tuple(x) for x in beam["loads"]])
         assert p.answer == [f"{first}P", f"{second}P"]
         assert min(first, second) >= 0
-    assert {beams(train="one").train[i].meta["kind"] for i in range(100)} == {"one"}
+    one = beams(train="one", test_size=1).train
+    assert {one[i].meta["kind"] for i in range(100)} == {"one"}
 
 
 def test_a_mistake_about_moved_supports_cannot_be_seen_on_one_load():
@@ -78,7 +79,8 @@ def test_a_mistake_about_moved_supports_cannot_be_seen_on_one_load():
     right: dict[str, list[bool]] = {kind: [] for kind in KINDS}
     for p in task.test:
         right[p.meta["kind"]].append(bool(check(task.demonstrate(p, random.Random(0)), p.answer).correct))
-    assert not any(right["supports"])
+    # the two mistakes cancel at times
+    assert np.mean(right["supports"]) < 0.15
     # half of the places are beyond the middle, or less
     assert 0.4 < np.mean(right["one"]) < 0.8
     assert 0.05 < np.mean(right["loads"]) < 0.5

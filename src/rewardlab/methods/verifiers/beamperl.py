@@ -6,10 +6,10 @@ No solution is shown: what is learnt is what the equations of equilibrium pay. T
 of the supports, and yet the paper finds the first solved by what was learnt and the second not: the policy learns a template. So
 held-out problems are of kinds, and accuracy is measured on each, through training.
 
-Hage and Buehler 2026 (LAMM-MIT/BeamPERL). Followed: rewards.py (f2110d9) and train_model_beamrl.yaml (36f76c7): w_f = 1, w_a = 2,
+Hage and Buehler 2025 (LAMM-MIT/BeamPERL). Followed: rewards.py (f2110d9) and train_model_beamrl.yaml (36f76c7): w_f = 1, w_a = 2,
 groups of 4 at temperature .6, no KL. There the form asks for one </think> and a box behind it, which is `form` here; and a reply
-may state any numbers besides the right ones, which `coefficients` allows by `extra` alone. LoRA of rank 32 is `--lora-rank 32`. Left
-out: questions in a model's words.
+may state any numbers besides the right ones, which `coefficients` allows by `extra` alone. LoRA of rank 32 is `--lora-rank 32`.
+Left out: questions in a model's words.
 
 Data: questions whose answer is a list of multiples of a symbol, ["0.5P", "1.5P"], to verify by `coefficients`; optionally a column
 `kind`, which held-out problems are told apart by.
