@@ -79,8 +79,8 @@ def test_a_mistake_about_moved_supports_cannot_be_seen_on_one_load():
     right: dict[str, list[bool]] = {kind: [] for kind in KINDS}
     for p in task.test:
         right[p.meta["kind"]].append(bool(check(task.demonstrate(p, random.Random(0)), p.answer).correct))
-    # the two mistakes cancel at times
-    assert np.mean(right["supports"]) < 0.15
+    # where the support was moved by one place the two mistakes can cancel
+    assert np.mean(right["supports"]) < 0.35
     # half of the places are beyond the middle, or less
     assert 0.4 < np.mean(right["one"]) < 0.8
     assert 0.05 < np.mean(right["loads"]) < 0.5

@@ -43,7 +43,7 @@ def beams(
 
     train: kinds of the training problems; "one": of one load on a beam that rests on its ends alone, from the policy that has seen
     all. biased: how often the teacher of `demonstrate` makes each of two mistakes where it can, so that what a policy does most
-    often is wrong: beyond the middle it measures from the other support, and where the first support was moved from the end.
+    often is wrong: beyond the middle it counts a place too few, and where the first support was moved it measures from the end.
     error: how often a number of it is wrong.  size: so many training problems, in epochs; None: endless.
     """
     for name, share in (("biased", biased), ("error", error)):
@@ -81,12 +81,13 @@ def _sample(rng: random.Random, *, kinds: tuple[str, ...]) -> Problem:
     return ask(question, answer, kind=kind, beam=beam, solution=_worked(left, span, loads))
 
 
-def _worked(left: int, span: int, loads: list[Load], off: int = 0, flipped: bool = False) -> str:
-    """The solution, or one with mistakes.  off: an error of the last sum.  flipped: beyond the middle, from the other support."""
+def _worked(left: int, span: int, loads: list[Load], off: int = 0, miscounts: bool = False) -> str:
+    """The solution, or one with mistakes.  off: an error of the last sum.  miscounts: beyond the middle, by one place."""
     shares, steps = [], []
     for weight, at in loads:
-        far = flipped and at - left > span / 2
-        arm, written = (left + span - at, f"{left + span}-{at}") if far else (at - left, f"{at}-{left}")
+        # a distance from the other support would be no mistake here: the reactions change places, and may be stated in any order
+        short = int(miscounts and at - left > span / 2)
+        arm, written = at - left - short, f"{at - short}-{left}"
         shares.append(weight * arm // span)
         steps.append(f"{weight}*({written})/{span}={shares[-1]}")
     second, total = sum(shares), sum(weight for weight, _ in loads)
@@ -98,7 +99,7 @@ def _worked(left: int, span: int, loads: list[Load], off: int = 0, flipped: bool
 
 def _demonstrate(problem: Problem, rng: random.Random, *, biased: float, error: float) -> str:
     beam = problem.meta["beam"]
-    flipped, from_end = (rng.random() < biased for _ in range(2))
+    miscounts, from_end = (rng.random() < biased for _ in range(2))
     off = rng.choice((-1, 1)) if rng.random() < error else 0
     left, right = beam["supports"]
-    return _worked(0 if from_end else left, right - left, [(weight, at) for weight, at in beam["loads"]], off, flipped)
+    return _worked(0 if from_end else left, right - left, [(weight, at) for weight, at in beam["loads"]], off, miscounts)
