@@ -29,7 +29,7 @@ FAULTS = ("never", "hardly", "always", "weak")
 
 
 def contracts(
-    *, biased: Share = 0.6, slips: Share = 0.3, test_size: PositiveInt = 1000, size: PositiveInt | None = None
+    *, biased: Share = 0.6, slips: Share = 0.2, test_size: PositiveInt = 1000, size: PositiveInt | None = None
 ) -> Task:  # fmt: skip
     """Methods of one or two inputs.
 

@@ -136,7 +136,8 @@ def _paths(method: Method, inputs: Env) -> Iterator[tuple[list[Any], list[tuple[
         elif kind == "return":
             waiting.append(([], known, asserted, env | _returned(method, parts[0], env)))
         else:
-            waiting.append((rest, known, asserted, env | _assigned(kind, *parts, method, env)))
+            name, value = parts
+            waiting.append((rest, known, asserted, env | _assigned(kind, name, value, method, env)))
 
 
 def _returned(method: Method, tree: Tree, env: Env) -> Env:
