@@ -212,7 +212,7 @@ def test_tables_are_read(tmp_path):
     ("kind", "module"),
     [
         ("sql", "duckdb"), ("sql", "sqlglot"), ("json_schema", "jsonschema"), ("function_calls", "jsonschema"), ("math", "sympy"),
-        ("graph_solution", "networkx"), ("instructions", "py3langid"),
+        ("graph_solution", "networkx"), ("instructions", "py3langid"), ("method_contract", "z3"),
     ],
 )  # fmt: skip
 def test_a_missing_package_is_said_before_anything(kind, module, file, tmp_path, monkeypatch, capsys):

@@ -21,6 +21,8 @@ WEATHER = [{"name": "weather", "arguments": {"city": "Oslo", "days": 2}}]
 ADDS = {"tests": "assert add(2, 3) == 5\nassert add(-1, 1) == 0", "entry_point": "add"}
 ECHO = {"io": [["3\n", "6\n"], ["10\n", "20\n"]]}
 
+METHOD = "method m(x: int) returns (r: int) requires x >= 4 ensures r == x - 4 { assert x >= 4; r := x - 4; }"
+AND_GATE = "module top(input a, input b, output y); assign y = a & b; endmodule"
 PENS = {"relevant": [0, 1], "documents": ["a red pen", "red ink", "a blue pen"]}
 CASES: dict[str, tuple[dict[str, Any], Pairs, Pairs]] = {
     "final_number": (
@@ -107,6 +109,39 @@ CASES: dict[str, tuple[dict[str, Any], Pairs, Pairs]] = {
         {},
         [("```sql\nSELECT name FROM item WHERE price = 2\n```", CHEAP), ("SELECT name FROM item WHERE price < 4", CHEAP)],
         [("SELECT name FROM item", CHEAP), ("SELECT 'pen'", CHEAP), ("DROP TABLE item", CHEAP), ("SELECT nme FROM item", CHEAP)],
+    ),
+    "coefficients": (
+        {},
+        [("\\boxed{1.5P, P/2}", ["0.5P", "1.5P"]), ("R_A = \\boxed{\\frac{3P}{2}} and \\boxed{0.5 \\cdot P}", "0.5P, 1.5P")],
+        [
+            ("\\boxed{1.5P}", ["0.5P", "1.5P"]),
+            ("\\boxed{1.5P, 0.5P, 2P}", ["0.5P", "1.5P"]),
+            ("\\boxed{1.5, 0.5}", ["0.5P", "1.5P"]),
+            ("1.5P, 0.5P", ["0.5P", "1.5P"]),
+        ],
+    ),
+    "method_contract": (
+        {},
+        [("requires x > 3\nensures r == x - 4", METHOD), (f"```dafny\n{METHOD}\n```", METHOD)],
+        [
+            ("requires x >= 4\nensures r >= 0", METHOD),
+            ("ensures r == x - 4", METHOD),
+            ("requires false\nensures r == x - 4", METHOD),
+            (METHOD.replace("assert x >= 4; ", ""), METHOD),
+        ],
+    ),
+    "verilog": (
+        {},
+        [
+            ("module top(input a, input b, output y); assign y = ~(~a | ~b); endmodule", AND_GATE),
+            ("```verilog\nmodule top(input a, b, output y);\nwire w = a;\nassign y = w & b;\nendmodule\n```", AND_GATE),
+        ],
+        [
+            ("module top(input a, input b, output y); assign y = a | b; endmodule", AND_GATE),
+            ("module top(input a, output y); assign y = a; endmodule", AND_GATE),
+            ("module top(input a, input b, output y); assign y = a & ; endmodule", AND_GATE),
+            ("a & b", AND_GATE),
+        ],
     ),
     "boolean_query": (
         {},

@@ -64,6 +64,11 @@ def perturbed(problem: Problem) -> str:
     # what follows a record is not read: its name, action or type is another
     if (changed := re.sub(r'("(?:name|action|type)": ?")', r"\1x", gold(problem), count=1)) != gold(problem):
         return changed
+    # nor is what follows a box, or a module
+    if "beam" in problem.meta:
+        return gold(problem).replace("{", "{1")
+    if gold(problem).startswith("module"):
+        return gold(problem).replace(" & ", " | ")
     # a program may end in any way that changes nothing
     return "Program: * 0; + 77" if gold(problem).startswith("Program") else gold(problem) + "1"
 

@@ -91,6 +91,10 @@ WORLDS = (
     World("cells", "cells", "tables: right answers from wrong cells"),
     World("cards", "cards", "structured output: what is no JSON, or of another form"),
     World("graphs", "erdos:tasks=reading,nodes=[4,5],test_size=1000", "tasks that are trained on, or kept for the test"),
+    World("beams", "beams:train=one", "transfer: trained on one kind of problem, tested on others that the same equations solve"),
+    World("charts", "charts", "shortcuts: values that go along with the answer in training, and do not in half of the test"),
+    World("circuits", "circuits", "several gated rewards: wrong designs that are small, and right ones of more or fewer gates"),
+    World("contracts", "contracts", "specifications: empty ones that any program keeps, and such as say what it does"),
     World("reviews", "reviews", "search by Boolean queries: recall against precision"),
 )
 """All worlds; some may not have been measured yet."""

@@ -1,0 +1,62 @@
+"""EAG-RL: a reply earns more for going by what an expert model goes by in a record; at first the best such replies are imitated.
+
+    first `guided` steps: of n replies imitate the best right one,    best by r
+    then                  GRPO on  r = right + w Jaccard(features that the reply names, the expert's k most salient ones)
+
+A risk is high or low: the answer alone does not tell a reason from a habit of the ward that goes along with it. A small model that
+was fitted to many records has attention, or coefficients, which tell what its own prediction rests on.
+
+Fang et al. 2025, arXiv:2508.13579, as far as its abstract goes, since the code was not to be had: two stages, guided trajectories
+first, then rewards for attention that is the expert's. (inferred): that the features which a reply names stand for its attention,
+Jaccard, and w. In the place of the expert-guided Monte Carlo tree search, stage 1 searches among whole replies.
+
+Data: records as prompts with answers, and the columns `features`, names of all values, and `salient`, those that an expert goes by:
+the highest attention, attributions or coefficients of any model fitted to such records.
+"""
+
+from typing import Any
+
+from rewardlab.core import Loop, Recipe, Run, loop
+from rewardlab.core.domain import NonNegativeInt, PositiveInt
+from rewardlab.evals.kinds import accuracy_by_kind
+from rewardlab.methods.baselines.grpo import grpo
+from rewardlab.methods.baselines.rejection_sampling import rejection_sampling
+from rewardlab.proof.claim import Claim, Within
+from rewardlab.rewards.salient import salient_cited
+from rewardlab.rewards.task import correct
+
+RIGHT = 0.99
+"""Above it a reward is that of a right reply: overlap alone, with w below 1, is not."""
+
+
+@loop(inner="of")
+def guided_first(
+    recipe: Recipe, run: Run, ops: Any, *, steps: NonNegativeInt, n: PositiveInt = 8, of: Loop | None = None
+) -> None:  # fmt: skip
+    """The first `steps` steps imitate the best of n replies by the recipe's reward, if that is what a right one earns. Then the
+    policy so far becomes the reference, and training goes on.  of: how a step is taken then."""
+    if run.step < steps:
+        ops.standard_step(rejection_sampling(recipe, n=n, keep=1, right=RIGHT))
+        if run.step == steps - 1:
+            ops.policy.reset_optimizer()
+            ops.renew_reference()
+        return
+    of(recipe, run, ops) if of else ops.standard_step(recipe)
+
+
+def eag_rl(base: Recipe | None = None, *, weight: float = 0.5, guided: int = 10, n: int = 8) -> Recipe:
+    """weight: w.  guided: steps of the first stage; 0 leaves it out.  n: replies that it chooses from, and those of grpo."""
+    base = base or grpo(n=n).but(measure=accuracy_by_kind())
+    reward: Any = base.reward or correct()
+    base = base.but(reward=reward + weight * salient_cited().named("salient"))
+    return base.but(loop=guided_first(steps=guided, n=n, of=base.loop)) if guided else base
+
+
+claim = Claim(
+    says="where habits of the ward change, more risks are told rightly than after training on answers alone",
+    versus="eag_rl", task="charts", measure="pass@1.shifted", direction="higher", margin=0.05, versus_settings={"weight": 0.0},
+    by=accuracy_by_kind(), steps=40, guard=Within("pass@1.same", low=-0.03),
+    fault=Within("pass@1.shifted", high=0.8, says="of shifted charts, rightly told after training on answers alone"),
+    moved=Within("train.reward/salient", low=0.1, says="overlap with what the expert goes by"), learns=None, start=None,
+)  # fmt: skip
+baseline = "grpo"

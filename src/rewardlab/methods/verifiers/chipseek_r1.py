@@ -1,0 +1,75 @@
+"""ChipSeek-R1: a design is paid for its size and speed only if it works, and for working only if it compiles.
+
+    r = f form + c compiles + t works + p (smaller + faster) / 2,    each term 0 unless all before it are earned
+    smaller = area of the reference / area of the design;    faster: of their delays;    each at most 2
+
+A wrong circuit can be of any size: added up, the terms pay a design that leaves something out for the gates that it saves. Behind
+the test of its function only the gates of designs that work are compared.
+
+Chen et al. 2025, arXiv:2507.04736: form, syntax, simulation, then power, performance and area from synthesis, one behind the other.
+The released code was not to be had; (inferred): the weights, f = .1, c = .2, t = p = 1, the ratio to a reference and its bound.
+Left out: power, which needs a library of cells; the fine-tuning on reasoning before it (`sft`), and the paper's later curriculum of
+weights. `gated=False` adds the terms up.
+
+Data: prompts, and what `verilog` wants as `answer`: a reference module of single wires; or with `engine=tools` (which needs the
+programs iverilog and yosys) {"testbench", "reference"}, as VerilogEval and RTLLM have them.
+"""
+
+from rewardlab.core import Recipe
+from rewardlab.evals.own_reward import own_reward
+from rewardlab.evals.pairs import pair_agreement
+from rewardlab.evals.shares import own_share
+from rewardlab.methods.baselines.grpo import grpo
+from rewardlab.proof.claim import Claim, Within
+from rewardlab.rewards.operator import operator
+from rewardlab.rewards.reward import Reward
+from rewardlab.rewards.task import correct, detail
+from rewardlab.rollouts.independent import independent
+
+PARTS = ("form", "compiles", "works", "smaller", "faster")
+
+
+@operator
+def design_value(
+    form: float, compiles: float, works: float, smaller: float, faster: float, *, weights: tuple[float, ...] = (0.1, 0.2, 1.0, 1.0),
+    gated: bool = True,
+) -> float:  # fmt: skip
+    """r of a design; gated: a term counts only behind those before it."""
+    total, open_gate = 0.0, True
+    for weight, term in zip(weights, (form, compiles, works, (smaller + faster) / 2), strict=True):
+        total += weight * term if open_gate else 0.0
+        open_gate = open_gate and (term > 0 or not gated)
+    return total
+
+
+def design_reward(
+    form: float = 0.1, compiles: float = 0.2, works: float = 1.0, size: float = 1.0, gated: bool = True
+) -> Reward:  # fmt: skip
+    """r, from what `verilog` says of a reply."""
+    terms = (detail(name=name).named(name) for name in PARTS)
+    return design_value(*terms, weights=(form, compiles, works, size), gated=gated)
+
+
+def chipseek_r1(
+    base: Recipe | None = None, *, form: float = 0.1, compiles: float = 0.2, works: float = 1.0, size: float = 1.0,
+    gated: bool = True,
+) -> Recipe:  # fmt: skip
+    """form, compiles, works, size: weights of the terms.  gated: False adds them up. A base's reward beside the task's verifier is
+    kept.
+    """
+    base = base or grpo()
+    reward = design_reward(form, compiles, works, size, gated)
+    if base.reward not in (None, correct()):
+        return base.but(reward=base.reward + reward)
+    return base.but(reward=reward, measure=own_reward(reward=reward, rollout=independent(n=1)))
+
+
+GATED, SUMMED = design_reward().named("gated"), design_reward(gated=False).named("summed")
+claim = Claim(
+    says="behind gates designs that work earn more than small ones that do not, oftener than by the sum of the same terms",
+    versus=None, task="circuits:test_size=4000", measure="pair_accuracy.gated", direction="higher", margin=0.1,
+    against="pair_accuracy.summed", model="untrained", by=own_share(of=pair_agreement(reward=GATED + SUMMED)), problems=4000,
+    steps=1, fault=Within("pair_accuracy.summed", high=0.9, says="designs that work above small wrong ones, by the sum"),
+    learns=None, start=None,
+)  # fmt: skip
+baseline = "grpo"

@@ -1,0 +1,76 @@
+"""Re:Form: a contract that a model writes for a method is paid for being proved, and more for saying as much as the reference does.
+
+    r = 0 if no code is there, the code was changed, or the contract ensures `true`, `false` or x == x;    .01 if it cannot be read
+    r = .2 + .4 verified + s verified [reference requires => requires] [reference requires, ensures => reference ensures]
+
+A verifier proves that a method keeps what is said of it, and the less is said the easier that is: the contract that is paid for its
+proof alone becomes empty. What a reference requires and ensures bounds it from below; saying more than the reference does is free.
+
+Yan et al. 2025, arXiv:2507.16331. Numbers, gates, s = 1, a KL of .001 and an entropy bonus of .01 are those of the released code
+(Veri-Code/ReForm, 18c6331, train.sh and its compute_score for `one_score`). It asserts the implications behind the method's code,
+where the result is known; here they are proved for any result, as the paper writes them. z3 takes Dafny's place, on methods without
+loops, so that invariants and assertions that a model adds are left out; and so is the SFT before it, which is `sft` on annotated
+methods.
+
+Data: prompts with a method, and as `answer` the method with its reference contract; to verify by `method_contract`, which says what
+it reads of Dafny.
+"""
+
+from rewardlab.core import Recipe
+from rewardlab.evals.own_reward import own_reward
+from rewardlab.evals.pairs import pair_agreement
+from rewardlab.evals.shares import own_share
+from rewardlab.methods.baselines.grpo import grpo
+from rewardlab.objectives.regularise import negative_entropy
+from rewardlab.proof.claim import Claim, Within
+from rewardlab.rewards.operator import operator
+from rewardlab.rewards.reward import Reward
+from rewardlab.rewards.task import correct, detail
+from rewardlab.rollouts.independent import independent
+
+UNREAD, READ, VERIFIED = 0.01, 0.2, 0.4
+
+
+@operator
+def contract_value(
+    found: float, reads: float, honest: float, verifies: float, implies: float, *, subset: float = 1.0
+) -> float:  # fmt: skip
+    """r of a contract; subset: s."""
+    if not found:
+        return 0.0
+    if not reads:
+        return UNREAD
+    return READ + verifies * (VERIFIED + subset * implies) if honest else 0.0
+
+
+def contract_reward(subset: float = 1.0) -> Reward:
+    """r, from what `method_contract` says of a reply."""
+    parts = (detail(name=name).named(name) for name in ("found", "reads", "honest", "verifies", "implies"))
+    return contract_value(*parts, subset=subset)
+
+
+def reform_dafny(
+    base: Recipe | None = None, *, subset: float = 1.0, n: int = 8, beta: float = 0.001, entropy: float = 0.01
+) -> Recipe:  # fmt: skip
+    """subset: what saying as much as the reference is worth; 0 leaves the proof.  n, beta: of grpo.  entropy: weight of the bonus.
+    A base's reward beside the task's verifier is kept.
+    """
+    base = base or grpo(n=n, beta=beta)
+    reward = contract_reward(subset)
+    if entropy:
+        base = base.but(objective=base.required("objective") + entropy * negative_entropy())
+    if base.reward not in (None, correct()):
+        return base.but(reward=base.reward + reward)
+    return base.but(reward=reward, measure=own_reward(reward=reward, rollout=independent(n=1)))
+
+
+SUBSET, VERIFY = contract_reward().named("subset"), contract_reward(0.0).named("verified")
+claim = Claim(
+    says="paid for what they imply, contracts that say something earn more than empty ones oftener than paid for proof alone",
+    versus=None, task="contracts:test_size=4000", measure="pair_accuracy.subset", direction="higher", margin=0.15,
+    against="pair_accuracy.verified", model="untrained", by=own_share(of=pair_agreement(reward=SUBSET + VERIFY)), problems=4000,
+    steps=1,
+    fault=Within("pair_accuracy.verified", high=0.6, says="contracts that say something above empty ones, by their proof alone"),
+    learns=None, start=None,
+)  # fmt: skip
+baseline = "grpo"

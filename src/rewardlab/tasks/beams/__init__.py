@@ -1,0 +1,1 @@
+"""Beams on two supports, and what these bear."""

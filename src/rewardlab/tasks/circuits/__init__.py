@@ -1,0 +1,1 @@
+"""Boolean circuits, to be written in Verilog."""

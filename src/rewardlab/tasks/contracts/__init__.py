@@ -1,0 +1,1 @@
+"""Small methods, and what they require and ensure."""

@@ -1,0 +1,1 @@
+"""Contracts of small methods: what they require and ensure, proved by z3."""

@@ -1,0 +1,1 @@
+"""Designs in Verilog: read, compared with what they should do, and measured."""

@@ -1,0 +1,131 @@
+"""EAG-RL: overlap with what an expert goes by, the two stages, and a world whose shortcut ends."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+import torch
+
+from rewardlab import registry
+from rewardlab.core import Run, Trajectory, Turn, ask
+from rewardlab.engine.collate import collate
+from rewardlab.tasks.charts.expert import fit
+from rewardlab.tasks.charts.problems import CAUSAL, FEATURES, SHORTCUT, charts, expert
+
+NAMES = ["age", "bp", "hr", "wbc"]
+
+
+def said(text: str, length: int = 3, **meta) -> Trajectory:
+    zeros = np.zeros(length, np.float32)
+    turns = (Turn(None, np.zeros(2, np.int64)), Turn("policy", np.zeros(length, np.int64), zeros, zeros, text))
+    return Trajectory(ask("age 3, bp 8. Risk?", "high", **({"features": NAMES, "salient": ["bp", "wbc"]} | meta)), turns, "end")
+
+
+def run() -> Run:
+    return Run(None, verify=registry.part("reward", "final_answer"))
+
+
+def totals(*rows: Trajectory, **settings) -> list[float | None]:
+    return [s.total for s in registry.build("eag_rl", settings).reward([list(rows)], run())[0]]
+
+
+# right + J / 2: J is 2/2;  1/3 (one of two, and another);  1/2;  0;  and behind a wrong answer too
+CASES = [
+    ("BP 8, wbc 7. Answer: high", 1.5),
+    ("bp 8, hr 2. Answer: high", 1 + 1 / 6),
+    ("bp 8. Answer: high", 1.25),
+    ("age 3. Answer: high", 1.0),
+    ("Answer: high", 1.0),
+    ("bp 8, wbc 7. Answer: low", 0.5),
+    # within other words, and after the answer, nothing is named
+    ("bps and wbcs. Answer: high", 1.0),
+    ("", 0.0),
+]
+
+
+def test_what_a_reply_earns_by_hand():
+    assert totals(*(said(text) for text, _ in CASES)) == pytest.approx([worth for _, worth in CASES])
+    assert totals(said(CASES[0][0]), said(CASES[5][0]), weight=0.0) == pytest.approx([1.0, 0.0])
+    # listing everything is not going by it
+    assert totals(said("age, bp, hr, wbc. Answer: high")) == pytest.approx([1 + 0.5 * 2 / 4])
+
+
+def test_without_an_expert_there_is_no_verdict():
+    for meta in ({"salient": None}, {"salient": []}, {"features": None}, {"salient": [3]}):
+        assert totals(said(CASES[0][0], **meta)) == [None]
+    assert totals(said(CASES[0][0], salient='["bp", "wbc"]')) == pytest.approx([1.5])
+
+
+def test_the_credit_of_a_group_of_right_replies():
+    recipe, r = registry.build("eag_rl"), run()
+    group = [said(CASES[i][0], n) for i, n in ((0, 2), (2, 5), (3, 1))]
+    batch = collate([group], recipe.reward([group], r), torch.device("cpu"))
+    rewards = np.array([1.5, 1.25, 1.0])
+    expected = torch.tensor((rewards - rewards.mean()) / (rewards.std(ddof=1) + 1e-4))[:, None] * batch.mask
+    assert torch.allclose(recipe.credit(batch.reward, batch, r).double(), expected, atol=1e-4)
+
+
+class Ops:
+    """What the loop asks of the engine, written down."""
+
+    def __init__(self):
+        self.done: list[str] = []
+        self.policy = self
+
+    def standard_step(self, recipe):
+        self.done.append(str(recipe.weighting))
+
+    def reset_optimizer(self):
+        self.done.append("optimiser")
+
+    def renew_reference(self):
+        self.done.append("reference")
+
+
+def test_the_best_right_replies_are_imitated_first_and_then_all_are_learnt_from():
+    recipe, ops, r = registry.build("eag_rl", {"guided": 2}), Ops(), run()
+    for r.step in range(4):
+        recipe.loop(recipe, r, ops)
+    first = "best_right(keep=1, right=0.99)"
+    assert ops.done == [first, first, "optimiser", "reference", "row_mean()", "row_mean()"]
+    assert registry.build("eag_rl", {"guided": 0}).loop is None
+    # of three right ones the one that goes by the expert's features alone, and no wrong one
+    stage = registry.build("rejection_sampling", {"keep": 1, "right": 0.99})
+    group = [said(CASES[i][0], n) for i, n in ((3, 2), (0, 4), (2, 1), (5, 3))]
+    batch = collate([group, [said(CASES[5][0])]], recipe.reward([group, [said(CASES[5][0])]], r), torch.device("cpu"))
+    assert (stage.weighting(batch).sum(1) > 0).tolist() == [False, True, False, False, False]
+
+
+def test_the_expert_finds_what_decides():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(400, 4))
+    found = fit(x, x[:, 2] - 2 * x[:, 0] > 0.3)
+    assert found.salient([1.0, 1.0, 1.0, 1.0], 2) == [0, 2]
+    assert np.mean([found.predicts(row) == (row[2] - 2 * row[0] > 0.3) for row in x]) > 0.95
+    # a value that is at its mean decides nothing, however large its coefficient
+    assert found.salient([float(x[:, 0].mean()), 1.0, 1.0, 1.0], 1) == [2]
+
+
+def test_the_expert_of_the_world_is_good_though_not_perfect():
+    problems = charts().test
+    right = np.mean([expert().predicts(p.meta["values"]) == (p.answer == "high") for p in problems])
+    assert 0.8 < right < 1.0
+    causal = {FEATURES[i] for i in CAUSAL}
+    hits = np.mean([len(causal & set(p.meta["salient"])) / 2 for p in problems])
+    assert 0.7 < hits < 0.95
+
+
+def test_the_shortcut_holds_in_training_and_not_where_habits_change():
+    task = charts()
+
+    def by(problem, of) -> bool:
+        return (sum(problem.meta["values"][i] for i in of) >= 9) == (problem.answer == "high")
+
+    train = [task.train[i] for i in range(400)]
+    same, shifted = ([p for p in task.test if p.meta["kind"] == kind] for kind in ("same", "shifted"))
+    assert all(by(p, CAUSAL) for p in (*train, *same, *shifted))
+    assert min(np.mean([by(p, SHORTCUT) for p in x]) for x in (train, same)) > 0.9
+    assert 0.4 < np.mean([by(p, SHORTCUT) for p in shifted]) < 0.6
+    assert task.demonstrate(train[0], random.Random(1)).count(",") == 1
