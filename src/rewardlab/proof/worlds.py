@@ -91,6 +91,7 @@ WORLDS = (
     World("cells", "cells", "tables: right answers from wrong cells"),
     World("cards", "cards", "structured output: what is no JSON, or of another form"),
     World("reviews", "reviews", "search by Boolean queries: recall against precision"),
+    World("codes", "codes", "programs: tests of which most are easy, partial rewards, cost"),
 )
 """All worlds; some may not have been measured yet."""
 
