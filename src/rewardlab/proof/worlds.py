@@ -92,6 +92,8 @@ WORLDS = (
     World("cards", "cards", "structured output: what is no JSON, or of another form"),
     World("reviews", "reviews", "search by Boolean queries: recall against precision"),
     World("codes", "codes", "programs: tests of which most are easy, partial rewards, cost"),
+    World("flaws", "flaws", "labels of which one is rare: what finds nothing is right most often"),
+    World("traces", "traces", "following a program: right outputs by luck, answers about every step"),
 )
 """All worlds; some may not have been measured yet."""
 
