@@ -42,6 +42,8 @@ def test_without_a_right_reference_only_wrong_programs_have_a_verdict():
     assert totals(rows("max", "min")) == [None, -0.5]
     assert totals(rows("max", "the max", solution="min")) == [None, -1]
     assert totals(rows("max", answer=None, solution="max")) == [None]
+    with pytest.raises(RewardlabError, match="whether a program ran"):
+        totals(rows("max", answer="max", solution="max"), "exact_match")
 
 
 def test_cost_is_measured_on_right_programs_alone():

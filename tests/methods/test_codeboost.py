@@ -134,7 +134,12 @@ def test_python_is_run_in_the_sandbox():
         Sandbox().run_programs([ProgramRun("")])
     except RewardlabError as problem:
         pytest.skip(str(problem))
-    rows = [{"code": "print(int(input()) * 2)", "input": "4"}, {"code": "print(1)\nx = {}['k']"}, {"code": "while True: pass"}]
+    rows = [
+        {"code": "print(int(input()) * 2)", "input": "4"},
+        {"code": "print(1)\nx = {}['k']"},
+        {"code": "while True: pass"},
+        {"code": "import random\nprint(random.random())"},
+    ]
     first, second = from_python(rows, forward=1.0, augment=0.0, seconds=1.0)
     assert (first.answer["stdout"], first.answer["stderr"]) == ("8\n", "")
     assert (second.answer["stdout"], second.answer["stderr"]) == ("1\n", "KeyError: 'k'")

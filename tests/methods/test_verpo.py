@@ -78,3 +78,6 @@ def test_a_verifier_without_single_tests_is_refused():
     recipe, run = registry.build("verpo"), Run(policy=None, verify=exact_match())
     with pytest.raises(RewardlabError, match="tells no single tests"):
         recipe.reward([[row("max", answer="max")]], run)
+    # no reply of the batch came to its tests: that is no fault of the verifier
+    run = Run(policy=None, verify=registry.part("reward", "code"))
+    assert [s.total for s in recipe.reward([[row("", answer={"tests": "assert f() == 1"})]], run)[0]] == [0]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -45,9 +47,11 @@ def reward_of_right(problems: Sequence[Problem], run: Run, *, reward: Reward, ro
     """
     if run.verify is None:
         raise RewardlabError("reward_of_right needs the task's verifier, and this run has none: name a task")
-    groups = rollout(list(problems), run)
-    right = [[s.value is not None and s.value >= 1.0 for s in row] for row in run.verify(groups, run)]
-    scores = reward(groups, run)
+    # a reward may remember what it has seen: held-out problems must not change what it pays in training
+    aside = replace(run, memory=copy.deepcopy(run.memory))
+    groups = rollout(list(problems), aside)
+    right = [[s.value is not None and s.value >= 1.0 for s in row] for row in aside.verify(groups, aside)]
+    scores = reward(groups, aside)
     paid = [
         s.total
         for row, oks in zip(scores, right, strict=True)

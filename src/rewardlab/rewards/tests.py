@@ -37,12 +37,15 @@ def weighted_tests(
     # one row for each reply of an episode
     replies = [[_alone(t, i) for t in group for i in range(len(t.ends))] for group in groups]
     verdicts = _verdicts(groups, replies, run)
-    known = [s for row in verdicts for s in row if not s.missing]
-    if known and not any(s.tests for s in known):
-        raise RewardlabError(
-            "weighted_tests: the task's verifier tells no single tests; use `code`, with answers of tests or of io pairs"
-        )
+    _require(verdicts, "passed", "weighted_tests: the task's verifier tells no single tests")
     return [_weighted(group, row, alpha, sigma, delta) for group, row in zip(groups, verdicts, strict=True)]
+
+
+def _require(verdicts: Scores, name: str, why: str) -> None:
+    """Raise RewardlabError where there are verdicts, and none has a number of this name."""
+    known = [s for row in verdicts for s in row if not s.missing]
+    if known and all(_number(s, name) is None for s in known):
+        raise RewardlabError(f"{why}; use `code`, with answers of tests or of io pairs")
 
 
 def _alone(t: Trajectory, i: int) -> Trajectory:
@@ -93,6 +96,7 @@ def right_and_fast(
     none, or where that one is not right. Yang et al. 2024, arXiv:2412.17264
     """
     verdicts = run.verdicts(groups)
+    _require(verdicts, "ran", "right_and_fast: the task's verifier does not tell whether a program ran")
     known = _reference_costs([group[0].problem for group in groups if group], run, reference)
     return [
         [_level(s, known[t.problem.key], error, wrong, speed, most) for t, s in zip(group, row, strict=True)]

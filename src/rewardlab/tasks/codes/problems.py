@@ -28,7 +28,7 @@ SUITE, LONG = 12, 8
 def codes(
     *, biased: Share = 0.7, error: Share = 0.15, slow: Share = 0.3, test_size: PositiveInt = 1000, size: PositiveInt | None = None
 ) -> Task:
-    """Programs of two or three stages.
+    """Programs of three stages.
 
     biased, error, slow: of the teacher of `demonstrate` (`language.slip`).  size: so many training problems, in epochs; None:
     endless.
@@ -50,7 +50,7 @@ def codes(
 
 
 def _sample(rng: random.Random) -> Problem:
-    words = rng.sample(sorted(LISTS), rng.randint(1, 2))
+    words = rng.sample(sorted(LISTS), 2)
     numbers = [rng.randint(2, 7) for _ in words]
     stages = [word.format(k=k) for word, k in zip(words, numbers, strict=True)]
     fold = rng.choice(sorted(FOLDS))

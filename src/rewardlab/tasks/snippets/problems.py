@@ -75,15 +75,21 @@ def snippets(
 def from_python(
     rows: Sequence[dict[str, Any]], *, forward: float = 0.75, augment: float = 0.1, seconds: float = 5.0
 ) -> list[Problem]:  # fmt: skip
-    """A problem of each row of Python code, after it was changed and run; those that do not end in time are left out."""
+    """A problem of each row of Python code, after it was changed and run, twice: those that do not end in time, or print something
+    else the second time, are left out.
+    """
     if not all(isinstance(row.get("code"), str) and row["code"].strip() for row in rows):
         raise RewardlabError("snippets: each row needs the column `code`, Python that prints something")
     streams = [random.Random(seed_of("snippets", row["code"], str(row.get("input") or ""))) for row in rows]
     codes = [augmented(row["code"].strip("\n"), rng, augment) for row, rng in zip(rows, streams, strict=True)]
     inputs = [str(row.get("input") or "") for row in rows]
-    outcomes = ran(PYTHON, list(zip(codes, inputs, strict=True)), seconds)
-    cases = zip(codes, inputs, outcomes, streams, strict=True)
-    return [_problem(PYTHON, code, x, out, rng, forward, True) for code, x, out, rng in cases if out is not None and not out.late]
+    cases = list(zip(codes, inputs, strict=True))
+    first, second = (ran(PYTHON, cases, seconds) for _ in range(2))
+    outcomes = [
+        out if out == again and out is not None and not out.late else None for out, again in zip(first, second, strict=True)
+    ]
+    done = zip(codes, inputs, outcomes, streams, strict=True)
+    return [_problem(PYTHON, code, x, out, rng, forward, True) for code, x, out, rng in done if out is not None]
 
 
 def augmented(code: str, rng: random.Random, share: float) -> str:
