@@ -16,6 +16,8 @@ Data: prompts with code and its context, answers that are labels ("vulnerable", 
 `analysis`: what is wrong, in words. Replies end with "Lines: 3, 7-9" or "Lines: none", and "Answer: LABEL". judge="mine.py:sound".
 """
 
+from typing import Any
+
 from rewardlab.core import Recipe
 from rewardlab.evals.pairs import reward_gap
 from rewardlab.evals.shares import own_share
@@ -30,7 +32,7 @@ from rewardlab.rewards.task import correct
 from rewardlab.verifiers.text import token_f1
 
 
-def finding(lines: float = 0.5, why: float = 0.5, judge: Reward | None = None, verdict: Reward | None = None) -> Reward:
+def finding(lines: float = 0.5, why: float = 0.5, judge: Reward | None = None, verdict: Any = None) -> Reward:
     """The three parts of a reply, the last two behind the first."""
     relevant = judge or with_answer(of=token_f1(), column="analysis")
     return (verdict or correct()) * (1 + lines * located_lines() + why * relevant)

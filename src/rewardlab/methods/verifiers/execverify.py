@@ -16,6 +16,8 @@ Data: --task traces:code=FILE, rows with `code` (a function in Python) and `call
 Or problems with answers {"output", "questions": [{"kind": "next" or "state", "answers"}]}, to verify by `trace_answers`.
 """
 
+from typing import Any
+
 from rewardlab.core import Recipe
 from rewardlab.evals.pairs import pair_agreement
 from rewardlab.evals.shares import own_share
@@ -26,7 +28,7 @@ from rewardlab.rewards.reward import Reward
 from rewardlab.rewards.task import correct, detail
 
 
-def white_box(alpha: float = 0.5, output: Reward | None = None) -> Reward:
+def white_box(alpha: float = 0.5, output: Any = None) -> Reward:
     """The reward: a right output, more so where the steps to it are known."""
     return (output or correct()) * (2 * (1 - alpha) + 2 * alpha * detail(name="steps"))
 

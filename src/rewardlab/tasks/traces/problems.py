@@ -111,7 +111,7 @@ def _sample(rng: random.Random, *, most: int) -> Problem:
         function=[list(map(_plain, function.body)), function.returns],
         x=x,
         asked=[q.text for q in about],
-        solution=_reply(function, events, [q.text for q in about]),
+        solution="\n".join([*_told(function, events), stated(events[-1]["value"], about)]),
     )
 
 
@@ -144,25 +144,26 @@ def _told(function: Function, events: Sequence[Event]) -> list[str]:
     return told
 
 
-def _careless(problem: Problem, rng: random.Random, slips: float) -> tuple[str, float]:
-    """A reply, and how many of the lines of its trace are those of the run."""
-    function, x = _function(problem), problem.meta["x"]
-    events = follow(function, x, lambda value: value + rng.choice((-1, 1, 2)) if rng.random() < slips else value)
-    wanted, told = _told(function, follow(function, x)), _told(function, events)
-    hits = sum(a == b for a, b in zip(wanted, told, strict=False))
-    return _reply(function, events, problem.meta["asked"]), hits / max(len(wanted), len(told))
+def _careless(function: Function, x: int, rng: random.Random, slips: float) -> list[Event]:
+    """A run as a careless reader sees it."""
+    return follow(function, x, lambda value: value + rng.choice((-1, 1, 2)) if rng.random() < slips else value)
 
 
 def _demonstrate(problem: Problem, rng: random.Random, *, slips: float) -> str:
-    return _careless(problem, rng, slips)[0]
+    function = _function(problem)
+    return _reply(function, _careless(function, problem.meta["x"], rng, slips), problem.meta["asked"])
 
 
 def _pair(problem: Problem, rng: random.Random, *, slips: float) -> Problem:
     """Two careless replies; chosen: the one more of whose trace is right."""
-    for _ in range(200):
-        # slips of 0 would never differ
-        (a, good), (b, bad) = (_careless(problem, rng, max(slips, 0.05)) for _ in range(2))
-        if good != bad:
-            break
-    better, worse = sorted((Reply(a, good), Reply(b, bad)), key=lambda reply: -reply.quality)
+    function, x = _function(problem), problem.meta["x"]
+    wanted = _told(function, follow(function, x))
+    runs: dict[float, list[Event]] = {}
+    # until two differ; slips of 0 never would
+    while len(runs) < 2:
+        events = _careless(function, x, rng, max(slips, 0.05))
+        told = _told(function, events)
+        hits = sum(a == b for a, b in zip(wanted, told, strict=False))
+        runs[hits / max(len(wanted), len(told))] = events
+    worse, better = (Reply(_reply(function, runs[good], problem.meta["asked"]), good) for good in sorted(runs))
     return with_pair(problem, better, worse)
