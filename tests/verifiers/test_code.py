@@ -70,6 +70,24 @@ def test_functions_are_tested():
     assert code().check(GOOD, ADD["tests"]).correct is True
 
 
+@pytest.mark.parametrize(
+    ("body", "tests", "ran"),
+    [
+        ("return a + b", (True, True), 1.0),
+        ("return 3", (True, False), 1.0),
+        ("return a + b if b == 2 and a == 1 else 1 / 0", (True, False), 0.0),
+        ("return a + ", (False, False), 0.0),
+        # an assertion of the program's own is no error, and earns no more than a wrong value
+        ("assert False", (False, False), 1.0),
+    ],
+)
+def test_each_test_has_its_result_and_errors_are_told_from_wrong_values(body, tests, ran):
+    verdict = code().check(f"def add(a, b): {body}", ADD)
+    assert (verdict.tests, verdict.parts["ran"]) == (tests, ran)
+    outputs = code().check(f"def add(a, b): {body}\nprint(add(int(input()), 0))", {"io": [["1", "1"], ["3", "3"]]})
+    assert (len(outputs.tests), outputs.parts["ran"]) == (2, ran if body != "assert False" and "1 / 0" not in body else 0.0)
+
+
 @pytest.mark.parametrize(("partial", "pays"), [(False, 0.0), (True, 0.5)])
 def test_some_tests_passed_pay_if_asked_for(partial, pays):
     verdict = code(partial=partial).check("def add(a, b): return 3", ADD)
@@ -83,7 +101,7 @@ def test_some_tests_passed_pay_if_asked_for(partial, pays):
         ("print(int(input()) * 2)", True, 1.0, "passes"),
         ("print(2, ' ')\nprint()", False, 0.5, "input 2: prints something else"),
         ("print(2 if int(input()) == 1 else 1 / 0)", False, 0.5, "division by zero"),
-        ("", False, None, "no program"),
+        ("", False, 0.0, "no program"),
     ],
 )
 def test_what_is_printed_is_compared(reply, correct, passed, why):

@@ -51,6 +51,7 @@ class Score:
     constant: the sum of plain numbers, as the 1 in `1 - length()`; None if there are none.
     missing: there is no verdict, because judging failed (a timeout, a judge that is down); it is never counted as a zero.
     why: the reason for the score, in words.  extracted: the answer that the verifier read from the reply.
+    tests: where a verdict is made of several tests, which of them were passed, in their order.
     """
 
     terms: dict[str, Term]
@@ -58,10 +59,12 @@ class Score:
     missing: bool
     why: str
     extracted: str
+    tests: tuple[bool, ...]
 
     def __init__(
         self, value: float | None = None, steps: Iterable[tuple[int, float]] = (), *, terms: Mapping[str, Term] | None = None,
         constant: float | None = None, missing: bool = False, why: str = "", extracted: str = "",
+        tests: tuple[bool, ...] = (),
     ):  # fmt: skip
         steps = tuple(steps)
         if terms is None:
@@ -69,7 +72,9 @@ class Score:
             terms, missing = {"": Term(value, steps)}, missing or (value is None and not steps)
         elif value is not None or steps:
             raise RewardlabError("a Score is made of a value and steps, or of terms, not of both")
-        fields = {"terms": dict(terms), "constant": constant, "missing": missing, "why": why, "extracted": extracted}
+        fields = {
+            "terms": dict(terms), "constant": constant, "missing": missing, "why": why, "extracted": extracted, "tests": tests
+        }  # fmt: skip
         for name, field in fields.items():
             # the dataclass is frozen, so a plain assignment would raise
             object.__setattr__(self, name, field)

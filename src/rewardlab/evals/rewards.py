@@ -1,15 +1,19 @@
-"""Mean reward of a policy."""
+"""Mean reward of a policy, of all replies or of the right ones."""
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from rewardlab.core import Problem, Run, Sampling, Trajectory, measure
+from rewardlab.core import Problem, Rollout, Run, Sampling, Trajectory, measure
 from rewardlab.core.domain import NonNegativeFloat, PositiveInt
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.reward import Reward
+
+from .passk import mean_interval
 
 
 @measure
@@ -32,3 +36,31 @@ def mean_reward(
     half = 1.959964 * float(np.std(means, ddof=1)) / len(means) ** 0.5 if len(means) > 1 else float("nan")
     mean = float(means.mean())
     return {"reward": mean, "ci95_low": mean - half, "ci95_high": mean + half, "n": float(len(means))}
+
+
+@measure
+def reward_of_right(problems: Sequence[Problem], run: Run, *, reward: Reward, rollout: Rollout) -> dict[str, float]:
+    """pass@1 of what `rollout` samples, and right_reward: the mean of `reward` over the right replies among them.
+
+    NaN where no reply is right, or none of the right ones gets a verdict from `reward`. A reply without a verdict by the task's
+    verifier counts as wrong.
+    """
+    if run.verify is None:
+        raise RewardlabError("reward_of_right needs the task's verifier, and this run has none: name a task")
+    # a reward may remember what it has seen: held-out problems must not change what it pays in training
+    aside = replace(run, memory=copy.deepcopy(run.memory))
+    groups = rollout(list(problems), aside)
+    right = [[s.value is not None and s.value >= 1.0 for s in row] for row in aside.verify(groups, aside)]
+    scores = reward(groups, aside)
+    paid = [
+        s.total
+        for row, oks in zip(scores, right, strict=True)
+        for s, ok in zip(row, oks, strict=True)
+        if ok and s.total is not None
+    ]
+    shares = [float(np.mean(row)) for row in right]
+    low, high = mean_interval(shares)
+    return {
+        "pass@1": float(np.mean(shares)), "ci95_low": low, "ci95_high": high, "n": float(len(shares)),
+        "right_reward": float(np.mean(paid)) if paid else float("nan"),
+    }  # fmt: skip

@@ -13,6 +13,7 @@ from rewardlab.errors import RewardlabError
 from rewardlab.processes.child import Call
 from rewardlab.processes.supervisor import Lost
 
+from .inside.cases import DOES_NOT_HOLD
 from .workers import SandboxWorkers, workers
 
 Report = dict[str, Any]
@@ -90,13 +91,15 @@ class Outcome:
     """The results of tests.
 
     passed: None where the tests or the sandbox failed and the program is not to blame.  cases: one for each assertion; one that was
-    never reached counts as passed if the tests reached their end.  why: of the first failure.  seconds: of processor time, by the
-    program's process.  memory: the most bytes that it held, Python's own 10 MiB included.
+    never reached counts as passed if the tests reached their end.  why: of the first failure.  ran: whether nothing but assertions
+    failed: the program loaded, raised nothing and ended in time.  seconds: of processor time, by the program's process.  memory:
+    the most bytes that it held, Python's own 10 MiB included.
     """
 
     passed: bool | None
     cases: tuple[Case, ...] = ()
     why: str = ""
+    ran: bool = False
     seconds: float = 0.0
     memory: int = 0
 
@@ -175,7 +178,8 @@ class Sandbox:
             end = f"the program {death}"
         cases = _cases(tests.get("cases", []), records, end)
         first_failure = next((f"{case.source}: {case.why}" for case in cases if not case.passed), "")
-        return Outcome(not end and not first_failure, cases, end or first_failure, **usage)
+        ran = not end and all(case.passed or case.why.startswith(DOES_NOT_HOLD) for case in cases)
+        return Outcome(not end and not first_failure, cases, end or first_failure, ran, **usage)
 
     def _output(self, report: Report | Lost, files: tuple[int, ...]) -> RunOutput:
         if isinstance(report, Lost):

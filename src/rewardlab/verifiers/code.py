@@ -44,7 +44,8 @@ def code(
     The program is the reply's last block of Python, else its last block, else the whole reply.
 
     seconds: time limit for all tests together, or for each input.  memory: limit in MiB.  processes: limit per program.
-    parts: `passed`, the share of tests; `seconds` of processor time; `memory`, the peak in MiB.
+    parts: `passed`, the share of tests; `ran`, 1 where the program ran without an error, right or wrong; `seconds` of processor
+    time; `memory`, the peak in MiB.
     """
     sandbox = Sandbox(Limits(seconds=seconds, memory=memory << 20, processes=processes))
     cases = [_read(pair) for pair in pairs]
@@ -94,7 +95,7 @@ def _read(pair: Pair) -> Wanted | Verdict:
         return no_verdict(f"the gold answer {problem}")
     program = program_of(pair.response)
     if not program.strip():
-        return wrong("the reply contains no program")
+        return wrong("the reply contains no program", parts=dict.fromkeys(("passed", "ran", "seconds", "memory"), 0.0))
     return Wanted(program, answer, [(stdin, stdout) for stdin, stdout in answer.get("io", ())])
 
 
@@ -140,8 +141,9 @@ def _stub(prompt: str) -> str:
 def _verdict_of_tests(case: Wanted, outcome: Outcome, partial: bool) -> Verdict:
     if outcome.passed is None:
         return no_verdict(outcome.why)
-    parts = {"passed": outcome.share if outcome.cases else float(outcome.passed)}
-    return _verdict(case, outcome.passed, outcome.why, parts, [outcome], partial)
+    tests = tuple(test.passed for test in outcome.cases)
+    parts = {"passed": outcome.share if outcome.cases else float(outcome.passed), "ran": float(outcome.ran)}
+    return _verdict(case, outcome.passed, outcome.why, parts, [outcome], partial, tests)
 
 
 def _verdict_of_outputs(case: Wanted, printed: Sequence[RunOutput], partial: bool) -> Verdict:
@@ -149,7 +151,8 @@ def _verdict_of_outputs(case: Wanted, printed: Sequence[RunOutput], partial: boo
         return no_verdict(failed)
     whys = [_differs(run, stdout) for run, (_, stdout) in zip(printed, case.io, strict=True)]
     first = next((f"input {number}: {why}" for number, why in enumerate(whys, 1) if why), "")
-    return _verdict(case, not first, first, {"passed": whys.count("") / len(whys)}, printed, partial)
+    parts = {"passed": whys.count("") / len(whys), "ran": float(all(run.ended for run in printed))}
+    return _verdict(case, not first, first, parts, printed, partial, tuple(not why for why in whys))
 
 
 def _differs(run: RunOutput, wanted: str) -> str:
@@ -164,11 +167,12 @@ def _lines(text: str) -> list[str]:
 
 
 def _verdict(
-    case: Wanted, passed: bool, why: str, parts: dict[str, float], runs: Sequence[Outcome | RunOutput], partial: bool
-) -> Verdict:
+    case: Wanted, passed: bool, why: str, parts: dict[str, float], runs: Sequence[Outcome | RunOutput], partial: bool,
+    tests: tuple[bool, ...],
+) -> Verdict:  # fmt: skip
     parts |= {"seconds": sum(run.seconds for run in runs), "memory": max(run.memory for run in runs) / (1 << 20)}
     # None: the value is 1 or 0, by the verdict
     value = parts["passed"] if partial else None
     if passed:
-        return right(case.program, "passes all tests", value=value, parts=parts)
-    return wrong(why or "fails", case.program, value=value, parts=parts)
+        return right(case.program, "passes all tests", value=value, parts=parts, tests=tests)
+    return wrong(why or "fails", case.program, value=value, parts=parts, tests=tests)

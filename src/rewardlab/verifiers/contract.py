@@ -50,7 +50,7 @@ class Verdict:
 
     correct: None where the verifier itself failed.  extracted: what it took for the answer.  why: the reason, in words.
     value: the reward, if it is not 1 for right and 0 for wrong.  parts: further numbers by name, which are logged beside the
-    reward (the share of tests passed, seconds taken).
+    reward (the share of tests passed, seconds taken).  tests: where there are several, which of them were passed, in their order.
     """
 
     correct: bool | None
@@ -58,6 +58,7 @@ class Verdict:
     why: str = ""
     value: float | None = None
     parts: Mapping[str, float] = field(default_factory=dict)
+    tests: tuple[bool, ...] = ()
 
     @property
     def pays(self) -> float | None:
@@ -183,7 +184,8 @@ class Verifier(Reward):
         terms = {self.name: Term(verdict.pays)}
         # weight None: logged, and not added to the reward
         terms |= {f"{self.name}.{name}": Term(value, weight=None) for name, value in verdict.parts.items()}
-        return Score(terms=terms, missing=verdict.pays is None, why=verdict.why, extracted=verdict.extracted)
+        missing, tests = verdict.pays is None, tuple(verdict.tests)
+        return Score(terms=terms, missing=missing, why=verdict.why, extracted=verdict.extracted, tests=tests)
 
 
 def _text(message: Any) -> str:

@@ -13,6 +13,8 @@ from typing import NamedTuple
 
 CASE, CANDIDATE, CHECK = "__case__", "__candidate__", "check"
 SHOWN = 200
+DOES_NOT_HOLD = "does not hold"
+"""How the reason of a case begins whose assertion failed, unlike one that an error of the program ended."""
 
 
 class Tests(NamedTuple):

@@ -63,7 +63,7 @@ def reason(problem: BaseException) -> str:
     """Why a case failed, in one line."""
     message = " ".join(str(problem)[:WHY].split())
     if isinstance(problem, AssertionError):
-        return f"does not hold: {message}" if message else "does not hold"
+        return f"{cases.DOES_NOT_HOLD}: {message}" if message else cases.DOES_NOT_HOLD
     return f"{type(problem).__name__}: {message}" if message else type(problem).__name__
 
 

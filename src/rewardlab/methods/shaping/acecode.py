@@ -1,0 +1,44 @@
+"""ACECode: what running a program shows is its reward, in steps: an error, a failed test, or right and how fast.
+
+    r = -1 if it does not run;    -1/2 if it fails a test;    1/2 + 1/2 min(cost of the reference / its own cost, 1) if it is right
+
+Models that are trained for right programs write slow ones, and those that are tuned on fast programs write more wrong ones. Here
+speed is paid behind passing all tests alone, so it cannot be had instead. No reward model and no labels: the program is run.
+
+Yang et al. 2024, arXiv:2412.17264, with PPO. 1/2 + 1/2 cost ratio, compared with a person's program, is the paper's (through a
+review of it); (inferred): the ratio counts up to 1 (`most`), and what errors and failed tests cost. The cost is operations where
+the verifier counts them, else seconds of processor time in the sandbox, each measured once: short programs are lost in noise.
+
+Data: prompts with tests, {"tests": "assert ..."} or {"io": [["input", "output"], ...]}, and in `solution` a right program.
+"""
+
+from rewardlab.core import Recipe
+from rewardlab.evals.rewards import reward_of_right
+from rewardlab.methods.baselines.ppo import ppo
+from rewardlab.proof.claim import Claim, Within
+from rewardlab.rewards.task import correct
+from rewardlab.rewards.tests import log_cost, right_and_fast
+from rewardlab.rollouts.independent import independent
+
+
+def acecode(
+    base: Recipe | None = None, *, error: float = -1.0, wrong: float = -0.5, speed: float = 0.5, most: float = 1.0,
+    reference: str = "solution",
+) -> Recipe:  # fmt: skip
+    """error, wrong: what programs earn that do not run, or fail a test.  speed: the share of a right one's reward that is for
+    its cost.  most: ratios above it count no more.  reference: the column with a right program. A base's reward beside the task's
+    verifier is kept."""
+    base = base or ppo()
+    paid = right_and_fast(error=error, wrong=wrong, speed=speed, most=most, reference=reference)
+    return base.but(reward=paid if base.reward in (None, correct()) else base.reward + paid)
+
+
+SMALL = {"problems": 64}
+claim = Claim(
+    says="right programs take fewer operations than where right and wrong alone are paid, after equal updates, and are as many",
+    versus="acecode", task="codes:slow=0.6", measure="right_reward", direction="lower", margin=0.05, settings=SMALL,
+    versus_settings={**SMALL, "speed": 0.0}, by=reward_of_right(reward=log_cost(), rollout=independent(n=1)), steps=40,
+    guard=Within("pass@1", low=-0.03),
+    fault=Within("right_reward", low=0.1, says="log of a right program's operations to those of the reference"),
+)  # fmt: skip
+baseline = "ppo"

@@ -1,0 +1,51 @@
+"""ExecVerify: following a program is paid step by step, by questions about its run whose answers an interpreter knows.
+
+    r = 2 [output right] ((1 - alpha) + alpha * share of the white-box questions answered rightly)
+    asked: the line that is run after a line's k-th time, and the value and type of a variable after it
+
+What a program returns can be guessed, or be right by luck: paid for it alone, a policy need not follow the steps, and imitating
+explanations teaches their words. A trace says of every step what is true, so that each can be asked for and checked.
+
+Tang et al. 2026, arXiv:2603.11226; reward, kinds of questions and which of them are asked follow the released code
+(justForAnonymous/ExecVerify, d9d7187, verl/utils/reward_score/white_box.py and data/extract_trace_dataset.py), with alpha = 1/2 and
+up to 5 questions of each kind; GRPO without a KL term, n = 8 (stage_one_rl.sh). There the output is an assertion that is executed;
+here it is a value, compared as a literal. Left out: their prompts for the inverse task (find the input), which pay 2 for a right
+input; synthesis of programs by a large model; the second stage, on code generation: then train on --task FILE with tests.
+
+Data: --task traces:code=FILE, rows with `code` (a function in Python) and `call`: the sandbox traces it, and questions are made.
+Or problems with answers {"output", "questions": [{"kind": "next" or "state", "answers"}]}, to verify by `trace_answers`.
+"""
+
+from typing import Any
+
+from rewardlab.core import Recipe
+from rewardlab.evals.pairs import pair_agreement
+from rewardlab.evals.shares import own_share
+from rewardlab.methods.baselines.grpo import grpo
+from rewardlab.proof.claim import Claim, Within
+from rewardlab.rewards.algebra import aggregate
+from rewardlab.rewards.reward import Reward
+from rewardlab.rewards.task import correct, detail
+
+
+def white_box(alpha: float = 0.5, output: Any = None) -> Reward:
+    """The reward: a right output, more so where the steps to it are known."""
+    return (output or correct()) * (2 * (1 - alpha) + 2 * alpha * detail(name="steps"))
+
+
+def execverify(base: Recipe | None = None, *, alpha: float = 0.5, n: int = 8) -> Recipe:
+    """alpha: how much of a right output's reward is for the steps.  n: replies per prompt."""
+    base = base or grpo(n=n)
+    return base.but(reward=white_box(alpha, base.reward))
+
+
+STEPS = aggregate(white_box()).named("white_box")
+claim = Claim(
+    says="of two replies the one that follows the program better is paid more, oftener than where the output alone is paid",
+    versus=None, task="traces:test_size=4000", measure="pair_accuracy.white_box", direction="higher", margin=0.05,
+    against="pair_accuracy.output", model="untrained",
+    by=own_share(of=pair_agreement(reward=STEPS + 0.0 * aggregate(correct()).named("output"))), problems=4000, steps=1,
+    fault=Within("pair_accuracy.output", high=0.85, says="pairs in which the better trace is paid more, by the output"),
+    learns=None, start=None,
+)  # fmt: skip
+baseline = "grpo"

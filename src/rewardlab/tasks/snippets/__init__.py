@@ -1,0 +1,1 @@
+"""Pieces of code without any instructions, made into tasks by running them."""

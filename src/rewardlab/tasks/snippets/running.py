@@ -1,0 +1,44 @@
+"""What code prints, and the last line of its error: of the small language, or of Python in the sandbox."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from rewardlab.sandbox import Limits, ProgramRun, RunOutput, Sandbox
+from rewardlab.tasks.programs import ProgramError, parse, read_value, run, show_value
+
+LIST, PYTHON, MASK = "list", "python", "<MASK>"
+LANGUAGES = (LIST, PYTHON)
+LONGEST = 4000
+"""Characters of an output that count."""
+
+
+class Outcome(NamedTuple):
+    """late: it did not end in time, or was ended from outside."""
+
+    stdout: str
+    stderr: str
+    late: bool = False
+
+
+def ran(language: str, cases: Sequence[tuple[str, str]], seconds: float = 5.0) -> list[Outcome | None]:
+    """The outcome of each code on its input; None where the sandbox failed. All of Python run together."""
+    if language == LIST:
+        return [_of_list(code, given) for code, given in cases]
+    return list(map(_of_python, Sandbox(Limits(seconds=seconds)).run_programs([ProgramRun(code, x) for code, x in cases])))
+
+
+def _of_list(code: str, given: str) -> Outcome:
+    try:
+        return Outcome(show_value(run(parse(code[:LONGEST]), read_value(given)).value), "")
+    except ProgramError as e:
+        return Outcome("", str(e)[:LONGEST])
+
+
+def _of_python(output: RunOutput) -> Outcome | None:
+    if output.ended is None:
+        return None
+    # of a traceback the last line alone: the others name files of this machine
+    error = output.stderr.strip().rpartition("\n")[2] if not output.ended else ""
+    return Outcome(output.stdout[:LONGEST], error[:LONGEST], late=not output.ended and not error)

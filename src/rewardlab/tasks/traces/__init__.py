@@ -1,0 +1,1 @@
+"""Programs whose runs are traced, and questions about every step of them."""
