@@ -12,10 +12,10 @@ from rewardlab import registry
 from rewardlab.core import Run, Trajectory, Turn, ask
 from rewardlab.errors import RewardlabError
 from rewardlab.sandbox import ProgramRun, Sandbox
-from rewardlab.tasks.traces.language import follow, sample_function
-from rewardlab.tasks.traces.problems import from_python, traces
-from rewardlab.tasks.traces.questions import questions
-from rewardlab.tasks.traces.tracer import traced
+from rewardlab.tasks.executions.language import follow, sample_function
+from rewardlab.tasks.executions.problems import executions, from_python
+from rewardlab.tasks.executions.questions import questions
+from rewardlab.tasks.executions.tracer import traced
 
 SOURCE = "def f(x):\n y = x + 3\n if y > 6:\n  y = y - 4\n for i in range(2):\n  y = y * 2\n return y"
 GOLD = {
@@ -86,7 +86,7 @@ def test_steps_count_behind_a_right_output():
 
 
 def test_the_better_reply_of_a_pair_follows_the_program_further():
-    task, verify = traces(test_size=120), registry.part("reward", "trace_answers")
+    task, verify = executions(test_size=120), registry.part("reward", "trace_answers")
     right = [[verify.check(p.meta[side], p.answer).correct for p in task.test] for side in ("chosen", "rejected")]
     assert all(p.meta["qualities"][0] > p.meta["qualities"][1] for p in task.test)
     # some are right by luck, in both
@@ -118,6 +118,6 @@ def test_pythons_of_a_file_are_traced_in_the_sandbox(tmp_path):
     # a file as a task
     path = tmp_path / "code.jsonl"
     path.write_text("\n".join(json.dumps({"code": SOURCE, "call": f"f({x})"}) for x in range(40)))
-    task = traces(code=str(path))
+    task = executions(code=str(path))
     assert len(task.train) + len(task.test) == 40
     assert "Follow the call" in task.test[0].question

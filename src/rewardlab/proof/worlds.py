@@ -98,7 +98,7 @@ WORLDS = (
     World("reviews", "reviews", "search by Boolean queries: recall against precision"),
     World("codes", "codes", "programs: tests of which most are easy, partial rewards, cost"),
     World("flaws", "flaws", "labels of which one is rare: what finds nothing is right most often"),
-    World("traces", "traces", "following a program: right outputs by luck, answers about every step"),
+    World("executions", "executions", "following a program: right outputs by luck, answers about every step"),
     World("snippets", "snippets", "code without instructions: outputs, errors, masked lines; most of it copies"),
 )
 """All worlds; some may not have been measured yet."""

@@ -12,7 +12,7 @@ up to 5 questions of each kind; GRPO without a KL term, n = 8 (stage_one_rl.sh).
 here it is a value, compared as a literal. Left out: their prompts for the inverse task (find the input), which pay 2 for a right
 input; synthesis of programs by a large model; the second stage, on code generation: then train on --task FILE with tests.
 
-Data: --task traces:code=FILE, rows with `code` (a function in Python) and `call`: the sandbox traces it, and questions are made.
+Data: --task executions:code=FILE, rows with `code` (a function in Python) and `call`: the sandbox traces it, and questions are made.
 Or problems with answers {"output", "questions": [{"kind": "next" or "state", "answers"}]}, to verify by `trace_answers`.
 """
 
@@ -42,7 +42,7 @@ def execverify(base: Recipe | None = None, *, alpha: float = 0.5, n: int = 8) ->
 STEPS = aggregate(white_box()).named("white_box")
 claim = Claim(
     says="of two replies the one that follows the program better is paid more, oftener than where the output alone is paid",
-    versus=None, task="traces:test_size=4000", measure="pair_accuracy.white_box", direction="higher", margin=0.05,
+    versus=None, task="executions:test_size=4000", measure="pair_accuracy.white_box", direction="higher", margin=0.05,
     against="pair_accuracy.output", model="untrained",
     by=own_share(of=pair_agreement(reward=STEPS + 0.0 * aggregate(correct()).named("output"))), problems=4000, steps=1,
     fault=Within("pair_accuracy.output", high=0.85, says="pairs in which the better trace is paid more, by the output"),

@@ -38,7 +38,7 @@ from .questions import Event, Question, answer_of, asked, chosen, questions, sta
 COLUMNS = ("prompt", "answer", "code", "call")
 
 
-def traces(
+def executions(
     *, code: str = "", most: PositiveInt = 2, slips: Share = 0.15, test_size: PositiveInt = 1000, size: PositiveInt | None = None,
     seconds: PositiveFloat = 5.0,
 ) -> Task:  # fmt: skip
@@ -47,18 +47,18 @@ def traces(
     often a value slips in a reply by the reader of `demonstrate`, and in both replies of a pair.  size: so many training problems.
     """
     if not 0 <= slips <= 1:
-        raise RewardlabError(f"traces: slips is a share between 0 and 1, not {slips}")
+        raise RewardlabError(f"executions: slips is a share between 0 and 1, not {slips}")
     about = "what a call returns, and what happens on the way"
     if code:
         made = from_python(Table.load(code).rows, most=most, seconds=seconds)
         test = [p for p in made if held_out(p)][:test_size]
         train = [p for p in made if not held_out(p)][: size or len(made)]
         if not test or not train:
-            raise RewardlabError(f"traces: {code} has too few rows that can be traced: {len(made)}")
-        return Task("traces", Shuffled(train), test, "trace_answers", max_new=512, about=about, columns=COLUMNS)
-    sample, key, pair = partial(_sample, most=most), ("traces", most), partial(_pair, slips=slips)
+            raise RewardlabError(f"executions: {code} has too few rows that can be traced: {len(made)}")
+        return Task("executions", Shuffled(train), test, "trace_answers", max_new=512, about=about, columns=COLUMNS)
+    sample, key, pair = partial(_sample, most=most), ("executions", most), partial(_pair, slips=slips)
     return Task(
-        name="traces",
+        name="executions",
         train=Paired(training(sample, key, size), pair),
         test=[paired(problem, pair) for problem in test_set(sample, key, test_size)],
         verifier="trace_answers",
@@ -73,16 +73,16 @@ def from_python(rows: Sequence[dict[str, Any]], *, most: int = 5, seconds: float
     """A problem of each row whose call can be traced in the sandbox; the others are left out."""
     known = [r for r in rows if isinstance(r.get("code"), str) and isinstance(r.get("call"), str)]
     if len(known) < len(rows):
-        raise RewardlabError("traces: each row needs the columns `code`, a function in Python, and `call`, such as 'f([1, 2])'")
+        raise RewardlabError("executions: each row needs the columns `code`, a function in Python, and `call`, such as 'f([1, 2])'")
     harness = Path(tracer.__file__).read_text("utf-8")
     programs = [ProgramRun(f"{harness}\nmain({r['code']!r}, {r['call']!r})") for r in known]
     problems = []
     for row, output in zip(known, Sandbox(Limits(seconds=seconds)).run_programs(programs), strict=True):
         if output.ended is None:
-            raise RewardlabError(f"traces: {output.why}")
+            raise RewardlabError(f"executions: {output.why}")
         if events := _events(output.stdout) if output.ended else []:
             source, call = row["code"].strip("\n"), row["call"]
-            rng = random.Random(seed_of("traces", source, call))
+            rng = random.Random(seed_of("executions", source, call))
             about = chosen(questions(source, events), rng, most)
             value = events[-1]["value"]
             problems.append(ask(asked(source, call, about, True), answer_of(value, about), code=source, call=call))
