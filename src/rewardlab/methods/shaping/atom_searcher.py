@@ -67,13 +67,14 @@ def atom_searcher(
     )
 
 
-BY_ATOMS, AS_A_WHOLE = (atomic_thoughts(of=grounded(), whole=whole).named(f"whole_{whole}") for whole in (False, True))
+BY_ATOMS = atomic_thoughts(of=grounded()).named("atoms")
+AS_A_WHOLE = atomic_thoughts(of=grounded(), whole=True).named("whole")
 claim = Claim(
-    says="of two searches that think alike but for what they make up, the sounder one is paid more oftener by atoms than as a whole",
-    versus=None, task="inquiries:test_size=4000", measure="agreement.whole_False", direction="higher", margin=0.05,
-    against="agreement.whole_True", model="untrained", problems=4000, steps=1,
+    says="of two searches that differ in how much they make up, the sounder is paid more oftener by atoms than by whole thoughts",
+    versus=None, task="inquiries:test_size=4000", measure="agreement.atoms", direction="higher", margin=0.05,
+    against="agreement.whole", model="untrained", problems=4000, steps=1,
     by=own_share(of=told_apart(reward=BY_ATOMS + AS_A_WHOLE, truth=score_in_data(), rollout=recorded(fields=("sound", "unsound")))),
-    fault=Within("agreement.whole_True", high=0.85, says="the sounder of two searches paid more, judged by whole thoughts"),
+    fault=Within("agreement.whole", high=0.85, says="the sounder of two searches paid more, judged by whole thoughts"),
     learns=None, start=None,
 )  # fmt: skip
 baseline = "grpo"
