@@ -36,6 +36,8 @@ def listeners_agree(
 
 def continued(model: Any, rows: list[Trajectory], texts: list[str], run: Run, temperature: float) -> list[str | None]:
     """What the model makes of each text as the beginning of its own reply to the row's prompt; None where it does not fit."""
+    if not rows:
+        return []
     prompts = model.read([Trajectory(t.problem) for t in rows], [t.problem.prompt for t in rows])
     # written as a reply, less the token that ends it
     started = [t.cut(len(t) - 1, model.decode) for t in model.write(prompts, texts)]

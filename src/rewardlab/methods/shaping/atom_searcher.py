@@ -72,8 +72,9 @@ AS_A_WHOLE = atomic_thoughts(of=grounded(), whole=True).named("whole")
 claim = Claim(
     says="of two searches that differ in how much they make up, the sounder is paid more oftener by atoms than by whole thoughts",
     versus=None, task="inquiries:test_size=4000", measure="agreement.atoms", direction="higher", margin=0.05,
-    against="agreement.whole", model="untrained", problems=4000, steps=1,
+    against="agreement.whole", model="untrained",
     by=own_share(of=told_apart(reward=BY_ATOMS + AS_A_WHOLE, truth=score_in_data(), rollout=recorded(fields=("sound", "unsound")))),
+    problems=4000, steps=1,
     fault=Within("agreement.whole", high=0.85, says="the sounder of two searches paid more, judged by whole thoughts"),
     learns=None, start=None,
 )  # fmt: skip

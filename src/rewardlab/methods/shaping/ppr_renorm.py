@@ -95,8 +95,9 @@ RAW = aggregate(renormed(process=JUDGE, outcome=correct(), center="none")).named
 claim = Claim(
     says="with scores of turns by a judge that likes many words, ReNorm prefers the better of two searches oftener than their sum",
     versus=None, task="inquiries:test_size=4000", measure="agreement.renormed", direction="higher", margin=0.1,
-    against="agreement.raw", model="untrained", problems=4000, steps=1,
+    against="agreement.raw", model="untrained",
     by=own_share(of=told_apart(reward=RENORMED + RAW, truth=score_in_data(), rollout=recorded(fields=("direct", "wandering")))),
+    problems=4000, steps=1,
     fault=Within("agreement.raw", high=0.6, says="the better of two searches paid more, by the sum"), learns=None, start=None,
 )  # fmt: skip
 baseline = "ppo"
