@@ -18,7 +18,6 @@ in its episode by principles of your own. Without it a program asks for one: nam
 from typing import Literal
 
 from rewardlab.core import Environment, Group, Recipe, Run, Score, Scores, Term
-from rewardlab.core.domain import PositiveInt
 from rewardlab.core.score import derive
 from rewardlab.evals.episodes import episode_accuracy
 from rewardlab.evals.groups import told_apart
@@ -71,18 +70,19 @@ def _together(process: Score, outcome: Score, center: Center) -> Score:
 
 def ppr_renorm(
     base: Recipe | None = None, *, judge: Reward | None = None, center: Center = "half", env: Environment | None = None,
-    n: PositiveInt = 1, turns: PositiveInt = 6,
+    n: int = 8, turns: int = 6,
 ) -> Recipe:  # fmt: skip
     """judge: a reward of single replies, which is asked about every turn.  env: the tools; without it, those that the base plays
-    with, else a search.  n: episodes per problem, where the base does not say.  turns: the most that an episode may have.
+    with, else a search.  n: episodes per problem.  turns: the most that an episode may have.
     """
-    base = base or ppo(n=n)
+    # a critic needs no group: 16 problems with 8 episodes are as many rows as ppo's 128 with one
+    base = base or ppo(n=n).but(problems=16)
     paid = renormed(process=each_turn(of=judge or grounded()), outcome=base.reward or correct(), center=center)
     if env is None and base.rollout is not None and base.rollout.settings.get("env"):
         return base.but(reward=paid)
-    env, rows = env or search(), max(n, base.rows_per_problem)
+    env = env or search()
     return base.but(
-        rollout=interactive(env=env, n=rows, turns=turns),
+        rollout=interactive(env=env, n=n, turns=turns),
         reward=paid,
         measure=episode_accuracy(rollout=interactive(env=env, n=1, turns=turns)),
     )
