@@ -42,6 +42,11 @@ CASES: dict[str, tuple[dict[str, Any], Pairs, Pairs]] = {
         [("The answer is Paris.", "Rome"), ("5", "4"), ("not Rome", "Rome")],
     ),
     "exact_match": ({}, [("yes", "yes"), (" yes\n", "yes")], [("Yes", "yes"), ("yes.", "yes"), ("no", "yes")]),
+    "tagged_answer": (
+        {},
+        [("<reason>so</reason>\n<answer>The Rome</answer>", "Rome"), ("<answer> rome. </answer>", ["Roma", "Rome"])],
+        [("Rome", "Rome"), ("<answer>Paris</answer>", "Rome"), ("<answer>Rome</answer><answer>Paris</answer>", "Rome")],
+    ),
     "choice": (
         {},
         [("The answer is (B).", "B"), ("B", OPTIONS), ("\\boxed{B}", "B"), ("**B) Rome**", OPTIONS), ("Rome", OPTIONS)],

@@ -53,9 +53,10 @@ def small_recipe(name: str) -> Recipe:
 
     Parts that its claim gives it stay: the world of the claim may have no other use for the method.
     """
-    claim, taught = registry.module_of(name).claim, "reward_model" in hyperparameters(registry.method(name))
+    claim, known = registry.module_of(name).claim, hyperparameters(registry.method(name)).keys()
+    taught = {"pairs", "utterances"} & known if "reward_model" in known else set()
     given = {k: v for k, v in claim.settings.items() if isinstance(v, Part)} if claim else {}
-    recipe = registry.build(name, SMALL | given | ({"pairs": 4} if taught else {}))
+    recipe = registry.build(name, SMALL | given | dict.fromkeys(taught, 4))
     also = tuple(replace(x, init=x.init.replace("embedded:", "untrained:")) for x in recipe.also)
     return recipe.but(also=also)
 

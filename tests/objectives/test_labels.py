@@ -9,7 +9,7 @@ from rows import batch_of, outcome, steps
 
 from rewardlab.core import Outputs, Run
 from rewardlab.errors import RewardlabError
-from rewardlab.objectives.labels import label_cross_entropy, language_model
+from rewardlab.objectives.labels import label_cross_entropy, label_squared_error, language_model
 from rewardlab.objectives.weighting import step_ends
 
 RUN = Run(policy=None)
@@ -27,6 +27,12 @@ def cost(label, value):
 def test_a_value_is_the_log_odds_of_the_label_where_it_falls():
     loss = label_cross_entropy()(Outputs(value=VALUE), batch_of([GROUP]), RUN)
     assert loss.tolist() == pytest.approx([(cost(1, 2) + cost(0, -3)) / 2, cost(0.25, 1), 0], rel=1e-5)
+
+
+def test_a_value_is_the_label_itself():
+    loss = label_squared_error()(Outputs(value=VALUE), batch_of([GROUP]), RUN)
+    # (2 - 1)^2 and (-3 + 1)^2, their mean; (1 - 1/4)^2; nothing
+    assert loss.tolist() == pytest.approx([2.5, 0.5625, 0])
 
 
 def test_a_label_also_counts_at_the_decisions_before_it_that_have_none():

@@ -32,6 +32,13 @@ def label_cross_entropy(out: Outputs, batch: Batch, run: Run, *, before: NonNega
     return torch.where(labelled, losses, 0.0).sum(1) / labelled.sum(1).clamp(min=1)
 
 
+@objective(unit="row", wants=("value",))
+def label_squared_error(out: Outputs, batch: Batch, run: Run) -> Tensor:
+    """Mean over a row's labels r of (V - r)^2: the value is the reward itself. A row without a reward teaches nothing."""
+    errors = torch.where(batch.rewarded, (out.value - batch.reward).square(), 0.0)
+    return errors.sum(1) / batch.rewarded.sum(1).clamp(min=1)
+
+
 @objective(unit="row")
 def language_model(out: Outputs, batch: Batch, run: Run) -> Tensor:
     """Mean over a row's tokens of -log p, beside the loss of a scalar head: the trunk keeps the language that it judges.

@@ -16,6 +16,7 @@ from rewardlab.text import words
 from rewardlab.text.answers import after_answer, after_thinking, boxed, tidy
 from rewardlab.text.numbers import exclaimed, last_number, number, one_number
 from rewardlab.text.replies import accepted, listed
+from rewardlab.text.traces import section
 
 from .contract import Verdict, differs, no_verdict, right, verifier, wrong
 
@@ -102,6 +103,21 @@ def stated_after(response: str, answer: Any, *, label: str = "Final") -> Verdict
     if not stated:
         return wrong(f"nothing follows {label}:")
     return _compared(stated.casefold() in [gold.casefold() for gold in golds], stated, listed(golds))
+
+
+@verifier
+def tagged_answer(response: str, answer: Any, *, tag: str = "answer") -> Verdict:
+    """Right if what stands in <answer>...</answer> is the gold answer, or one of a list, up to case, punctuation and articles.
+
+    tag: another name for it. A reply in which it is not opened and closed once is wrong.
+    """
+    golds = accepted(answer)
+    if not golds or not all(words.normalised(gold) for gold in golds):
+        return no_verdict(f"nothing of the gold answer {answer!r} is left to compare" if golds else NO_GOLD)
+    stated = section(after_thinking(response), tag)
+    if not stated:
+        return wrong(f"no <{tag}>...</{tag}>")
+    return _compared(any(_same_words(stated, gold) for gold in golds), stated, listed(golds))
 
 
 def _gold_number(gold: object) -> Fraction | None:

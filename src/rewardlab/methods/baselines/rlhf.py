@@ -57,7 +57,9 @@ def taught_first(
 
 
 def _teach(ops: Any, run: Run, problems: list[Any], passes: int, at_once: int) -> None:
-    if not all(problems[0].meta.get(side) for side in SIDES):
+    # one that learns to say what a reward says needs no pairs
+    by_pairs = ops.learners[MODEL].recipe.reward is None
+    if by_pairs and not all(problems[0].meta.get(side) for side in SIDES):
         raise RewardlabError(
             "the reward model learns from the columns 'chosen' and 'rejected', which this data does not have: use data with pairs "
             "of replies, or a reward model that was trained before (--reward-model PATH)"
@@ -74,7 +76,8 @@ def teach(ops: Any, run: Run, model: str, problems: list[Any], passes: int, at_o
     with Bar(doing, passes * -(-len(problems) // at_once)) as bar:
         for _ in range(passes):
             for rows in torch.randperm(len(problems), generator=run.rng("pairs")).split(at_once):
-                ops.update(ops.collate(ops.rollout([problems[i] for i in rows], learner), None, learner), learner)
+                groups = ops.rollout([problems[i] for i in rows], learner)
+                ops.update(ops.collate(groups, ops.score(groups, learner), learner), learner)
                 bar.advance()
 
 

@@ -12,7 +12,7 @@ up to 5 questions of each kind; GRPO without a KL term, n = 8 (stage_one_rl.sh).
 here it is a value, compared as a literal. Left out: their prompts for the inverse task (find the input), which pay 2 for a right
 input; synthesis of programs by a large model; the second stage, on code generation: then train on --task FILE with tests.
 
-Data: --task executions:code=FILE, rows with `code` (a function in Python) and `call`: the sandbox traces it, and questions are made.
+Data: --task executions:code=FILE, rows with `code` (a Python function) and `call`: the sandbox traces it, and questions are made.
 Or problems with answers {"output", "questions": [{"kind": "next" or "state", "answers"}]}, to verify by `trace_answers`.
 """
 

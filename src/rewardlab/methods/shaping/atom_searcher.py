@@ -1,0 +1,81 @@
+"""Atom-Searcher: thoughts are split in tagged atoms that a judge scores, and their mean counts less and less beside the answer.
+
+    r = a ATR + (1 - a) F1,    a = (1 - t/T) / 2;    r = -1 if the form is violated
+    ATR = mean of what a judge says of the atoms of all thoughts of an episode: <think><plan>...</plan><risk>...</risk></think>
+
+An outcome alone punishes all good steps of an episode for one bad one. A judge can only help where there is something to judge:
+of thinking as a whole it says little, of single functions, each with a tag that the policy chooses, it says which are sound. Early
+in training the thinking is what can be learnt; late, a judge that can be pleased should count for nothing.
+
+Deng et al. 2025, arXiv:2508.12800; the authors have released a demo and no training code (antgroup/Research-Venus, 186f126). F1 is
+the task's verifier here (`--verifier token_f1`). (inferred): the mean is over atoms of all turns; every reply needs one atom, and
+after its thinking a call or an answer. Left out: what keeps the entropy up in the paper, and SFT on atomic thoughts before it.
+`whole=True` has the judge score each thought as a whole.
+
+Data: questions with answers, a policy that thinks in such tags, and judge="mine.py:score", which scores a thought, 0 to 1, in its
+episode. Without it a program says 1 where names and numbers have been read, else 0 (`grounded`).
+"""
+
+from rewardlab.core import Environment, Recipe, Score, Trajectory
+from rewardlab.evals.episodes import episode_accuracy
+from rewardlab.evals.groups import told_apart
+from rewardlab.evals.shares import own_share
+from rewardlab.methods.baselines.grpo import grpo
+from rewardlab.proof.claim import Claim, Within
+from rewardlab.rewards.algebra import scheduled
+from rewardlab.rewards.recorded import score_in_data
+from rewardlab.rewards.reward import Reward, reward
+from rewardlab.rewards.task import correct
+from rewardlab.rewards.turns import atomic_thoughts, grounded, thoughts
+from rewardlab.rollouts.interactive import interactive
+from rewardlab.rollouts.recorded import recorded
+from rewardlab.tasks.facts.environment import search
+
+
+@reward
+def thinks_in_atoms(trajectory: Trajectory) -> Score:
+    """1 where every reply begins by thinking in tagged atoms, and goes on with something else; -1 where one does not."""
+    replies = trajectory.replies
+    formed = bool(replies) and all(
+        thoughts(reply) and reply.lstrip().startswith("<think>") and reply.rpartition("</think>")[2].strip() for reply in replies
+    )
+    return Score(1.0 if formed else -1.0, why="" if formed else "a reply does not think in atoms")
+
+
+def blended(outcome: Reward, judge: Reward, alpha: float = 0.5, whole: bool = False) -> Reward:
+    """r, with a that falls from alpha to 0."""
+    thought = atomic_thoughts(of=judge, whole=whole).named("thoughts")
+    return thinks_in_atoms() >> scheduled(thought, start=alpha, end=0.0) + scheduled(outcome, start=1 - alpha, end=1.0)
+
+
+def atom_searcher(
+    base: Recipe | None = None, *, judge: Reward | None = None, alpha: float = 0.5, whole: bool = False,
+    env: Environment | None = None, n: int = 8, turns: int = 6,
+) -> Recipe:  # fmt: skip
+    """judge: a reward of single thoughts.  alpha: what a starts at.  whole: judge thoughts as a whole.  env: the tools; without it,
+    those that the base plays with, else a search.  n: of grpo.  turns: the most that an episode may have.
+    """
+    base = base or grpo(n=n)
+    paid = blended(base.reward or correct(), judge or grounded(), alpha, whole)
+    if env is None and base.rollout is not None and base.rollout.settings.get("env"):
+        return base.but(reward=paid)
+    env = env or search()
+    return base.but(
+        rollout=interactive(env=env, n=n, turns=turns),
+        reward=paid,
+        measure=episode_accuracy(rollout=interactive(env=env, n=1, turns=turns)),
+    )
+
+
+BY_ATOMS = atomic_thoughts(of=grounded()).named("atoms")
+AS_A_WHOLE = atomic_thoughts(of=grounded(), whole=True).named("whole")
+claim = Claim(
+    says="of two searches that differ in how much they make up, the sounder is paid more oftener by atoms than by whole thoughts",
+    versus=None, task="inquiries:test_size=4000", measure="agreement.atoms", direction="higher", margin=0.05,
+    against="agreement.whole", model="untrained",
+    by=own_share(of=told_apart(reward=BY_ATOMS + AS_A_WHOLE, truth=score_in_data(), rollout=recorded(fields=("sound", "unsound")))),
+    problems=4000, steps=1,
+    fault=Within("agreement.whole", high=0.85, says="the sounder of two searches paid more, judged by whole thoughts"),
+    learns=None, start=None,
+)  # fmt: skip
+baseline = "grpo"

@@ -1,0 +1,103 @@
+"""PPR: every turn of an agent is scored by principles, and the scores are moved by the outcome, so that no failure pays.
+
+    r_t = (p_t - 1/2) + (o - 1/2),  on the last decision of turn t;    besides o on the last one        (ReNorm)
+
+p_t, from 0 to 1: what a judge says of turn t, given the episode until then;  o: 1 for a right answer, else 0. Raw scores are paid
+for whatever the judge likes, turn after turn, be the answer right or not; moved, no turn of a failed episode earns more than 0, and
+none of a successful one less.
+
+Xu et al. 2025, arXiv:2509.25598. The paper was not to be had in full: that ReNorm takes 1/2 from both is what a review of it says
+(OpenReview, "Principle Process Reward For Search Agents"); (inferred): they are added at every turn, and the last decision gets o
+as well. `center="trajectory"` takes an episode's own mean from its scores, p_t - mean(p) + o; "none" leaves the raw sum. PPO as in
+the paper, or any base. Left out: training a judge on principles; NVProcessBench.
+
+Data: questions with answers to verify by and an environment, as for igpo, and judge="mine.py:score", which scores a reply, 0 to 1,
+in its episode by principles of your own. Without it a program asks for one: names and numbers must have been read (`grounded`).
+"""
+
+from typing import Literal
+
+from rewardlab.core import Environment, Group, Recipe, Run, Score, Scores, Term
+from rewardlab.core.score import derive
+from rewardlab.evals.episodes import episode_accuracy
+from rewardlab.evals.groups import told_apart
+from rewardlab.evals.shares import own_share
+from rewardlab.methods.baselines.ppo import ppo
+from rewardlab.proof.claim import Claim, Within
+from rewardlab.rewards.algebra import aggregate, clip
+from rewardlab.rewards.length import words
+from rewardlab.rewards.recorded import score_in_data
+from rewardlab.rewards.reward import Reward, reward
+from rewardlab.rewards.task import correct
+from rewardlab.rewards.turns import each_turn, grounded
+from rewardlab.rollouts.interactive import interactive
+from rewardlab.rollouts.recorded import recorded
+from rewardlab.tasks.facts.environment import search
+
+Center = Literal["half", "trajectory", "none"]
+
+
+def renorm(process: list[float], outcome: float, center: Center = "half") -> list[float]:
+    """r_t of each turn, without the outcome on the last decision."""
+    if center == "none":
+        return process
+    off = 1 - outcome if center == "half" else sum(process) / max(1, len(process)) - outcome
+    return [p - off for p in process]
+
+
+@reward(over="groups", steps=True)
+def renormed(
+    groups: list[Group], run: Run, *, process: Reward, outcome: Reward, center: Literal["half", "trajectory", "none"] = "half"
+) -> Scores:  # fmt: skip
+    """The step rewards of `process`, moved by the outcome, and the outcome on the last decision; both are logged as they were.
+
+    center: half, each less 1/2; trajectory, the episode's mean taken from its step rewards; none, both as they are. No verdict
+    where one of the two has none.
+    """
+    rows = zip(process(groups, run), outcome(groups, run), strict=True)
+    return [[_together(p, o, center) for p, o in zip(*row, strict=True)] for row in rows]
+
+
+def _together(process: Score, outcome: Score, center: Center) -> Score:
+    right, whole = outcome.total, process.total
+    if right is None or whole is None:
+        return derive("", None, [process, outcome])
+    moved = renorm([r for _, r in process.steps], right, center)
+    places = [at for at, _ in process.steps]
+    logged = {"process": Term(whole / max(1, len(moved)), weight=None), "outcome": Term(right, weight=None)}
+    return Score(terms={"": Term(right, tuple(zip(places, moved, strict=True))), **logged}, why=outcome.why)
+
+
+def ppr_renorm(
+    base: Recipe | None = None, *, judge: Reward | None = None, center: Center = "half", env: Environment | None = None,
+    n: int = 8, turns: int = 6,
+) -> Recipe:  # fmt: skip
+    """judge: a reward of single replies, which is asked about every turn.  env: the tools; without it, those that the base plays
+    with, else a search.  n: episodes per problem.  turns: the most that an episode may have.
+    """
+    # a critic needs no group: 16 problems with 8 episodes are as many rows as ppo's 128 with one
+    base = base or ppo(n=n).but(problems=16)
+    paid = renormed(process=each_turn(of=judge or grounded()), outcome=base.reward or correct(), center=center)
+    if env is None and base.rollout is not None and base.rollout.settings.get("env"):
+        return base.but(reward=paid)
+    env = env or search()
+    return base.but(
+        rollout=interactive(env=env, n=n, turns=turns),
+        reward=paid,
+        measure=episode_accuracy(rollout=interactive(env=env, n=1, turns=turns)),
+    )
+
+
+# a judge that likes long replies as much as grounded ones
+JUDGE = each_turn(of=0.5 * clip(words() / 80, high=1.0) + 0.5 * grounded())
+RENORMED = aggregate(renormed(process=JUDGE, outcome=correct())).named("renormed")
+RAW = aggregate(renormed(process=JUDGE, outcome=correct(), center="none")).named("raw")
+claim = Claim(
+    says="with scores of turns by a judge that likes many words, ReNorm prefers the better of two searches oftener than their sum",
+    versus=None, task="inquiries:test_size=4000", measure="agreement.renormed", direction="higher", margin=0.1,
+    against="agreement.raw", model="untrained",
+    by=own_share(of=told_apart(reward=RENORMED + RAW, truth=score_in_data(), rollout=recorded(fields=("direct", "wandering")))),
+    problems=4000, steps=1,
+    fault=Within("agreement.raw", high=0.6, says="the better of two searches paid more, by the sum"), learns=None, start=None,
+)  # fmt: skip
+baseline = "ppo"

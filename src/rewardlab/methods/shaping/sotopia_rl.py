@@ -1,0 +1,59 @@
+"""Sotopia-RL: an episode's scores are divided among its utterances, and a model of their reward pays single utterances.
+
+    r_i = mean over d of  norm_d(G_d A_d(a_i) / 3),    d: goal, relationship, knowledge
+    reward model R:  (R(history, a_i) - r_i)^2 -> min;    then GRPO on single utterances after recorded histories, paid R
+
+G_d: the score of the whole talk;  A_d: how much of it an attributor, who sees the whole talk, ascribes to utterance i, 0 to 3;
+norm_d: from the range of d to 0 to 1. What one says often pays late and indirectly: paid the talk's score, all utterances of a good
+talk are good. And who pays for the goal alone teaches to push for it; rapport and knowledge lead there too.
+
+Yu et al. 2025, arXiv:2508.03905; G A / 3, the mean squared error and GRPO on single turns as in the released code
+(sotopia-lab/sotopia-rl, 10ba7bd, scripts/data_process; 039935c, sotopia_rl/grpo_trainer.py). (inferred): scores are normalised by
+their ranges. Left out: a reward of -1 where the attributor says -1; asking a large model for attributions (bring them); behaviour
+cloning before (`sft`, and --model its run); play against a partner. `spread="uniform"` gives every utterance its talk's scores.
+
+Data: rows with the history as prompt, what was said next in `solution`, `scores` and `attributions`, {"goal": 7, ...}; or
+--reward-model PATH, one that was taught before.
+"""
+
+from typing import Literal
+
+from rewardlab.core import Learner, Recipe, Update
+from rewardlab.core.domain import PositiveInt
+from rewardlab.evals.pairs import pair_accuracy
+from rewardlab.methods.baselines.grpo import grpo
+from rewardlab.methods.baselines.rlhf import MODEL, UNTAUGHT, rlhf
+from rewardlab.objectives.labels import label_squared_error
+from rewardlab.proof.claim import Claim, Within
+from rewardlab.rewards.attributed import attributed_score
+from rewardlab.rollouts.recorded import recorded
+
+Spread = Literal["attributed", "uniform"]
+
+
+def sotopia_rl(
+    base: Recipe | None = None, *, dimensions: str = "goal,relationship,knowledge", spread: Spread = "attributed",
+    field: str = "solution", reward_model: str = "value-head", utterances: PositiveInt = 2000, passes: PositiveInt = 1,
+    rm_lr: float = 1e-3, n: int = 8, beta: float = 0.02,
+) -> Recipe:  # fmt: skip
+    """dimensions: of the scores, with commas between them.  field: the column of utterances.  reward_model: see rlhf.  utterances,
+    passes: that it is taught on, and how often.  n, beta: of grpo. The reward takes the place of a base's.
+    """
+    base = base or grpo(n=n, beta=beta)
+    made = rlhf(base, reward_model=reward_model, pairs=utterances, passes=passes)
+    if not reward_model.startswith(UNTAUGHT):
+        return made
+    label = attributed_score(dimensions=tuple(d.strip() for d in dimensions.split(",")), spread=spread)
+    lesson = Recipe(rollout=recorded(fields=(field,)), reward=label, objective=label_squared_error(), update=Update(lr=rm_lr))
+    taught = Learner(MODEL, reward_model, lesson, every=0)
+    return made.but(also=tuple(taught if learner.name == MODEL else learner for learner in made.also))
+
+
+claim = Claim(
+    says="a reward model of attributed scores ranks utterances rightly oftener than one that gives each its talk's scores",
+    versus="sotopia_rl", task="bargaining:noise=0.3", measure="pair_accuracy", direction="higher", margin=0.05, model="untrained",
+    settings={"rm_lr": 3e-3}, versus_settings={"rm_lr": 3e-3, "spread": "uniform"}, by=pair_accuracy(model=MODEL), steps=1,
+    fault=Within("pair_accuracy", 0.5, 0.85, "utterances ranked rightly, taught on the scores of whole talks"),
+    judge=Within("pair_accuracy", low=0.6, says="the same, taught on attributed scores: learnt"), learns=None, start=None,
+)  # fmt: skip
+baseline = "rlhf"

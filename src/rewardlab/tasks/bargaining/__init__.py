@@ -1,0 +1,1 @@
+"""Talks between a seller and a buyer, whose utterances have known effects."""

@@ -1,0 +1,1 @@
+"""Searches through facts with written thoughts, and pairs of recorded episodes of which one is better."""
