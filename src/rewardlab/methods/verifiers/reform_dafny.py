@@ -59,9 +59,8 @@ def reform_dafny(
     reward = contract_reward(subset)
     if entropy:
         base = base.but(objective=base.required("objective") + entropy * negative_entropy())
-    if base.reward not in (None, correct()):
-        return base.but(reward=base.reward + reward)
-    return base.but(reward=reward, measure=own_reward(reward=reward, rollout=independent(n=1)))
+    paid = reward if base.reward in (None, correct()) else base.reward + reward
+    return base.but(reward=paid, measure=own_reward(reward=reward, rollout=independent(n=1)))
 
 
 SUBSET, VERIFY = contract_reward().named("subset"), contract_reward(0.0).named("verified")
