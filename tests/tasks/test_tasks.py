@@ -56,6 +56,8 @@ def perturbed(problem: Problem) -> str:
     """A reply of the right form that is wrong."""
     if "boxes" in problem.meta:
         return "<answer>[0,0,1,1]</answer>"
+    if "supporting" in problem.meta:
+        return gold(problem).replace("</answer>", "1</answer>")
     if "hurry" in problem.meta:
         return "Bring it."
     # what follows a record is not read: its name, action or type is another
