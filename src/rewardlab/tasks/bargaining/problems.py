@@ -8,8 +8,8 @@
 What each kind of utterance does is known: to the goal (a good price), the relationship, and what is learnt of the buyer. At the end
 a talk is scored in each dimension, and only that is seen: who sells well is also rude at times, and who is kind says little, so
 that rude words are found in good talks. The attributor says for each utterance and dimension, from 0 to 3, how much it did, and is
-often wrong. Test pairs are two utterances after the same history, labelled by what they do (`value`). In `said` is what was said next,
-in `solution` the best that can be said.
+often wrong. Test pairs are two utterances after the same history, labelled by what they do (`value`). In `said` is what was said
+next, in `solution` the best that can be said.
 """
 
 from __future__ import annotations
