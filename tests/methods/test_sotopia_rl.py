@@ -45,7 +45,9 @@ def test_a_number_that_is_not_there_gives_no_verdict(scores, shares):
 
 def taught(spread: str) -> float:
     policy, task = untrained(0, task=TASK), TASK
-    recipe = registry.build("sotopia_rl", {"utterances": 640, "problems": 2, "n": 2, "spread": spread, "rm_lr": 3e-3, "beta": 0.0})
+    recipe = registry.build(
+        "sotopia_rl", {"utterances": 640, "problems": 2, "n": 2, "spread": spread, "rm_lr": 3e-3, "beta": 0.0, "field": "said"}
+    )
     run = Run(policy, steps=1, max_new=4, verify=registry.part("reward", "social_value"))
     run.models["reward_model"] = learner_model(recipe.also[0], policy)
     recipe.loop(recipe, run, Ops(recipe, run, task, RunConfig()))
@@ -85,6 +87,6 @@ def test_the_world_says_what_utterances_do():
 
 def test_attributions_without_noise_are_of_what_was_done():
     for p in (bargaining(noise=0, test_size=200).test)[:200]:
-        does = KINDS[kind_of(p.meta["solution"])].does
+        does = KINDS[kind_of(p.meta["said"])].does
         # nobody who learnt nothing is said to have
         assert does[2] > 0 or p.meta["attributions"]["knowledge"] == 0

@@ -59,6 +59,8 @@ def perturbed(problem: Problem) -> str:
     if "tier" in problem.meta:
         # one more digit may be within what a share is off by
         return "Answer: 777"
+    if "supporting" in problem.meta:
+        return gold(problem).replace("</answer>", "1</answer>")
     if "hurry" in problem.meta:
         return "Bring it."
     # what follows a record is not read: its name, action or type is another

@@ -21,6 +21,7 @@ from typing import Any
 from rewardlab.core import Learner, Loop, Recipe, Run, loop
 from rewardlab.core.domain import PositiveFloat, Share
 from rewardlab.evals.groups import told_apart
+from rewardlab.evals.own_reward import own_reward
 from rewardlab.evals.shares import own_share
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.objectives.ratio import imitate
@@ -61,9 +62,11 @@ def remul(
     """
     base = base or grpo(n=n, temperature=temperature, beta=beta)
     names = {f"listener{i}": init.strip() for i, init in enumerate(listeners.split(","), 1)}
-    paid = listeners_agree(models=tuple(names), temperature=hearing)
+    heard = listeners_agree(models=tuple(names), temperature=hearing)
+    paid = heard + right * correct() if right else heard
     return base.but(
-        reward=paid + right * correct() if right else paid,
+        reward=paid,
+        measure=own_reward(reward=paid, rollout=independent(n=1)),
         also=(*base.also, *(Learner(name, init, Recipe(), every=0) for name, init in names.items())),
         loop=answers_last(share=share, faster=faster, mark=mark, of=base.loop) if share else base.loop,
     )

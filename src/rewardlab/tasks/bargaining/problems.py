@@ -8,7 +8,8 @@
 What each kind of utterance does is known: to the goal (a good price), the relationship, and what is learnt of the buyer. At the end
 a talk is scored in each dimension, and only that is seen: who sells well is also rude at times, and who is kind says little, so
 that rude words are found in good talks. The attributor says for each utterance and dimension, from 0 to 3, how much it did, and is
-often wrong. Test pairs are two utterances after the same history, labelled by what they do (`value`).
+often wrong. Test pairs are two utterances after the same history, labelled by what they do (`value`). In `said` is what was said
+next, in `solution` the best that can be said.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ def bargaining(*, noise: Share = 0.3, test_size: PositiveInt = 1000, size: Posit
         max_new=16,
         about="what to say next to a buyer; what an utterance does is known",
         demonstrate=_demonstrate,
-        columns=("prompt", "solution", "scores", "attributions", "chosen", "rejected", "qualities"),
+        columns=("prompt", "said", "solution", "scores", "attributions", "chosen", "rejected", "qualities"),
         warmup_steps=200,
         window=(0.2, 0.8),
     )
@@ -104,7 +105,8 @@ def _sample(rng: random.Random, *, noise: float) -> Problem:
     better, worse = (a, b) if value(a) > value(b) else (b, a)
     pair = {"chosen": rng.choice(KINDS[better].said), "rejected": rng.choice(KINDS[worse].said)}
     qualities = [value(better), value(worse)]
-    return ask(question, None, solution=lines[at], scores=scores, attributions=attributions, qualities=qualities, **pair)
+    best = KINDS[max(KINDS, key=value)].said[0]
+    return ask(question, None, said=lines[at], solution=best, scores=scores, attributions=attributions, qualities=qualities, **pair)
 
 
 def _history(names: Sequence[str], lines: Sequence[str]) -> list[str]:

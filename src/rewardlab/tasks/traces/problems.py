@@ -52,7 +52,19 @@ def traces(
         max_new=160,
         about="questions over numbered documents, answered with a plan, citations and reasons",
         demonstrate=partial(_demonstrate, error=error),
-        columns=("prompt", "answer", "documents", "supporting", "hops", "solution", "chosen", "rejected", "qualities", "fault"),
+        columns=(
+            "prompt",
+            "answer",
+            "documents",
+            "supporting",
+            "hops",
+            "wrong",
+            "solution",
+            "chosen",
+            "rejected",
+            "qualities",
+            "fault",
+        ),
     )
 
 
