@@ -59,9 +59,8 @@ def chipseek_r1(
     """
     base = base or grpo()
     reward = design_reward(form, compiles, works, size, gated)
-    if base.reward not in (None, correct()):
-        return base.but(reward=base.reward + reward)
-    return base.but(reward=reward, measure=own_reward(reward=reward, rollout=independent(n=1)))
+    measure = own_reward(reward=reward, rollout=independent(n=1))
+    return base.but(reward=reward if base.reward in (None, correct()) else base.reward + reward, measure=measure)
 
 
 GATED, SUMMED = design_reward().named("gated"), design_reward(gated=False).named("summed")
