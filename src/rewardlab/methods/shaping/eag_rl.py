@@ -47,9 +47,9 @@ def guided_first(
 def eag_rl(base: Recipe | None = None, *, weight: float = 0.5, guided: int = 10, n: int = 8) -> Recipe:
     """weight: w.  guided: steps of the first stage; 0 leaves it out.  n: replies that it chooses from, and those of grpo."""
     base = base or grpo(n=n).but(measure=accuracy_by_kind())
-    reward: Any = base.reward or correct()
-    base = base.but(reward=reward + weight * salient_cited().named("salient"))
-    return base.but(loop=guided_first(steps=guided, n=n, of=base.loop)) if guided else base
+    right: Any = base.reward or correct()
+    stages = guided_first(steps=guided, n=n, of=base.loop) if guided else base.loop
+    return base.but(reward=right + weight * salient_cited().named("salient"), loop=stages)
 
 
 claim = Claim(

@@ -15,6 +15,8 @@ Data: questions whose answer is a list of multiples of a symbol, ["0.5P", "1.5P"
 `kind`, which held-out problems are told apart by.
 """
 
+from typing import Any
+
 from rewardlab.core import Recipe
 from rewardlab.evals.kinds import accuracy_by_kind
 from rewardlab.methods.baselines.grpo import grpo
@@ -31,7 +33,8 @@ def beamperl(
     temperature: of grpo."""
     base = base or grpo(n=n, temperature=temperature).but(measure=accuracy_by_kind())
     formed = format_ok(pattern=form) if form else answer_given()
-    return base.but(reward=form_weight * formed.named("form") + weight * (base.reward or correct()))
+    right: Any = base.reward or correct()
+    return base.but(reward=form_weight * formed.named("form") + weight * right)
 
 
 SMALL = {"n": 8, "temperature": 1.0}

@@ -59,8 +59,8 @@ def chipseek_r1(
     """
     base = base or grpo()
     reward = design_reward(form, compiles, works, size, gated)
-    paid = reward if base.reward in (None, correct()) else base.reward + reward
-    return base.but(reward=paid, measure=own_reward(reward=reward, rollout=independent(n=1)))
+    measure = own_reward(reward=reward, rollout=independent(n=1))
+    return base.but(reward=reward if base.reward in (None, correct()) else base.reward + reward, measure=measure)
 
 
 GATED, SUMMED = design_reward().named("gated"), design_reward(gated=False).named("summed")

@@ -56,11 +56,12 @@ def reform_dafny(
     A base's reward beside the task's verifier is kept.
     """
     base = base or grpo(n=n, beta=beta)
-    reward = contract_reward(subset)
-    if entropy:
-        base = base.but(objective=base.required("objective") + entropy * negative_entropy())
-    paid = reward if base.reward in (None, correct()) else base.reward + reward
-    return base.but(reward=paid, measure=own_reward(reward=reward, rollout=independent(n=1)))
+    reward, objective = contract_reward(subset), base.required("objective")
+    return base.but(
+        reward=reward if base.reward in (None, correct()) else base.reward + reward,
+        objective=objective + entropy * negative_entropy() if entropy else objective,
+        measure=own_reward(reward=reward, rollout=independent(n=1)),
+    )
 
 
 SUBSET, VERIFY = contract_reward().named("subset"), contract_reward(0.0).named("verified")

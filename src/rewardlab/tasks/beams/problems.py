@@ -30,9 +30,9 @@ Load = tuple[int, int]
 
 def reactions(supports: tuple[int, int], loads: list[Load]) -> tuple[Fraction, Fraction]:
     """What both supports bear: the moments about the first of them, and the forces, add up to 0."""
-    (left, right), total = supports, sum(weight for weight, _ in loads)
-    second = sum(Fraction(weight * (at - left), right - left) for weight, at in loads)
-    return total - second, Fraction(second)
+    (left, right), total = supports, Fraction(sum(weight for weight, _ in loads))
+    second = sum((Fraction(weight * (at - left), right - left) for weight, at in loads), start=Fraction(0))
+    return total - second, second
 
 
 def beams(
