@@ -59,8 +59,10 @@ def perturbed(problem: Problem) -> str:
     if "tier" in problem.meta:
         # one more digit may be within what a share is off by
         return "Answer: 777"
-    if "supporting" in problem.meta:
-        return gold(problem).replace("</answer>", "1</answer>")
+    # where what is judged stands between tags, what follows them is not read
+    for tag in ("<answer>\n", "<answer>", "<stdout>", "<code>"):
+        if tag in gold(problem):
+            return gold(problem).replace(tag, f"{tag}7")
     if "hurry" in problem.meta:
         return "Bring it."
     # what follows a record is not read: its name, action or type is another

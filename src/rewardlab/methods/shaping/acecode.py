@@ -13,6 +13,7 @@ Data: prompts with tests, {"tests": "assert ..."} or {"io": [["input", "output"]
 """
 
 from rewardlab.core import Recipe
+from rewardlab.evals.own_reward import own_reward
 from rewardlab.evals.rewards import reward_of_right
 from rewardlab.methods.baselines.ppo import ppo
 from rewardlab.proof.claim import Claim, Within
@@ -30,7 +31,8 @@ def acecode(
     verifier is kept."""
     base = base or ppo()
     paid = right_and_fast(error=error, wrong=wrong, speed=speed, most=most, reference=reference)
-    return base.but(reward=paid if base.reward in (None, correct()) else base.reward + paid)
+    measure = own_reward(reward=paid, rollout=independent(n=1))
+    return base.but(reward=paid if base.reward in (None, correct()) else base.reward + paid, measure=measure)
 
 
 SMALL = {"problems": 64}
