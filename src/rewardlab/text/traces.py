@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import reduce
 
 from .words import normalised, sentences, words
 
@@ -135,4 +134,4 @@ def _in(documents: Sequence[str], numbers: set[int]) -> set[str]:
 def _telling(documents: Sequence[str]) -> set[str]:
     """The words of some documents that not all have."""
     held = [set(words(text)) for text in documents]
-    return set().union(*held) - (reduce(set.intersection, held) if len(held) > 1 else set())
+    return set().union(*held) - (held[0].intersection(*held[1:]) if len(held) > 1 else set())

@@ -16,6 +16,8 @@ Data: questions with answers, a policy that thinks in such tags, and judge="mine
 episode. Without it a program says 1 where names and numbers have been read, else 0 (`grounded`).
 """
 
+from typing import Any
+
 from rewardlab.core import Environment, Recipe, Score, Trajectory
 from rewardlab.evals.episodes import episode_accuracy
 from rewardlab.evals.groups import told_apart
@@ -56,7 +58,8 @@ def atom_searcher(
     those that the base plays with, else a search.  n: of grpo.  turns: the most that an episode may have.
     """
     base = base or grpo(n=n)
-    paid = blended(base.reward or correct(), judge or grounded(), alpha, whole)
+    right: Any = base.reward or correct()
+    paid = blended(right, judge or grounded(), alpha, whole)
     if env is None and base.rollout is not None and base.rollout.settings.get("env"):
         return base.but(reward=paid)
     env = env or search()

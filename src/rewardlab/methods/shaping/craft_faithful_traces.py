@@ -19,7 +19,7 @@ Data: prompts that ask for such a trace of numbered documents, answers to verify
 of texts, and `supporting`, the numbers of those that are needed (v1 and v2). judge="mine.py:faithful" is a judge of your own.
 """
 
-from typing import Literal
+from typing import Any, Literal
 
 from rewardlab.core import Recipe
 from rewardlab.evals.own_reward import own_reward
@@ -50,7 +50,8 @@ def craft_faithful_traces(
     n, beta: of grpo. A base's reward takes the place of the verifier's.
     """
     base = base or grpo(n=n, beta=beta)
-    paid = by_rule(base.reward or correct(), template)
+    right: Any = base.reward or correct()
+    paid = by_rule(right, template)
     if faith and template != "v5":
         paid = paid + faith * (judge or trace_consistency(template=template)).named("faith")
     return base.but(reward=paid, measure=own_reward(reward=paid, rollout=independent(n=1)))

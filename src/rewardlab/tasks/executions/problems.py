@@ -144,7 +144,7 @@ def _told(function: Function, events: Sequence[Event]) -> list[str]:
     return told
 
 
-def _careless(function: Function, x: int, rng: random.Random, slips: float) -> list[Event]:
+def _careless(function: Function, x: int, rng: random.Random, slips: float) -> Sequence[Event]:
     """A run as a careless reader sees it."""
     return follow(function, x, lambda value: value + rng.choice((-1, 1, 2)) if rng.random() < slips else value)
 
@@ -158,7 +158,7 @@ def _pair(problem: Problem, rng: random.Random, *, slips: float) -> Problem:
     """Two careless replies; chosen: the one more of whose trace is right."""
     function, x = _function(problem), problem.meta["x"]
     wanted = _told(function, follow(function, x))
-    runs: dict[float, list[Event]] = {}
+    runs: dict[float, Sequence[Event]] = {}
     # until two differ; slips of 0 never would
     while len(runs) < 2:
         events = _careless(function, x, rng, max(slips, 0.05))

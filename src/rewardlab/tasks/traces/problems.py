@@ -13,7 +13,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rewardlab.core import Problem, Task, ask
 from rewardlab.core.domain import PositiveInt, Share
@@ -81,7 +81,7 @@ def _sample(rng: random.Random) -> Problem:
     hops = [[first, a, b, place[0]], [second, b, c, place[1]]]
     wrong = [[facts[i][2], place[i]] for i in (2, 3, 4, 5)]
     lines = "\n".join(f"[{i}] {text}" for i, text in enumerate(documents, 1))
-    meta = {"documents": documents, "supporting": sorted(place[:2]), "hops": hops, "wrong": wrong}
+    meta: dict[str, Any] = {"documents": documents, "supporting": sorted(place[:2]), "hops": hops, "wrong": wrong}
     solution = write(_plan(hops), sorted(place[:2]), [Hop(b, place[0]), Hop(c, place[1])], c)
     return ask(f"Who is the {second} of the {first} of {a}?\n{lines}", c, solution=solution, **meta)
 
