@@ -11,7 +11,9 @@ from rewardlab.core import Run, Trajectory, Turn, ask
 from rewardlab.engine.collate import collate
 from rewardlab.rewards.reward import reward
 from rewardlab.tasks.traces.problems import Hop, write
+from rewardlab.text import traces
 from rewardlab.text.traces import checks, cited, listed, section, well_formed
+from rewardlab.text.words import words
 
 DOCUMENTS = ["The friend of Ann is Bob.", "The boss of Ann is Dee.", "The boss of Bob is Cal.", "The friend of Eve is Dee."]
 PLAN, CHAIN = ["friend of Ann", "boss of [Answer1]"], [Hop("Bob", 1), Hop("Cal", 3)]
@@ -67,6 +69,20 @@ def test_what_the_data_lacks_gives_no_verdict_and_not_zero():
     assert totals(RIGHT, "Cal", problem=nothing) == [None, None]
     assert totals(RIGHT, "Cal", problem=nothing, faith=0.0) == [None, 0]
     assert totals("<answer>Cal</answer>", problem=nothing, template="v5") == [2]
+
+
+@pytest.mark.parametrize(
+    ("supporting", "paid"), [(["1", 3.0], 3), ("[1, 3]", 3), (["Ann", "Bob"], None), ([1, None], None), ([], None)]
+)
+def test_the_numbers_of_the_documents_that_are_needed(supporting, paid):
+    assert totals(RIGHT, problem=ask("Who?", "Cal", documents=DOCUMENTS, supporting=supporting), faith=0.0) == [paid]
+
+
+def test_documents_are_read_once_however_often_they_are_cited(monkeypatch):
+    read = []
+    monkeypatch.setattr(traces, "words", lambda text: read.append(text) or words(text))
+    checks(f"<reason>{'It says so in docs [1, 2, 3, 4]. ' * 50}</reason><answer>Cal</answer>", "v4", DOCUMENTS)
+    assert [read.count(document) for document in DOCUMENTS] == [1] * 4
 
 
 @pytest.mark.parametrize(

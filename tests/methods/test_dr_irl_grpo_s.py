@@ -9,12 +9,16 @@ import pytest
 import torch
 
 from rewardlab import registry
-from rewardlab.core import Run, Score, Trajectory, Turn, ask
+from rewardlab.core import Run, Score, Task, Trajectory, Turn, ask
 from rewardlab.engine.collate import collate
+from rewardlab.engine.step import Ops
 from rewardlab.errors import RewardlabError
+from rewardlab.methods.shaping.dr_irl_grpo_s import MEMORY, rewards_first
 from rewardlab.models.embedded import untrained
+from rewardlab.models.load import learner_model
 from rewardlab.rewards.difficulty import difficulty, weights_of
 from rewardlab.rewards.reward import reward
+from rewardlab.runs.config import RunConfig
 
 
 def row(text: str, length: int = 3, **meta) -> Trajectory:
@@ -107,3 +111,23 @@ def test_the_settings_make_a_model_for_each_category():
     plain = registry.build("dr_irl_grpo_s", {"scaled": False})
     assert [learner.name for learner in plain.also] == ["irl_0"]
     assert "difficulty" not in str(plain.reward)
+
+
+def test_rewards_of_categories_are_learnt_from_demonstrations_before_the_first_step_and_once():
+    """Demonstrations of one category are what no policy writes by chance; each is above the policy's own replies in the end."""
+    texts = {"a": "5+5=10", "b": "7-5=2"}
+    rows = [ask(f"{i}+1?", category="ab"[i % 2], solution=texts["ab"[i % 2]]) for i in range(64)]
+    policy, recipe = untrained(), registry.build("dr_irl_grpo_s", {"categories": "a, b", "pairs": 64, "rm_lr": 3e-3})
+    run = Run(policy, steps=1, max_new=6)
+    run.models |= {learner.name: learner_model(learner, policy) for learner in recipe.also}
+    ops, steps = Ops(recipe, run, Task("sums", rows, rows, "final_answer"), RunConfig()), []
+    ops.standard_step = steps.append
+    settings = {**recipe.loop.settings, "at_once": 8}
+    for _ in range(2):
+        rewards_first(**settings)(recipe, run, ops)
+    # four updates of each, in the first step alone
+    assert [ops.learners[f"irl_{i}"].updates for i in range(2)] == [4, 4]
+    assert len(steps) == 2
+    assert run.memory[MEMORY] >= 0.9
+    with pytest.raises(RewardlabError, match="category 'c'"):
+        rewards_first(**{**settings, "categories": ("a", "c")})(recipe, Run(policy), ops)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from time import process_time
 
 import numpy as np
 import pytest
 from rows import Replies
 
 from rewardlab import registry
-from rewardlab.core import Recipe, Run, Trajectory, Turn, ask
+from rewardlab.core import Recipe, Run, Trajectory, Turn, ask, rollout
+from rewardlab.core.run import TOKENS
+from rewardlab.errors import RewardlabError
 from rewardlab.evals.faithfulness import area_over, contradicted, early_answering, hint_attribution, mistake_injection
 from rewardlab.methods.shaping.remul import answers_last
 from rewardlab.models.embedded import untrained
@@ -92,6 +95,24 @@ def test_only_the_gold_answer_is_learnt():
     assert t.ids.tolist() == whole.ids.tolist()
 
 
+def test_a_reply_that_leaves_no_room_for_the_answer_teaches_nothing():
+    policy = untrained(0)
+    long = replace(PROBLEM, meta={"solution": "7+5=12\n" * 2000 + "Answer: 36"})
+    short = replace(PROBLEM, meta={"solution": "7+5=12\nAnswer: 13"})
+
+    @rollout
+    def written(problems, run):
+        prompts = run.policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
+        return [[t] for t in run.policy.write(prompts, [p.meta["solution"] for p in problems])]
+
+    [[t]] = gold_answer_after(of=written())([long, short], Run(policy))
+    assert t.problem == short
+    with pytest.raises(RewardlabError, match="no gold answer fits"):
+        gold_answer_after(of=written())([long], Run(policy))
+    with pytest.raises(RewardlabError, match="needs a gold answer"):
+        gold_answer_after(of=written())([replace(short, answer=" ")], Run(policy))
+
+
 def test_the_last_steps_are_for_answers():
     seen = []
 
@@ -103,6 +124,10 @@ def test_the_last_steps_are_for_answers():
     for step in range(8):
         answers_last(share=0.25)(recipe, Run(policy=None, step=step, steps=8), Ops())
     assert seen == ["independent"] * 6 + ["gold_answer_after"] * 2
+    # a run that ends at its budget does not know how many steps it has
+    for tokens in (0, 790, 800, 990):
+        answers_last()(recipe, Run(policy=None, step=5, steps=10**9, budget=1000, memory={TOKENS: tokens}), Ops())
+    assert seen[8:] == ["independent"] * 2 + ["gold_answer_after"] * 2
     assert registry.build("remul", {"share": 0.0}).loop is None
     made = registry.build("remul", {"listeners": "copy:policy, embedded:arithmetic", "right": 1.0})
     assert [(x.name, x.init, x.every) for x in made.also] == [
@@ -142,11 +167,31 @@ def test_a_policy_that_needs_its_reasoning_has_a_high_area_over_the_curve():
     assert led["aoc"] == pytest.approx(1 - 0.1)
 
 
+def test_a_policy_that_thinks_between_tags_is_asked_for_its_answer_after_them():
+    found, asked = measured(early_answering, lambda text: " 36", ["<think>\n7+5=12\n12*3=36\n</think>\nAnswer: 36"])
+    assert asked[0] == "<think>\n7+5=12\n</think>\nAnswer:"
+    assert (found["cut_20"], found["aoc"]) == (1, pytest.approx(0.2))
+    _, asked = measured(early_answering, lambda text: " 36", ["<think>\n7+5=12\n</think>\nAnswer: 36"], force="")
+    assert asked[0] == "<think>\n7+5=12\n"
+
+
+@pytest.mark.parametrize("measure", [early_answering, mistake_injection])
+def test_a_policy_that_never_reasons_does_not_pass_for_one_that_needs_its_reasoning(measure):
+    found, asked = measured(measure, lambda text: "", ["Answer: 36", "Answer: 1"])
+    assert (found["aoc"], found["accuracy"], found["cut_20"], found["n"]) == (pytest.approx(1 - 0.8 * 0.5), 0.5, 0.5, 0)
+    assert asked == []
+
+
 def test_mistakes_and_areas():
     assert contradicted("so 7+5=12.") == "so 7+5=13."
     assert contradicted("It is red.") == "It is not red."
     assert contradicted("Hm") == "Actually, this is incorrect. Hm"
     assert contradicted("9" * 5000)
+    assert contradicted("a1b22 so 3.50 m") == "a1b22 so 3.51 m"
+    began = process_time()
+    # a pattern that looks ahead from each digit takes a second for this one
+    assert contradicted("so 1" + "1" * 1990 + "a1").endswith("a2")
+    assert process_time() - began < 0.2
     assert area_over((0.2, 1.0), (1.0, 1.0)) == pytest.approx(0.2)
 
 

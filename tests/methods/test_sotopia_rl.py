@@ -33,6 +33,8 @@ def test_scores_times_shares_brought_to_one_range():
     assert paid(scores, {}, spread="uniform") == pytest.approx((0.9 + 0.2 + 0.6) / 3)
     assert paid('{"goal": 9}', '{"goal": "1"}', dimensions=("goal",)) == pytest.approx(0.3)
     assert paid({"wit": 5}, {"wit": 3}, dimensions=("wit",)) == pytest.approx(0.5)
+    # a secret that was kept has 0, the best of -10 to 0
+    assert paid({"secret": 0}, {"secret": 3}, dimensions=("secret",)) == pytest.approx(1)
 
 
 @pytest.mark.parametrize(

@@ -6,13 +6,11 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from rewardlab.core import Score, Trajectory
+from rewardlab.data.sotopia import RANGES
 from rewardlab.data.values import number_of
 from rewardlab.text import strict_json
 
 from .reward import reward
-
-RANGES = {"goal": (0.0, 10.0), "relationship": (-5.0, 5.0), "knowledge": (0.0, 10.0)}
-"""Of Sotopia's scores, by dimension; of any other dimension 0 to 10."""
 
 
 @reward
@@ -21,7 +19,8 @@ def attributed_score(
     spread: Literal["attributed", "uniform"] = "attributed", scores: str = "scores", attributions: str = "attributions",
 ) -> Score:  # fmt: skip
     """The mean over dimensions d of G_d A_d / most, each brought from the range of G_d to 0 to 1. G: the episode's scores; A: how
-    much this utterance did for them, from 0 to `most`. Both are columns with a number for each dimension.
+    much this utterance did for them, from 0 to `most`. Both are columns with a number for each dimension. The ranges are those of
+    Sotopia's seven dimensions, and 0 to 10 for any other.
 
     spread: uniform takes A_d = most, so that every utterance gets its episode's scores. For recorded utterances. No verdict where a
     number is not there.  Yu et al. 2025, arXiv:2508.03905

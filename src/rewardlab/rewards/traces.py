@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from rewardlab.core import Score, Trajectory
-from rewardlab.data.values import list_of
+from rewardlab.data.values import list_of, number_of
 from rewardlab.text import traces
 
 from .reward import reward
@@ -21,10 +21,10 @@ def trace_form(trajectory: Trajectory, *, template: Literal["v1", "v2", "v3", "v
 @reward
 def receipt(trajectory: Trajectory, *, column: str = "supporting") -> Score:
     """1 where <gold_docs> lists just the documents in a column of the problem, 1/2 where it has some of them, else 0."""
-    wanted = list_of(trajectory.problem.meta.get(column))
-    if wanted is None:
+    wanted = [number_of(value) for value in list_of(trajectory.problem.meta.get(column)) or [None]]
+    if None in wanted:
         return Score(None, why=f"the problem has no column {column!r} with a list of numbers")
-    said, numbers = traces.listed(traces.section(trajectory.reply, "gold_docs") or ""), set(map(int, wanted))
+    said, numbers = traces.listed(traces.section(trajectory.reply, "gold_docs") or ""), {int(n) for n in wanted if n is not None}
     return Score(1.0 if said == numbers else 0.5 if said & numbers else 0.0, why=f"lists {sorted(said)} for {sorted(numbers)}")
 
 

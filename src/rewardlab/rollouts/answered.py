@@ -16,10 +16,11 @@ def gold_answer_after(problems: list[Problem], run: Run, *, of: Rollout, mark: s
     """What `of` samples, each with the gold answer in the place of its own. The answer's tokens alone are the policy's decisions:
     its reasoning is text that was read, so that nothing is learnt of it. Recorded, so without log-probs of sampling.
 
-    mark: what stands before an answer, where the reply does not think between tags.
+    mark: what stands before an answer, where the reply does not think between tags.  Replies that leave the model's context no room
+    for the answer are left out.
     """
     for p in problems:
-        if p.answer is None or isinstance(p.answer, list | dict):
+        if p.answer is None or isinstance(p.answer, list | dict) or not str(p.answer).strip():
             raise RewardlabError(f"gold_answer_after needs a gold answer that is a text; problem {p.question[:60]!r} has none")
     groups = of(problems, run)
     rows = [t for group in groups for t in group]
@@ -27,7 +28,11 @@ def gold_answer_after(problems: list[Problem], run: Run, *, of: Rollout, mark: s
     befores, wholes = zip(*[_texts(t, mark) for t in rows], strict=True)
     written = zip(prompts, run.policy.write(prompts, befores), run.policy.write(prompts, wholes), strict=True)
     made = iter([_answering(*row) for row in written])
-    return [[replace(next(made), path=t.path) for t in group] for group in groups]
+    done = [[replace(next(made), path=t.path) for t in group] for group in groups]
+    fit = [kept for group in done if (kept := [t for t in group if len(t) <= run.policy.context])]
+    if not fit:
+        raise RewardlabError(f"no gold answer fits the model's context of {run.policy.context} after its reply: lower --max-new")
+    return fit
 
 
 def _texts(t: Trajectory, mark: str) -> tuple[str, str]:

@@ -66,12 +66,12 @@ def checks(text: str, template: str, documents: Sequence[str]) -> dict[str, bool
     """
     found = {tag: section(text, tag) for tag in TEMPLATES["v1"]}
     plan, receipt, reason, answer = found["plan"], found["gold_docs"], found["reason"], found["answer"]
-    tags = TEMPLATES[template]
+    tags, held = TEMPLATES[template], [set(words(document)) for document in documents]
     made = {
-        "plan_reason": "plan" in tags and (plan is not None and reason is not None and _follows(plan, reason, documents)),
+        "plan_reason": "plan" in tags and (plan is not None and reason is not None and _follows(plan, reason, held)),
         "receipt_reason": reason is not None and receipt is not None and bool(cited(reason)) and cited(reason) <= listed(receipt),
         "reason_answer": reason is not None and bool(answer) and _holds(reason, answer or ""),
-        "evidence": reason is not None and _supported(reason, documents),
+        "evidence": reason is not None and _supported(reason, held),
     }
     applicable = {"plan_reason": "plan", "receipt_reason": "gold_docs", "reason_answer": "reason", "evidence": "reason"}
     return {name: made[name] for name, tag in applicable.items() if tag in tags}
@@ -92,13 +92,13 @@ def _blocks(text: str) -> list[tuple[int, str]]:
     return [(int(number), said) for number, said in zip(rest[::2], rest[1::2], strict=True)]
 
 
-def _follows(plan: str, reason: str, documents: Sequence[str]) -> bool:
+def _follows(plan: str, reason: str, held: Sequence[set[str]]) -> bool:
     asked, answered = _blocks(plan), _blocks(reason)
     if not asked or [n for n, _ in asked] != [n for n, _ in answered]:
         return False
-    telling = _telling(documents)
+    telling = _telling(held)
     pairs = zip(asked, answered, strict=True)
-    return all(set(words(ask)) & telling <= set(words(said)) | _in(documents, cited(said)) for (_, ask), (_, said) in pairs)
+    return all(set(words(ask)) & telling <= set(words(said)) | _in(held, cited(said)) for (_, ask), (_, said) in pairs)
 
 
 def _holds(reason: str, answer: str) -> bool:
@@ -107,9 +107,9 @@ def _holds(reason: str, answer: str) -> bool:
     return bool(wanted) and set(wanted) <= set(normalised(last).split())
 
 
-def _supported(reason: str, documents: Sequence[str]) -> bool:
-    telling, claims = _telling(documents), [said for said in _claims(reason) if cited(said)]
-    return bool(claims) and all(_stated(said, telling) <= _in(documents, cited(said)) for said in claims)
+def _supported(reason: str, held: Sequence[set[str]]) -> bool:
+    telling, claims = _telling(held), [said for said in _claims(reason) if cited(said)]
+    return bool(claims) and all(_stated(said, telling) <= _in(held, cited(said)) for said in claims)
 
 
 def _claims(reason: str) -> list[str]:
@@ -127,11 +127,10 @@ def _stated(said: str, telling: set[str]) -> set[str]:
     return set(words(said)) & telling | names
 
 
-def _in(documents: Sequence[str], numbers: set[int]) -> set[str]:
-    return {word for n in numbers if 1 <= n <= len(documents) for word in words(documents[n - 1])}
+def _in(held: Sequence[set[str]], numbers: set[int]) -> set[str]:
+    return set().union(*(held[n - 1] for n in numbers if 1 <= n <= len(held)))
 
 
-def _telling(documents: Sequence[str]) -> set[str]:
+def _telling(held: Sequence[set[str]]) -> set[str]:
     """The words of some documents that not all have."""
-    held = [set(words(text)) for text in documents]
     return set().union(*held) - (held[0].intersection(*held[1:]) if len(held) > 1 else set())

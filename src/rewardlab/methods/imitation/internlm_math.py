@@ -7,8 +7,11 @@
 A reward model beside the policy is another model to train, and knows no more than the policy could; as text, a verdict on the
 answer (outcome) or on every line (process) is one more ability of the same weights, in the words of its reasoning.
 
-Ying et al. 2024, arXiv:2402.06332. (inferred): the words of both prompts, that a verdict is sampled with its check, and `share`, by
-which lessons in judging are made in training: of the policy's own solutions, as the verifier judges them, with the outcome alone.
+Ying et al. 2024, arXiv:2402.06332. Its prompts end with the solution, and name no form of the verdict: "Given a question and an
+answer, check is it correct?" for the outcome, "check correctness of each step" for the process (InternLM/InternLM-Math, 0ccaaad,
+README). (inferred): the words of ours, which ask for a verdict that can be read, that it is sampled with its check, where the
+README prefers probabilities of tokens, and `share`, by which lessons in judging are made in training: of the policy's own
+solutions, as the verifier judges them, with the outcome alone.
 Left out: continual pretraining, Lean 4 (no prover is a dependency here) and augmentation of questions, data of the same kind.
 
 Data: rows of all abilities mixed (rewardlab data mix): prompts with a reply in the column `solution`, or for tools a list in which
@@ -74,10 +77,10 @@ def internlm_math(
 
 SMALL = {"share": 0.0, "ask": "{question}\n{steps}", "right": "+", "wrong": "-", "check_tokens": 96, "problems": 16}
 claim = Claim(
-    says="trained to solve and to judge, a policy's own verdict picks right ones of its samples more often than chance does",
-    versus=None, task="versatile:difficulty=4", measure="reranked", direction="higher", margin=0.03, against="pass@1",
+    says="trained to solve and to judge, a policy's own verdict picks right ones of its samples oftener than their majority does",
+    versus=None, task="versatile:difficulty=4", measure="reranked", direction="higher", margin=0.03, against="majority",
     settings={**SMALL, "lr": 1e-4, "checks": 3}, problems=200, steps=40,
-    fault=Within("pass@1", high=0.9, says="what a random choice of the samples gets"),
+    fault=Within("majority", high=0.9, says="the answer that most of the samples give"),
     judge=Within("by_auc", low=0.6, says="right samples above wrong ones to the same problem, by its own verdict"),
     learns=None, start=None,
 )  # fmt: skip

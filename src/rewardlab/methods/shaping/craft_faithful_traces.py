@@ -1,6 +1,6 @@
 """CRAFT: a trace of plan, evidence, reasons and answer is paid for each by rule, and by a judge for whether they agree.
 
-    r = form >> (1 + right + receipt) + w faith
+    r = (form >> 1 + right + receipt) + w faith
     faith = mean of the checks that the template has: the reasons follow the plan; they cite what the receipt lists, and no more;
             the answer follows from the reasons; what they say is in the documents that they cite
 

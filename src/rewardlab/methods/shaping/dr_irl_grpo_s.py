@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from rewardlab.core import Learner, Loop, Recipe, Run, Update, loop
+from rewardlab.core import Learner, Loop, Problem, Recipe, Run, Update, loop
 from rewardlab.core.domain import PositiveInt
 from rewardlab.credit.terms import scale_by_term
 from rewardlab.errors import RewardlabError
@@ -35,6 +35,7 @@ from rewardlab.rewards.difficulty import difficulty
 from rewardlab.rewards.model import category_score, model_score
 from rewardlab.rollouts.beside import beside_recorded
 from rewardlab.rollouts.independent import independent
+from rewardlab.util.progress import Bar
 
 MEMORY = "dr_irl_grpo_s.accuracy"
 
@@ -46,23 +47,32 @@ def rewards_first(
 ) -> None:  # fmt: skip
     """Before the first step, each category's reward learns from its part of the first `pairs` demonstrations and as many replies.
 
-    Logged: irl_accuracy, how often it then prefers the demonstrations of the last batch of each before it has learnt from them.
+    Logged: irl_accuracy, how often it prefers a demonstration before it has learnt from it, in the last quarter of each part.
     """
     if MEMORY not in run.memory:
         problems, won = [ops.task.train[ops.position + i] for i in range(pairs)], []
-        for i, category in enumerate(categories or ("",)):
-            own = [p for p in problems if not categories or p.meta.get(column) == category]
+        parts = [[p for p in problems if not categories or p.meta.get(column) == c] for c in categories or ("",)]
+        for category, own in zip(categories, parts, strict=False):
             if not own:
                 raise RewardlabError(f"none of the first {pairs} prompts has the category {category!r} in its column {column!r}")
-            for at in range(0, len(own), at_once):
-                # the demonstration first, as the preferred one
-                both = beside_recorded(of=independent(n=1), fields=(field,))(own[at : at + at_once], run)
-                scores = model_score(model=f"irl_{i}")(both, run)
-                ops.update(ops.collate(both, None, ops.learners[f"irl_{i}"]), ops.learners[f"irl_{i}"])
-            won += [float(a.total > b.total) for a, b in scores]
+        with Bar("teaching rewards", sum(map(len, parts))) as bar:
+            for i, own in enumerate(parts):
+                batches = [own[at : at + at_once] for at in range(0, len(own), at_once)]
+                wins = [win for batch in batches for win in _learn(batch, run, ops, f"irl_{i}", field, bar)]
+                won += wins[len(wins) * 3 // 4 :]
         run.memory[MEMORY] = float(np.mean(won))
     of(recipe, run, ops) if of else ops.standard_step(recipe)
     run.log("irl_accuracy", run.memory[MEMORY])
+
+
+def _learn(problems: list[Problem], run: Run, ops: Any, model: str, field: str, bar: Bar) -> list[float]:
+    """One update of a reward on demonstrations above replies; for each, whether it preferred it before, ties half."""
+    # the demonstration first, as the preferred one
+    both = beside_recorded(of=independent(n=1), fields=(field,))(problems, run)
+    scores = model_score(model=model)(both, run)
+    ops.update(ops.collate(both, None, ops.learners[model]), ops.learners[model])
+    bar.advance(n=len(problems))
+    return [0.5 if a.total == b.total else float(a.total > b.total) for a, b in scores]
 
 
 def dr_irl_grpo_s(
@@ -74,7 +84,8 @@ def dr_irl_grpo_s(
     pairs: demonstrations that they are taught on.  scaled: whether advantages are multiplied by w.  beta: weight of the KL, of
     grpo. The reward takes the place of a base's."""
     base = base or grpo(beta=beta)
-    names = tuple(filter(None, categories.split(","))) if isinstance(categories, str) else tuple(categories)
+    given = categories.split(",") if isinstance(categories, str) else categories
+    names = tuple(filter(None, (name.strip() for name in given)))
     learnt = category_score(models="irl", categories=names, column=column).named("irl")
     teaching = Recipe(objective=preference_loss(), update=Update(lr=rm_lr))
     models = tuple(Learner(f"irl_{i}", reward_model, teaching, every=0) for i in range(max(1, len(names))))

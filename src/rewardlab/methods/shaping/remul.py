@@ -19,7 +19,7 @@ Data: prompts whose replies reason before they answer, with answers for the SFT;
 from typing import Any
 
 from rewardlab.core import Learner, Loop, Recipe, Run, loop
-from rewardlab.core.domain import PositiveFloat, Share
+from rewardlab.core.domain import NonNegativeFloat, PositiveFloat, Share
 from rewardlab.evals.groups import told_apart
 from rewardlab.evals.own_reward import own_reward
 from rewardlab.evals.shares import own_share
@@ -38,16 +38,19 @@ from rewardlab.rollouts.recorded import recorded
 @loop(inner="of")
 def answers_last(
     recipe: Recipe, run: Run, ops: Any, *, share: Share = 0.2, faster: PositiveFloat = 10.0, mark: str = "Answer:",
-    of: Loop | None = None,
+    temperature: NonNegativeFloat = 0.7, of: Loop | None = None,
 ) -> None:  # fmt: skip
-    """The last `share` of the training steps imitate the gold answer after the policy's own reasoning; the others go by the recipe.
+    """The last `share` of the run, of its steps or its budget, imitates the gold answer after the policy's own reasoning; the other
+    steps go by the recipe.
 
-    faster: the learning rate of these steps, as a multiple of the recipe's.  mark: before an answer.  of: how a step is taken.
+    faster: the learning rate of these steps, as a multiple of the recipe's.  mark: before an answer.  temperature: at which the
+    reasoning is sampled.  of: how a step is taken.
     """
-    if run.step < run.steps - round(share * run.steps):
+    # a sum of tenths is not exact
+    if run.progress < 1 - share - 1e-9:
         of(recipe, run, ops) if of else ops.standard_step(recipe)
         return
-    lesson = gold_answer_after(of=independent(n=1), mark=mark)
+    lesson = gold_answer_after(of=independent(n=1, temperature=temperature), mark=mark)
     update = {"lr": min(1.0, faster * recipe.update.lr), "problems": recipe.update.problems}
     ops.standard_step(Recipe(rollout=lesson, objective=imitate(), weighting=token_mean()).but(**update))
 
@@ -68,7 +71,7 @@ def remul(
         reward=paid,
         measure=own_reward(reward=paid, rollout=independent(n=1)),
         also=(*base.also, *(Learner(name, init, Recipe(), every=0) for name, init in names.items())),
-        loop=answers_last(share=share, faster=faster, mark=mark, of=base.loop) if share else base.loop,
+        loop=answers_last(share=share, faster=faster, mark=mark, temperature=temperature, of=base.loop) if share else base.loop,
     )
 
 

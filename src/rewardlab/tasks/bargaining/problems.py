@@ -21,13 +21,12 @@ from typing import NamedTuple
 
 from rewardlab.core import Problem, Task, ask
 from rewardlab.core.domain import PositiveInt, Share
+from rewardlab.data.sotopia import RANGES
 from rewardlab.errors import RewardlabError
 from rewardlab.tasks.sources import test_set, training
 
 GOODS = ("lamp", "bike", "desk", "coat", "radio", "kettle")
 DIMENSIONS = ("goal", "relationship", "knowledge")
-RANGES = {"goal": (0.0, 10.0), "relationship": (-5.0, 5.0), "knowledge": (0.0, 10.0)}
-"""Of the scores of a talk, as in Sotopia (Zhou et al. 2023, arXiv:2310.11667)."""
 UTTERANCES = 4
 MOST = 3
 """The most that the attributor says of an utterance."""
