@@ -71,6 +71,6 @@ claim = Claim(
     against="pair_accuracy.verified", model="untrained", by=own_share(of=pair_agreement(reward=SUBSET + VERIFY)), problems=4000,
     steps=1,
     fault=Within("pair_accuracy.verified", high=0.6, says="contracts that say something above empty ones, by their proof alone"),
-    learns=None, start=None,
+    learns=None, start=None, sanity=True,
 )  # fmt: skip
 baseline = "grpo"
