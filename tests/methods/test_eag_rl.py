@@ -11,6 +11,7 @@ import torch
 from rewardlab import registry
 from rewardlab.core import Run, Trajectory, Turn, ask
 from rewardlab.engine.collate import collate
+from rewardlab.errors import RewardlabError
 from rewardlab.tasks.charts.expert import fit
 from rewardlab.tasks.charts.problems import CAUSAL, FEATURES, SHORTCUT, charts, expert
 
@@ -65,6 +66,13 @@ def test_the_credit_of_a_group_of_right_replies():
     rewards = np.array([1.5, 1.25, 1.0])
     expected = torch.tensor((rewards - rewards.mean()) / (rewards.std(ddof=1) + 1e-4))[:, None] * batch.mask
     assert torch.allclose(recipe.credit(batch.reward, batch, r).double(), expected, atol=1e-4)
+
+
+def test_overlap_alone_is_never_imitated():
+    # at .99 a wrong reply that goes by the expert's features would be taken for a right one
+    with pytest.raises(RewardlabError, match="overlap alone"):
+        registry.build("eag_rl", {"weight": 1.0})
+    assert totals(said(CASES[5][0]), weight=1.0, guided=0) == [1.0]
 
 
 class Ops:

@@ -9,6 +9,7 @@ from rewardlab import registry
 from rewardlab.core import Run, Trajectory, Turn, ask, measure, rollout
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.domains import by_domain
+from rewardlab.registry.parts import shared_definitions
 from rewardlab.rollouts.domains import of_domains
 from rewardlab.verifiers.contract import Pair
 from rewardlab.verifiers.named import _modules, named_verifier
@@ -46,8 +47,11 @@ def test_a_name_that_is_no_verifiers_gives_no_verdict_on_that_row_alone(wanted):
 
 
 def test_every_verifier_of_the_package_can_be_named():
-    # number_mentioned pays for guesses, and is that of a small world
-    assert set(_modules()) == set(registry.verifiers()) - {"named_verifier", "number_mentioned"}
+    # those of small worlds are theirs
+    shared = {part.name for path, part in shared_definitions() if part.kind == "verifier" and "tasks" not in path.parts}
+    assert set(_modules()) == shared - {"named_verifier"}
+    assert "list_program" not in shared
+    assert len(shared) > 20
 
 
 @measure
@@ -84,6 +88,9 @@ def test_problems_of_other_domains_are_replaced():
     run.more_problems = more
     groups = of_domains(of=asked(), domains=("a",))(source[:4], run)
     assert [g[0].problem.question for g in groups] == ["0", "2", "4", "6"]
+    # a domain to train on is named as it is measured: rows without one are the domain other
+    unnamed = [ask("x"), ask("y", domain=""), ask("z", domain="a")]
+    assert [g[0].problem.question for g in of_domains(of=asked(), domains=("other",))(unnamed, Run(None))] == ["x", "y"]
     # without a name nothing is replaced
     assert [g[0].problem.question for g in of_domains(of=asked())(source[:4], run)] == ["0", "1", "2", "3"]
     with pytest.raises(RewardlabError, match="no problem is of the domains c: the column 'domain' says a, b"):
@@ -99,4 +106,5 @@ def test_the_small_world_has_both_domains_in_turn_each_with_its_verifier():
         assert [v.correct for v in judge.check_all([right, wrong])] == [True, False]
     recipe = registry.build("guru", {"domains": "arithmetic", "k": 4})
     assert recipe.rollout.settings["domains"] == ("arithmetic",)
+    assert registry.build("guru", {"domains": "code, logic"}).rollout.settings["domains"] == ("code", "logic")
     assert recipe.measure.settings["of"].settings["k"] == 4

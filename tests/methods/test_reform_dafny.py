@@ -45,8 +45,10 @@ CASES = [
     ("requires x >= 4 ensures true", 0.0),
     ("requires x >= 4 ensures r == r", 0.0),
     ("requires x >= 4 ensures r == x - 4 ensures true", 0.0),
-    # .01 for what cannot be read, 0 for nothing
+    # .01 for what cannot be read, 0 for nothing, and for other code
     ("requires x is large", 0.01),
+    (f"{HEAD} requires x >= 4 {CODE} done", 0.01),
+    (f"{HEAD} ensures r == 7 {{ r := 7; }}", 0.0),
     ("", 0.0),
 ]
 

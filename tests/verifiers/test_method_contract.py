@@ -89,7 +89,14 @@ def test_the_whole_method_may_be_repeated_but_not_changed():
     assert changed.correct is False
     assert "changed" in changed.why
     assert changed.parts["found"] == 1
+    assert changed.parts["unchanged"] == 0
     assert changed.parts["reads"] == 0
+
+
+def test_a_comment_may_end_a_contract():
+    expected = flags()
+    assert judged("requires x > 3 // at least 4\nensures r == (if x < y then x - 4 else y) // by case x") == expected
+    assert judged(f"requires x > 3 {WHOLE} //") == judged(f"requires x > 3 {WHOLE} ////// 7") == expected
 
 
 def test_replies_without_a_contract_and_gold_methods_that_cannot_be_used():

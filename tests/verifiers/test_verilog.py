@@ -105,14 +105,16 @@ endmodule"""
 installed = pytest.mark.skipif(any(shutil.which(name) is None for name in tools.PROGRAMS), reason="iverilog and yosys are programs")
 
 
+ANSWER = {"testbench": BENCH, "reference": COUNTER, "top": "counter"}
+
+
 @installed
 def test_a_counter_is_compiled_simulated_and_synthesised():
-    answer = {"testbench": BENCH, "reference": COUNTER, "top": "counter"}
     larger = COUNTER.replace("always", "reg [7:0] n; always @(posedge clk) n <= n + 3;\nalways", 1).replace(
         "q + 1", "q + (n == 200)"
     )
     texts = [COUNTER, COUNTER.replace("q + 1", "q + 2"), COUNTER.replace("reset)", "reset"), larger]
-    same, wrong, broken, others = found = verilog(engine="tools", seconds=20.0).check_all([(text, answer) for text in texts])
+    same, wrong, broken, others = found = verilog(engine="tools", seconds=20.0).check_all([(text, ANSWER) for text in texts])
     assert [v.correct for v in found] == [True, False, False, False]
     assert (same.parts["smaller"], same.parts["faster"]) == (1.0, 1.0)
     assert same.parts["area"] >= 3
@@ -122,7 +124,54 @@ def test_a_counter_is_compiled_simulated_and_synthesised():
     assert others.parts["smaller"] < 1
 
 
-@pytest.mark.parametrize("stated", ["initial $display(1);", 'initial $fopen("x");', '`include "/etc/passwd"', "`define X 1"])
+@installed
+def test_nothing_is_hidden_from_synthesis_and_a_reference_that_fails_gives_no_verdict():
+    body = COUNTER.partition("\n")[2].replace("endmodule", "")
+    hidden = COUNTER.replace(body, f"\n// synthesis translate_off\n{body}// synthesis translate_on\n")
+    # an empty tower, of which the top would be the largest hierarchy
+    tower = f"{COUNTER}\nmodule a; b u(); endmodule\nmodule b; c u(); endmodule\nmodule c; endmodule"
+    inner = COUNTER.replace("module counter", "(* blackbox *) module inner")
+    boxed = f"{inner}\nmodule counter(input clk, input reset, output [1:0] q); inner u(clk, reset, q); endmodule"
+    found = verilog(engine="tools", seconds=20.0).check_all([(text, ANSWER) for text in (COUNTER, hidden, tower, boxed)])
+    assert [(v.correct, v.parts["smaller"]) for v in found] == [(True, 1.0)] * 4
+    other = ANSWER | {"reference": COUNTER.replace("q + 1", "q + 2")}
+    assert verilog(engine="tools", seconds=20.0).check(COUNTER, other).correct is None
+
+
+def test_a_program_ends_with_all_that_it_has_started(tmp_path):
+    begun = time.monotonic()
+    command = f"(sleep 3; touch {tmp_path}/late) & echo started; sleep 30"
+    assert tools._run(["sh", "-c", command], tmp_path, 0.3) == (-1, "sh took over 0.3 s")
+    assert time.monotonic() - begun < 2
+    assert tools._run(["sh", "-c", "echo one; echo two >&2; exit 3"], tmp_path, 5.0) == (3, "one\ntwo\n")
+    time.sleep(3.2 - (time.monotonic() - begun))
+    assert not (tmp_path / "late").exists()
+
+
+def test_comments_and_attributes_are_taken_out_and_nothing_else():
+    text = 'a /* x\n(* y */ b // c (*\n@(*) d @( * ) e (* keep, z = "*" *) f "// g" h'
+    assert tools.plain(text).split() == ["a", "b", "@(*)", "d", "@(", "*", ")", "e", "f", '"//', 'g"', "h"]
+    begun = time.process_time()
+    for piece in ("(* ", "/* ", '"', "(*)", "// "):
+        tools.plain(piece * 15_000)
+    assert time.process_time() - begun < 1
+
+
+def test_a_reference_needs_the_name_of_what_is_measured(monkeypatch):
+    monkeypatch.setattr(tools, "missing", list)
+    for answer in ({"testbench": BENCH, "reference": COUNTER}, ANSWER | {"top": "counter; shell"}, ANSWER | {"reference": 7}):
+        verdict = verilog(engine="tools").check(COUNTER, answer)
+        assert verdict.correct is None
+        assert "'top'" in verdict.why
+
+
+@pytest.mark.parametrize(
+    "stated",
+    [
+        "initial $display(1);", 'initial $fopen("x");', '`include "/etc/passwd"', "`define X 1", "wire \\a ;",
+        'import "DPI-C" function int abort();', 'import /* x */ "DPI" function int kill(int, int);',
+    ],
+)  # fmt: skip
 def test_designs_that_could_do_more_than_compute_are_not_run(stated, monkeypatch):
     monkeypatch.setattr(tools, "_run", lambda *_: pytest.fail("was run"))
     found = tools.judge(f"module top; {stated} endmodule", {"testbench": BENCH}, "x", 1.0)

@@ -3,7 +3,8 @@
     {"k0": "k1"}. ... {"k1": "k2"}. ... {"k2": "Who directed ...?"}.      among documents, in any order; other chains end elsewhere
 
 Who reads it is told k0, must follow the chain to the question, and then answer it from the documents. Chains and how they are put
-in follow the authors' synthesis (Wangmerlyn/KeyChain, 7c3ff92); the words of the prompt are our own. Where documents have fewer
+in follow the authors' synthesis (Wangmerlyn/KeyChain, 7c3ff92: 4 keys of a chain, and 4 chains for each 1024 tokens, so many more
+than the 4 chains that are the default here); the words of the prompt are our own. Where documents have fewer
 ends of sentences than there are links, several stand in one place; there that is an error.
 """
 

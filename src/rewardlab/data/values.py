@@ -54,3 +54,9 @@ def is_missing(value: Any) -> bool:
     return (
         value is MISSING or value is None or value != value or value in ([], {}) or (isinstance(value, str) and not value.strip())
     )
+
+
+def domain_of(row: Mapping[str, Any], column: str = "domain") -> str:
+    """The domain that a row names; without one it is of the domain "other"."""
+    value = value_of(row, column)
+    return "other" if is_missing(value) else str(value)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
 from rewardlab.core import Measure, Problem, Run, measure
+from rewardlab.data.values import domain_of
 from rewardlab.errors import RewardlabError
 
 INTERVAL = ("ci95_low", "ci95_high")
@@ -23,7 +23,7 @@ def by_domain(problems: Sequence[Problem], run: Run, *, of: Measure, column: str
     """
     domains: dict[str, list[Problem]] = {}
     for problem in problems:
-        domains.setdefault(_name(problem.meta.get(column)), []).append(problem)
+        domains.setdefault(domain_of(problem.meta, column), []).append(problem)
     if not domains:
         raise RewardlabError("by_domain: there are no held-out problems")
     numbers = {name: of(rows, run) for name, rows in domains.items()}
@@ -41,7 +41,3 @@ def _interval(rows: Sequence[Mapping[str, float]], mean: float) -> dict[str, flo
         return {}
     half = math.sqrt(sum(((row["ci95_high"] - row["ci95_low"]) / 2) ** 2 for row in rows)) / len(rows)
     return {"ci95_low": mean - half, "ci95_high": mean + half}
-
-
-def _name(value: Any) -> str:
-    return str(value) if value not in (None, "") else "other"

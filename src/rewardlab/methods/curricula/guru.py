@@ -30,7 +30,8 @@ def guru(
     measure pass@k, from 2 k samples; 1: pass@1 alone.
     """
     base = base or grpo()
-    chosen = tuple(filter(None, domains.split(","))) if isinstance(domains, str) else tuple(domains)
+    named = domains.split(",") if isinstance(domains, str) else domains
+    chosen = tuple(filter(None, (name.strip() for name in named)))
     rollout = base.required("rollout")
     measured = coverage(n=2 * k, k=k) if k > 1 else accuracy()
     return base.but(

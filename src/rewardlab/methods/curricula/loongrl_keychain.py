@@ -10,9 +10,11 @@ open questions come in many words, which exact match refuses, while F1 pays for 
 
 Wang et al. 2025, arXiv:2510.19363; chains as in the authors' synthesis (Wangmerlyn/KeyChain, 7c3ff92). The reward looks both
 ways, as in the paper, where the released code (rStar-RL/LoongRL, 2847cc5, longcontext_qa.py) asks for the gold answer in the box
-alone; the most that an answer may be longer, 128 characters, is that code's; that words are whole, and n, are (inferred). Left out,
-as matters of data: short mathematics, needles and plain long questions beside these (rewardlab data mix), a first stage without
-chains, and a last one on what is not always solved (data pass-rate, data filter --pass-rate :0.99, data curriculum).
+alone; the most that an answer may be longer, 128 characters, is that of its stricter form, which besides allows one box and 32
+characters after the answer: left out, since no box is needed here. That words are whole is (inferred); n = 8 is that of its script
+for Qwen2-7B. Left out, as matters of data: short mathematics, needles and plain long questions beside these (rewardlab data mix),
+a first stage without chains, and a last one on what is not always solved (data pass-rate, data filter --pass-rate :0.99, data
+curriculum).
 
 Data: prompts made by `rewardlab data keychain` from rows with a question, its documents and an answer. A small world: keychain.
 """

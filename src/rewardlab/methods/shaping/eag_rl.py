@@ -18,6 +18,7 @@ from typing import Any
 
 from rewardlab.core import Loop, Recipe, Run, loop
 from rewardlab.core.domain import NonNegativeInt, PositiveInt
+from rewardlab.errors import RewardlabError
 from rewardlab.evals.kinds import accuracy_by_kind
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.methods.baselines.rejection_sampling import rejection_sampling
@@ -26,7 +27,7 @@ from rewardlab.rewards.salient import salient_cited
 from rewardlab.rewards.task import correct
 
 RIGHT = 0.99
-"""Above it a reward is that of a right reply: overlap alone, with w below 1, is not."""
+"""Above it a reward is that of a right reply: overlap alone, with w below it, is not."""
 
 
 @loop(inner="of")
@@ -45,7 +46,13 @@ def guided_first(
 
 
 def eag_rl(base: Recipe | None = None, *, weight: float = 0.5, guided: int = 10, n: int = 8) -> Recipe:
-    """weight: w.  guided: steps of the first stage; 0 leaves it out.  n: replies that it chooses from, and those of grpo."""
+    """weight: w, below .99 if there is a first stage.  guided: steps of that stage; 0 leaves it out.  n: replies that it chooses
+    from, and those of grpo."""
+    if guided and not weight < RIGHT:
+        raise RewardlabError(
+            f"eag_rl: with weight={weight} overlap alone would count as right in the first stage; "
+            f"give one below {RIGHT}, or guided=0"
+        )
     base = base or grpo(n=n).but(measure=accuracy_by_kind())
     right: Any = base.reward or correct()
     stages = guided_first(steps=guided, n=n, of=base.loop) if guided else base.loop

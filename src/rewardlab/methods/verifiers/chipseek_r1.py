@@ -12,7 +12,8 @@ Left out: power, which needs a library of cells; the fine-tuning on reasoning be
 weights. `gated=False` adds the terms up.
 
 Data: prompts, and what `verilog` wants as `answer`: a reference module of single wires; or with `engine=tools` (which needs the
-programs iverilog and yosys) {"testbench", "reference"}, as VerilogEval and RTLLM have them.
+programs iverilog and yosys) {"testbench", "reference", "top"}, as VerilogEval and RTLLM have them, the reference under the name of
+the module that is asked for.
 """
 
 from rewardlab.core import Recipe
@@ -69,6 +70,6 @@ claim = Claim(
     versus=None, task="circuits:test_size=4000", measure="pair_accuracy.gated", direction="higher", margin=0.1,
     against="pair_accuracy.summed", model="untrained", by=own_share(of=pair_agreement(reward=GATED + SUMMED)), problems=4000,
     steps=1, fault=Within("pair_accuracy.summed", high=0.9, says="designs that work above small wrong ones, by the sum"),
-    learns=None, start=None,
+    learns=None, start=None, sanity=True,
 )  # fmt: skip
 baseline = "grpo"

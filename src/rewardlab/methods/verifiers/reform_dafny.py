@@ -33,10 +33,10 @@ UNREAD, READ, VERIFIED = 0.01, 0.2, 0.4
 
 @operator
 def contract_value(
-    found: float, reads: float, honest: float, verifies: float, implies: float, *, subset: float = 1.0
+    found: float, unchanged: float, reads: float, honest: float, verifies: float, implies: float, *, subset: float = 1.0
 ) -> float:  # fmt: skip
     """r of a contract; subset: s."""
-    if not found:
+    if not (found and unchanged):
         return 0.0
     if not reads:
         return UNREAD
@@ -45,7 +45,7 @@ def contract_value(
 
 def contract_reward(subset: float = 1.0) -> Reward:
     """r, from what `method_contract` says of a reply."""
-    parts = (detail(name=name).named(name) for name in ("found", "reads", "honest", "verifies", "implies"))
+    parts = (detail(name=name).named(name) for name in ("found", "unchanged", "reads", "honest", "verifies", "implies"))
     return contract_value(*parts, subset=subset)
 
 
@@ -71,6 +71,6 @@ claim = Claim(
     against="pair_accuracy.verified", model="untrained", by=own_share(of=pair_agreement(reward=SUBSET + VERIFY)), problems=4000,
     steps=1,
     fault=Within("pair_accuracy.verified", high=0.6, says="contracts that say something above empty ones, by their proof alone"),
-    learns=None, start=None,
+    learns=None, start=None, sanity=True,
 )  # fmt: skip
 baseline = "grpo"

@@ -18,7 +18,7 @@ from typing import Any
 
 LONGEST, DEEPEST = 5_000, 40
 """Most characters of a text, and most brackets within one another."""
-_TOKEN = re.compile(r"\s*(?://[^\n]*\s*)*(\d+|\w+|<==>|==>|:=|[<>=!]=|&&|\|\||[-+*/%<>!(){},:;])")
+_TOKEN = re.compile(r"\s*(\d+|\w+|<==>|==>|:=|[<>=!]=|&&|\|\||[-+*/%<>!(){},:;])")
 _COMPARE = ("==", "!=", "<", "<=", ">", ">=")
 _WORDS = frozenset(
     (
@@ -82,13 +82,10 @@ class _Reader:
         if len(text) > LONGEST:
             raise ValueError(f"longer than {LONGEST} characters")
         self.tokens: list[str] = []
-        text, at = text.rstrip(), 0
+        text, at = re.sub(r"//[^\n]*", "", text).rstrip(), 0
         while at < len(text):
             found = _TOKEN.match(text, at)
             if found is None:
-                # a comment may end the text
-                if not re.sub(r"//[^\n]*", "", text[at:]).strip():
-                    break
                 raise ValueError(f"cannot read {text[at : at + 20].strip()!r}")
             self.tokens.append(found[1])
             at = found.end()

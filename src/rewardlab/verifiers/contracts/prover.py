@@ -23,7 +23,12 @@ _NUMBERS = {
 _COMPARE = {"<": lambda a, b: a < b, "<=": lambda a, b: a <= b, ">": lambda a, b: a > b, ">=": lambda a, b: a >= b}
 _TRUTHS = {"&&": z3.And, "||": z3.Or, "==>": z3.Implies, "<==>": lambda a, b: a == b}
 
+PARTS = ("changed", "reads", "trivial", "verifies", "weaker", "stronger")
 Env = dict[str, Any]
+
+
+class Changed(ValueError):
+    """The code of a method is not that of the gold method."""
 
 
 def judge(text: str | None, gold: str, effort: int) -> dict[str, Any]:
@@ -32,8 +37,8 @@ def judge(text: str | None, gold: str, effort: int) -> dict[str, Any]:
     text: the contract, alone or on the method; None to test only whether the gold method keeps its own contract.  effort: of each
     proof, in z3's units, which unlike seconds do not depend on the machine.
 
-    {"reads", "trivial", "verifies", "weaker", "stronger", "why"}; {"unusable": reason} where the gold method cannot be read, or
-    does not keep its contract.
+    {"changed", "reads", "trivial", "verifies", "weaker", "stronger", "why"}; {"unusable": reason} where the gold method cannot be
+    read, or does not keep its contract.
     """
     try:
         method, kept = _gold(gold, effort)
@@ -47,11 +52,11 @@ def judge(text: str | None, gold: str, effort: int) -> dict[str, Any]:
         said = stated(text, method)
         verifies = keeps(method, said, effort)
     except ValueError as problem:
-        return {"reads": False, "trivial": False, "verifies": False, "weaker": False, "stronger": False, "why": str(problem)}
+        return {**dict.fromkeys(PARTS, False), "changed": isinstance(problem, Changed), "why": str(problem)}
     weaker, stronger = implied(method, said, effort)
     found = {"verifies": verifies, "weaker": weaker, "stronger": stronger}
     why = ", ".join(f"{'' if holds else 'not '}{name}" for name, holds in found.items())
-    return {"reads": True, "trivial": said.trivial, **found, "why": why}
+    return {"changed": False, "reads": True, "trivial": said.trivial, **found, "why": why}
 
 
 @lru_cache(maxsize=1024)
@@ -67,7 +72,7 @@ def stated(text: str, method: Method) -> Contract:
         return read_contract(text)
     said = read_method(text)
     if said.code != method.code:
-        raise ValueError("the code of the method was changed")
+        raise Changed("the code of the method was changed")
     return said.contract
 
 

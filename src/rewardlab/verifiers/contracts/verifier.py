@@ -13,7 +13,7 @@ from rewardlab.util.extras import require
 from rewardlab.verifiers.contract import Pair, Verdict, no_verdict, right, verifier, wrong
 
 PROVER = "rewardlab.verifiers.contracts.prover:judge"
-PARTS = ("found", "reads", "honest", "verifies", "weaker", "stronger", "implies")
+PARTS = ("found", "unchanged", "reads", "honest", "verifies", "weaker", "stronger", "implies")
 NOTHING = dict.fromkeys(PARTS, 0.0)
 
 
@@ -28,8 +28,8 @@ def method_contract(pairs: list[Pair], *, effort: PositiveInt = 2_000_000, secon
     the method keeps the contract, are proved by z3 for all integers; what is not proved with `effort` (z3's `rlimit`; 2 million are
     about a second) does not count.  seconds: for all proofs of a reply.
 
-    parts: found (clauses are there), reads, honest (it does not ensure `true`, `false` or x == x), verifies, weaker, stronger, and
-    implies, which is both.
+    parts: found (there is a text), unchanged (the code, if it is repeated), reads, honest (it does not ensure
+    `true`, `false` or x == x), verifies, weaker, stronger, and implies, which is both.
     """
     try:
         require("verify", "z3", what="the verifier method_contract")
@@ -61,12 +61,13 @@ def _verdict(text: str, result: Done | Failed, alone: Done | Failed | None) -> V
     if not text:
         return wrong("no contract found", parts=NOTHING)
     if isinstance(result, Failed):
-        return wrong(f"the proof {result.why}", text[:500], parts=NOTHING | {"found": 1.0})
+        return wrong(f"the proof {result.why}", text[:500], parts=NOTHING | {"found": 1.0, "unchanged": 1.0})
     return _judged(text[:500], result.value)
 
 
 def _judged(text: str, found: dict[str, Any]) -> Verdict:
     parts = {"found": 1.0, **{name: float(found[name]) for name in ("reads", "verifies", "weaker", "stronger")}}
-    parts["honest"], parts["implies"] = float(not found["trivial"]), parts["weaker"] * parts["stronger"]
+    parts |= {"unchanged": float(not found["changed"]), "honest": float(not found["trivial"])}
+    parts["implies"] = parts["weaker"] * parts["stronger"]
     proved = found["verifies"] and parts["implies"]
     return right(text, found["why"], parts=parts) if proved else wrong(found["why"], text, parts=parts)

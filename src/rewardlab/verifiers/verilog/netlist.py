@@ -18,7 +18,7 @@ from typing import Any
 
 LONGEST, DEEPEST, LEVELS, INPUTS = 5_000, 25, 80, 12
 """Most characters of a text, brackets within one another, operators of an expression in a row, and inputs of a module."""
-_TOKEN = re.compile(r"\s*(?://[^\n]*\s*)*(1'b[01]|~\^|&&|\|\||[A-Za-z_]\w*|[-~!&|^?:()=,;])")
+_TOKEN = re.compile(r"\s*(1'b[01]|~\^|&&|\|\||[A-Za-z_]\w*|[-~!&|^?:()=,;])")
 _WORDS = frozenset(["module", "input", "output", "wire", "assign", "endmodule"])
 _LEVELS = (("||",), ("&&",), ("|",), ("^", "~^"), ("&",))
 """Operators, the loosest first."""

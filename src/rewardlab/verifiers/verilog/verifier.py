@@ -20,8 +20,8 @@ PARTS = ("form", "compiles", "works", "area", "delay", "smaller", "faster")
 NOTHING = dict.fromkeys(PARTS, 0.0)
 MOST = 2.0
 """A design without gates is that many times smaller than any reference, and none counts as more."""
-CALLS = 6
-"""Programs that are run for a design, each up to `seconds`."""
+CALLS = 8
+"""Programs that are run for a design and its reference, each up to `seconds`, with some time to spare."""
 
 
 @verifier(over="pairs")
@@ -33,9 +33,10 @@ def verilog(
 
     engine="gates": modules of single wires and `assign` (`netlist.py`); the answer is the reference module, and a design works if
     it computes the same outputs from all inputs.  area: gates as written; delay: gates on the longest way.
-    engine="tools": any design, by the programs iverilog, vvp and yosys, which must be installed; the answer is {"testbench",
-    "reference"?, "top"?}, and a design works if the testbench prints what matches `passes` (VerilogEval's and RTLLM's words).
-    area, delay: cells and longest path after synthesis.  seconds: of each program.
+    engine="tools": any design, by the programs iverilog, vvp and yosys, which must be installed; the answer is {"testbench"},
+    or to compare sizes {"testbench", "reference", "top"}, and a design works if the testbench prints what matches `passes`
+    (VerilogEval's and RTLLM's words), as the reference must too.  area, delay: cells and longest path of the module `top` after
+    synthesis, which both have.  seconds: of each program.  Testbenches run as they are: take them from those you trust.
 
     parts: form, compiles, works, area, delay; smaller, faster: the reference's area and delay divided by the design's, at most 2,
     whether it works or not; 0 where it does not compile, or there is no reference.
@@ -95,15 +96,16 @@ def _testbench(answer: Any) -> Mapping[str, Any] | None:
             return None
     if not isinstance(answer, Mapping) or not isinstance(answer.get("testbench"), str):
         return None
-    top = answer.get("top")
-    # it becomes part of a command of Yosys
-    return dict(answer) if top is None or re.fullmatch(r"\w+", str(top)) else None
+    top, reference = answer.get("top"), answer.get("reference")
+    # it becomes part of a command of Yosys, which would else choose itself: an empty module on top of the rest, say
+    named = isinstance(top, str) and re.fullmatch(r"\w+", top, re.ASCII) is not None
+    return dict(answer) if (named or not top) and (not reference or (named and isinstance(reference, str))) else None
 
 
 def _of_result(text: str, result: Done | Failed | None, alone: Done | Failed | None) -> Verdict:
     gold = alone or result
     if gold is None:
-        return no_verdict("the gold answer is not {'testbench', 'reference'?, 'top'?}")
+        return no_verdict("the gold answer is neither {'testbench'} nor {'testbench', 'reference', 'top'}")
     if isinstance(gold, Failed) or "unusable" in gold.value:
         return no_verdict(gold.why if isinstance(gold, Failed) else gold.value["unusable"])
     if not text:
