@@ -67,6 +67,8 @@ def test_of_pieces_that_are_alike_one_is_kept():
     assert unlike([], 0.5) == []
     # more than are searched through: copies still leave one
     assert unlike(["sum the list"] * 40, 0.5) == [0]
+    with pytest.raises(RewardlabError, match="20,001 texts are more"):
+        unlike(["x"] * 20_001)
 
 
 def test_the_file_tool_leaves_out_what_is_alike(tmp_path):
@@ -148,3 +150,10 @@ def test_python_is_run_in_the_sandbox():
     assert totals(masked.meta["solution"], reply(code="print(8)"), reply(code="1 / 0"), answer=masked.answer) == pytest.approx(
         [0.775, 0.775, 0.1]
     )
+    # what is wanted is printed, and then it hangs
+    verdict = registry.part("reward", "snippet_run", seconds=1.0).check(
+        reply(code="print(8, flush=True)\nwhile True: pass"), masked.answer
+    )
+    assert (verdict.correct, verdict.parts) == (False, {"form": 1.0, "stdout": 0.0, "stderr": 0.0})
+    # it writes to stderr before it hangs: that is no error to predict
+    assert from_python([{"code": "import sys\nprint('x', file=sys.stderr, flush=True)\nwhile True: pass"}], seconds=1.0) == []

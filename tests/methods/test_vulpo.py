@@ -97,6 +97,7 @@ def test_answers_that_are_no_labels_are_refused():
     [
         ("Lines: 3, 7-9", {3, 7, 8, 9}),
         ("line: 4\nLines: 5", {5}),
+        ("Lines: 7–9, 1234567", {7, 8, 9}),
         ("**Lines**: 2", {2}),
         ("Lines: none", set()),
         ("lines 3 and 4 are wrong", set()),

@@ -15,7 +15,7 @@ GOLD = ["-0.5P", "1.5P"]
     "boxed",
     [
         "-0.5P, 1.5P", "1.5P; -0.5P", "-P/2, 3P/2", "-1/2P, 3/2 P", r"-\frac{1}{2}P, \frac{3P}{2}", r"-\dfrac{P}{2} and 1.5\cdot P",
-        "R_A = -0.5P, R_B = 1.50005P", "$-0.5*P$, $1.5P$",
+        "R_A = -0.5P, R_B = 1.50005P", "$-0.5*P$, $1.5P$", r"−0.5\,\text{P}, 1.5\mathrm{ P }",
     ],
 )  # fmt: skip
 def test_the_ways_in_which_multiples_are_written(boxed):

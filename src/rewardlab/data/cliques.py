@@ -27,6 +27,8 @@ EXACT = 24
 def unlike(texts: Sequence[str], threshold: float = 0.5) -> list[int]:
     """Indices, in order, of the most texts of which each two have a similarity below `threshold` (`diversity.similarities`)."""
     extras.require("verify", "networkx", what="choosing rows by a maximum clique")
+    if len(texts) > MOST:
+        raise RewardlabError(f"{len(texts):,} texts are more than {MOST:,} to compare with each other: filter or split them first")
     import networkx as nx
 
     alike = nx.from_numpy_array((similarities(texts) >= threshold) & ~np.eye(len(texts), dtype=bool))

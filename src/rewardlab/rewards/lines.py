@@ -10,7 +10,7 @@ from rewardlab.data.values import list_of
 from .reward import reward
 
 _STATED = re.compile(r"^\W{0,4}lines?\W{0,4}:([^\n]{0,400})", re.IGNORECASE | re.MULTILINE)
-_NUMBERS = re.compile(r"(\d{1,6})(?:\s?-\s?(\d{1,6}))?")
+_NUMBERS = re.compile(r"(?<!\d)(\d{1,6})(?!\d)(?:\s?[-–]\s?(\d{1,6})(?!\d))?")
 WIDEST = 1000
 """Lines of a range that count; a longer one is as if it had not been said."""
 

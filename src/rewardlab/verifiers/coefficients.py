@@ -53,13 +53,15 @@ def coefficients(
 
 def _read(texts: Iterable[str], symbol: str) -> list[Fraction] | None:
     """The coefficients in the items of all texts; None where one is no multiple."""
-    items = [item for text in texts for item in re.split(r"[,;\n]|\band\b", text) if item.strip()]
+    items = [item for text in texts for item in re.split(r"(?<!\\)[,;]|\n|\band\b", text) if item.strip()]
     values = [_coefficient(item, symbol) for item in items] if len(items) <= MOST else [None]
     return None if None in values else [value for value in values if value is not None]
 
 
 def _coefficient(item: str, symbol: str) -> Fraction | None:
-    text = _DROPPED.sub("", _FRACTION.sub(r"\1/\2", _NAMED.sub("", item)))
+    # the symbol may be set upright, and the minus be a typographic one
+    plain = re.sub(rf"\\(?:text|mathrm)\{{\s?({re.escape(symbol)})\s?\}}", r"\1", item.replace("−", "-"))
+    text = _DROPPED.sub("", _FRACTION.sub(r"\1/\2", _NAMED.sub("", plain)))
     # 3/2P is (3/2)P, as the released reward of BeamPERL reads it; 3P/2 is the same
     found = re.fullmatch(rf"([+-]?)({_NUMBER})?(?:/({_NUMBER}))?({re.escape(symbol)})?(?:/({_NUMBER}))?", text)
     if not found or not (found[2] or found[4]) or (found[3] and not found[2]):

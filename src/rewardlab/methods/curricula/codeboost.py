@@ -10,7 +10,8 @@ a sure answer. Failures are learnt from too: numbers and signs are changed at ra
 Wang et al. 2025, arXiv:2508.05242; reward, 3/4 forward, one masked line, a tenth of the numbers changed and a threshold of .5
 follow the released code (sijieaaa/CodeBoost, ed8f6f2, EasyR1/examples: main.sh, reward_function/syntax.py). Its clique is searched
 in chunks of 400, by differences of texts; here at once, by their words (`data.cliques`). Of a traceback the last line counts.
-GRPO without a KL term is (inferred). Left out: swapped comparisons and conditions, and a judge for code that is not deterministic.
+GRPO with 5 replies and a KL term of weight .01 is config.yaml's. Left out: swapped comparisons and conditions, and a judge for code
+that is not deterministic.
 
 Data: --task snippets:code=FILE, rows with `code` (Python) and perhaps `input`; beforehand rewardlab data clique FILE. Or problems
 with answers as `snippet_run` takes them, and the column `code`.
@@ -65,10 +66,13 @@ def prediction(form: float = 0.1, error: float = 0.5) -> Reward:
     return predicted(*numbers, form_weight=form, error=error)
 
 
-def codeboost(base: Recipe | None = None, *, clique: float = 0.5, form: float = 0.1, error: float = 0.5, n: int = 8) -> Recipe:
+def codeboost(
+    base: Recipe | None = None, *, clique: float = 0.5, form: float = 0.1, error: float = 0.5, n: int = 5, beta: float = 0.01
+) -> Recipe:  # fmt: skip
     """clique: the similarity from which two pieces are alike; 0: all are trained on.  form: weight of the form.  error: of the
-    error, beside 1 for the output.  n: replies per prompt. A base's reward beside the task's verifier is kept."""
-    base = base or grpo(n=n)
+    error, beside 1 for the output.  n: replies per prompt.  beta: weight of the KL. A base's reward beside the task's
+    verifier is kept."""
+    base = base or grpo(n=n, beta=beta)
     paid = prediction(form, error)
     recipe = base.but(reward=paid if base.reward in (None, correct()) else base.reward + paid)
     return recipe.but(loop=on_unlike(threshold=clique, of=base.loop)) if clique else recipe

@@ -20,7 +20,7 @@ from rewardlab.credit.group import center
 from rewardlab.credit.terms import by_term
 from rewardlab.credit.turns import turn_to_go
 from rewardlab.credit.value import to_go
-from rewardlab.evals.groups import told_apart
+from rewardlab.evals.advantages import advantage_cosine
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.another_answer import with_answer
@@ -54,13 +54,13 @@ def verpo(
 
 
 claim = Claim(
-    says="of two programs the one that is right on more long inputs is paid more, oftener than by the share of tests passed",
-    versus=None, task="codes", measure="agreement.tests", direction="higher", margin=0.03, against="agreement.share",
-    by=told_apart(
+    says="within groups, what programs are paid goes more with how many long inputs they are right on than the share of tests does",
+    versus=None, task="codes", measure="cosine.tests", direction="higher", margin=0.01, against="cosine.share",
+    by=advantage_cosine(
         reward=dense(1.0, 0.1, 1e-6, 1.0) + 0.0 * detail(name="passed").named("share") + 0.0 * correct(),
         truth=with_answer(of=list_program(partial=True), column="suite"), rollout=independent(n=8),
     ),
-    problems=300, steps=1, fault=Within("signal.correct", high=0.9, says="share of groups in which passing all tells any apart"),
-    learns=None, start=None,
+    problems=300, steps=1, learns=None, start=None,
+    fault=Within("signal.correct", high=0.95, says="share of the groups with a signal in which passing all tests gives one"),
 )  # fmt: skip
 baseline = "grpo"

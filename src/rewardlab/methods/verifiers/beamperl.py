@@ -7,9 +7,9 @@ of the supports, and yet the paper finds the first solved by what was learnt and
 held-out problems are of kinds, and accuracy is measured on each, through training.
 
 Hage and Buehler 2025 (LAMM-MIT/BeamPERL). Followed: rewards.py (f2110d9) and train_model_beamrl.yaml (36f76c7): w_f = 1, w_a = 2,
-groups of 4 at temperature .6, no KL. There the form asks for one </think> and a box behind it, which is `form` here; and a reply
-may state any numbers besides the right ones, which `coefficients` allows by `extra` alone. LoRA of rank 32 is `--lora-rank 32`.
-Left out: questions in a model's words.
+groups of 4 at temperature .6; a KL of weight .04 is the default of TRL 0.15.2, which environment.yml names. There the form asks for
+one </think> and a box behind it, which is `form` here; and a reply may state any numbers besides the right ones, which
+`coefficients` allows by `extra` alone. LoRA of rank 32 is `--lora-rank 32`. Left out: questions in a model's words.
 
 Data: questions whose answer is a list of multiples of a symbol, ["0.5P", "1.5P"], to verify by `coefficients`; optionally a column
 `kind`, which held-out problems are told apart by.
@@ -27,11 +27,11 @@ from rewardlab.rewards.task import correct
 
 def beamperl(
     base: Recipe | None = None, *, form_weight: float = 1.0, weight: float = 2.0, form: str = "", n: int = 4,
-    temperature: float = 0.6,
+    temperature: float = 0.6, beta: float = 0.04,
 ) -> Recipe:  # fmt: skip
     """form_weight, weight: w_f and w_a.  form: a regular expression that replies should match; "": they state an answer.  n,
-    temperature: of grpo."""
-    base = base or grpo(n=n, temperature=temperature).but(measure=accuracy_by_kind())
+    temperature, beta: of grpo."""
+    base = base or grpo(n=n, temperature=temperature, beta=beta).but(measure=accuracy_by_kind())
     formed = format_ok(pattern=form) if form else answer_given()
     right: Any = base.reward or correct()
     return base.but(reward=form_weight * formed.named("form") + weight * right)
@@ -43,5 +43,5 @@ claim = Claim(
     versus=None, task="beams:train=one", measure="apart", direction="higher", margin=0.05, against="before.apart",
     settings=SMALL, by=accuracy_by_kind(better="loads", worse="supports"), steps=40,
     fault=Within("before.pass@1.supports", low=0.1, high=0.6, says="accuracy with moved supports before training"),
-    )  # fmt: skip
+)  # fmt: skip
 baseline = "grpo"

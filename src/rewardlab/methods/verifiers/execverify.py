@@ -7,7 +7,7 @@ What a program returns can be guessed, or be right by luck: paid for it alone, a
 explanations teaches their words. A trace says of every step what is true, so that each can be asked for and checked.
 
 Tang et al. 2026, arXiv:2603.11226; reward, kinds of questions and which of them are asked follow the released code
-(justForAnonymous/ExecVerify, d9d7187, verl/utils/reward_score/white_box.py and data/extract_trace_dataset.py), with alpha = 1/2 and
+(justForAnonymous/ExecVerify, d9d7187, train/verl/verl/utils/reward_score/white_box.py, data/extract_trace_dataset.py); alpha = 1/2,
 up to 5 questions of each kind; GRPO without a KL term, n = 8 (stage_one_rl.sh). There the output is an assertion that is executed;
 here it is a value, compared as a literal. Left out: their prompts for the inverse task (find the input), which pay 2 for a right
 input; synthesis of programs by a large model; the second stage, on code generation: then train on --task FILE with tests.

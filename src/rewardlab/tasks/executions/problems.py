@@ -33,7 +33,7 @@ from rewardlab.tasks.sources import Shuffled, held_out, test_set, training
 
 from . import tracer
 from .language import Block, Function, Set, follow, sample_function
-from .questions import Event, Question, answer_of, asked, chosen, questions, stated
+from .questions import Event, Question, answer_of, asked, can_be_told, chosen, questions, stated
 
 COLUMNS = ("prompt", "answer", "code", "call")
 
@@ -70,7 +70,7 @@ def executions(
 
 
 def from_python(rows: Sequence[dict[str, Any]], *, most: int = 5, seconds: float = 5.0) -> list[Problem]:
-    """A problem of each row whose call can be traced in the sandbox; the others are left out."""
+    """A problem of each row whose call can be traced in the sandbox, to a value that can be told; the others are left out."""
     known = [r for r in rows if isinstance(r.get("code"), str) and isinstance(r.get("call"), str)]
     if len(known) < len(rows):
         raise RewardlabError("executions: each row needs the columns `code`, a function in Python, and `call`, such as 'f([1, 2])'")
@@ -80,7 +80,8 @@ def from_python(rows: Sequence[dict[str, Any]], *, most: int = 5, seconds: float
     for row, output in zip(known, Sandbox(Limits(seconds=seconds)).run_programs(programs), strict=True):
         if output.ended is None:
             raise RewardlabError(f"executions: {output.why}")
-        if events := _events(output.stdout) if output.ended else []:
+        events = _events(output.stdout) if output.ended else []
+        if events and can_be_told(events[-1]["value"]):
             source, call = row["code"].strip("\n"), row["call"]
             rng = random.Random(seed_of("executions", source, call))
             about = chosen(questions(source, events), rng, most)

@@ -12,6 +12,8 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+from .tracer import LONGEST
+
 Event = Mapping[str, Any]
 END = "-1"
 JUMPS = ("if ", "for ", "while ", "elif ")
@@ -44,10 +46,16 @@ def questions(source: str, events: Sequence[Event]) -> list[Question]:
         if then is None or (text.startswith(("for ", "while ")) and then != number + 1):
             continue
         changed = {name: shown for name, shown in after["locals"].items() if event["locals"].get(name) != shown}
+        changed = {name: shown for name, shown in changed.items() if can_be_told(shown[0])}
         found += [Question("state", f"{at}: {name}?", f"{value}; {kind}") for name, (value, kind) in changed.items()]
     run = {event["line"] for event in events[:-1]}
     skipped = [n for n in range(min(run, default=1), len(lines) + 1) if n not in run and _asked(lines[n - 1])]
     return found + [Question("next", f"line {n}, time 1: next?", END) for n in skipped]
+
+
+def can_be_told(shown: str) -> bool:
+    """Whether a reply can state this value: it is no longer than what the trace keeps, and names no place in memory."""
+    return len(shown) <= LONGEST and " at 0x" not in shown
 
 
 def _asked(line: str) -> bool:

@@ -8,7 +8,7 @@ from types import FrameType
 from typing import Any
 
 MOST_EVENTS, LONGEST = 500, 400
-"""Lines that are traced, and characters of a value."""
+"""Lines that are traced, and characters of a value, of a longer one one more."""
 
 
 class TooLong(Exception):
@@ -29,7 +29,7 @@ def traced(source: str, call: str) -> list[dict[str, Any]]:
         if event == "line":
             if len(events) == MOST_EVENTS:
                 raise TooLong(f"over {MOST_EVENTS} lines are run")
-            shown = {name: [repr(value)[:LONGEST], type(value).__name__] for name, value in frame.f_locals.items()}
+            shown = {name: [repr(value)[: LONGEST + 1], type(value).__name__] for name, value in frame.f_locals.items()}
             events.append({"line": frame.f_lineno, "locals": shown})
         return lines
 
@@ -43,7 +43,7 @@ def traced(source: str, call: str) -> list[dict[str, Any]]:
         value = eval(call, names)
     finally:
         sys.settrace(before)
-    return [*events, {"value": repr(value)[:LONGEST], "type": type(value).__name__}]
+    return [*events, {"value": repr(value)[: LONGEST + 1], "type": type(value).__name__}]
 
 
 def main(source: str, call: str) -> None:

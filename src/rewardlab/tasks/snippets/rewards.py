@@ -21,8 +21,8 @@ def snippet_run(pairs: Sequence[Pair], *, seconds: float = 5.0) -> list[Verdict]
 
     answer = {"language": "list" or "python", "stdout", "stderr"}, and of the line {"masked": code with <MASK>, "input"} besides.
     The reply has <stdout>...</stdout> and <stderr>...</stderr>, or <code>...</code>, the last of each; such code is run, Python in
-    the sandbox.  parts: `form`, the share of these that are there; `stdout`, 1 where it is right, but for a line break at its ends;
-    `stderr`, the lines in common over all lines of both.
+    the sandbox, and must end in time.  parts: `form`, the share of these that are there; `stdout`, 1 where it is right, but for a
+    line break at its ends; `stderr`, the lines in common over all lines of both.
     """
     broken = [_unusable(pair.answer) for pair in pairs]
     said = [None if why else _said(pair) for pair, why in zip(pairs, broken, strict=True)]
@@ -65,6 +65,9 @@ def _last(reply: str, tag: str) -> str | None:
 def _judged(gold: Mapping[str, str], said: tuple | None) -> Verdict:
     if said is None:
         return wrong("nothing of the form", parts={"form": 0.0, "stdout": 0.0, "stderr": 0.0})
+    if isinstance(said, Outcome) and said.late:
+        # else a line that prints what is wanted, and then hangs, would be right
+        return wrong("the code does not end in time", parts={"form": 1.0, "stdout": 0.0, "stderr": 0.0})
     out, err = said[0], said[1]
     form = 1 - [out, err].count(None) / 2
     printed = float(out is not None and _trimmed(out) == _trimmed(gold["stdout"]))

@@ -12,6 +12,8 @@ LIST, PYTHON, MASK = "list", "python", "<MASK>"
 LANGUAGES = (LIST, PYTHON)
 LONGEST = 4000
 """Characters of an output that count."""
+EXITED = "the program ended with exit code"
+"""How the sandbox says of a program that it ended by itself."""
 
 
 class Outcome(NamedTuple):
@@ -41,4 +43,6 @@ def _of_python(output: RunOutput) -> Outcome | None:
         return None
     # of a traceback the last line alone: the others name files of this machine
     error = output.stderr.strip().rpartition("\n")[2] if not output.ended else ""
-    return Outcome(output.stdout[:LONGEST], error[:LONGEST], late=not output.ended and not error)
+    # whatever it wrote before it was stopped, it did not end by itself
+    stopped = not output.ended and not output.why.startswith(EXITED)
+    return Outcome(output.stdout[:LONGEST], error[:LONGEST], late=stopped or not (output.ended or error))

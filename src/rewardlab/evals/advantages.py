@@ -1,0 +1,53 @@
+"""Whether a reward points within groups where a true quality points: the direction of an update, and not the order alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from rewardlab.core import Problem, Rollout, Run, Score, measure
+from rewardlab.errors import RewardlabError
+from rewardlab.rewards.reward import Reward
+
+SAME = 1e-9
+"""Rewards that differ by less are equal."""
+
+
+@measure
+def advantage_cosine(problems: Sequence[Problem], run: Run, *, reward: Reward, truth: Reward, rollout: Rollout) -> dict[str, float]:
+    """Of the replies that `rollout` samples to each problem, those that `truth` tells apart: how far what is paid above the group's
+    mean goes with what is true above it; nothing is learnt.
+
+    cosine.X: mean over groups of the cosine of the two, each less its mean, for the term X with its steps, in the direction of its
+    weight; 0 where the term pays all alike.  signal.X: share of groups in which the term pays two replies differently.  n: groups.
+
+    Two rewards can order all pairs alike and differ here: by how much they pay. A reply without a verdict by `truth`, or by one of
+    the terms, is left out.  Raises RewardlabError where no group is left.
+    """
+    groups = rollout(list(problems), run)
+    tables: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {}
+    for row, true in zip(reward(groups, run), truth(groups, run), strict=True):
+        for name in {name: None for s in row for name in s.terms}:
+            pairs = [(_paid(s, name), t.total) for s, t in zip(row, true, strict=True)]
+            known = np.array([pair for pair in pairs if None not in pair], float).reshape(-1, 2)
+            if len(known) and np.ptp(known[:, 1]) > SAME:
+                tables.setdefault(name, []).append((known[:, 0], known[:, 1]))
+    if not tables:
+        raise RewardlabError(f"advantage_cosine: {truth} tells no two replies to any of {len(problems)} problems apart")
+    numbers = {f"cosine.{name}": float(np.mean([_cosine(x, y) for x, y in table])) for name, table in tables.items()}
+    numbers |= {f"signal.{name}": float(np.mean([np.ptp(x) > SAME for x, _ in table])) for name, table in tables.items()}
+    return {**numbers, "n": float(max(map(len, tables.values())))}
+
+
+def _paid(score: Score, name: str) -> float | None:
+    """A term's outcome and steps, turned round where it is a penalty; None where the reply, or the term, has no verdict."""
+    term = score.terms.get(name)
+    if score.missing or term is None or not term.numbers:
+        return None
+    return sum(term.numbers) * (-1 if term.weight is not None and term.weight < 0 else 1)
+
+
+def _cosine(x: np.ndarray, y: np.ndarray) -> float:
+    x, y = x - x.mean(), y - y.mean()
+    return float(x @ y / (np.linalg.norm(x) * np.linalg.norm(y))) if np.abs(x).max() > SAME else 0.0
