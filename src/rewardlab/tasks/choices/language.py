@@ -2,10 +2,10 @@
 
 - fever brin dask                           ->      - rash pell brin
 - rash pell brin                                    - fever brin dask
-...                                                 So brin is C.
+...                                                 So brin C.
 Mia has rash, freckles, fever and cough.            Answer: C
-pell is A
-dask is B ...
+pell A
+dask B ...
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ def _line(case: Case, sign: str) -> str:
 
 
 def _named(case: Case, name: str) -> str:
-    # the name first: a small model finds the letter that followed a name sooner than the one before it
-    return f"{name} is {_letter(case, name)}"
+    # the letter right after its name: a small model finds what followed a word sooner than what came before it or later
+    return f"{name} {_letter(case, name)}"
 
 
 def _letter(case: Case, name: str) -> str:

@@ -37,7 +37,7 @@ def choices(
         max_new=48,
         about="multiple choice with its knowledge in the prompt, and a rationale",
         demonstrate=partial(_demonstrate, hasty=hasty, contradicts=contradicts),
-        warmup_steps=2400,
+        warmup_steps=800,
         window=(0.4, 0.7),
         columns=("prompt", "answer", "options", "required", "known", "solution"),
     )
