@@ -55,7 +55,7 @@ claim = Claim(
     versus="rip", task="notes:poor=0.6", measure="reward", direction="higher", margin=0.05, settings=KNOWN,
     versus_settings={**KNOWN, **ALL}, by=mean_reward(), steps=40,
     fault=Within("train.rejected_score", high=0.3, says="what rejected replies are worth where all prompts are learnt from"),
-    learns="reward", start=None, version=2, replaces="at the rate of 3e-4 neither side learnt reliably: .44 to .79 without the filter",
+    learns="reward", start=None, version=2, replaces="at the rate of 3e-4 neither side learnt reliably: .44 to .79 unfiltered",
 )  # fmt: skip
 system = "rip-survival-prompts"
 baseline = "dpo"
