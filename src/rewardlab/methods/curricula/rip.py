@@ -52,7 +52,7 @@ KNOWN = {"score": note_quality(), "problems": 8, "pool": 128, "lr": 1e-4}
 ALL = {"rejected_score": None, "rejected_length": None, "gap": None}
 claim = Claim(
     says="DPO on the prompts that survive gives better replies to clear prompts than DPO on as many pairs of all prompts",
-    versus="rip", task="notes:poor=0.6", measure="reward", direction="higher", margin=0.05, settings=KNOWN,
+    versus="rip", task="notes:poor=0.6", measure="reward", direction="higher", margin=0.02, settings=KNOWN,
     versus_settings={**KNOWN, **ALL}, by=mean_reward(), steps=40,
     fault=Within("train.rejected_score", high=0.3, says="what rejected replies are worth where all prompts are learnt from"),
     learns="reward", start=None, version=2, replaces="at the rate of 3e-4 neither side learnt reliably: .44 to .79 unfiltered",
