@@ -57,7 +57,7 @@ def rewardagent(
 
 claim = Claim(
     says="with verifiers added, a reward model of biased preferences prefers the better reply more often than alone",
-    versus=None, task="notes:taste=0.3", measure="pair_accuracy", direction="higher", margin=0.05,
+    versus=None, task="notes:taste=0.3", measure="pair_accuracy", direction="higher", margin=0.04,
     against="pair_accuracy.model_score", settings={"form_when": "hurry|rush|be kind|be brief", "facts_when": r"\bneed\b"},
     steps=100,
     fault=Within("pair_accuracy.model_score", high=0.85, says="pairs that the reward model alone gets right"),
