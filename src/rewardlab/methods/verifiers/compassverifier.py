@@ -53,9 +53,9 @@ def compassverifier(base: Recipe | None = None, *, augment: float = 0.5) -> Reci
 
 claim = Claim(
     says="trained on equivalent formulas and made-up errors too, a verifier judges unusual forms better",
-    versus="compassverifier", task="judgments", measure="macro_f1", direction="higher", margin=0.05,
+    versus="compassverifier", task="judgments", measure="macro_f1", direction="higher", margin=0.13,
     versus_settings={"augment": 0.0}, steps=100,
     fault=Within("macro_f1", high=0.75, says="macro F1 of the verifier that saw plain answers alone"),
-    judge=Within("f1_A", low=0.5, says="F1 of right answers"), learns=None,
+    judge=Within("f1_A", low=0.45, says="F1 of right answers; guessing among three gets a third"), learns=None,
 )  # fmt: skip
 baseline = "sft"
