@@ -74,7 +74,7 @@ BY_ATOMS = atomic_thoughts(of=grounded()).named("atoms")
 AS_A_WHOLE = atomic_thoughts(of=grounded(), whole=True).named("whole")
 claim = Claim(
     says="of two searches that differ in how much they make up, the sounder is paid more oftener by atoms than by whole thoughts",
-    versus=None, task="inquiries:test_size=4000", measure="agreement.atoms", direction="higher", margin=0.05,
+    versus=None, task="inquiries:test_size=4000", measure="agreement.atoms", direction="higher", margin=0.07,
     against="agreement.whole", model="untrained",
     by=own_share(of=told_apart(reward=BY_ATOMS + AS_A_WHOLE, truth=score_in_data(), rollout=recorded(fields=("sound", "unsound")))),
     problems=4000, steps=1,

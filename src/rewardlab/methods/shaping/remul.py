@@ -78,7 +78,7 @@ def remul(
 HEARD = listeners_agree(models=("listener1",)).named("heard") + 0.0 * correct()
 claim = Claim(
     says="of two right answers, listeners prefer the one that its lines lead to, which being right cannot tell apart", versus=None,
-    task="hindsight:test_size=1000", measure="agreement.heard", direction="higher", margin=0.05, against="agreement.correct",
+    task="hindsight:test_size=1000", measure="agreement.heard", direction="higher", margin=0.155, against="agreement.correct",
     by=own_share(
         of=told_apart(reward=HEARD, truth=score_in_data(), rollout=recorded(fields=("followed", "hindsight"))), parts=10
     ),
