@@ -60,7 +60,8 @@ claim = Claim(
         reward=dense(1.0, 0.1, 1e-6, 1.0) + 0.0 * detail(name="passed").named("share") + 0.0 * correct(),
         truth=with_answer(of=list_program(partial=True), column="suite"), rollout=independent(n=8),
     ),
-    problems=300, steps=1, learns=None, start=None,
+    problems=300, steps=1,
     fault=Within("signal.correct", high=0.95, says="share of the groups with a signal in which passing all tests gives one"),
+    learns=None, start=None,
 )  # fmt: skip
 baseline = "grpo"

@@ -57,7 +57,7 @@ claim = Claim(
     says="scaled by how hard label and sample are, a careful reader earns more than one who calls everything sound; unscaled, less",
     versus=None, task="flaws:test_size=4000", measure="gap.scaled", direction="higher", margin=0.2, against="gap.unscaled",
     model="untrained", by=own_share(of=reward_gap(reward=SCALED + UNSCALED + 0.0 * correct())), problems=4000, steps=1,
-    fault=Within("gap.unscaled", high=0.0, says="unscaled: careful less lazy, in standard deviations"), learns=None, start=None,
     guard=Within("gap.scaled", low=0.0, says="scaled: careful less lazy, in standard deviations"),
+    fault=Within("gap.unscaled", high=0.0, says="unscaled: careful less lazy, in standard deviations"), learns=None, start=None,
 )  # fmt: skip
 baseline = "grpo"
