@@ -24,6 +24,11 @@ ECHO = {"io": [["3\n", "6\n"], ["10\n", "20\n"]]}
 METHOD = "method m(x: int) returns (r: int) requires x >= 4 ensures r == x - 4 { assert x >= 4; r := x - 4; }"
 AND_GATE = "module top(input a, input b, output y); assign y = a & b; endmodule"
 PENS = {"relevant": [0, 1], "documents": ["a red pen", "red ink", "a blue pen"]}
+EVEN_SUM = {"io": [["[1, 2, 4]", "6"], ["[3]", "0"]]}
+PRINTS = {"language": "list", "stdout": "[7]", "stderr": ""}
+MASKED = PRINTS | {"masked": "<MASK>", "input": "[4]"}
+FOLLOWED = {"output": "2", "questions": [{"kind": "next", "answers": ["-1"]}, {"kind": "state", "answers": ["10; int"]}]}
+
 CASES: dict[str, tuple[dict[str, Any], Pairs, Pairs]] = {
     "final_number": (
         {},
@@ -199,5 +204,20 @@ CASES: dict[str, tuple[dict[str, Any], Pairs, Pairs]] = {
             ("import os\nos._exit(0)", ADDS),
             ("raise SystemExit", ECHO),
         ],
+    ),
+    "list_program": (
+        {},
+        [("keep even; sum", EVEN_SUM), ("keep even; * 1; sum", EVEN_SUM)],
+        [("sum", EVEN_SUM), ("keep even; sum; sum; sum (", EVEN_SUM), ("keep", EVEN_SUM)],
+    ),
+    "snippet_run": (
+        {},
+        [("<stdout>[7]</stdout>\n<stderr></stderr>", PRINTS), ("<code>+ 3</code>", MASKED)],
+        [("<stdout>[8]</stdout>\n<stderr></stderr>", PRINTS), ("[7]", PRINTS), ("<code>+ 4</code>", MASKED), ("+ 3", MASKED)],
+    ),
+    "trace_answers": (
+        {},
+        [("<answer>\n2\n-1\n10; int\n</answer>", FOLLOWED)],
+        [("<answer>\n3\n-1\n10; int\n</answer>", FOLLOWED), ("2", FOLLOWED)],
     ),
 }

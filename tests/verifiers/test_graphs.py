@@ -24,6 +24,7 @@ settings.load_profile("fixed")
 SQUARE = {"nodes": ["A", "B", "C", "D"], "edges": [["A", "B"], ["B", "C"], ["C", "D"], ["D", "A"], ["A", "C"]]}
 ROADS = {"edges": [["A", "B", 1], ["B", "C", 1], ["A", "C", 3], ["C", "D", 2], ["A", "D", 9]]}
 ORDER = {"nodes": [1, 2, 3, 4], "edges": [[1, 2], [1, 3], [2, 4], [3, 4]], "directed": True}
+RENAMED = {"edges": [["W", "X"], ["X", "Y"], ["Y", "Z"], ["Z", "W"], ["W", "Y"]]}
 APART = {"nodes": ["A", "B", "C"], "edges": [["A", "B"]]}
 ROUTE = {"kind": "shortest_path", "graph": ROADS, "source": "A", "target": "D"}
 COLOURS = {"kind": "coloring", "graph": SQUARE, "colors": 3}
@@ -100,6 +101,13 @@ RIGHT_AND_WRONG = [
     ({"kind": "eulerian_path", "graph": SQUARE}, ["A-B-C-D-A-C", "C-A-B-C-D-A"], ["A-B-C-D-A", "A-B-C-A-D-C-A", "none"]),
     ({"kind": "eulerian_circuit", "graph": SQUARE}, ["none"], ["A-B-C-D-A-C"]),
     ({"kind": "eulerian_circuit", "graph": {"edges": [["A", "B"], ["A", "B"]]}}, ["A-B-A", "B,A,B"], ["A-B", "none"]),
+    ({"kind": "bfs", "graph": SQUARE, "source": "A"}, ["A-B, A-D, A-C", "A-C, A-B, A-D"], ["A-B, B-C, A-D", "A-B, A-D", "none"]),
+    ({"kind": "dfs", "graph": SQUARE, "source": "A"}, ["A-B, B-C, C-D", "A-C, C-B, C-D"], ["A-B, A-C, A-D", "A-B, B-C"]),
+    ({"kind": "dominating_set", "graph": SQUARE}, ["A", "B, D"], ["B", "E"]),
+    ({"kind": "edge_cover", "graph": SQUARE}, ["A-B, C-D", "A-D, B-C"], ["A-B, A-C", "B-D, A-C", "A-B, A-C, A-D"]),
+    ({"kind": "isomorphism", "graph": SQUARE, "other": RENAMED}, ["A: W, B: X, C: Y, D: Z"], ["A: X, B: W, C: Y, D: Z", "A: W"]),
+    ({"kind": "max_weight_matching", "graph": ROADS}, ["A-D, B-C"], ["A-B, C-D", "A-D", "A-C, C-D"]),
+    ({"kind": "maximal_independent_set", "graph": SQUARE}, ["A", "B, D"], ["B", "A, B"]),
     ({"kind": "path", "graph": SQUARE, "source": "A", "target": "C"}, ["A-C", "A-B-C"], ["A-B-A-C", "B-C"]),
     ({"kind": "path", "graph": APART, "source": "A", "target": "C"}, ["none", "There is no path.", "unreachable"], ["A-C", "A-B"]),
 ]  # fmt: skip

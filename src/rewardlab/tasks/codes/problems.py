@@ -51,7 +51,7 @@ def codes(
 
 def _sample(rng: random.Random) -> Problem:
     words = rng.sample(sorted(LISTS), 2)
-    numbers = [rng.randint(2, 7) for _ in words]
+    numbers = [rng.randint(2, 20) for _ in words]
     stages = [word.format(k=k) for word, k in zip(words, numbers, strict=True)]
     fold = rng.choice(sorted(FOLDS))
     solution = "; ".join([*(LISTS[word].format(k=k) for word, k in zip(words, numbers, strict=True)), FOLDS[fold]])

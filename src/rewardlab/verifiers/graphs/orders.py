@@ -71,6 +71,9 @@ def heaviest_matching(graph: Graph, problem: Problem) -> float:
 
 def isomorphism(graph: Graph, said: Mapping[str, str], problem: Problem, other: Graph) -> str:
     """Why a mapping of the nodes to those of another graph does not keep what is joined."""
+    # what follows a colon is read in lower case, as colours are
+    names = {node.casefold(): node for node in other}
+    said = {node: names.get(image.casefold(), image) for node, image in said.items()}
     if set(said) != set(graph) or sorted(said.values()) != sorted(other):
         return "not every node of one graph has a node of the other"
     pairs = ((u, v) for u in graph for v in graph)
