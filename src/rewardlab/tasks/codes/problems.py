@@ -51,7 +51,8 @@ def codes(
 
 def _sample(rng: random.Random) -> Problem:
     words = rng.sample(sorted(LISTS), 2)
-    numbers = [rng.randint(2, 20) for _ in words]
+    # bounds and counts of more than the digits and lengths of the lists would change nothing
+    numbers = [rng.randint(2, 50 if word.startswith(("plus", "times")) else 7) for word in words]
     stages = [word.format(k=k) for word, k in zip(words, numbers, strict=True)]
     fold = rng.choice(sorted(FOLDS))
     solution = "; ".join([*(LISTS[word].format(k=k) for word, k in zip(words, numbers, strict=True)), FOLDS[fold]])
