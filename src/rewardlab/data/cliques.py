@@ -15,7 +15,7 @@ import numpy as np
 from rewardlab.errors import RewardlabError
 from rewardlab.util import extras
 
-from .diversity import MOST, similarities
+from .diversity import check_comparable, similarities
 from .drops import Drop
 from .tables import Places, Table
 from .values import text_of, value_of
@@ -27,8 +27,7 @@ EXACT = 24
 def unlike(texts: Sequence[str], threshold: float = 0.5) -> list[int]:
     """Indices, in order, of the most texts of which each two have a similarity below `threshold` (`diversity.similarities`)."""
     extras.require("verify", "networkx", what="choosing rows by a maximum clique")
-    if len(texts) > MOST:
-        raise RewardlabError(f"{len(texts):,} texts are more than {MOST:,} to compare with each other: filter or split them first")
+    check_comparable(len(texts), "the choice of unlike texts")
     import networkx as nx
 
     alike = nx.from_numpy_array((similarities(texts) >= threshold) & ~np.eye(len(texts), dtype=bool))
@@ -55,8 +54,7 @@ def clique_file(
     places = Places("clique", [source], out, dropped)
     table = Table.load(source)
     table.require(column)
-    if len(table.rows) > MOST:
-        raise RewardlabError(f"{source} has {len(table.rows):,} rows, more than {MOST:,} to compare: filter or split it first")
+    check_comparable(len(table.rows), source)
     kept = set(unlike([text_of(value_of(row, column)) for row in table.rows], threshold))
     why = Drop("alike", f"others are like it (a similarity of {threshold:g} or more); {len(kept)} were kept")
     left_out = [(table.places[i], row, why) for i, row in enumerate(table.rows) if i not in kept]

@@ -28,6 +28,12 @@ MOST = 20_000
 """Rows that are compared, each with each other."""
 
 
+def check_comparable(rows: int, source: object) -> None:
+    """Raise RewardlabError if there are more rows than can be compared, each with each other."""
+    if rows > MOST:
+        raise RewardlabError(f"{source} has {rows:,} rows, more than {MOST:,} to compare: filter or split it first")
+
+
 def similarities(texts: Sequence[str]) -> np.ndarray:
     """(n, n) cosines of the texts' TF-IDF vectors, from 0 to 1; a text without words is like itself alone."""
     counts = [Counter(re.findall(r"\w+|[^\w\s]", text.lower())) for text in texts]
@@ -89,8 +95,7 @@ def diverse_file(
     places = Places("diverse", [source], out, dropped)
     table = Table.load(source)
     table.require(column)
-    if len(table.rows) > MOST:
-        raise RewardlabError(f"{source} has {len(table.rows):,} rows, more than {MOST:,} to compare: filter or split it first")
+    check_comparable(len(table.rows), source)
     similar = similarities([text_of(value_of(row, column)) for row in table.rows])
     influence: np.ndarray = pagerank(similar) * len(table.rows)
     kept = set(diverse(similar, influence, rows))

@@ -16,6 +16,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
+from rewardlab.text.tokens import TokenReader
+
 LONGEST, DEEPEST = 5_000, 40
 """Most characters of a text, and most brackets within one another."""
 _TOKEN = re.compile(r"\s*(\d+|\w+|<==>|==>|:=|[<>=!]=|&&|\|\||[-+*/%<>!(){},:;])")
@@ -77,44 +79,10 @@ def read_contract(text: str) -> Contract:
     return contract
 
 
-class _Reader:
+class _Reader(TokenReader):
     def __init__(self, text: str):
-        if len(text) > LONGEST:
-            raise ValueError(f"longer than {LONGEST} characters")
-        self.tokens: list[str] = []
-        text, at = re.sub(r"//[^\n]*", "", text).rstrip(), 0
-        while at < len(text):
-            found = _TOKEN.match(text, at)
-            if found is None:
-                raise ValueError(f"cannot read {text[at : at + 20].strip()!r}")
-            self.tokens.append(found[1])
-            at = found.end()
-        self.at, self.depth = 0, 0
-
-    @property
-    def next(self) -> str:
-        return self.tokens[self.at] if self.at < len(self.tokens) else ""
-
-    def take(self, *wanted: str) -> str:
-        token = self.next
-        if wanted and token not in wanted:
-            raise ValueError(f"{wanted[0]!r} is missing before {token or 'the end'!r}")
-        self.at += 1
-        return token
-
-    def skip(self, token: str) -> bool:
-        found = self.next == token
-        self.at += found
-        return found
-
-    def name(self) -> str:
-        if not self.next.isidentifier() or self.next in _WORDS:
-            raise ValueError(f"a name is missing before {self.next or 'the end'!r}")
-        return self.take()
-
-    def end(self) -> None:
-        if self.next:
-            raise ValueError(f"{self.next!r} follows where the text should end")
+        super().__init__(text, _TOKEN, _WORDS, LONGEST)
+        self.depth = 0
 
     def method(self) -> Method:
         self.take("method")

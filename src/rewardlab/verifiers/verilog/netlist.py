@@ -16,6 +16,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from rewardlab.text.tokens import TokenReader
+
 LONGEST, DEEPEST, LEVELS, INPUTS = 5_000, 25, 80, 12
 """Most characters of a text, brackets within one another, operators of an expression in a row, and inputs of a module."""
 _TOKEN = re.compile(r"\s*(1'b[01]|~\^|&&|\|\||[A-Za-z_]\w*|[-~!&|^?:()=,;])")
@@ -121,42 +123,11 @@ def _gate(kind: str, *parts: Tree) -> Tree:
     return (kind, deep, *parts)
 
 
-class _Reader:
+class _Reader(TokenReader):
     def __init__(self, text: str):
-        if len(text) > LONGEST:
-            raise ValueError(f"longer than {LONGEST} characters")
-        self.tokens: list[str] = []
-        text, at = re.sub(r"//[^\n]*", "", text).rstrip(), 0
-        while at < len(text):
-            found = _TOKEN.match(text, at)
-            if found is None:
-                raise ValueError(f"cannot read {text[at : at + 20].strip()!r}")
-            self.tokens.append(found[1])
-            at = found.end()
-        self.at, self.depth = 0, 0
-        self.netlist = Netlist([], [], {})
+        super().__init__(text, _TOKEN, _WORDS, LONGEST)
+        self.depth, self.netlist = 0, Netlist([], [], {})
         self.wires: set[str] = set()
-
-    @property
-    def next(self) -> str:
-        return self.tokens[self.at] if self.at < len(self.tokens) else ""
-
-    def take(self, *wanted: str) -> str:
-        token = self.next
-        if wanted and token not in wanted:
-            raise ValueError(f"{wanted[0]!r} is missing before {token or 'the end'!r}")
-        self.at += 1
-        return token
-
-    def skip(self, token: str) -> bool:
-        found = self.next == token
-        self.at += found
-        return found
-
-    def name(self) -> str:
-        if not self.next.isidentifier() or self.next in _WORDS:
-            raise ValueError(f"a name is missing before {self.next or 'the end'!r}")
-        return self.take()
 
     def module(self) -> Netlist:
         self.take("module")
@@ -168,8 +139,7 @@ class _Reader:
             else:
                 self.assigned(self.name())
             self.take(";")
-        if self.next:
-            raise ValueError(f"{self.next!r} follows the module")
+        self.end("the module")
         return self.netlist
 
     def ports(self) -> None:
