@@ -67,7 +67,7 @@ def test_of_pieces_that_are_alike_one_is_kept():
     assert unlike([], 0.5) == []
     # more than are searched through: copies still leave one
     assert unlike(["sum the list"] * 40, 0.5) == [0]
-    with pytest.raises(RewardlabError, match="20,001 texts are more"):
+    with pytest.raises(RewardlabError, match="20,001 rows, more than"):
         unlike(["x"] * 20_001)
 
 
