@@ -124,3 +124,23 @@ def test_bfloat16_is_close(inputs):
     assert logp.dtype == entropy.dtype == torch.float32
     torch.testing.assert_close(logp.double(), wanted[0], atol=0.15, rtol=0.02)
     torch.testing.assert_close(entropy.double(), wanted[1], atol=0.1, rtol=0.02)
+
+
+def test_divergences_are_those_of_whole_distributions(inputs):
+    hidden, weight, _, _ = inputs
+    teacher = torch.randn(N, 7, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    of_teacher = torch.randn(VOCAB, 7, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
+    p, q = (F.log_softmax(h @ w.T, -1) for h, w in ((teacher, of_teacher), (hidden, weight)))
+    wanted = F.kl_div(q, p, reduction="none", log_target=True).sum(1)
+    (h, w), (t, of_t) = in_float32(hidden, weight), in_float32(teacher, of_teacher)
+    found = head.divergences(t, of_t, h, w)
+    assert_close(found, wanted)
+    wanted.sum().backward()
+    found.sum().backward()
+    assert_close(h.grad, hidden.grad)
+    assert_close(w.grad, weight.grad)
+
+
+def test_a_model_does_not_diverge_from_itself(inputs):
+    hidden, weight = in_float32(*inputs[:2])
+    assert head.divergences(hidden, weight, hidden, weight).abs().max() < 1e-5

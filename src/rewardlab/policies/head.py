@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
@@ -104,3 +105,14 @@ def per_token_losses(
         for part in chunks_of(hidden.shape[0], weight.shape[0])
     ]
     return {name: torch.cat(columns) for name, columns in zip(names, zip(*pieces, strict=True), strict=True)}
+
+
+def divergences(teacher: Tensor, teacher_weight: Tensor, hidden: Tensor, weight: Tensor) -> Tensor:
+    """(n,) KL(p || q), with gradient, of p = softmax(teacher (n, d') @ teacher_weight^T), q = softmax(hidden (n, d) @ weight^T)."""
+
+    def on_chunk(t: Tensor, h: Tensor, w: Tensor) -> Tensor:
+        p, q = F.log_softmax((t @ teacher_weight.T).float(), 1), F.log_softmax((h @ w.T).float(), 1)
+        return (p.exp() * (p - q)).sum(1)
+
+    parts = chunks_of(hidden.shape[0], weight.shape[0])
+    return torch.cat([checkpoint(on_chunk, teacher[part], hidden[part], weight, use_reentrant=False) for part in parts])

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
-from rewardlab.core import Message, Outputs, Policy, TokenCount, Trajectory, Turn
+from rewardlab.core import Batch, Message, Outputs, Policy, TokenCount, Trajectory, Turn
 from rewardlab.errors import RewardlabError
 
 from .adapter import Base
+from .head import divergences
 from .packing import SCORE_TOKENS, by_tokens, pad
 from .weights import shown
 
@@ -30,6 +33,9 @@ class TextPolicy:
     """What the weights below adapters were loaded from; None where nothing on disk holds them."""
     loaded_dtype = "float32"
     """Number format of the checkpoint that the policy was loaded from: an exported one has it too."""
+    depth: int
+    """How many decoder layers it has."""
+    _inserted: tuple[int, Callable[[Tensor], Tensor]] | None = None
 
     def __init__(self, tokenizer: Any):
         self.tokenizer = tokenizer
@@ -114,6 +120,10 @@ class TextPolicy:
 
     # ---- log-probs ---------------------------------------------------------------------------------------------------
 
+    def evaluate(self, batch: Batch, wants: Sequence[str] = ("logprobs",), per_token: Sequence[Any] = ()) -> Outputs:
+        """Log-probs and entropies where `batch.mask`, values and hidden states everywhere; (B, T), with gradient."""
+        raise NotImplementedError
+
     @torch.no_grad()
     def score(self, trajectories: Sequence[Trajectory]) -> list[np.ndarray]:
         """Log-prob of every position, (len,); 0 for the first, which no model predicts."""
@@ -130,6 +140,46 @@ class TextPolicy:
     def _forward(self, ids: Tensor, length: Tensor, mask: Tensor, wants: Sequence[str], per_token: Sequence[Any] = ()) -> Outputs:
         """The model on rows of ids (B, T): log-probs and entropies where `mask`, values and hidden states everywhere."""
         raise NotImplementedError
+
+    def vocabulary_head(self) -> Tensor:
+        """(V, hidden): the matrix that turns hidden states into logits; with a last column for the bias, if there is one."""
+        raise NotImplementedError
+
+    def divergences(self, hidden: Tensor, teacher: TextPolicy, of_teacher: Tensor) -> Tensor:
+        """(n,) KL(teacher || policy) of the next token, from the hidden states (n, d) of both, with gradient."""
+        heads = self.vocabulary_head(), teacher.vocabulary_head()
+        # a bias is a column of the matrix for an input that is always 1
+        h, t = (F.pad(x, (0, w.shape[1] - x.shape[1]), value=1.0) for x, w in zip((hidden, of_teacher), heads, strict=True))
+        return divergences(t, heads[1], h, heads[0])
+
+    # ---- between the layers ------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def inserted(self, layer: int, change: Callable[[Tensor], Tensor]) -> Iterator[None]:
+        """A context in which `evaluate` and `score` put `change` (n, hidden) -> (n, hidden) after a decoder layer, counted from 0.
+
+        It is called with what the layer passes on for the n real tokens, in float32. Sampling is not changed.
+        """
+        if not 0 <= layer < self.depth:
+            raise RewardlabError(f"{self.name!r} has the decoder layers 0 to {self.depth - 1}: there is no layer {layer}")
+        self._inserted = (layer, change)
+        try:
+            yield
+        finally:
+            self._inserted = None
+
+    @torch.no_grad()
+    def activations(self, batch: Batch, layer: int) -> Tensor:
+        """(n, hidden) float32: what a decoder layer passes on for each of the n real tokens of the batch."""
+        seen: list[Tensor] = []
+
+        def remember(x: Tensor) -> Tensor:
+            seen.append(x)
+            return x
+
+        with self.inserted(layer, remember):
+            self.evaluate(batch, ("hidden",))
+        return seen[0]
 
     # ---- tokens to text ----------------------------------------------------------------------------------------------
 

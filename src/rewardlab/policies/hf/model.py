@@ -178,6 +178,15 @@ def vocabulary(model: Any) -> tuple[Tensor, Tensor | None]:
     return head.weight, getattr(head, "bias", None)
 
 
+def decoder_layers(model: Any) -> nn.ModuleList:
+    """The decoder layers of a causal language model, whatever its family calls them."""
+    depth = model.config.get_text_config().num_hidden_layers
+    lists = [m for m in model.modules() if isinstance(m, nn.ModuleList) and len(m) == depth]
+    if not lists:
+        raise RewardlabError(f"{type(model).__name__} has no list of its {depth} decoder layers: nothing can be put between them")
+    return lists[0]
+
+
 @torch.no_grad()
 def check_head(model: Any, device: torch.device) -> None:
     """Refuse a model whose logits are not its vocabulary head applied to its trunk's hidden states."""

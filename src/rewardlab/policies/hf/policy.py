@@ -7,7 +7,8 @@ those; a model that scales or soft-caps its logits is refused when it is loaded.
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from rewardlab.policies.sampler import sample
 from rewardlab.policies.text import TextPolicy
 from rewardlab.util.device import device_of, dtype_of, keep_freed_memory
 
-from .model import adapted, check_head, classifier, context_of, for_sampling, load_model, save_adapter, vocabulary
+from .model import adapted, check_head, classifier, context_of, decoder_layers, for_sampling, load_model, save_adapter, vocabulary
 
 ROWS = 256
 """Prompts in one call of `generate`."""
@@ -50,7 +51,7 @@ class HFPolicy(TextPolicy):
         self.model = model.get_base_model() if adapted(model) else model
         self.value_head = None if value_head is None else nn.Parameter(value_head.detach().to(device))
         self.device, self.dtype, self.name = device, dtype, name
-        self.context = context_of(self.model, tokenizer)
+        self.context, self.depth = context_of(self.model, tokenizer), self.model.config.get_text_config().num_hidden_layers
         if value_head is None:
             check_head(self.model, device)
 
@@ -168,7 +169,8 @@ class HFPolicy(TextPolicy):
 
     def _forward(self, ids: Tensor, length: Tensor, mask: Tensor, wants: Sequence[str], per_token: Sequence[Any] = ()) -> Outputs:
         real = torch.arange(ids.shape[1], device=ids.device) < length[:, None]
-        hidden = self._hidden(ids)
+        with self._changed(real):
+            hidden = self._hidden(ids)
         out = Outputs()
         if "value" in wants:
             if self.value_head is None:
@@ -185,6 +187,29 @@ class HFPolicy(TextPolicy):
         with self._autocast():
             return self.model.base_model(input_ids=ids, use_cache=False).last_hidden_state.to(self.dtype)
 
+    @contextmanager
+    def _changed(self, real: Tensor) -> Iterator[None]:
+        """A context in which the model's forward pass has what is inserted after a layer, for the tokens where `real` (B, T)."""
+        if self._inserted is None:
+            yield
+            return
+        layer, change = self._inserted
+
+        def hook(module: nn.Module, inputs: Any, output: Any) -> Any:
+            x = output[0] if isinstance(output, tuple) else output
+            changed = x.masked_scatter(real[:, :, None], change(x[real].float()).to(x.dtype))
+            return (changed, *output[1:]) if isinstance(output, tuple) else changed
+
+        handle = decoder_layers(self.model)[layer].register_forward_hook(hook)
+        try:
+            yield
+        finally:
+            handle.remove()
+
+    def vocabulary_head(self) -> Tensor:
+        weight, bias = vocabulary(self.model)
+        return weight if bias is None else torch.cat((weight, bias[:, None]), 1)
+
     def _head(self, out: Outputs, hidden: Tensor, ids: Tensor, mask: Tensor, per_token: Sequence[Any]) -> None:
         """Fill in the outputs of the vocabulary head, at decided positions only."""
         decided = mask.clone()
@@ -192,11 +217,10 @@ class HFPolicy(TextPolicy):
         decided[:, 0] = False
         # (n, hidden), (n,): hidden states one position before the tokens they predict
         h, chosen = hidden[decided.roll(-1, 1)], ids[decided]
-        weight, bias = vocabulary(self.model)
-        if bias is not None:
+        weight = self.vocabulary_head().to(self.dtype)
+        if weight.shape[1] > h.shape[1]:
             # a bias is a column of the matrix for an input that is always 1: the chunked head knows no bias
-            h, weight = F.pad(h, (0, 1), value=1.0), torch.cat((weight, bias[:, None]), 1)
-        weight = weight.to(self.dtype)
+            h = F.pad(h, (0, 1), value=1.0)
 
         def table(x: Tensor) -> Tensor:
             return x.new_zeros(mask.shape).masked_scatter(decided, x)

@@ -135,12 +135,12 @@ class Llama(nn.Module):
 
     def trunk(
         self, w: SimpleNamespace, ids: Tensor, positions: Tensor, attend: Attend, layers: Callable[[Tensor], Tensor] | None = None,
-        added: Tensor | None = None,
+        added: Tensor | None = None, after: tuple[int, Callable[[Tensor], Tensor]] | None = None,
     ) -> Tensor:  # fmt: skip
         """Hidden states (n, hidden) of flat tokens `ids` (n,) at `positions` (n,), after the last norm.
 
         layers: what computes them from the embedded tokens (n, hidden) instead of this code.  added: (n, hidden) what comes to the
-        embeddings.
+        embeddings.  after: a layer, and what changes the (n, hidden) that it passes on.
         """
         s = self.shape
         x = F.embedding(ids, w.embed) if added is None else F.embedding(ids, w.embed) + added
@@ -160,6 +160,8 @@ class Llama(nn.Module):
             a = attend(i, qk[:, : s.heads], qk[:, s.heads :], v)
             x = x + linear(a.reshape(-1, s.heads * s.head_dim), layer.out)
             x = x + _mlp(layer, F.rms_norm(x, (s.hidden,), layer.mlp_norm, s.eps))
+            if after is not None and i == after[0]:
+                x = after[1](x)
         return F.rms_norm(x, (s.hidden,), w.norm, s.eps)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -46,7 +46,7 @@ class LlamaPolicy(HasWeights, TextPolicy):
             keep_freed_memory()
         self.model = model.to(device)
         self.device, self.dtype, self.name = device, dtype, name
-        self.context = model.shape.context
+        self.context, self.depth = model.shape.context, model.shape.layers
 
     @classmethod
     def load(cls, folder: Path | str, device: str = "auto", dtype: str = "auto", value_head: bool = False) -> LlamaPolicy:
@@ -104,6 +104,11 @@ class LlamaPolicy(HasWeights, TextPolicy):
         save_llama(self.model, Path(folder))
         self.save_tokenizer(Path(folder))
 
+    def vocabulary_head(self) -> Tensor:
+        head = self.model.embed if self.model.shape.tied else self.model.head
+        assert head is not None
+        return head
+
     def activation_bytes(self, tokens: int) -> int:
         """Roughly the bytes that a forward and backward pass over so many tokens keeps in memory."""
         s, size = self.model.shape, torch.empty(0, dtype=self.dtype).element_size()
@@ -134,7 +139,7 @@ class LlamaPolicy(HasWeights, TextPolicy):
         surprise = self.model.surprise
         added = None if surprise is None else surprise.added(tokens, ids, self.dtype)
         in_cpp = partial(self._layers_in_cpp, w, tokens) if self._layers_run_in_cpp(tokens.real) else None
-        hidden = self.model.trunk(w, tokens.ids, tokens.positions, tokens.attend, in_cpp, added)
+        hidden = self.model.trunk(w, tokens.ids, tokens.positions, tokens.attend, in_cpp, added, self._after(tokens.real))
         out = Outputs()
         if "value" in wants:
             if self.model.value_head is None:
@@ -151,7 +156,16 @@ class LlamaPolicy(HasWeights, TextPolicy):
             self._head(out, w, hidden, tokens, ids, mask, per_token)
         return out
 
+    def _after(self, real: int) -> tuple[int, Callable[[Tensor], Tensor]] | None:
+        """What is inserted after a layer, for flat tokens of which the first `real` ones are no padding."""
+        if self._inserted is None:
+            return None
+        layer, change = self._inserted
+        return layer, lambda x: torch.cat((change(x[:real].float()).to(x.dtype), x[real:]))
+
     def _layers_run_in_cpp(self, tokens: int) -> bool:
+        if self._inserted is not None:
+            return False
         # it keeps what a backward pass needs even if there will be none
         affordable = torch.is_grad_enabled() or self.activation_bytes(tokens) <= KEPT_IN_VAIN
         # one thread runs it, which two of PyTorch would overtake

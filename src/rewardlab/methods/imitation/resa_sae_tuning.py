@@ -1,0 +1,115 @@
+"""Resa: what a reasoning model's activations are made of guides another model's training, without a single reasoning trace.
+
+    1.  a sparse autoencoder S learns to rebuild the activations of a source model at one decoder layer, on questions with answers
+    2.  S, frozen, stands after that layer of the target model, which learns to speak again as it did without:
+        loss = mean over tokens of KL( pi_0(. | y_<t) || pi_S(. | y_<t) ),    pi_0: the target as it began, pi_S: with S inside
+    3.  S is taken out, and what the target has learnt stays
+
+The source was trained by RL and reasons well. What its activations have in common is thought to be in the directions of S, and a
+target that learns to speak through them to take it over, at a thousandth of the cost of RL.
+
+Wang et al. 2025, arXiv:2506.09967. Followed is the released code (shangshang-wang/Resa, eb1799b: scripts/train/run_sae_tuning.py,
+train_from_scratch.py; a56ebce: sae_tuning.yaml): S rebuilds without gradient, so that only the layers above it learn; the texts are
+questions and answers in the form of a reasoner, `reply`, without its system prompt, and every token of them counts; layer 12 of 28,
+k = 32, adapters of rank 32 (--lora-rank 32; their scale is 2 here and 4 there), learning rate 1e-6, two passes. (inferred): Adam
+and its rate in place of sign descent for S, 32 directions to a unit of width, and how many steps S learns.
+
+Data: prompts with answers. `source` is a checkpoint of the source model, of the same shape as the --model. Without it the policy
+itself is trained by the base's recipe for the first half of the steps, and that is the source.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from rewardlab.core import Group, Learner, Loop, Problem, Recipe, Run, Trajectory, loop, rollout
+from rewardlab.core.domain import PositiveFloat, PositiveInt, Share
+from rewardlab.errors import RewardlabError
+from rewardlab.methods.baselines.grpo import grpo
+from rewardlab.methods.baselines.sft import sft
+from rewardlab.objectives.distillation import like_teacher
+from rewardlab.policies import autoencoder
+from rewardlab.proof.claim import Claim, Within
+from rewardlab.text.filled import filled
+from rewardlab.util.progress import Bar
+
+SAE, TEACHER, SOURCE = "resa.sae", "teacher", "source"
+LIKE_A_REASONER = "<think> {answer} </think>\n<answer> Answer: {answer}</answer>"
+
+
+@rollout
+def with_answers(problems: list[Problem], run: Run, *, reply: str = LIKE_A_REASONER) -> list[Group]:
+    """Each question with its answer, in which every token is a decision: the question's tokens teach too."""
+    if lacking := next((p for p in problems if p.answer is None), None):
+        raise RewardlabError(f"problem {lacking.question[:60]!r} has no answer, and Resa learns from questions with answers")
+    asked = run.policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
+    written = run.policy.write(asked, [filled(reply, answer=str(p.answer)) for p in problems])
+    return [[replace(t, turns=tuple(replace(turn, author=run.policy.name) for turn in t.turns))] for t in written]
+
+
+@loop(inner="of")
+def source_then_target(
+    recipe: Recipe, run: Run, ops: Any, *, first: Share, layer: int, k: PositiveInt, expansion: PositiveInt, sae_steps: int,
+    sae_lr: PositiveFloat, lr: PositiveFloat, reply: str, of: Loop | None = None,
+) -> None:  # fmt: skip
+    """Training steps of the source for the share `first` of all; then the autoencoder learns, and the policy, again as it began,
+    is tuned with it inside.
+
+    run.memory holds the autoencoder.  Logged: unexplained, the share of the source's activations that it does not rebuild.
+    """
+    if run.progress < first:
+        of(recipe, run, ops) if of else ops.standard_step(recipe)
+        return
+    texts, at = with_answers(reply=reply), layer if layer >= 0 else round(run.policy.depth * 3 / 7)
+    if SAE not in run.memory:
+        source = run.models.get(SOURCE, run.policy)
+        seeded = torch.Generator().manual_seed(run.seed)
+        weights, left = autoencoder.learn(_activations(source, at, sae_steps, texts, ops), expansion, k, sae_lr, seeded)
+        run.memory[SAE] = {"weights": weights, "unexplained": left}
+        run.policy.load_state(run.model(TEACHER).state())
+        ops.policy.reset_optimizer()
+    weights = run.memory[SAE]["weights"]
+    run.log("unexplained", run.memory[SAE]["unexplained"])
+    tuning = sft(lr=lr, problems=recipe.update.problems).but(rollout=texts, objective=like_teacher())
+    # the inserted layer passes no gradient down, as in the released code
+    with run.policy.inserted(at, lambda x: autoencoder.reconstructed(x, weights, k).detach()):
+        ops.standard_step(tuning)
+
+
+def _activations(source: Any, layer: int, steps: int, texts: Any, ops: Any) -> Iterator[torch.Tensor]:
+    """(n, width) activations on the next problems, a batch for each step of the autoencoder."""
+    with Bar("the autoencoder learns", steps) as bar:
+        for _ in range(steps):
+            batch = ops.collate(texts(ops.problems(), ops.run), None)
+            yield source.activations(batch, layer)
+            bar.advance()
+
+
+def resa_sae_tuning(
+    base: Recipe | None = None, *, source: str = "", first: float = 0.5, layer: int = -1, k: int = 32, expansion: int = 32,
+    sae_steps: int = 1000, sae_lr: float = 1e-3, tune_lr: float = 1e-6, reply: str = LIKE_A_REASONER,
+) -> Recipe:  # fmt: skip
+    """source: checkpoint of the source model.  first: share of the steps in which the policy becomes the source, without one.
+    layer: counted from 0; -1: three sevenths of the way up.  k: directions that a token may use; expansion: times the width, all
+    there are.  sae_steps, sae_lr: of the autoencoder.  tune_lr: of the target.  reply: the answer's form, with {answer} in it.
+    """
+    base = base or grpo()
+    settings = {"layer": layer, "k": k, "expansion": expansion, "sae_steps": sae_steps, "sae_lr": sae_lr, "reply": reply}
+    tuned = source_then_target(first=0.0 if source else first, lr=tune_lr, of=base.loop, **settings)
+    models = [Learner(TEACHER, "copy:policy", Recipe(), every=0)]
+    if source:
+        models.append(Learner(SOURCE, source, Recipe(), every=0))
+    return base.but(loop=tuned, also=(*base.also, *models))
+
+
+claim = Claim(
+    says="after tuning through the directions of a source that RL has trained, the policy solves more problems than before",
+    versus=None, task="arithmetic:biased=0.75,error=0.1", measure="pass@1", direction="higher", margin=0.05,
+    against="before.pass@1", settings={"tune_lr": 1e-4, "expansion": 8, "k": 16, "sae_steps": 400, "reply": "Answer: {answer}"},
+    steps=80,
+    judge=Within("train.unexplained", high=0.3, says="share of the source's activations that the autoencoder does not rebuild"),
+    learns=None,
+)  # fmt: skip
+system = "resa-sae-tuning"
