@@ -120,6 +120,20 @@ CASES: dict[str, tuple[dict[str, Any], Pairs, Pairs]] = {
         [("```sql\nSELECT name FROM item WHERE price = 2\n```", CHEAP), ("SELECT name FROM item WHERE price < 4", CHEAP)],
         [("SELECT name FROM item", CHEAP), ("SELECT 'pen'", CHEAP), ("DROP TABLE item", CHEAP), ("SELECT nme FROM item", CHEAP)],
     ),
+    "filled_masks": (
+        {},
+        [
+            ("Answer: Ada Lovelace; 1833", ["Ada Lovelace", "1833"]),
+            ("So it is.\n<answer>the ada lovelace;1833.</answer>", ["Ada Lovelace", "1833"]),
+        ],
+        [
+            ("Answer: 1833; Ada Lovelace", ["Ada Lovelace", "1833"]),
+            ("Answer: Ada Lovelace", ["Ada Lovelace", "1833"]),
+            ("Answer: Ada Lovelace; 1833; 1834", ["Ada Lovelace", "1833"]),
+            ("Ada Lovelace; 1833", ["Ada Lovelace", "1833"]),
+            ("Answer: ; ", ["Ada Lovelace", "1833"]),
+        ],
+    ),
     "coefficients": (
         {},
         [("\\boxed{1.5P, P/2}", ["0.5P", "1.5P"]), ("R_A = \\boxed{\\frac{3P}{2}} and \\boxed{0.5 \\cdot P}", "0.5P, 1.5P")],

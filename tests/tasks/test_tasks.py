@@ -63,6 +63,9 @@ def perturbed(problem: Problem) -> str:
     for tag in ("<answer>\n", "<answer>", "<stdout>", "<code>"):
         if tag in gold(problem):
             return gold(problem).replace(tag, f"{tag}7")
+    if "masks" in problem.meta:
+        # one span more than there are masks; a single wrong one would leave the share of the others
+        return gold(problem) + "; Bob"
     if "hurry" in problem.meta:
         return "Bring it."
     # what follows a record is not read: its name, action or type is another

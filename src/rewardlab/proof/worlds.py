@@ -90,6 +90,7 @@ WORLDS = (
     World("queries", "queries", "text to SQL: wrong queries that return the right rows by luck, partial rewards, languages"),
     World("cells", "cells", "tables: right answers from wrong cells"),
     World("cards", "cards", "structured output: what is no JSON, or of another form"),
+    World("masked", "masked", "several turns over texts of one to four hidden names; curricula"),
     World("graphs", "erdos:tasks=reading,nodes=[4,5],test_size=1000", "tasks that are trained on, or kept for the test"),
     World("beams", "beams:train=one", "transfer: trained on one kind of problem, tested on others that the same equations solve"),
     World("charts", "charts", "shortcuts: values that go along with the answer in training, and do not in half of the test"),

@@ -1,0 +1,101 @@
+"""MaskSearch: an agent learns to search by finding what is hidden in ordinary texts, fewer spans first and more later on.
+
+    RAMP   the mother of [mask 1] is [mask 2]: the agent searches, turn by turn, and ends with what each mask hides
+    r      = share of the masks that it fills rightly + form * [it ends with an answer of one span for each mask]
+    level  = 1 + floor(most * progress): a step learns from texts of at most so many masks, mostly of exactly so many
+
+Questions that need several searches are few, and of one kind; texts are many, and a span of any text is such a question. After this
+training the agent is trained on its task: rewardlab train dapo --task mine.jsonl --model RUN.
+
+Wu et al. 2025, arXiv:2505.20285 (Alibaba-NLP/MaskSearch, b6ed99c: notes alone). RL by DAPO with an answer and a format reward is
+the paper's. The answer reward is its token-level recall, by whole spans here; the paper found a model that judges each answer
+harder to game: pay by a judge of your own. (inferred): the weight of the form, the pace of the levels. Left out: DAPO's penalty on
+long replies, since an episode is many short ones; and trajectories of planner, rewriter and observer agents for supervised
+training, which sft imitates once they are recorded (a column of replies and results in turn). `mixed=true` takes texts of any
+number of masks throughout.
+
+Data: `rewardlab data ramp DOCUMENTS --out FILE` makes it of documents: rows with prompt, answer (a list), masks, and facts, the
+documents that can be searched; then --verifier filled_masks. Without that verifier right is what the task says.
+"""
+
+from rewardlab.core import Environment, Group, Problem, Recipe, Rollout, Run, Trajectory, rollout
+from rewardlab.core.domain import PositiveInt
+from rewardlab.errors import RewardlabError
+from rewardlab.evals.episodes import episode_accuracy
+from rewardlab.methods.baselines.dapo import dapo
+from rewardlab.methods.baselines.grpo import grpo
+from rewardlab.proof.claim import Claim
+from rewardlab.rewards.reward import reward
+from rewardlab.rewards.task import correct
+from rewardlab.rollouts.interactive import interactive
+from rewardlab.tasks.facts.environment import search
+from rewardlab.text.replies import marked
+
+TIMES = 10
+"""Batches that are looked through for texts of one level."""
+
+
+def masks_of(problem: Problem, column: str) -> int:
+    """How many spans of its text are hidden."""
+    number = problem.meta.get(column)
+    if not isinstance(number, int) or number < 1:
+        raise RewardlabError(f"problem {problem.question[:60]!r} says no number of masks in {column!r}: rewardlab data ramp does")
+    return number
+
+
+@rollout(inner="of")
+def growing(problems: list[Problem], run: Run, *, of: Rollout, most: PositiveInt = 4, column: str = "masks") -> list[Group]:
+    """What `of` samples for texts of the level that the run has reached: 1 mask at first, `most` in the last of equal parts.
+
+    In place of other texts further ones of the training data are taken; where those are too few, texts of fewer masks fill the
+    step, the nearest first. Logged: level.
+    """
+    level, wanted = min(most, 1 + int(most * run.progress)), len(problems)
+    seen = list(problems)
+    for _ in range(TIMES):
+        if run.more_problems is None or sum(masks_of(p, column) == level for p in seen) >= wanted:
+            break
+        seen += run.more_problems(wanted)
+    # the sort is stable: of one number of masks the first ones are taken
+    fitting = sorted((p for p in seen if masks_of(p, column) <= level), key=lambda p: -masks_of(p, column))
+    if not fitting:
+        raise RewardlabError(
+            f"of {len(seen)} texts none has {level} masks or fewer: rewardlab data ramp writes texts of each number"
+        )
+    run.log("level", level)
+    return of(fitting[:wanted], run)
+
+
+@reward
+def in_form(trajectory: Trajectory, *, column: str = "masks") -> float:
+    """1 for an episode that ends with an answer of one span for each mask, else 0."""
+    said = marked(trajectory.reply)
+    return float(said is not None and len([s for s in said.split(";") if s.strip()]) == masks_of(trajectory.problem, column))
+
+
+def masksearch(
+    base: Recipe | None = None, *, n: int = 8, most: int = 4, turns: int = 5, form: float = 0.1, mixed: bool = False,
+    column: str = "masks", env: Environment | None = None,
+) -> Recipe:  # fmt: skip
+    """most: masks of a text in the last part of the run.  turns: the most that an episode may have.  form: weight of the form.
+    mixed: texts of any number of masks throughout.  column: which says that number.  env: the tools; by default a search among the
+    documents in meta["facts"].
+    """
+    # a base that plays in an environment keeps it
+    own = base.rollout if base and base.rollout and base.rollout.settings.get("env") else None
+    env = env or (own.settings["env"] if own else search())
+    episodes = own or interactive(env=env, n=n, turns=turns)
+    texts = episodes if mixed else growing(of=episodes, most=most, column=column)
+    # DAPO's filter is around the levels: what it samples anew is of the level too
+    base = base.but(rollout=texts) if base else dapo(grpo(n=n).but(rollout=texts, minibatches=4), cache=0.0)
+    return base.but(
+        reward=(base.reward or correct()) + form * in_form(column=column),
+        measure=episode_accuracy(rollout=interactive(env=env, n=1, turns=turns)),
+    )
+
+
+claim = Claim(
+    says="with one mask at first and four at last, more texts are filled wholly than with any number of masks from the start",
+    versus="masksearch", task="masked", measure="pass@1", direction="higher", margin=0.03, settings={"problems": 8},
+    versus_settings={"problems": 8, "mixed": True}, steps=40,
+)  # fmt: skip

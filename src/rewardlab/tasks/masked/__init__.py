@@ -1,0 +1,1 @@
+"""Texts with hidden names, which must be found by searching."""
