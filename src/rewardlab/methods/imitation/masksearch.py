@@ -27,6 +27,7 @@ from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.proof.claim import Claim
 from rewardlab.rewards.reward import reward
 from rewardlab.rewards.task import correct
+from rewardlab.rollouts.independent import independent
 from rewardlab.rollouts.interactive import interactive
 from rewardlab.tasks.facts.environment import search
 from rewardlab.text.replies import marked
@@ -81,16 +82,18 @@ def masksearch(
     mixed: texts of any number of masks throughout.  column: which says that number.  env: the tools; by default a search among the
     documents in meta["facts"].
     """
+    base = base or dapo(grpo(n=n).but(minibatches=4), cache=0.0)
+    sampled = base.required("rollout")
     # a base that plays in an environment keeps it
-    own = base.rollout if base and base.rollout and base.rollout.settings.get("env") else None
-    env = env or (own.settings["env"] if own else search())
-    episodes = own or interactive(env=env, n=n, turns=turns)
-    texts = episodes if mixed else growing(of=episodes, most=most, column=column)
-    # DAPO's filter is around the levels: what it samples anew is of the level too
-    base = base.but(rollout=texts) if base else dapo(grpo(n=n).but(rollout=texts, minibatches=4), cache=0.0)
+    if env or "env" not in base.sampling_settings:
+        sampled = sampled.replace_innermost(independent, interactive, env=env or search(), turns=turns)
+    episodes = sampled.innermost
+    # within DAPO's filter: what it samples anew is of the level too
+    texts = sampled if mixed else sampled.with_innermost(growing(of=episodes, most=most, column=column))
     return base.but(
+        rollout=texts,
         reward=(base.reward or correct()) + form * in_form(column=column),
-        measure=episode_accuracy(rollout=interactive(env=env, n=1, turns=turns)),
+        measure=episode_accuracy(rollout=episodes.but(n=1)),
     )
 
 
