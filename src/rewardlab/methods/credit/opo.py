@@ -43,6 +43,6 @@ claim = Claim(
         rollout=independent(n=32),
     ),
     problems=60, steps=1, fault=Within("norm_to_length", low=0.2, says="correlation of a gradient's squared norm and the length"),
-    learns=None, tried="16 problems of corrected=0.5 and of countdown: .01 above and .01 below the mean's, as far apart as seeds are",
+    learns=None, tried="16 problems of corrected=0.5 and of countdown: .01 above and .01 below that of the mean, as seeds differ",
 )  # fmt: skip
 baseline = "grpo"
