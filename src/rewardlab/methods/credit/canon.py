@@ -34,6 +34,6 @@ claim = Claim(
     says="where replies of less entropy are right more often, more is learnt in as many updates than with Dr. GRPO",
     versus="dr_grpo", task="arithmetic:biased=0.9,error=0.1,corrected=0.5", measure="auc.truth", direction="higher", margin=0.02,
     steps=40, moved=Within("train.entropy", high=-0.003, says="entropy at the decisions, in nats"),
-    tried="which half is right more often, frozen, 60 problems: corrected=0.5 by length the upper (+.12 of replies), by entropy the "
-    "lower (+.15); redundant=0.4 by length neither",
+    tried="which half is right more often, frozen, 60 problems: corrected=0.5 by length the upper (+.12 of replies), by entropy "
+    "the lower (+.15); redundant=0.4 by length neither",
 )  # fmt: skip
