@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import torch
 from torch import Tensor
 
 from rewardlab.core import Batch, Run, credit
-from rewardlab.core.domain import NonNegativeFloat
+from rewardlab.core.domain import NonNegativeFloat, PositiveFloat, PositiveShare
 
-from .group import center, scale_by_std
+from .group import center, scale_by_std, with_verdict
 from .signs import outcomes
 from .value import to_go
 
@@ -65,3 +66,29 @@ def entropy_weighted_rows(
     last = batch.mask & (batch.mask.cumsum(1) == count[:, None]) & judged[:, None]
     events = torch.where(last, shaped[:, None], 0.0)
     return (center() >> scale_by_std() >> to_go())(events, replace(batch, reward=events, rewarded=last), run)
+
+
+@credit(needs=("old", "policy.entropy"))
+def entropy_change(a: Tensor, batch: Batch, run: Run) -> Tensor:
+    """Omega = -A (1 - pi) (log pi + H): an estimate of how a step along A log pi of its token changes a decision's entropy.
+
+    Above 0 it rises. Only the logit of the sampled token is thought to move; pi is the policy before the update.
+    Hao et al. 2025, arXiv:2510.10150
+    """
+    logprob = torch.where(batch.mask, batch.old, 0.0)
+    return torch.where(batch.mask, -a * (1 - logprob.exp()) * (logprob + batch.columns["policy.entropy"]), 0.0)
+
+
+@credit(needs=("old", "policy.entropy"))
+def damp_entropy_change(a: Tensor, batch: Batch, run: Run, *, least: PositiveShare = 0.8, floor: PositiveFloat = 0.02) -> Tensor:
+    """Multiply the credit of each decision by exp(-k |Omega|), k such that the largest |Omega| of the batch gets `least`.
+
+    floor: the largest |Omega| counts as this much at least, so that a batch in which nothing changes is left alone.
+    Logs `entropy_change`, the mean of Omega over the decisions.
+    """
+    omega = entropy_change()(a, batch, run)
+    where = with_verdict(batch)
+    if bool(where.any()):
+        run.log("entropy_change", float(omega[where].mean()))
+    most = omega.abs().max().clamp(min=floor) if omega.numel() else floor
+    return a * torch.exp(math.log(least) / most * omega.abs())
