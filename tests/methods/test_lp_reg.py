@@ -81,7 +81,7 @@ def test_in_an_update_the_columns_are_the_policys_before_it():
     held = gradient(recipe.objective, 64)
     assert not torch.allclose(held, plain, atol=1e-3)
     # however the batch is cut
-    assert torch.allclose(gradient(recipe.objective, 16), held, atol=1e-5)
+    assert torch.allclose(gradient(recipe.objective, 16), held, atol=1e-3)
 
 
 def test_without_a_weight_it_is_the_plain_loss():

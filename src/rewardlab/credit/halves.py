@@ -10,17 +10,13 @@ from rewardlab.core.domain import NonNegativeFloat, Share
 
 
 @credit(compares_rows=True)
-def across_halves_by_length(
-    a: Tensor, batch: Batch, run: Run, *, mu: Share = 1.0, alpha: NonNegativeFloat = 1.0
-) -> Tensor:
+def across_halves_by_length(a: Tensor, batch: Batch, run: Run, *, mu: Share = 1.0, alpha: NonNegativeFloat = 1.0) -> Tensor:
     """`across_halves` by the number of decisions of a row."""
     return across_halves(a, batch.mask.sum(1).float(), batch, mu, alpha)
 
 
 @credit(compares_rows=True, needs=("policy.entropy",))
-def across_halves_by_entropy(
-    a: Tensor, batch: Batch, run: Run, *, mu: Share = 1.0, alpha: NonNegativeFloat = 1.0
-) -> Tensor:
+def across_halves_by_entropy(a: Tensor, batch: Batch, run: Run, *, mu: Share = 1.0, alpha: NonNegativeFloat = 1.0) -> Tensor:
     """`across_halves` by the mean entropy of the policy at the decisions of a row, before the update."""
     entropy = torch.where(batch.mask, batch.columns["policy.entropy"], 0.0).sum(1)
     return across_halves(a, entropy / batch.mask.sum(1).clamp(min=1), batch, mu, alpha)

@@ -29,9 +29,7 @@ def nsr_w_reinforce(
     n: replies per prompt.
     """
     base = base or grpo(n=n).but(minibatches=4)
-    return base.but(
-        credit=by_sign(positive=positive, negative=negative), objective=clipped_ratio(eps=eps), weighting=token_mean()
-    )
+    return base.but(credit=by_sign(positive=positive, negative=negative), objective=clipped_ratio(eps=eps), weighting=token_mean())
 
 
 claim = Claim(
