@@ -17,17 +17,21 @@ from typing import Literal
 
 from rewardlab.core import Recipe
 from rewardlab.credit.halves import across_halves_by_entropy, across_halves_by_length
-from rewardlab.methods.baselines.dr_grpo import dr_grpo
+from rewardlab.methods.baselines.grpo import grpo
+from rewardlab.objectives.weighting import constant_length
 from rewardlab.proof.claim import Claim, Within
 
 
 def canon(
-    base: Recipe | None = None, *, metric: Literal["entropy", "length"] = "entropy", mu: float = 1.0, alpha: float = 1.0
-) -> Recipe:
-    """metric: by which a group is halved.  mu: weight of the comparison between halves.  alpha: of rewards in the upper half."""
-    base = base or dr_grpo()
+    base: Recipe | None = None, *, metric: Literal["entropy", "length"] = "entropy", mu: float = 1.0, alpha: float = 1.0,
+    length: int = 64,
+) -> Recipe:  # fmt: skip
+    """metric: by which a group is halved.  mu: weight of the comparison between halves.  alpha: of rewards in the upper half.
+    length: the constant by which the loss of every reply is divided.
+    """
+    base = base or grpo()
     halves = across_halves_by_length if metric == "length" else across_halves_by_entropy
-    return base.but(credit=halves(mu=mu, alpha=alpha))
+    return base.but(credit=halves(mu=mu, alpha=alpha), weighting=constant_length(length=length))
 
 
 claim = Claim(
