@@ -20,6 +20,7 @@ import torch
 from torch import Tensor
 
 from rewardlab.core import Batch, Outputs, Recipe, Run, objective
+from rewardlab.core.domain import Share
 from rewardlab.evals.passk import coverage
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.objectives.ratio import clipped_ratio
@@ -43,7 +44,7 @@ def proxy_logprob(logits: Tensor, ids: Tensor) -> dict[str, Tensor]:
 
 
 @objective(unit="batch", needs=("policy.proxy_logprob",), per_token=proxy_logprob)
-def hold_up_rare_tokens(out: Outputs, batch: Batch, run: Run, *, share: float = 0.01) -> Tensor:
+def hold_up_rare_tokens(out: Outputs, batch: Batch, run: Run, *, share: Share = 0.01) -> Tensor:
     """The KL's estimate at the protected tokens, over the number of all decisions. Logs `protected`, their share of these."""
     total, failed = batch.mask.sum().clamp(min=1), batch.mask & (batch.credit < 0)
     target = batch.columns["policy.proxy_logprob"]
