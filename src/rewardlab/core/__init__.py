@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .batch import Batch, Events, Outputs
     from .part import Part, PartFactory
-    from .policy import Policy, TokenCount, embeddings, entropies, last_values, uncounted, values
+    from .policy import Policy, TokenCount, embeddings, entropies, forward_batch, last_values, uncounted, values
     from .problem import Message, Problem, ProblemSource, Task, ask
     from .recipe import Learner, Recipe, Update
     from .run import Run, seed_of, stream
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 _WHERE = {
     "batch": ("Batch", "Events", "Outputs"),
     "part": ("Part", "PartFactory"),
-    "policy": ("Policy", "TokenCount", "embeddings", "entropies", "last_values", "uncounted", "values"),
+    "policy": ("Policy", "TokenCount", "embeddings", "entropies", "forward_batch", "last_values", "uncounted", "values"),
     "problem": ("Message", "Problem", "ProblemSource", "Task", "ask"),
     "recipe": ("Learner", "Recipe", "Update"),
     "run": ("Run", "seed_of", "stream"),
@@ -91,6 +91,7 @@ __all__ = [
     "embeddings",
     "entropies",
     "environment",
+    "forward_batch",
     "last_values",
     "loop",
     "measure",

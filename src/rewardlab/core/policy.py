@@ -97,7 +97,7 @@ def _output(model: Any, rows: Sequence[Trajectory], name: str) -> list[np.ndarra
     per_row: list[np.ndarray] = []
     for start in range(0, len(rows), ROWS_AT_ONCE):
         part = rows[start : start + ROWS_AT_ONCE]
-        table = getattr(model.evaluate(_batch(part, model.device), (name,)), name).cpu().numpy()  # (B, T)
+        table = getattr(model.evaluate(forward_batch(part, model.device), (name,)), name).cpu().numpy()  # (B, T)
         per_row += [row[: len(t)] for row, t in zip(table, part, strict=True)]
     return per_row
 
@@ -107,7 +107,7 @@ def last_values(model: Any, rows: Sequence[Trajectory]) -> list[float]:
     return [float(v[-1]) for v in values(model, rows)]
 
 
-def _batch(rows: Sequence[Trajectory], device: torch.device) -> Batch:
+def forward_batch(rows: Sequence[Trajectory], device: torch.device) -> Batch:
     """A batch for a forward pass alone: no rewards, no old log-probs, every row its own group."""
     length = torch.tensor([len(t) for t in rows])
     shape = (len(rows), int(length.max()))

@@ -122,3 +122,16 @@ def subtract_mean_return(a: Tensor, batch: Batch, run: Run, *, length: PositiveI
     others = (group_sums(judged.float(), batch)[batch.group] - judged[:, 0].float())[:, None]
     baseline = (group_sums(mean, batch)[batch.group][:, None] - mean) / others.clamp(min=1)
     return torch.where(batch.mask & judged & (others > 0), a - baseline, 0.0)
+
+
+@credit(compares_rows=True)
+def subtract_mean_over_tokens(a: Tensor, batch: Batch, run: Run) -> Tensor:
+    """Subtract the mean over all decisions of the group's judged rows, after `to_go`:  b = sum_i l_i r_i / sum_i l_i for outcomes.
+
+    With squared norms of the rows' gradients that grow as their lengths l_i, no constant makes the gradient vary less. Rows without
+    a verdict get no credit.  Hao et al. 2025, arXiv:2505.23585
+    """
+    where = batch.mask & batch.rewarded.any(1, keepdim=True)
+    count = group_sums(where.float(), batch).clamp(min=1)  # (G,)
+    mean = group_sums(torch.where(where, a, 0.0), batch) / count
+    return torch.where(where, a - mean[batch.group, None], 0.0)

@@ -1,0 +1,94 @@
+"""Credit by how unsure the policy was: where it hesitated, choices were made."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from rewardlab.core import Batch, Run, credit
+from rewardlab.core.domain import NonNegativeFloat, PositiveFloat, PositiveShare
+
+from .group import center, scale_by_std, with_verdict
+from .signs import outcomes
+from .value import to_go
+
+LEAST = 1e-6
+"""Entropy below which tokens are as sure as each other: its inverse is taken."""
+
+
+def relative_weights(entropy: Tensor, right: Tensor, where: Tensor, cell: Tensor) -> Tensor:
+    """Entropy over its mean in the cell where `right`, the inverse of entropy over its mean where not; 0 outside of `where`.
+
+    cell: the number of what each entry is compared with; right and wrong ones are compared apart. All of one shape.
+    """
+    entropy = entropy.clamp(min=LEAST)
+    weight = torch.where(where, torch.where(right, entropy, 1 / entropy), 0.0)
+    # even numbers for the right, odd ones for the wrong
+    key = (2 * cell + (~right).long()).flatten()
+    size = int(key.max()) + 1 if key.numel() else 0
+    total, count = (weight.new_zeros(size).index_add(0, key, x.flatten()) for x in (weight, where.to(weight.dtype)))
+    return weight * (count / total.clamp(min=1e-12))[key].view_as(weight)
+
+
+@credit(needs=("policy.entropy",))
+def entropy_weighted_tokens(
+    a: Tensor, batch: Batch, run: Run, *, outcome: NonNegativeFloat = 1.0, entropy: NonNegativeFloat = 0.1
+) -> Tensor:
+    """Right rows earn at their t-th decision outcome + entropy H_it d_t / sum_k H_kt over the d_t right rows that have one, wrong
+    rows minus the same with 1/H; normalised over all decisions of the group.
+
+    H: the policy's entropy before the update. Right is what earned more than 0.  Tan et al. 2025, arXiv:2508.04349
+    """
+    judged, right = outcomes(a, batch)
+    where, rights = batch.mask & judged[:, None], right[:, None].expand(batch.mask.shape)
+    # the number of a decision within its row: rows of several turns differ in where they are
+    place = (batch.mask.cumsum(1) - 1).clamp(min=0)
+    weight = relative_weights(batch.columns["policy.entropy"], rights, where, batch.group[:, None] * batch.width + place)
+    shaped = torch.where(rights, 1.0, -1.0) * (outcome + entropy * weight)
+    # every decision is an event of its own
+    return (center() >> scale_by_std())(torch.where(where, shaped, 0.0), replace(batch, rewarded=where), run)
+
+
+@credit(needs=("policy.entropy",))
+def entropy_weighted_rows(
+    a: Tensor, batch: Batch, run: Run, *, outcome: NonNegativeFloat = 1.0, entropy: NonNegativeFloat = 0.1
+) -> Tensor:
+    """`entropy_weighted_tokens` with the mean entropy of a row in place of a token's: one number for each reply."""
+    judged, right = outcomes(a, batch)
+    count = batch.mask.sum(1)
+    mean = torch.where(batch.mask, batch.columns["policy.entropy"], 0.0).sum(1) / count.clamp(min=1)
+    weight = relative_weights(mean, right, judged, batch.group)
+    shaped = torch.where(right, 1.0, -1.0) * (outcome + entropy * weight)
+    # one event for each row, at its last decision, so that rows count alike whatever their length
+    last = batch.mask & (batch.mask.cumsum(1) == count[:, None]) & judged[:, None]
+    events = torch.where(last, shaped[:, None], 0.0)
+    return (center() >> scale_by_std() >> to_go())(events, replace(batch, reward=events, rewarded=last), run)
+
+
+@credit(needs=("old", "policy.entropy"))
+def entropy_change(a: Tensor, batch: Batch, run: Run) -> Tensor:
+    """Omega = -A (1 - pi) (log pi + H): an estimate of how a step along A log pi of its token changes a decision's entropy.
+
+    Above 0 it rises. Only the logit of the sampled token is thought to move; pi is the policy before the update.
+    Hao et al. 2025, arXiv:2510.10150
+    """
+    logprob = torch.where(batch.mask, batch.old, 0.0)
+    return torch.where(batch.mask, -a * (1 - logprob.exp()) * (logprob + batch.columns["policy.entropy"]), 0.0)
+
+
+@credit(needs=("old", "policy.entropy"))
+def damp_entropy_change(a: Tensor, batch: Batch, run: Run, *, least: PositiveShare = 0.8, floor: PositiveFloat = 0.02) -> Tensor:
+    """Multiply the credit of each decision by exp(-k |Omega|), k such that the largest |Omega| of the batch gets `least`.
+
+    floor: the largest |Omega| counts as this much at least, so that a batch in which nothing changes is left alone.
+    Logs `entropy_change`, the mean of Omega over the decisions.
+    """
+    omega = entropy_change()(a, batch, run)
+    where = with_verdict(batch)
+    if bool(where.any()):
+        run.log("entropy_change", float(omega[where].mean()))
+    most = omega.abs().max().clamp(min=floor) if omega.numel() else floor
+    return a * torch.exp(math.log(least) / most * omega.abs())

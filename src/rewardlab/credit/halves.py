@@ -1,0 +1,43 @@
+"""Credit that compares the replies of a group which have more of something with those that have less of it."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from rewardlab.core import Batch, Run, credit
+from rewardlab.core.domain import NonNegativeFloat, Share
+
+
+@credit(compares_rows=True)
+def across_halves_by_length(a: Tensor, batch: Batch, run: Run, *, mu: Share = 1.0, alpha: NonNegativeFloat = 1.0) -> Tensor:
+    """`across_halves` by the number of decisions of a row."""
+    return across_halves(a, batch.mask.sum(1).float(), batch, mu, alpha)
+
+
+@credit(compares_rows=True, needs=("policy.entropy",))
+def across_halves_by_entropy(a: Tensor, batch: Batch, run: Run, *, mu: Share = 1.0, alpha: NonNegativeFloat = 1.0) -> Tensor:
+    """`across_halves` by the mean entropy of the policy at the decisions of a row, before the update."""
+    entropy = torch.where(batch.mask, batch.columns["policy.entropy"], 0.0).sum(1)
+    return across_halves(a, entropy / batch.mask.sum(1).clamp(min=1), batch, mu, alpha)
+
+
+def across_halves(a: Tensor, metric: Tensor, batch: Batch, mu: float, alpha: float) -> Tensor:
+    """A = mu (r - mean r of the other half) + (1 - mu) (r - mean r of its own half), the halves of a group by `metric` (B,).
+
+    alpha: factor of the rewards in the upper half where halves are compared.  Of an odd number the upper half has one more, and
+    equal rows stay in their order. Rows without a verdict are in no half, and a row without any others gets no credit.
+    Chen et al. 2025, arXiv:2509.23962
+    """
+    judged = batch.rewarded.any(1)
+    r = torch.where(batch.rewarded, a, 0.0).sum(1)
+    advantage = torch.zeros_like(r)
+    for g in range(batch.groups):
+        rows = ((batch.group == g) & judged).nonzero().squeeze(1)
+        if len(rows) < 2:
+            continue
+        rows = rows[metric[rows].argsort(stable=True)]
+        low, high = rows[: len(rows) // 2], rows[len(rows) // 2 :]
+        advantage[high] = mu * (alpha * r[high] - r[low].mean()) + (1 - mu) * (r[high] - r[high].mean())
+        advantage[low] = mu * (r[low] - alpha * r[high].mean()) + (1 - mu) * (r[low] - r[low].mean())
+    return torch.where(batch.mask, advantage[:, None], 0.0)

@@ -1,0 +1,38 @@
+"""GTPO: right replies are paid more at tokens where the policy was unsure, wrong ones lose more at tokens where it was sure.
+
+    r_it =  a1 + a2 d_t H_it / sum_k H_kt              if right, over the d_t right replies of the group that have a t-th token
+    r_it = -a1 - a2 h_t (1/H_it) / sum_k (1/H_kt)      if wrong, over the h_t wrong ones
+    A_it = (r_it - mean) / std over all tokens of the group;   GRPO-S (level="reply"): the same with a reply's mean entropy for H
+
+H is the entropy of the policy before the update, held fixed. A token of high entropy is a choice between ways, and one of low
+entropy in a wrong reply a mistake made with confidence. With a2 = 0 what is left is the outcome.
+
+Tan et al. 2025, arXiv:2508.04349. a1 = 1 and a2 = 0.1 are the paper's, and so are the two sums, both after an independent
+implementation (textpolicy): the paper and its code were not at hand. (inferred): mean and deviation are taken over right and wrong
+tokens together; apart, as that implementation does, nothing would say which replies were right. Left out: GRPO-S's ratio of whole
+replies. It stands on DAPO, with which the paper compares; right is what earns more than 0.
+
+Data: prompts and answers.
+"""
+
+from typing import Literal
+
+from rewardlab.core import Recipe
+from rewardlab.credit.entropy import entropy_weighted_rows, entropy_weighted_tokens
+from rewardlab.methods.baselines.dapo import dapo
+from rewardlab.proof.claim import Claim
+
+
+def gtpo_grpo_s(
+    base: Recipe | None = None, *, level: Literal["token", "reply"] = "token", outcome: float = 1.0, entropy: float = 0.1
+) -> Recipe:
+    """level: token is GTPO, reply GRPO-S.  outcome, entropy: weights of being right and of the entropy, a1 and a2."""
+    base = base or dapo()
+    shaped = entropy_weighted_tokens if level == "token" else entropy_weighted_rows
+    return base.but(credit=shaped(outcome=outcome, entropy=entropy))
+
+
+claim = Claim(
+    says="rewards weighted by the entropy at each token teach more in as many updates than DAPO's one for the whole reply",
+    versus="dapo", task="arithmetic:biased=0.75,error=0.1", measure="auc.truth", direction="higher", margin=0.02, steps=40,
+)  # fmt: skip

@@ -1,0 +1,77 @@
+"""Lp-Reg: rare tokens of failed replies that are no noise are held up towards the policy without its noise.
+
+    proxy = the policy before the update without all tokens of p < kappa max p, the others scaled up to sum to 1
+    loss = -mean_t min(ratio A, clip(ratio) A) + beta mean_t 1[t is protected] (proxy/pi - log(proxy/pi) - 1)
+    protected: A < 0, among the `share` of such tokens of least pi, in the proxy's support, and pi < proxy
+
+A token that opens another way is rare, so most replies with it fail and it is pushed down until it is never sampled again. A bonus
+for entropy raises noise as well; the proxy gives noise nothing, and all else a little more than it has.
+
+Huang et al. 2025, arXiv:2510.03222. kappa = 0.02, share = 1%, beta = 1, the estimator of the KL, bounded at 10, clipping at 0 and
+10 alone, the mean over the tokens of a batch and one update per batch are those of the released script and code
+(CarlanLark/Lp-Reg-dev, 700298f). The least are found among all tokens of a batch, there of a micro-batch.
+
+Data: prompts and answers.
+"""
+
+import math
+
+import torch
+from torch import Tensor
+
+from rewardlab.core import Batch, Outputs, Recipe, Run, objective
+from rewardlab.core.domain import Share
+from rewardlab.evals.passk import coverage
+from rewardlab.methods.baselines.grpo import grpo
+from rewardlab.objectives.ratio import clipped_ratio
+from rewardlab.objectives.weighting import token_mean
+from rewardlab.proof.claim import Claim, Within
+
+KAPPA = 0.02
+"""Of the largest probability: tokens below are noise."""
+NOISE = -1e4
+"""The log-probability of noise under the proxy: finite, so that no table holds an infinity."""
+
+
+def proxy_logprob(logits: Tensor, ids: Tensor) -> dict[str, Tensor]:
+    """(n,) log proxy of the tokens `ids` for logits (n, V)."""
+    logits = logits.detach()
+    noise = logits < logits.amax(1, keepdim=True) + math.log(KAPPA)
+    kept = logits.masked_fill(noise, -torch.inf).logsumexp(1)
+    chosen = ids[:, None]
+    logprob = logits.gather(1, chosen).squeeze(1) - kept
+    return {"proxy_logprob": torch.where(noise.gather(1, chosen).squeeze(1), NOISE, logprob)}
+
+
+@objective(unit="batch", needs=("policy.proxy_logprob",), per_token=proxy_logprob)
+def hold_up_rare_tokens(out: Outputs, batch: Batch, run: Run, *, share: Share = 0.01) -> Tensor:
+    """The KL's estimate at the protected tokens, over the number of all decisions. Logs `protected`, their share of these."""
+    total, failed = batch.mask.sum().clamp(min=1), batch.mask & (batch.credit < 0)
+    target = batch.columns["policy.proxy_logprob"]
+    few = int(int(failed.sum()) * share)
+    if not few:
+        run.log("protected", 0.0)
+        return (out.logprobs * 0.0).where(batch.mask, 0.0).sum()
+    least = out.logprobs.detach()[failed].kthvalue(few).values
+    chosen = failed & (out.logprobs.detach() <= least) & (out.logprobs.detach() < target)
+    run.log("protected", float(chosen.sum() / total))
+    gap = torch.where(chosen, target - out.logprobs, 0.0)
+    return (gap.exp() - gap - 1).clamp(max=10).sum() / total
+
+
+def lp_reg(
+    base: Recipe | None = None, *, share: float = 0.01, beta: float = 1.0, eps: float = 1.0, eps_high: float = 9.0
+) -> Recipe:
+    """share: of the tokens of failed replies, those that can be protected.  beta: weight of their KL; 0 protects none."""
+    base = base or grpo()
+    loss = clipped_ratio(eps=eps, eps_high=eps_high)
+    return base.but(objective=loss + beta * hold_up_rare_tokens(share=share) if beta else loss, weighting=token_mean())
+
+
+claim = Claim(
+    says="more different right answers stay open than without the protection after equal updates, at the same accuracy",
+    versus="lp_reg", task="countdown:largest=30,habit=0.9", measure="distinct", direction="higher", margin=0.045,
+    settings={"share": 0.1}, versus_settings={"beta": 0.0}, by=coverage(n=8, k=8), problems=1000, steps=40,
+    guard=Within("pass@1", low=-0.03), start=None,
+)  # fmt: skip
+baseline = "grpo"

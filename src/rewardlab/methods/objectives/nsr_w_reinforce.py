@@ -1,0 +1,41 @@
+"""W-REINFORCE: what wrong replies teach counts in full, and what right replies teach for a tenth.
+
+    A_i = lambda if right,  -1 if wrong;    no baseline.    lambda = 0.1: W-REINFORCE,  0: NSR alone;    PSR alone: A_i = 1 and 0
+
+REINFORCE is the sum of two objectives: the likelihood of right samples (PSR) and the unlikelihood of wrong ones (NSR). The first
+concentrates the policy on what it sampled. The gradient of the second takes from a sampled wrong token and gives to all others in
+proportion to their probabilities, so what the policy held likely before stays so, and it is 0 where nothing wrong is sampled.
+
+Zhu et al. 2025, arXiv:2506.01347. lambda, the clipped ratio, the mean over the tokens of a batch and four updates per batch are
+those of the released script (TianHongZXY/RLVR-Decomposed, 84be7a2); the advantages are those of its code, as a fork has it.
+Right is whatever earns more than 0, so rewards of 0 and 1 and of -1 and 1 teach the same.
+
+Data: prompts and answers; one reply per prompt is enough.
+"""
+
+from rewardlab.core import Recipe
+from rewardlab.credit.signs import by_sign
+from rewardlab.evals.passk import coverage
+from rewardlab.methods.baselines.grpo import grpo
+from rewardlab.objectives.ratio import clipped_ratio
+from rewardlab.objectives.weighting import token_mean
+from rewardlab.proof.claim import Claim, Within
+
+
+def nsr_w_reinforce(
+    base: Recipe | None = None, *, positive: float = 0.1, negative: float = 1.0, n: int = 8, eps: float = 0.2
+) -> Recipe:
+    """positive, negative: weights of right and of wrong replies; 0 and 1 is NSR, 1 and 0 PSR, 1 and 1 plain REINFORCE.
+    n: replies per prompt.
+    """
+    base = base or grpo(n=n).but(minibatches=4)
+    return base.but(credit=by_sign(positive=positive, negative=negative), objective=clipped_ratio(eps=eps), weighting=token_mean())
+
+
+claim = Claim(
+    says="one of eight replies is right oftener than after as many updates on right replies alone, which make them alike",
+    versus="nsr_w_reinforce", task="countdown:largest=30,habit=0.9", measure="pass@8", direction="higher", margin=0.03,
+    versus_settings={"positive": 1.0, "negative": 0.0}, by=coverage(n=8, k=8), problems=1000, steps=40,
+    moved=Within("train.entropy", low=0.02, says="entropy at the decisions, in nats"), start=None,
+)  # fmt: skip
+baseline = "grpo"
