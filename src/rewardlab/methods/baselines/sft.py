@@ -8,7 +8,7 @@ same as the first stage of another method: learning from preferences starts from
 
 from typing import Any
 
-from rewardlab.core import Recipe, Run, Update, loop
+from rewardlab.core import Loop, Recipe, Run, Update, loop
 from rewardlab.core.domain import PositiveFloat, PositiveInt
 from rewardlab.evals.passk import accuracy
 from rewardlab.objectives.ratio import imitate
@@ -23,16 +23,18 @@ def sft(base: Recipe | None = None, *, field: str = "solution", lr: float = 1e-3
     return base.but(rollout=recorded(fields=(field,)), objective=imitate(), weighting=token_mean(), lr=lr, problems=problems)
 
 
-@loop
+@loop(inner="of")
 def sft_first(
-    recipe: Recipe, run: Run, ops: Any, *, steps: PositiveInt, field: str = "chosen", faster: PositiveFloat = 10.0
-) -> None:
+    recipe: Recipe, run: Run, ops: Any, *, steps: PositiveInt, field: str = "chosen", faster: PositiveFloat = 10.0,
+    of: Loop | None = None,
+) -> None:  # fmt: skip
     """The first `steps` training steps imitate the replies in `field`. Then the policy so far becomes the reference, and training
     goes on by the recipe, with a fresh optimiser.
 
-    faster: the learning rate of these steps, as a multiple of the recipe's.
+    faster: the learning rate of these steps, as a multiple of the recipe's.  of: how a step is taken.
     """
-    ops.standard_step(sft(field=field, lr=faster * recipe.update.lr) if run.step < steps else recipe)
+    step = sft(field=field, lr=faster * recipe.update.lr) if run.step < steps else recipe
+    of(step, run, ops) if of else ops.standard_step(step)
     if run.step == steps - 1:
         ops.policy.reset_optimizer()
         ops.renew_reference()
