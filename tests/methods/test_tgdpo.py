@@ -12,7 +12,8 @@ from rewardlab import registry
 from rewardlab.core import Outputs, Run, Task, ask
 from rewardlab.engine.step import Ops
 from rewardlab.errors import RewardlabError
-from rewardlab.methods.objectives.tgdpo import guide_first, tgdpo
+from rewardlab.methods.baselines.sft import other_first
+from rewardlab.methods.objectives.tgdpo import tgdpo
 from rewardlab.models.embedded import untrained
 from rewardlab.models.load import learner_model
 from rewardlab.objectives.pairs import dpo_loss
@@ -108,7 +109,7 @@ def test_the_loss_below_trains_the_guide_and_is_weighed():
     recipe = registry.build("simpo+tgdpo")
     assert str(recipe.objective) == "credit_weighted(of=simpo_loss())"
     assert str(recipe.also[0].recipe.objective) == "simpo_loss()"
-    assert recipe.loop == guide_first(pairs=2000)
+    assert recipe.loop == other_first(model="guide", pairs=2000)
     with pytest.raises(RewardlabError, match="loop sft_first"):
         registry.build("dpo+tgdpo", {"sft_steps": 4})
     with pytest.raises(RewardlabError, match="by credit"):

@@ -45,14 +45,13 @@ def _both(group: Group, scores: list[float | None], run: Run, told: str, digits:
     if None in goals or goals[0] == goals[1]:
         return []
     return [
-        [_retold(t, told.replace("{goal}", str(goal)), run) for t in order]
+        [reprompted(t, t.problem.told(told.replace("{goal}", str(goal))), run) for t in order]
         for goal, order in ((goals[0], group), (goals[1], group[::-1]))
     ]
 
 
-def _retold(t: Trajectory, system: str, run: Run) -> Trajectory:
-    """The same reply to the same problem, which a system message comes before."""
-    problem = t.problem.told(system)
+def reprompted(t: Trajectory, problem: Problem, run: Run) -> Trajectory:
+    """The same decisions after the prompt of another problem. Raises RewardlabError where the model's context has no room."""
     (prompt,) = run.policy.read([Trajectory(problem)], [problem.prompt])
     before, *after = t.turns
     shift = len(prompt) - len(before.ids)

@@ -16,6 +16,8 @@ from rewardlab.objectives.weighting import token_mean
 from rewardlab.proof.claim import Claim
 from rewardlab.rollouts.recorded import recorded
 
+from .rlhf import teach
+
 
 def sft(base: Recipe | None = None, *, field: str = "solution", lr: float = 1e-3, problems: int = 64) -> Recipe:
     """field: the column of the data that holds the text to imitate."""
@@ -38,6 +40,16 @@ def sft_first(
     if run.step == steps - 1:
         ops.policy.reset_optimizer()
         ops.renew_reference()
+
+
+@loop
+def other_first(recipe: Recipe, run: Run, ops: Any, *, model: str, pairs: PositiveInt, passes: PositiveInt = 1) -> None:
+    """Before the first step the run's second model of this name learns by its own recipe, from the first `pairs` of the data."""
+    if (key := f"taught.{model}") not in run.memory:
+        problems = [ops.task.train[ops.position + i] for i in range(pairs)]
+        teach(ops, run, model, problems, passes, ops.learners[model].recipe.update.problems, f"teaching the {model}")
+        run.memory[key] = True
+    ops.standard_step(recipe)
 
 
 claim = Claim(

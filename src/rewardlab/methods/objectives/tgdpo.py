@@ -16,31 +16,20 @@ Data: prompts with the columns `chosen` and `rejected`, of which the guide learn
 model that DPO trained from the same start: --reward-model PATH.
 """
 
-from typing import Any
-
 import torch
 from torch import Tensor
 
-from rewardlab.core import Batch, Learner, Recipe, Run, credit, loop
-from rewardlab.core.domain import NonNegativeFloat, PositiveFloat, PositiveInt
+from rewardlab.core import Batch, Learner, Recipe, Run, credit
+from rewardlab.core.domain import NonNegativeFloat, PositiveFloat
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.pairs import preference_margins
 from rewardlab.methods.baselines.dpo import dpo
-from rewardlab.methods.baselines.rlhf import UNTAUGHT, teach
+from rewardlab.methods.baselines.rlhf import UNTAUGHT
+from rewardlab.methods.baselines.sft import other_first
 from rewardlab.objectives.pairs import margin, row_sum, weigh_by_credit
 from rewardlab.proof.claim import Claim, Within
 
-GUIDE, MEMORY = "guide", "tgdpo.taught"
-
-
-@loop
-def guide_first(recipe: Recipe, run: Run, ops: Any, *, pairs: PositiveInt, passes: PositiveInt = 1) -> None:
-    """Before the first step the run's guide learns by its own recipe from the first `pairs` of the data, `passes` times."""
-    if MEMORY not in run.memory:
-        problems = [ops.task.train[ops.position + i] for i in range(pairs)]
-        teach(ops, run, GUIDE, problems, passes, recipe.update.problems, "teaching the guide")
-        run.memory[MEMORY] = True
-    ops.standard_step(recipe)
+GUIDE = "guide"
 
 
 @credit(needs=("ref", f"{GUIDE}.logprobs"))
@@ -71,7 +60,7 @@ def tgdpo(
     taught = reward_model.startswith(UNTAUGHT)
     # every=0: the loop alone teaches it
     model = Learner(GUIDE, reward_model, base.but(also=(), measure=None) if taught else Recipe(), every=0)
-    first = guide_first(pairs=pairs, passes=passes) if taught else None
+    first = other_first(model=GUIDE, pairs=pairs, passes=passes) if taught else None
     return base.but(credit=token_guidance(alpha=alpha, beta=beta), objective=objective, loop=first, also=(*base.also, model))
 
 
