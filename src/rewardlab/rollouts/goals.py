@@ -8,6 +8,7 @@ from rewardlab.core import Group, Problem, Rollout, Run, Trajectory, rollout
 from rewardlab.core.domain import NonNegativeInt, PositiveInt
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.reward import Reward
+from rewardlab.text.filled import filled
 
 
 @rollout(inner="of", groups=lambda **_: 2)
@@ -45,7 +46,7 @@ def _both(group: Group, scores: list[float | None], run: Run, told: str, digits:
     if None in goals or goals[0] == goals[1]:
         return []
     return [
-        [reprompted(t, t.problem.told(told.replace("{goal}", str(goal))), run) for t in order]
+        [reprompted(t, t.problem.told(filled(told, goal=str(goal))), run) for t in order]
         for goal, order in ((goals[0], group), (goals[1], group[::-1]))
     ]
 

@@ -29,6 +29,7 @@ from rewardlab.objectives.pairs import margin, row_sum
 from rewardlab.proof.claim import Claim, Within
 from rewardlab.rollouts.goals import reprompted
 from rewardlab.rollouts.recorded import recorded
+from rewardlab.text.filled import filled
 
 EVALUATOR = "evaluator"
 ASK = "Rewrite the response to this instruction so that it is more {how}.\n\nInstruction: {prompt}\n\nResponse: {reply}"
@@ -38,10 +39,7 @@ WORSE = ASK.replace("{how}", "unhelpful, incorrect, incoherent and verbose")
 
 def asked(t: Trajectory, template: str, reply: str, run: Run) -> Trajectory:
     """The row's decisions after a prompt by a template, in which {prompt} and {reply} are replaced."""
-    # the reply first: a prompt may itself hold the word {reply}
-    before, *others = template.split("{prompt}")
-    text = t.problem.question.join(part.replace("{reply}", reply) for part in (before, *others))
-    return reprompted(t, t.problem.reworded(text), run)
+    return reprompted(t, t.problem.reworded(filled(template, prompt=t.problem.question, reply=reply)), run)
 
 
 @credit
