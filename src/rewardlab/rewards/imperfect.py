@@ -51,10 +51,9 @@ def votes(groups: list[Group], run: Run, *, of: Reward, voters: PositiveInt = 8,
 
 
 def _votes(group: Group, scores: list[Score], seed: int, voters: int, noise: float) -> list[float | None]:
-    totals = [s.total for s in scores]
-    known = [i for i, total in enumerate(totals) if total is not None]
+    known = {i: total for i, s in enumerate(scores) if (total := s.total) is not None}
     # the difference of two Gumbel errors is logistic
-    liked = {i: [totals[i] / noise + _gumbel("votes", seed, v, group[i]) for v in range(voters)] for i in known}
+    liked = {i: [x / noise + _gumbel("votes", seed, v, group[i]) for v in range(voters)] for i, x in known.items()}
     won: list[float | None] = [None] * len(group)
     for i in known if len(known) > 1 else ():
         wins = [(a > b) + (a == b) / 2 for j in known if j != i for a, b in zip(liked[i], liked[j], strict=True)]
