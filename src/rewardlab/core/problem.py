@@ -67,6 +67,11 @@ class Problem:
         last = max((i for i, m in enumerate(self.prompt) if m.role == "user"), default=len(self.prompt))
         return replace(self, prompt=(*self.prompt[:last], Message("user", text), *self.prompt[last + 1 :]))
 
+    def told(self, system: str) -> Problem:
+        """The problem with this system message, after what its own says, if it has one."""
+        own = [m.text for m in self.prompt[:1] if m.role == "system"]
+        return replace(self, prompt=(Message("system", "\n\n".join([*own, system])), *self.prompt[len(own) :]))
+
 
 def ask(question: str, answer: Any = None, system: str | None = None, **meta: Any) -> Problem:
     """A problem of one question, with an optional system message; `meta` holds further columns."""

@@ -69,10 +69,51 @@ def preference_margins(
     return told | found
 
 
+@measure
+def decisive_tokens(
+    problems: Sequence[Problem], run: Run, *, chosen: str = "chosen", rejected: str = "rejected"
+) -> dict[str, float]:
+    """How much of the implicit reward log pi/ref lies on the tokens in which two replies first differ, teacher-forced.
+
+    decisive_share: of the sum over all tokens of both replies of |log pi/ref|, the share on those two; mean over held-out pairs,
+    0 where policy and reference agree.  decisive_margin: log pi/ref of the chosen reply's token minus that of the other's, in nats.
+    preferred: as in `preference_margins`. What follows the first mistake is its consequence, where there is one right way.
+    """
+    if run.reference is None:
+        raise RewardlabError("decisive_tokens needs a reference policy, and this method has none")
+    prompts = run.policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
+    sides = [run.policy.write(prompts, [p.meta[side] for p in problems]) for side in (chosen, rejected)]
+    better, worse = (_token_ratios(run, side) for side in sides)
+    first = [_first_difference(a, b) for a, b in zip(*sides, strict=True)]
+    ends = [(a[k], b[k]) for a, b, k in zip(better, worse, first, strict=True)]
+    total = [float(np.abs(a).sum() + np.abs(b).sum()) for a, b in zip(better, worse, strict=True)]
+    shares = [(abs(a) + abs(b)) / t if t else 0.0 for (a, b), t in zip(ends, total, strict=True)]
+    low, high = mean_interval(shares)
+    wins = _wins(*(np.array([x.sum() for x in side]) for side in (better, worse)))
+    return {
+        "decisive_share": float(np.mean(shares)), "ci95_low": low, "ci95_high": high, "n": float(len(problems)),
+        "decisive_margin": float(np.mean([a - b for a, b in ends])), "preferred": float(wins.mean()),
+    }  # fmt: skip
+
+
 def _reply_logprobs(model: Any, rows: Sequence[Trajectory]) -> np.ndarray:
     """(2, n) log-probs of whole replies, of n chosen ones and then n rejected."""
     scored = zip(rows, model.score(rows), strict=True)
     return np.array([logprobs[t.mask].sum(dtype=np.float64) for t, logprobs in scored]).reshape(2, -1)
+
+
+def _token_ratios(run: Run, rows: Sequence[Trajectory]) -> list[np.ndarray]:
+    """log pi/ref of each decision, row by row."""
+    scored = zip(rows, run.policy.score(rows), run.reference.score(rows), strict=True)
+    return [(now - ref)[t.mask].astype(np.float64) for t, now, ref in scored]
+
+
+def _first_difference(a: Trajectory, b: Trajectory) -> int:
+    """The first decision in which two replies differ; the end of the shorter one, if it begins the other."""
+    ids, others = a.ids[a.mask], b.ids[b.mask]
+    both = min(len(ids), len(others))
+    differ = ids[:both] != others[:both]
+    return int(np.argmax(differ)) if differ.any() else both - 1
 
 
 def _wins(chosen: np.ndarray, rejected: np.ndarray) -> np.ndarray:

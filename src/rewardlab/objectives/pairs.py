@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from rewardlab.core import Batch, Outputs, Run, objective
+from rewardlab.core import Batch, Credit, Objective, Outputs, Run, objective
 from rewardlab.core.domain import PositiveFloat
 from rewardlab.errors import RewardlabError
 
@@ -44,3 +46,29 @@ def dpo_loss(out: Outputs, batch: Batch, run: Run, *, beta: PositiveFloat = 0.1)
 def preference_loss(out: Outputs, batch: Batch, run: Run) -> Tensor:
     """-log sigmoid(r(preferred) - r(other)): the Bradley-Terry likelihood of the preference."""
     return -F.logsigmoid(margin(last_value(out, batch), batch))
+
+
+@objective(unit="group", inner="of")
+def credit_weighted(out: Outputs, batch: Batch, run: Run, *, of: Objective) -> Tensor:
+    """The pairwise objective `of`, which reads the log-probs of policy and reference times the credit of each position.
+
+    So credit 1 everywhere is `of` itself, and a reply whose credit is 0 counts as one that the policy says as the reference does.
+    """
+    weighted = {name: column * batch.credit for name, column in batch.columns.items() if name == "ref"}
+    seen = replace(batch, columns=batch.columns | weighted)
+    return of(replace(out, logprobs=out.logprobs * batch.credit), seen, run)
+
+
+def weigh_by_credit(of: Objective | None, credit: Credit | None, method: str) -> Objective:
+    """An objective with `credit_weighted` around each of its terms that compares pairs by their log-probs; other terms stay.
+
+    credit: what the method that brings `of` does with credit, which must be nothing.  method: who asks, for the error.
+    """
+    if credit is not None:
+        raise RewardlabError(f"{method} gives the tokens of pairs their weights by credit, and here credit is {credit} already")
+    terms = [(scale, leaf, leaf.unit == "group" and leaf.wants == ("logprobs",)) for scale, leaf in of.terms()] if of else []
+    if not any(pairs for *_, pairs in terms):
+        raise RewardlabError(f"{method} weighs an objective on pairs of replies, such as dpo_loss, and this one is {of}")
+    weighed = [(scale, credit_weighted(of=leaf) if pairs else leaf) for scale, leaf, pairs in terms]
+    first, *others = [leaf if scale == 1 else scale * leaf for scale, leaf in weighed]
+    return sum(others, start=first)

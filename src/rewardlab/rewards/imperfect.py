@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from statistics import NormalDist
+from typing import Any
 
 from rewardlab.core import Group, Run, Score, Scores, Trajectory, seed_of
-from rewardlab.core.domain import Auc
+from rewardlab.core.domain import Auc, PositiveFloat, PositiveInt
 from rewardlab.errors import RewardlabError
 
-from .reward import reward
+from .reward import Reward, reward
 
 NORMAL = NormalDist()
 
@@ -33,7 +34,38 @@ def imperfect(groups: list[Group], run: Run, *, auc: Auc = 0.8) -> Scores:
 def _said(trajectory: Trajectory, verdict: Score, distance: float, seed: int) -> Score:
     if verdict.value is None:
         return Score(None, why=verdict.why)
-    # from (0, 1): a seed of 63 bits is at most 2^63 - 1, and half a step keeps both ends out
-    uniform = (seed_of("imperfect", seed, trajectory.problem.key, trajectory.reply) + 0.5) / 2**63
+    uniform = _uniform("imperfect", seed, trajectory.problem.key, trajectory.reply)
     z = (distance if verdict.value >= 1.0 else -distance) / 2 + NORMAL.inv_cdf(uniform)
     return Score(1 / (1 + math.exp(-distance * z)), why=f"a judge of a verdict of {verdict.value:g}")
+
+
+@reward(over="groups")
+def votes(groups: list[Group], run: Run, *, of: Reward, voters: PositiveInt = 8, noise: PositiveFloat = 1.0) -> Scores:
+    """How many of several voters prefer a reply to another one of its group; ties half, and the mean over the others.
+
+    A voter prefers a reply with log-odds of the difference in the reward `of` / noise: in a pair votes are drawn as Bradley and
+    Terry say, and add up to `voters`. A voter errs in the same way whenever it reads the same reply. Replies without a verdict by
+    `of` get no vote, nor does one that has no other to be compared with; equal texts are ties.
+    """
+    return [[Score(x) for x in _votes(*rows, run.seed, voters, noise)] for rows in zip(groups, of(groups, run), strict=True)]
+
+
+def _votes(group: Group, scores: list[Score], seed: int, voters: int, noise: float) -> list[float | None]:
+    known = {i: total for i, s in enumerate(scores) if (total := s.total) is not None}
+    # the difference of two Gumbel errors is logistic
+    liked = {i: [x / noise + _gumbel("votes", seed, v, group[i]) for v in range(voters)] for i, x in known.items()}
+    won: list[float | None] = [None] * len(group)
+    for i in known if len(known) > 1 else ():
+        wins = [(a > b) + (a == b) / 2 for j in known if j != i for a, b in zip(liked[i], liked[j], strict=True)]
+        won[i] = sum(wins) / (len(known) - 1)
+    return won
+
+
+def _gumbel(what: str, seed: int, voter: int, t: Trajectory) -> float:
+    return -math.log(-math.log(_uniform(what, seed, voter, t.problem.key, t.reply)))
+
+
+def _uniform(*key: Any) -> float:
+    """A number from (0, 1) that depends on the key alone."""
+    # a seed of 63 bits is at most 2^63 - 1, and half a step keeps both ends out
+    return (seed_of(*key) + 0.5) / 2**63

@@ -8,13 +8,15 @@ same as the first stage of another method: learning from preferences starts from
 
 from typing import Any
 
-from rewardlab.core import Recipe, Run, Update, loop
+from rewardlab.core import Loop, Recipe, Run, Update, loop
 from rewardlab.core.domain import PositiveFloat, PositiveInt
 from rewardlab.evals.passk import accuracy
 from rewardlab.objectives.ratio import imitate
 from rewardlab.objectives.weighting import token_mean
 from rewardlab.proof.claim import Claim
 from rewardlab.rollouts.recorded import recorded
+
+from .rlhf import teach
 
 
 def sft(base: Recipe | None = None, *, field: str = "solution", lr: float = 1e-3, problems: int = 64) -> Recipe:
@@ -23,19 +25,31 @@ def sft(base: Recipe | None = None, *, field: str = "solution", lr: float = 1e-3
     return base.but(rollout=recorded(fields=(field,)), objective=imitate(), weighting=token_mean(), lr=lr, problems=problems)
 
 
-@loop
+@loop(inner="of")
 def sft_first(
-    recipe: Recipe, run: Run, ops: Any, *, steps: PositiveInt, field: str = "chosen", faster: PositiveFloat = 10.0
-) -> None:
+    recipe: Recipe, run: Run, ops: Any, *, steps: PositiveInt, field: str = "chosen", faster: PositiveFloat = 10.0,
+    of: Loop | None = None,
+) -> None:  # fmt: skip
     """The first `steps` training steps imitate the replies in `field`. Then the policy so far becomes the reference, and training
     goes on by the recipe, with a fresh optimiser.
 
-    faster: the learning rate of these steps, as a multiple of the recipe's.
+    faster: the learning rate of these steps, as a multiple of the recipe's.  of: how a step is taken.
     """
-    ops.standard_step(sft(field=field, lr=faster * recipe.update.lr) if run.step < steps else recipe)
+    step = sft(field=field, lr=faster * recipe.update.lr) if run.step < steps else recipe
+    of(step, run, ops) if of else ops.standard_step(step)
     if run.step == steps - 1:
         ops.policy.reset_optimizer()
         ops.renew_reference()
+
+
+@loop
+def other_first(recipe: Recipe, run: Run, ops: Any, *, model: str, pairs: PositiveInt, passes: PositiveInt = 1) -> None:
+    """Before the first step the run's second model of this name learns by its own recipe, from the first `pairs` of the data."""
+    if (key := f"taught.{model}") not in run.memory:
+        problems = [ops.task.train[ops.position + i] for i in range(pairs)]
+        teach(ops, run, model, problems, passes, ops.learners[model].recipe.update.problems, f"teaching the {model}")
+        run.memory[key] = True
+    ops.standard_step(recipe)
 
 
 claim = Claim(

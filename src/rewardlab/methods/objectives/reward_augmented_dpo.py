@@ -1,0 +1,56 @@
+"""Reward-augmented DPO: each pair is learnt under two goals; told the rejected reply's score as the goal, that reply is preferred.
+
+    R(x, y, g) = -(g - r(x, y))^2;      g = r_w:  y_w above y_l;      g = r_l:  y_l above y_w
+    DPO on both, with g in the prompt;  at inference g is the highest score
+
+DPO sees which reply is better, not how good either is: it unlearns a rejected reply that is nearly perfect, and takes over a chosen
+one that is poor. Under goals nothing is unlearnt, and the policy learns what sets the scores apart; replies of the highest score,
+rare in the data, are asked for by it. Any loss on pairs may be below: ipo+reward_augmented_dpo, simpo+reward_augmented_dpo.
+
+Zhang et al. 2024, arXiv:2410.08067. Relabelling and system message follow the released code (shenao-zhang/
+reward-augmented-preference, 058a5de, scripts/reward_augmentation.py). Label smoothing (0.3) and beta (0.01)
+are left to the method below. (inferred): pairs of equal scores, which the code keeps with contrary labels under one goal, are left
+out, since R prefers neither; scores are rounded to `digits`. Left out: goals of several attributes; the implicit reward as score.
+
+Data: prompts with the columns chosen, rejected, chosen_score and rejected_score (rewardlab data pairs makes them; coig_p below
+takes several scored replies), or a reward (score=...). To answer with the trained model, give it the message:
+--system "... Overall score: 10."
+"""
+
+from rewardlab.core import Recipe
+from rewardlab.errors import RewardlabError
+from rewardlab.evals.told import told as told_before
+from rewardlab.methods.baselines.dpo import dpo
+from rewardlab.proof.claim import Claim, Within
+from rewardlab.rewards.recorded import score_in_data
+from rewardlab.rewards.reward import Reward
+from rewardlab.rollouts.goals import under_both_goals
+from rewardlab.tasks.notes.rewards import note_quality
+
+TOLD = (
+    "You are an assistant that generates responses for the instruction while implicitly achieving the following target scores "
+    "(on a scale of 1-10, where 1 is lowest and 10 is highest):\nOverall score: {goal}."
+)
+
+
+def reward_augmented_dpo(
+    base: Recipe | None = None, *, score: Reward | None = None, best: float = 10.0, told: str = TOLD, digits: int = 1
+) -> Recipe:
+    """score: what scores replies; None: the data.  best: the highest score, which held-out problems are answered under.  told: the
+    system message, in which {goal} is the score.  digits: of the score after the point.
+    """
+    base = base or dpo(problems=16)
+    if base.objective is None or "group" not in base.objective.units:
+        raise RewardlabError(f"goals turn pairs round, and the objective {base.objective} does not compare the replies of a pair")
+    goals = under_both_goals(of=base.required("rollout"), by=score or score_in_data(), told=told, digits=digits)
+    asked = told_before(of=base.required("measure"), system=told.replace("{goal}", f"{best:g}"))
+    return base.but(rollout=goals, measure=asked)
+
+
+claim = Claim(
+    says="asked for the highest score, more replies reach it than after DPO on as many pairs without goals",
+    versus="dpo", task="notes", measure="pass@1", direction="higher", margin=0.05,
+    settings={"score": 10 * note_quality(), "told": "Score: {goal}.", "lr": 3e-4}, versus_settings={"lr": 3e-4}, steps=40,
+    fault=Within("pass@1", high=0.6, says="replies of the highest score after DPO"), start=None,
+)  # fmt: skip
+baseline = "dpo"

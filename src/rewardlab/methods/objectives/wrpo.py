@@ -1,0 +1,80 @@
+"""WRPO: a pair has two winners, one by other models and one of its own, and the weight moves towards the others' in training.
+
+    loss = -log sigmoid(a beta log pi/ref(y_ws) + (1 - a) beta log pi/ref(y_wt) - beta log pi/ref(y_l)),    a = alpha * progress
+    y_ws: the best reply of the source models;    y_wt, y_l: the best and the worst of n replies of the target
+
+What better models write is far from what the target would, so that preferring it outright shifts the target's distribution; its own
+best reply is near, and can teach no more than the target knows. Whole texts are learnt from, so that vocabularies need not agree.
+
+Yang et al. 2024, arXiv:2412.03187. Loss, alpha = 0.1, beta = 0.01 and the linear schedule from 0 follow the released code
+(yangzy39/WRPO, ac6cbf5, wrpo_trainer.py; 8169c75, llama-3-8b-instruct-sft-wrpo.yaml); n = 5 and SFT on y_ws before, which gives the
+reference, its README. There SFT has a third of the data: so many of the steps go to `sft_steps`. (inferred): the learning rate of
+SFT, ten times the rest's, as in `sft_first`; own replies are written when their prompt comes up, by the reference.
+
+Data: prompts and the column `chosen` (or `field`), the best reply of the source models: rewardlab data pairs chooses it by `scores`
+among `replies`. Own replies are ranked by a reward model that learns from `chosen` and `rejected` or is brought along
+(--reward-model PATH), or by a reward (score=...).
+"""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from rewardlab.core import Batch, Outputs, Recipe, Run, objective
+from rewardlab.core.domain import NonNegativeInt, PositiveFloat, Share
+from rewardlab.errors import RewardlabError
+from rewardlab.evals.rewards import mean_reward
+from rewardlab.methods.baselines.dpo import dpo
+from rewardlab.methods.baselines.rlhf import rlhf
+from rewardlab.methods.baselines.sft import sft_first
+from rewardlab.objectives.pairs import row_sum
+from rewardlab.proof.claim import Claim, Within
+from rewardlab.rewards.reward import Reward
+from rewardlab.rollouts.beside import beside_recorded
+from rewardlab.rollouts.ranked import ranked
+from rewardlab.tasks.notes.rewards import note_quality
+
+
+@objective(unit="group", needs=("ref",))
+def wrpo_loss(
+    out: Outputs, batch: Batch, run: Run, *, alpha: Share = 0.1, beta: PositiveFloat = 0.01, start: NonNegativeInt = 0,
+    annealed: bool = True,
+) -> Tensor:  # fmt: skip
+    """Groups of three rows: the sources' winner, the own winner, the own loser.  alpha: weight of the first at the end of the run.
+
+    start: the training step at which it begins to rise from 0.  annealed: false keeps it at alpha.
+    """
+    if len(batch) != 3 * batch.groups or not torch.equal(batch.group[::3], batch.group[2::3]):
+        raise RewardlabError("wrpo_loss needs groups of three rows: a source model's winner, an own winner and an own loser")
+    before = start / max(1, run.steps)
+    share = alpha * (max(0.0, run.progress - before) / (1 - before) if annealed and before < 1 else 1.0)
+    run.log("source_weight", share)
+    source, own, loser = row_sum(out.logprobs - batch.ref, batch).view(-1, 3).unbind(1)
+    return -F.logsigmoid(beta * (share * source + (1 - share) * own - loser))
+
+
+def wrpo(
+    base: Recipe | None = None, *, alpha: float = 0.1, beta: float = 0.01, annealed: bool = True, field: str = "chosen",
+    sft_steps: int = 8, n: int = 5, score: Reward | None = None, reward_model: str = "value-head", pairs: int = 2000,
+) -> Recipe:  # fmt: skip
+    """alpha: weight of the sources' winner at the end.  annealed: false keeps it there from the start.  field: the column of the
+    sources' winner.  sft_steps: steps of SFT on it before the others; 0: none.  n: own replies to each prompt.  score,
+    reward_model, pairs: what ranks them, as in `rlhf`.
+    """
+    base = base or dpo(problems=8)
+    base = rlhf(base, score=score, reward_model=reward_model, pairs=pairs)
+    own = ranked(by=base.required("reward"), n=n)
+    first = sft_first(steps=sft_steps, field=field, of=base.loop) if sft_steps else base.loop
+    loss = wrpo_loss(alpha=alpha, beta=beta, start=sft_steps, annealed=annealed)
+    return base.but(rollout=beside_recorded(of=own, fields=(field,)), objective=loss, loop=first)
+
+
+KNOWN = {"score": note_quality(), "lr": 1e-4}
+claim = Claim(
+    says="with a winner by better writers beside the own one, replies become better than by DPO on own replies alone",
+    versus="wrpo", task="notes", measure="reward", direction="higher", margin=0.02,
+    settings={"alpha": 0.5, "field": "solution", **KNOWN}, versus_settings={"alpha": 0.0, "field": "solution", **KNOWN},
+    by=mean_reward(), steps=40, fault=Within("reward", high=0.9, says="quality that own replies alone lead to"),
+    moved=Within("gold_logprob", low=0.02, says="log-likelihood per token of the sources' replies"), learns="reward", start=None,
+)  # fmt: skip
+baseline = "dpo"
