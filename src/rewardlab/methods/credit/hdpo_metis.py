@@ -59,7 +59,8 @@ def hdpo_metis(
     total = accuracy * aggregate(0.9 * right + 0.1 * format_ok(pattern=form) if form else right).named(ACCURACY)
     total = total + efficiency * economy_if_right()
     normalised = center() >> scale_by_std()
-    channels = by_term(chains={ACCURACY: normalised, ECONOMY: normalised})
+    # what a method above adds has a channel of its own
+    channels = by_term(chains={ACCURACY: normalised, ECONOMY: normalised}, others=normalised)
     paid = base.but(reward=total, credit=(normalised if coupled else channels) >> to_go())
     # a base that plays in an environment keeps it, and keeps its measure
     if env is None and base.rollout is not None and base.rollout.settings.get("env"):
