@@ -35,3 +35,16 @@ def test_bias_is_over_cells_of_kind_and_verdict(monkeypatch):
     # around the means: +-1/2, 0, 0 over four replies
     assert found["deviation.x"] == pytest.approx((0.5 / 4) ** 0.5)
     assert found["n"] == 4
+
+
+def test_what_a_reward_remembers_is_put_aside(monkeypatch):
+    @reward(over="groups")
+    def counting(groups, run):
+        run.memory["seen"] = run.memory.get("seen", 0) + 1
+        return [[1.0] * len(group) for group in groups]
+
+    measure = reward_bias(reward=counting(), rollout=independent(n=1))
+    monkeypatch.setitem(measure.bound, "rollout", lambda problems, run: [[reply("right", "a")]])
+    run = Run(policy=None, verify=verify(), memory={"seen": 5})
+    assert measure([], run)["bias.counting"] == 0
+    assert run.memory == {"seen": 5}

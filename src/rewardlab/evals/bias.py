@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -22,9 +24,11 @@ def reward_bias(problems: Sequence[Problem], run: Run, *, reward: Reward, rollou
     """
     if run.verify is None:
         raise RewardlabError("reward_bias needs the task's verifier, and this run has none: name a task")
-    groups = rollout(list(problems), run)
+    # a reward may remember what it has seen: held-out problems must not change what it pays in training
+    aside = replace(run, memory=copy.deepcopy(run.memory))
+    groups = rollout(list(problems), aside)
     cells: dict[tuple[str, str, float], list[float]] = {}
-    for group, scores, verdicts in zip(groups, reward(groups, run), run.verify(groups, run), strict=True):
+    for group, scores, verdicts in zip(groups, reward(groups, aside), aside.verify(groups, aside), strict=True):
         for t, score, verdict in zip(group, scores, verdicts, strict=True):
             if score.missing or verdict.value is None:
                 continue

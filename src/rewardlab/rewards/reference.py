@@ -79,3 +79,30 @@ def _score(logprobs: np.ndarray | None, bare: float | None, over: Over) -> Score
         return Score(None, why="the problem has no gold answer, or it does not fit the context")
     reasoned = aggregated(logprobs, over)
     return Score(max(0.0, reasoned - bare), why=f"{reasoned:.3f} with this reasoning, {bare:.3f} without")
+
+
+@reward(over="groups")
+def reasoning_reflection(groups: list[Group], run: Run, *, weighted: bool = True, mark: str = "Answer:") -> Scores:
+    """The mean log-prob of the gold answer's tokens after a reply's own reasoning, in which each token weighs as much as its
+    log-prob varies over the group: by its standard deviation there. 0 where none varies: the reasoning makes no difference.
+
+    weighted: false gives all tokens the same weight.  mark: what stands before an answer, where the reply does not think between
+    tags. No verdict where the problem has no gold answer that is a text, it does not fit the model's context, or its tokens are
+    others than after the group's first reply.  Xu et al. 2025, arXiv:2506.13351
+    """
+    found = iter(gold_logprobs(run.policy, [t for group in groups for t in group], mark))
+    return [_reflections([next(found) for _ in group], weighted) for group in groups]
+
+
+def _reflections(rows: list[np.ndarray | None], weighted: bool) -> list[Score]:
+    """Of the log-probs of one answer's tokens after each reply of a group."""
+    count = next((len(x) for x in rows if x is not None), 0)
+    alike = [x is not None and len(x) == count > 0 for x in rows]
+    if not any(alike):
+        return [Score(None, why="no gold answer, or it does not fit the context")] * len(rows)
+    table = np.stack([x for x, ok in zip(rows, alike, strict=True) if ok and x is not None]).astype(np.float64)
+    weights = table.std(0) if weighted else np.ones(count)
+    # equal rows have a deviation of the size of a rounding error
+    whole = weights.sum() if weights.max() > 1e-6 else np.inf
+    means = iter((table @ weights / whole).tolist())
+    return [Score(next(means)) if ok else Score(None, why="no gold answer, or it is cut into other tokens") for ok in alike]
