@@ -40,7 +40,7 @@ def gold_logprobs(model: Any, rows: Sequence[Trajectory], mark: str) -> list[np.
 def aggregated(logprobs: np.ndarray, over: Over) -> float:
     """One probability from those of an answer's tokens: their mean, their product, or their geometric mean."""
     x = logprobs.astype(np.float64)
-    return float({"mean": np.exp(x).mean, "product": lambda: np.exp(x.sum()), "geometric": lambda: np.exp(x.mean())}[over]())
+    return float(np.exp(x).mean() if over == "mean" else np.exp(x.sum() if over == "product" else x.mean()))
 
 
 @reward(over="groups", needs=("ref",))

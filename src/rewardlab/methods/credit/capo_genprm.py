@@ -15,7 +15,7 @@ Data: prompts with answers to verify by, and a critic: --critic PATH, which is a
 any reward that pays 1 at the end of a wrong step, 0 at the others (critiques=...).
 """
 
-from typing import Literal
+from typing import Any, Literal
 
 from rewardlab.core import Learner, Recipe
 from rewardlab.credit.group import center, scale_by_std
@@ -39,10 +39,11 @@ def capo_genprm(
     """
     base = base or grpo(n=n)
     also = base.also if critiques else (*base.also, Learner("critic", critic, Recipe(), every=0))
+    right: Any = base.reward or correct()
     found = (critiques or wrong_steps(votes=votes, agree=agree)).named(TERM)
     return base.but(
         rollout=base.required("rollout").but_innermost(steps="newline"),
-        reward=whole * (base.reward or correct()) - process * found,
+        reward=whole * right - process * found,
         credit=each_token(steps=TERM, chain=center() >> scale_by_std()),
         also=also,
     )

@@ -16,6 +16,8 @@ Data: as for the environment: here questions whose facts must be searched for. A
 hdpo_metis(env=...) takes any other, or a stack on a method that plays one.
 """
 
+from typing import Any
+
 from rewardlab.core import Environment, Group, Recipe, Run, Score, Scores, Term, Trajectory
 from rewardlab.credit.group import center, scale_by_std
 from rewardlab.credit.terms import by_term
@@ -55,7 +57,7 @@ def hdpo_metis(
     accuracy, efficiency: the weights w.  form: a regular expression that replies should match.  coupled: of one channel.
     """
     base = base or grpo(n=n)
-    right = base.reward or correct()
+    right: Any = base.reward or correct()
     total = accuracy * aggregate(0.9 * right + 0.1 * format_ok(pattern=form) if form else right).named(ACCURACY)
     total = total + efficiency * economy_if_right()
     normalised = center() >> scale_by_std()
