@@ -89,6 +89,6 @@ def test_pairs_of_the_surest_are_learnt_from():
     texts = ["right\nAnswer: 3", "wrong\nAnswer: 8", "right\nAnswer: 9", "wrong\nAnswer: 1"]
     writer = Writer(texts * 2)
     state = Run(policy=writer, models={}, verify=verify())
-    recipe = registry.build("crew_confidence_as_reward", {"model": "policy", "n": 4})
+    recipe = registry.build("crew_confidence_as_reward", {"scorer": "policy", "n": 4})
     groups = recipe.rollout([PROMPT, PROMPT], state)
     assert [[t.reply for t in group] for group in groups] == [["right\nAnswer: 9", "wrong\nAnswer: 8"]] * 2

@@ -26,11 +26,11 @@ from rewardlab.rollouts.ranked import ranked
 
 
 def crew_confidence_as_reward(
-    base: Recipe | None = None, *, model: str = "reference", n: int = 8, temperature: float = 1.0, top_p: float = 1.0
+    base: Recipe | None = None, *, scorer: str = "reference", n: int = 8, temperature: float = 1.0, top_p: float = 1.0
 ) -> Recipe:
-    """model: who samples, and whose confidence ranks the pairs: "reference" or "policy".  n, temperature, top_p: of the samples."""
+    """scorer: who samples, and whose confidence ranks pairs: "reference" or "policy".  n, temperature, top_p: of the samples."""
     base = base or dpo()
-    return base.but(rollout=ranked(by=sure_and_right(model=model), n=n, model=model, temperature=temperature, top_p=top_p))
+    return base.but(rollout=ranked(by=sure_and_right(model=scorer), n=n, model=scorer, temperature=temperature, top_p=top_p))
 
 
 SURE, USUAL = answer_confidence().named("answer"), likelihood().named("whole")

@@ -14,11 +14,12 @@ Data: prompts with reference outcomes, of any length. Replies of one turn; the v
 """
 
 from rewardlab.core import Recipe
-from rewardlab.evals.passk import accuracy
+from rewardlab.evals.own_reward import own_reward
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.proof.claim import Claim
 from rewardlab.rewards.reference import reasoning_reflection
 from rewardlab.rollouts.filtered import spread_above
+from rewardlab.rollouts.independent import independent
 
 
 def dro_r3(
@@ -32,7 +33,7 @@ def dro_r3(
     paid = reasoning_reflection(weighted=weighted, mark=mark)
     sampled = base.required("rollout")
     filtered = spread_above(of=sampled, by=paid, share=share, decay=decay, start=start, attempts=attempts)
-    return base.but(rollout=filtered, reward=paid, measure=base.measure or accuracy())
+    return base.but(rollout=filtered, reward=paid, measure=own_reward(reward=paid, rollout=independent(n=1)))
 
 
 claim = Claim(

@@ -17,13 +17,14 @@ Data: prompts with reference answers, of any words. The verifier is read for rep
 """
 
 from rewardlab.core import Recipe
-from rewardlab.evals.passk import accuracy
+from rewardlab.evals.own_reward import own_reward
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.objectives.ratio import clipped_ratio
 from rewardlab.proof.claim import Claim
 from rewardlab.rewards.format import format_ok
 from rewardlab.rewards.reference import Over, reference_probability
 from rewardlab.rollouts.filtered import spread_above
+from rewardlab.rollouts.independent import independent
 
 
 def rlpr(
@@ -39,7 +40,7 @@ def rlpr(
     paid = 0.9 * likely + 0.1 * format_ok(pattern=form) if form else likely
     sampled = base.required("rollout")
     filtered = spread_above(of=sampled, by=paid, share=beta, decay=decay, start=start, attempts=attempts)
-    return base.but(rollout=filtered, reward=paid, measure=base.measure or accuracy())
+    return base.but(rollout=filtered, reward=paid, measure=own_reward(reward=paid, rollout=independent(n=1)))
 
 
 claim = Claim(
