@@ -60,3 +60,9 @@ def domain_of(row: Mapping[str, Any], column: str = "domain") -> str:
     """The domain that a row names; without one it is of the domain "other"."""
     value = value_of(row, column)
     return "other" if is_missing(value) else str(value)
+
+
+def kind_in(row: Mapping[str, Any], column: str) -> str:
+    """The value of a column as text, of a list its length: what rows of a kind have in common; "" without a column."""
+    value = row.get(column) if column else ""
+    return str(len(value) if isinstance(value, list | tuple) else value)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +26,44 @@ def likelihood(trajectory: Trajectory) -> Score:
         return Score(None, why="some of these tokens have no log-probs")
     # float64: the sum of thousands of float32 numbers loses digits
     return Score(float(logprobs.mean(dtype=np.float64)), why="mean log-prob")
+
+
+@reward(over="groups")
+def self_alignment(groups: list[Group], run: Run, *, model: str = "policy") -> Scores:
+    """How much likelier a reply is for its question: clip((ppl(a) - ppl(a | q)) / ppl(a), -1, 1), ppl(a) without any question.
+
+    ppl: exp of the mean over the reply's tokens of -log pi, by a model of the run. Without its question the reply follows an empty
+    one, in the same chat template; all that an environment said stays. No verdict on an empty reply.
+    Han et al. 2025, arXiv:2509.05489
+    """
+    rows = [t for group in groups for t in group]
+    scorer = run.model(model)
+    blank = [t.problem.reworded("") for t in rows]
+    read = scorer.read([Trajectory(p) for p in blank], [p.prompt for p in blank]) if rows else []
+    alone = [replace(t, turns=(*r.turns, *t.turns[_prompts(t) :]), steps=()) for t, r in zip(rows, read, strict=True)]
+    sides = (
+        [[_mean_nats(x, t) for x, t in zip(scorer.score(side), side, strict=True)] for side in (rows, alone)] if rows else [[], []]
+    )
+    scores = iter([_alignment(given, without) for given, without in zip(*sides, strict=True)])
+    return [[next(scores) for _ in group] for group in groups]
+
+
+def _prompts(trajectory: Trajectory) -> int:
+    """How many turns come before the first reply."""
+    return next((i for i, turn in enumerate(trajectory.turns) if turn.author is not None), len(trajectory.turns))
+
+
+def _mean_nats(logprobs: np.ndarray, trajectory: Trajectory) -> float | None:
+    decided = logprobs[trajectory.mask]
+    return -float(decided.mean(dtype=np.float64)) if len(decided) else None
+
+
+def _alignment(given: float | None, without: float | None) -> Score:
+    if given is None or without is None:
+        return Score(None, why="the policy wrote nothing")
+    # (e^b - e^a) / e^b = 1 - e^(a - b), which does not overflow where a perplexity would
+    relative = 1 - math.exp(min(given - without, 1.0))
+    return Score(max(-1.0, relative), why=f"{given:.3f} nats a token with the question, {without:.3f} without")
 
 
 @reward(over="groups")

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from rewardlab.core import Group, Problem, Rollout, Run, rollout
-from rewardlab.core.domain import PositiveInt, Share
+from rewardlab.core.domain import Decay, NonNegativeFloat, NonNegativeInt, PositiveInt, Share
 from rewardlab.errors import RewardlabError
+from rewardlab.rewards.reward import Reward
+
+SPREAD = "spread_above.mean"
 
 
 @rollout(inner="of")
@@ -36,3 +41,41 @@ def _between(groups: list[Group], run: Run, low: float, high: float) -> list[Gro
     verdicts = [[s.value for s in row if s.value is not None] for row in run.verdicts(groups)]
     shares = [sum(v >= 1.0 for v in values) / max(1, len(values)) for values in verdicts]
     return [g for g, share in zip(groups, shares, strict=True) if low <= share <= high]
+
+
+# the mean is over all of the step's groups, which processes must not find apart
+@rollout(inner="of", across_problems=True)
+def spread_above(
+    problems: list[Problem], run: Run, *, of: Rollout, by: Reward, share: NonNegativeFloat = 0.5, decay: Decay = 0.99,
+    start: NonNegativeInt = 10, attempts: PositiveInt = 1,
+) -> list[Group]:  # fmt: skip
+    """The groups sampled by `of` in which the standard deviation of `by` is at least `share` of its running mean.
+
+    The mean is over the groups sampled in the steps before, those that were dropped too, one step weighing less than the next by
+    `decay`. start: steps that drop none.  attempts: how often at most problems are sampled, as in `solved_between`. If there is no
+    such group, those of the first attempt are returned. Replies without a verdict do not count; nor do groups with fewer than two.
+    Yu et al. 2025, arXiv:2506.18254
+    """
+    saved = run.memory.get(SPREAD, {"step": run.step, "before": None, "now": None})
+    before = saved["before"] if saved["step"] == run.step else saved["now"]
+    least = share * before if before is not None and run.step >= start else -1.0
+    groups, seen, kept = of(problems, run), [], []
+    new = groups
+    for left in reversed(range(attempts)):
+        spreads = [_spread([s.total for s in row if s.total is not None]) for row in by(new, run)]
+        seen += [x for x in spreads if x is not None]
+        kept += [g for g, x in zip(new, spreads, strict=True) if least < 0 or (x is not None and x >= least)]
+        if not left or run.more_problems is None or len(kept) >= len(problems):
+            break
+        new = of(run.more_problems(len(problems) - len(kept)), run)
+    mean = float(np.mean(seen)) if seen else before
+    now = mean if before is None or mean is None else decay * before + (1 - decay) * mean
+    run.memory[SPREAD] = {"step": run.step, "before": before, "now": now}
+    if seen:
+        run.log("spread", float(np.mean(seen)))
+    run.log("spread_kept", len(kept) / max(1, len(problems)))
+    return kept or groups
+
+
+def _spread(paid: list[float]) -> float | None:
+    return float(np.std(paid)) if len(paid) > 1 else None

@@ -1,0 +1,58 @@
+"""CAPO: critiques list a reply's wrong steps, and each token is paid for the outcome, less a penalty where its step is voted wrong.
+
+    r_t = W_whole 1[right] - W_process 1[t in a wrong step];     A_t = (r_t - mean) / std,   over all tokens of the group
+
+A step is wrong if all of several critiques list it (or most do): a general model reads the whole reply and writes one in a pass.
+W_whole above W_process keeps a right reply with a flawed step above a wrong one, so that the critic decides only how the outcome is
+shared out among the steps.
+
+Xie et al. 2025, arXiv:2508.02298: token reward, weights 2 and 1, several critiques, their intersection or majority (from notes on
+the paper and an independent implementation; the authors' repository, andyclsr/CAPO, held no code). (inferred): four critiques;
+mean and deviation are over tokens; which vote is the default; the critic's prompt; a reply whose critiques cannot be read has no
+verdict.
+
+Data: prompts with answers to verify by, and a critic: --critic PATH, which is a copy of the policy's start without it, or in Python
+any reward that pays 1 at the end of a wrong step, 0 at the others (critiques=...).
+"""
+
+from typing import Any, Literal
+
+from rewardlab.core import Learner, Recipe
+from rewardlab.credit.group import center, scale_by_std
+from rewardlab.credit.tokens import each_token
+from rewardlab.methods.baselines.grpo import grpo
+from rewardlab.proof.claim import Claim, Within
+from rewardlab.rewards.critiques import noisy_critiques, wrong_steps
+from rewardlab.rewards.reward import Reward
+from rewardlab.rewards.steps import sound_steps
+from rewardlab.rewards.task import correct
+
+TERM = "wrong_steps"
+
+
+def capo_genprm(
+    base: Recipe | None = None, *, critiques: Reward | None = None, critic: str = "copy:policy", votes: int = 4,
+    agree: Literal["majority", "all"] = "all", whole: float = 2.0, process: float = 1.0, n: int = 8,
+) -> Recipe:  # fmt: skip
+    """critiques: pays 1 at the end of each wrong step, 0 at the others; None: what the model `critic` writes (`Learner.init`).
+    votes, agree: critiques of a reply, and how many of them must list a step.  whole, process: W.  n: of grpo.
+    """
+    base = base or grpo(n=n)
+    also = base.also if critiques else (*base.also, Learner("critic", critic, Recipe(), every=0))
+    right: Any = base.reward or correct()
+    found = (critiques or wrong_steps(votes=votes, agree=agree)).named(TERM)
+    return base.but(
+        rollout=base.required("rollout").but_innermost(steps="newline"),
+        reward=whole * right - process * found,
+        credit=each_token(steps=TERM, chain=center() >> scale_by_std()),
+        also=also,
+    )
+
+
+VOTED = noisy_critiques(of=sound_steps(), miss=0.1, alarm=0.2, votes=4, agree="majority")
+claim = Claim(
+    says="with a vote of critiques that each err in one step of six, more is learnt than from the outcome alone in as many updates",
+    versus="grpo", task="arithmetic:biased=0.75,error=0.1", measure="auc.truth", direction="higher", margin=0.02,
+    settings={"critiques": VOTED}, steps=40, guard=Within("pass@1", low=-0.03),
+)  # fmt: skip
+baseline = "grpo"

@@ -1,0 +1,82 @@
+"""HDPO: few tool calls are a channel of their own, in which right episodes are compared with one another and no others take part.
+
+    A = w_acc (R - mean) / std over the group  +  w_eff (E - mean) / std over the group's right episodes, 0 for all others
+    R = .9 right + .1 form (R = right without a form);     E = 1 / (calls + 1)
+
+In one reward, a mild penalty on calls is lost in the deviation of what is right, and a strong one suppresses calls that were
+needed. Among right episodes alone a call too many is all that differs. While few are right there is nobody to compare with, so
+that a policy learns to solve first and to spare calls later.
+
+Yan et al. 2026, arXiv:2604.08545 (notes on the paper; no code was found). (inferred): w_acc = 1 and
+w_eff = .5; groups with one right episode have no efficiency. The paper adds the losses of the two channels; here the advantages are
+added, which has the same gradient unless a ratio is clipped, and none is with one update of each batch. `coupled=True` leaves
+GRPO on the sum R + w_eff E.
+
+Data: as for the environment: here questions whose facts must be searched for. A call is a reply that the environment answered;
+hdpo_metis(env=...) takes any other, or a stack on a method that plays one.
+"""
+
+from typing import Any
+
+from rewardlab.core import Environment, Group, Recipe, Run, Score, Scores, Term, Trajectory
+from rewardlab.credit.group import center, scale_by_std
+from rewardlab.credit.terms import by_term
+from rewardlab.credit.value import to_go
+from rewardlab.evals.episodes import episode_accuracy
+from rewardlab.evals.length import length_of_right
+from rewardlab.methods.baselines.grpo import grpo
+from rewardlab.proof.claim import Claim, Within
+from rewardlab.rewards.algebra import aggregate
+from rewardlab.rewards.format import format_ok
+from rewardlab.rewards.reward import reward
+from rewardlab.rewards.task import correct
+from rewardlab.rollouts.interactive import interactive
+from rewardlab.tasks.facts.environment import search
+
+ACCURACY, ECONOMY = "accuracy", "economy_if_right"
+
+
+@reward(over="groups")
+def economy_if_right(groups: list[Group], run: Run) -> Scores:
+    """1 / (calls + 1) for a right episode. A wrong one is not rewarded at all, neither with 0: it takes part in no mean."""
+    return [[_economy(t, s) for t, s in zip(*rows, strict=True)] for rows in zip(groups, correct()(groups, run), strict=True)]
+
+
+def _economy(trajectory: Trajectory, verdict: Score) -> Score:
+    if verdict.value is None:
+        return Score(None, why=verdict.why)
+    calls = max(0, len(trajectory.ends) - 1)  # all replies but the last, and of an episode without any reply none
+    return Score(terms={ECONOMY: Term(1 / (calls + 1) if verdict.value >= 1.0 else None)}, why=f"{calls} calls")
+
+
+def hdpo_metis(
+    base: Recipe | None = None, *, env: Environment | None = None, n: int = 8, turns: int = 6, accuracy: float = 1.0,
+    efficiency: float = 0.5, form: str = "", coupled: bool = False,
+) -> Recipe:  # fmt: skip
+    """env: the tools; without it, those that the base plays with, else a search.  turns: the most that an episode may have.
+    accuracy, efficiency: the weights w.  form: a regular expression that replies should match.  coupled: of one channel.
+    """
+    base = base or grpo(n=n)
+    right: Any = base.reward or correct()
+    total = accuracy * aggregate(0.9 * right + 0.1 * format_ok(pattern=form) if form else right).named(ACCURACY)
+    total = total + efficiency * economy_if_right()
+    normalised = center() >> scale_by_std()
+    # what a method above adds has a channel of its own
+    channels = by_term(chains={ACCURACY: normalised, ECONOMY: normalised}, others=normalised)
+    paid = base.but(reward=total, credit=(normalised if coupled else channels) >> to_go())
+    # a base that plays in an environment keeps it, and keeps its measure
+    if env is None and base.rollout is not None and base.rollout.settings.get("env"):
+        return paid
+    env = env or search()
+    measure = episode_accuracy(rollout=interactive(env=env, n=1, turns=turns))
+    return paid.but(rollout=interactive(env=env, n=n, turns=turns), measure=measure)
+
+
+SEARCHES = interactive(env=search(), n=2, turns=6)
+claim = Claim(
+    says="right answers take fewer tool calls than where the same economy is one reward with being right, and as many are right",
+    versus="hdpo_metis", task="facts:hops=2,error=0.3,redundant=0.4", measure="right_calls", direction="lower", margin=0.05,
+    settings={"problems": 8}, versus_settings={"problems": 8, "coupled": True}, by=length_of_right(rollout=SEARCHES), steps=40,
+    guard=Within("pass@1", low=-0.03), fault=Within("right_calls", low=2.1, says="calls of right episodes, which need two"),
+)  # fmt: skip
+baseline = "grpo"

@@ -1,0 +1,51 @@
+"""RLPR: reasoning is paid by how likely it makes the reference answer, as the mean probability of the answer's tokens.
+
+    r = clip(p - p_0, 0, 1),    p = mean over the tokens y*_t of the reference of pi(y*_t | x, reasoning, y*_<t)
+    p_0: the same by the policy's start, without any reasoning;    with a form r is .9 of that + .1 [the reply has the form]
+    trained on are groups with std(r) >= beta * (moving average of std(r))
+
+No verifier is needed, so that the answer may be any text. A product of probabilities is next to nothing as soon as one token of the
+reference is not what the policy would have said; their mean loses no more than that token. Groups in which all replies earn nearly
+the same are too easy or too hard.
+
+Yu et al. 2025, arXiv:2506.18254, and the released script and reward as kept in sharkchill-xy/DPPR (76b76f3, reproduce_qwen.sh;
+8354a79, prob.py): n = 8, beta = .5, decay .99, no filter in the first 10 steps, clip-higher .27, weights .9 and .1; p_0 is computed
+beforehand there, from the start. (inferred): the deviation is not the unbiased one; groups that are dropped are not replaced unless
+attempts > 1. Left out: a penalty for repetition. The reward takes the place of a base's.
+
+Data: prompts with reference answers, of any words. The verifier is read for reports alone.
+"""
+
+from rewardlab.core import Recipe
+from rewardlab.evals.own_reward import own_reward
+from rewardlab.methods.baselines.grpo import grpo
+from rewardlab.objectives.ratio import clipped_ratio
+from rewardlab.proof.claim import Claim
+from rewardlab.rewards.format import format_ok
+from rewardlab.rewards.reference import Over, reference_probability
+from rewardlab.rollouts.filtered import spread_above
+from rewardlab.rollouts.independent import independent
+
+
+def rlpr(
+    base: Recipe | None = None, *, over: Over = "mean", debias: bool = True, mark: str = "Answer:", form: str = "",
+    beta: float = 0.5, decay: float = 0.99, start: int = 10, attempts: int = 1, n: int = 8, eps_high: float = 0.27,
+) -> Recipe:  # fmt: skip
+    """over: how the probabilities of the reference's tokens become one.  debias: subtract p_0.  mark: stands before an answer.
+    form: a regular expression that replies should match.  beta, decay, start, attempts: of the filter (`spread_above`).
+    n, eps_high: of grpo and its clipping.
+    """
+    base = base or grpo(n=n).but(objective=clipped_ratio(eps_high=eps_high))
+    likely = reference_probability(over=over, debias=debias, mark=mark)
+    paid = 0.9 * likely + 0.1 * format_ok(pattern=form) if form else likely
+    sampled = base.required("rollout")
+    filtered = spread_above(of=sampled, by=paid, share=beta, decay=decay, start=start, attempts=attempts)
+    return base.but(rollout=filtered, reward=paid, measure=own_reward(reward=paid, rollout=independent(n=1)))
+
+
+claim = Claim(
+    says="paid by its own probability of the reference after its reasoning, and by no verifier, a policy is right more often",
+    versus=None, task="arithmetic:biased=0.75,error=0.1", measure="pass@1", direction="higher", margin=0.1, against="before.pass@1",
+    steps=40, learns=None,
+)  # fmt: skip
+baseline = "grpo"

@@ -1,0 +1,40 @@
+"""SAR: beside the verifier, a reply is paid for how much more likely it is after its question than on its own.
+
+    R = R_verifier + alpha R_SA,    R_SA = clip((ppl(a) - ppl(a | q)) / ppl(a), -1, 1),    ppl(x) = exp(mean -log pi(x_t))
+
+What a policy would write whatever it is asked, such as lines that check what is known, is as likely without the question: it adds
+tokens that gain nothing, and lowers the mean. So a reply that is concise and about its question earns most, without a count of its
+tokens.
+
+Han et al. 2025, arXiv:2509.05489. Perplexities are the present policy's. (inferred): alpha = .2; without its question a reply
+follows an empty one in the same chat template; R_SA is paid to wrong replies too, as the sum says.
+
+Data: prompts with answers to verify by.
+"""
+
+from rewardlab.core import Recipe
+from rewardlab.evals.groups import told_apart
+from rewardlab.methods.baselines.grpo import grpo
+from rewardlab.proof.claim import Claim, Within
+from rewardlab.rewards.intrinsic import likelihood, self_alignment
+from rewardlab.rewards.length import length_penalty
+from rewardlab.rewards.task import correct
+from rewardlab.rollouts.independent import independent
+
+
+def sar_self_aligned_reward(base: Recipe | None = None, *, alpha: float = 0.2, n: int = 8) -> Recipe:
+    """alpha: weight of R_SA beside the base's reward.  n: of grpo."""
+    base = base or grpo(n=n)
+    return base.but(reward=(base.reward or correct()) + alpha * self_alignment())
+
+
+ALIGNED, SURE = self_alignment().named("aligned"), likelihood().named("confident")
+claim = Claim(
+    says="of two right replies to one problem, the more concise one is aligned more with it, oftener than it is likelier",
+    versus=None, task="arithmetic:biased=0.75,error=0.1,redundant=0.4", measure="agreement.aligned", direction="higher",
+    margin=0.1, against="agreement.confident",
+    by=told_apart(reward=ALIGNED + SURE, truth=length_penalty(), rollout=independent(n=8), among=correct()), problems=300, steps=1,
+    fault=Within("agreement.confident", high=0.85, says="how often the shorter of two right replies is the likelier one"),
+    learns=None,
+)  # fmt: skip
+baseline = "grpo"

@@ -1,0 +1,48 @@
+"""PROF: of many replies those are trained on whose steps a process reward finds as good or as bad as their outcome is.
+
+    score = (mean of the steps' process rewards - lambda [1 step, or H or more]) * (+1 if right, -1 if wrong)
+    kept: m of n replies, the right ones and the wrong ones with the highest scores, as many of each as there are, up to m/2
+    reward: the outcome alone
+
+Right answers from flawed steps, and sound steps before a wrong answer, teach what is not true. A process reward model finds many
+of them, but errs, and a policy that is paid by it learns its errors. As a filter it only chooses; what is chosen is paid by the
+outcome.
+
+Ye et al. 2025, arXiv:2509.03403 (the score from notes on the paper; the stored repository Chenluye99/PROF holds no code).
+(inferred): n = 8, m = 4, lambda = 0 by default and H = 30; how many of each kind are dropped where they cannot be balanced; that
+the outcome's advantage is normalised over the replies that are kept. `process` may be any reward of steps: here it is the checker
+of the gold steps.
+
+Data: prompts with answers to verify by; and a reward of steps (process=...), or the columns of `arithmetic`: steps, answer.
+"""
+
+from rewardlab.core import Recipe
+from rewardlab.evals.rewards import reward_of_right
+from rewardlab.methods.baselines.grpo import grpo
+from rewardlab.proof.claim import Claim, Within
+from rewardlab.rewards.algebra import aggregate
+from rewardlab.rewards.critiques import noisy_critiques
+from rewardlab.rewards.reward import Reward
+from rewardlab.rewards.steps import correct_steps
+from rewardlab.rollouts.consistent import consistent
+from rewardlab.rollouts.independent import independent
+
+
+def prof(
+    base: Recipe | None = None, *, process: Reward | None = None, n: int = 8, keep: int = 4, penalty: float = 0.0, most: int = 30
+) -> Recipe:
+    """process: a reward of steps.  n: replies that are sampled.  keep: of them, trained on.  penalty, most: lambda and H."""
+    base = base or grpo(n=n)
+    marked = base.required("rollout").but_innermost(steps="newline")
+    return base.but(rollout=consistent(of=marked, process=process or correct_steps(), keep=keep, penalty=penalty, most=most))
+
+
+NOISY = -1.0 * noisy_critiques(of=correct_steps(), miss=0.2, alarm=0.2, votes=1)
+claim = Claim(
+    says="filtered by a process reward that errs in one step of five, right replies have fewer wrong steps than with GRPO",
+    versus="grpo", task="arithmetic:biased=0.9,error=0.1,corrected=0.5", measure="right_reward", direction="higher", margin=0.02,
+    settings={"process": NOISY},
+    by=reward_of_right(reward=aggregate(correct_steps(), by="mean"), rollout=independent(n=1, steps="newline")), steps=40,
+    guard=Within("pass@1", low=-0.03), fault=Within("right_reward", high=0.95, says="share of right steps in right replies"),
+)  # fmt: skip
+baseline = "grpo"

@@ -1,0 +1,109 @@
+"""Which steps of a reply are wrong, as several critiques of it say that are put to the vote."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from rewardlab.core import Group, Problem, Run, Sampling, Score, Scores, Trajectory, seed_of
+from rewardlab.core.domain import NonNegativeFloat, PositiveInt, Share
+from rewardlab.errors import RewardlabError
+from rewardlab.text.filled import filled
+from rewardlab.text.splitters import cut
+
+from .reward import Reward, reward
+
+ASK = (
+    "Problem:\n{question}\n\nSolution:\n{steps}\n\nCheck every step by itself. End with the numbers of the steps that are wrong, "
+    "'Wrong steps: 2, 5', or with 'Wrong steps: none'."
+)
+_LISTED = re.compile(r"\bwrong steps?[\s*]{0,4}:[\s*]{0,4}([^\n]{0,400})", re.IGNORECASE)
+_NONE = re.compile(r"\W{0,4}(none|no|\[\s?\])\b", re.IGNORECASE)
+
+
+def listed(critique: str) -> set[int] | None:
+    """The numbers after the last "Wrong steps:" of a critique; None where it states neither numbers nor that there are none."""
+    found = _LISTED.findall(critique)
+    if not found:
+        return None
+    numbers = {int(n) for n in re.findall(r"(?<!\d)\d{1,6}(?!\d)", found[-1])}
+    return numbers if numbers or _NONE.match(found[-1]) or found[-1].startswith("[]") else None
+
+
+def voted(critiques: Sequence[set[int]], step: int, agree: str) -> bool:
+    """Whether more than half of the critiques list a step, or, where agree is "all", whether every one does."""
+    said = sum(step in critique for critique in critiques)
+    return said == len(critiques) if agree == "all" else 2 * said > len(critiques)
+
+
+@reward(over="groups")
+def wrong_steps(
+    groups: list[Group], run: Run, *, model: str = "critic", ask: str = ASK, votes: PositiveInt = 4,
+    agree: Literal["majority", "all"] = "all", splitter: Literal["newline", "tag", "sentence"] = "newline",
+    max_new: PositiveInt = 512, temperature: NonNegativeFloat = 1.0,
+) -> Scores:  # fmt: skip
+    """1 at the end of each step that critiques find wrong, 0 at the others.
+
+    model: the critic, a model of the run, which reads the whole reply and lists its wrong steps, `votes` times.  ask: what it
+    reads, with {question} and {steps}.  agree: how many critiques must list a step.  splitter: that of the rollout.  max_new,
+    temperature: of a critique. Critiques that list nothing readable do not vote; no verdict on a reply without any vote, or that
+    does not fit the critic's context.  Xie et al. 2025, arXiv:2508.02298
+    """
+    rows = [t for group in groups for t in group]
+    steps = [_steps(t, splitter) for t in rows]
+    critic = run.model(model)
+    asked = [_to_criticise(t.problem, lines, ask) for t, lines in zip(rows, steps, strict=True)]
+    read = critic.read([Trajectory(p) for p in asked], [p.prompt for p in asked]) if asked else []
+    fits = [i for i, row in enumerate(read) if len(row) + max_new <= critic.context]
+    begun = [read[i] for i in fits for _ in range(votes)]
+    said = [listed(t.reply) for t in critic.extend(begun, Sampling(max_new, temperature), run.rng("critiques"))] if begun else []
+    known = {i: [x for x in said[k * votes : (k + 1) * votes] if x is not None] for k, i in enumerate(fits)}
+    scores = iter([_score(t, steps[i], known.get(i, []), agree) for i, t in enumerate(rows)])
+    return [[next(scores) for _ in group] for group in groups]
+
+
+def _to_criticise(problem: Problem, steps: Sequence[str], ask: str) -> Problem:
+    numbered = "\n".join(f"{i}: {step}" for i, step in enumerate(steps, 1))
+    return problem.reworded(filled(ask, question=problem.question, steps=numbered))
+
+
+def _steps(trajectory: Trajectory, splitter: str) -> list[str]:
+    if not trajectory.steps:
+        raise RewardlabError(f"critiques of steps need the positions where steps end: set splitter={splitter!r} in the rollout")
+    return [line for reply in trajectory.replies for line in cut(reply, splitter)]
+
+
+def _score(trajectory: Trajectory, steps: Sequence[Any], critiques: list[set[int]], agree: str) -> Score:
+    ends = trajectory.steps
+    if not critiques or len(steps) != len(ends):
+        return Score(None, why="no critique lists its wrong steps" if not critiques else "steps of text and tokens differ")
+    wrong = [voted(critiques, i, agree) for i in range(1, len(ends) + 1)]
+    return Score(steps=tuple((at, float(x)) for at, x in zip(ends, wrong, strict=True)), why=f"{sum(wrong)} of {len(ends)} steps")
+
+
+@reward(over="groups")
+def noisy_critiques(
+    groups: list[Group], run: Run, *, of: Reward, miss: Share = 0.2, alarm: Share = 0.2, votes: PositiveInt = 4,
+    agree: Literal["majority", "all"] = "all",
+) -> Scores:  # fmt: skip
+    """`wrong_steps` of a critic of known quality: a step is wrong where the step reward `of` pays it nothing, but each critique
+    overlooks a wrong step at the rate `miss`, and lists a right one at the rate `alarm`, every step and critique by itself.
+
+    The noise belongs to problem, reply, step and critique: the same reply is criticised alike. No verdict where `of` gives none.
+    """
+    return [[_noisy(t, s, miss, alarm, votes, agree, run.seed) for t, s in zip(*rows, strict=True)]
+            for rows in zip(groups, of(groups, run), strict=True)]  # fmt: skip
+
+
+def _noisy(t: Trajectory, truth: Score, miss: float, alarm: float, votes: int, agree: str, seed: int) -> Score:
+    if truth.missing or not truth.steps:
+        return Score(None, why=truth.why or "no steps were judged")
+
+    def lists(critique: int, step: int, right: bool) -> bool:
+        uniform = seed_of("critique", seed, t.problem.key, t.reply, critique, step) / 2**63
+        return uniform < (alarm if right else 1 - miss)
+
+    numbered = list(enumerate(truth.steps, 1))
+    critiques = [{i for i, (_, paid) in numbered if lists(k, i, paid > 0)} for k in range(votes)]
+    return Score(steps=tuple((at, float(voted(critiques, i, agree))) for i, (at, _) in numbered), why=truth.why)
