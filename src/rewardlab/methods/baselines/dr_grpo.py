@@ -54,7 +54,7 @@ def dr_grpo(base: Recipe | None = None, *, length: int = 64) -> Recipe:
 
 claim = Claim(
     says="wrong replies end shorter than with GRPO after equal updates",
-    versus="grpo", task="arithmetic:biased=0.9,error=0.1,corrected=0.5", measure="wrong_length", direction="lower", margin=1.0,
+    versus="grpo", task="arithmetic:biased=0.75,error=0.1,redundant=0.4", measure="wrong_length", direction="lower", margin=1.0,
     settings={"length": 96}, by=wrong_length(), steps=40, version=2,
     replaces="the small policy of its world had hardly been warmed up; tokens were the budget",
 )  # fmt: skip
