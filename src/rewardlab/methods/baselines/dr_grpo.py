@@ -17,7 +17,7 @@ from rewardlab.credit.group import center
 from rewardlab.credit.value import to_go
 from rewardlab.evals.passk import mean_interval
 from rewardlab.objectives.weighting import constant_length
-from rewardlab.proof.claim import Claim
+from rewardlab.proof.claim import Claim, Within
 from rewardlab.rollouts.independent import independent
 
 from .grpo import grpo
@@ -54,7 +54,9 @@ def dr_grpo(base: Recipe | None = None, *, length: int = 64) -> Recipe:
 
 claim = Claim(
     says="wrong replies end shorter than with GRPO after equal updates",
-    versus="grpo", task="arithmetic:biased=0.9,error=0.1,corrected=0.5", measure="wrong_length", direction="lower", margin=1.0,
-    settings={"length": 96}, by=wrong_length(), steps=40, version=2,
+    versus="grpo", task="arithmetic:biased=0.75,error=0.1,redundant=0.4", measure="wrong_length", direction="lower", margin=1.0,
+    settings={"length": 96}, by=wrong_length(), steps=40,
+    fault=Within("wrong_length", low=39.0, says="tokens of wrong replies, 37.9 at the start: GRPO makes them longer"),
+    tried="corrected=0.5, where GRPO's wrong replies keep their 32 tokens on two seeds; here they get shorter too", version=2,
     replaces="the small policy of its world had hardly been warmed up; tokens were the budget",
 )  # fmt: skip

@@ -65,7 +65,9 @@ def dr_kernel_trloo(
 
 claim = Claim(
     says="paying for one's own work, and not learning from lazy turns, leaves less of the work to the library after equal updates",
-    versus="dr_kernel_trloo", task="kernels:error=0.7,test_size=1000", measure="train.reward/work_share", direction="higher",
-    margin=0.02, settings={"tolerance": 0.05}, versus_settings={"tolerance": 0.05, "share": 0.0, "least": 0.0}, steps=30,
-    start=None, version=2, replaces="both sides ended near the ceiling after 9 to 12 updates; tokens were the budget",
+    versus="dr_kernel_trloo", task="kernels:error=0.7,test_size=1000", measure="auc.reward/work_share", direction="higher",
+    margin=0.03, settings={"tolerance": 0.05, "lr": 1e-4},
+    versus_settings={"tolerance": 0.05, "share": 0.0, "least": 0.0, "lr": 1e-4}, steps=20, start=None,
+    tried="3e-4: both sides end above .93, after 30 updates (-.002 on one pair) and after 12 (-.043 on two)",
+    version=2, replaces="both sides ended near the ceiling after 9 to 12 updates; tokens were the budget",
 )  # fmt: skip

@@ -38,7 +38,7 @@ def depo(
 claim = Claim(
     says="sampled groups have a signal more often than GRPO's in as many updates, with fewer rollouts, at the same accuracy",
     versus="grpo", task="arithmetic:biased=0.8,error=0.05,difficulty=[2,5],size=96", measure="train.signal", direction="higher",
-    margin=0.05, settings={"problems": 16, "start": 0.8, "decay": 0.1}, versus_settings={"problems": 16}, steps=40,
+    margin=0.06, settings={"problems": 16, "start": 0.8, "decay": 0.1}, versus_settings={"problems": 16}, steps=40,
     guard=Within("pass@1", low=-0.03), fault=Within("train.signal", high=0.75, says="share of GRPO's groups with a signal"),
     moved=Within("tokens", high=-20_000, says="tokens generated and scored in all"),
 )  # fmt: skip

@@ -68,7 +68,7 @@ BUDGETS = {"problems": 8, "start": 40, "end": 28}
 claim = Claim(
     says="short, right solutions become likelier by equal updates under a shrinking budget than under its last one throughout",
     versus="curriculum_grpo", task="arithmetic:biased=0.75,error=0.1,redundant=0.4", measure="gold", direction="higher",
-    margin=0.05, settings=BUDGETS, versus_settings={**BUDGETS, "decays": 0}, by=length_of_right(rollout=independent(n=1)), steps=40,
+    margin=0.17, settings=BUDGETS, versus_settings={**BUDGETS, "decays": 0}, by=length_of_right(rollout=independent(n=1)), steps=40,
     guard=Within("pass@1", low=-0.03),
 )  # fmt: skip
 system = "train-long-think-short"

@@ -19,7 +19,7 @@ from rewardlab.core import Environment, Group, Recipe, Run, Score, Scores, Traje
 from rewardlab.evals.episodes import episode_accuracy
 from rewardlab.evals.length import length_of_right
 from rewardlab.methods.baselines.grpo import grpo
-from rewardlab.proof.claim import Claim
+from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.reward import reward
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.interactive import interactive
@@ -74,8 +74,9 @@ def otc_po(base: Recipe | None = None, *, env: Environment | None = None, n: int
 SEARCHES = interactive(env=search(), n=2, turns=6)
 claim = Claim(
     says="right answers take fewer tool calls than with the outcome alone after equal updates, at comparable accuracy",
-    versus="igpo", task="facts:hops=2,error=0.3,redundant=0.4", measure="right_calls", direction="lower", margin=0.1,
+    versus="igpo", task="facts:hops=2,error=0.3,redundant=0.4", measure="right_calls", direction="lower", margin=0.4,
     settings={"problems": 8}, versus_settings={"problems": 8, "gain": 0.0, "turns": 6}, by=length_of_right(rollout=SEARCHES),
-    steps=40,
+    steps=30, guard=Within("pass@1", low=-0.03), start=None,
+    tried="40 updates: -.87 calls on one pair, where the baseline ends at .86, above what the gate admits",
 )  # fmt: skip
 baseline = "grpo"
