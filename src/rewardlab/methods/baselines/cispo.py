@@ -41,6 +41,7 @@ claim = Claim(
     versus="grpo", task="arithmetic:biased=0.75,error=0.1", measure="auc.truth", direction="higher", margin=0.003,
     settings={"minibatches": 8, "lr": 1e-4}, versus_settings={"minibatches": 8, "lr": 1e-4}, steps=40,
     fault=Within("train.ratio_far", low=0.001, says="share of tokens whose ratio clipping stops"),
-    tried="a rate of 3e-4, at which more is clipped and both sides learn less (.45 and .56); 16 updates a batch: +.001 on two seeds",
+    tried="a rate of 3e-4, at which more is clipped and both sides learn less (.45 and .56); "
+    "16 updates a batch: +.001 on two seeds",
     version=2, replaces="final pass@1, whose noise between pairs was 8 points",
 )  # fmt: skip
