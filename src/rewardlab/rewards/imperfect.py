@@ -43,7 +43,7 @@ def _said(trajectory: Trajectory, verdict: Score, distance: float, seed: int) ->
 def votes(groups: list[Group], run: Run, *, of: Reward, voters: PositiveInt = 8, noise: PositiveFloat = 1.0) -> Scores:
     """How many of several voters prefer a reply to another one of its group; ties half, and the mean over the others.
 
-    A voter prefers a reply with log-odds of the difference in the reward `of` / noise: in a pair votes are drawn as Bradley and
+    A voter prefers a reply with log-odds of the difference in the reward `of` / noise: in a pair votes are sampled as Bradley and
     Terry say, and add up to `voters`. A voter errs in the same way whenever it reads the same reply. Replies without a verdict by
     `of` get no vote, nor does one that has no other to be compared with; equal texts are ties.
     """

@@ -9,7 +9,7 @@ equally likely relative to the reference. log Z(x) is learnt from the same loss,
 Zhu et al. 2025, arXiv:2509.15207. beta = 15, means over the tokens, the advantage of GRPO as r^, and w are those of the released
 code (Xuekai-Zhu/FlowRL, guide at 4b0b3be). w is clipped as in the paper; the guide computes the clipped weight and uses the other.
 There Z is three layers on the policy's mean prompt state and its gradient reaches the policy; here it is a copy of the policy with
-a scalar head at the last token of the prompt, which learns after the policy on each batch.
+a scalar head at the last token of the prompt, which learns after the policy on each batch. (inferred): four updates of a batch.
 
 Data: prompts and answers.
 """

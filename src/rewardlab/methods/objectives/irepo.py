@@ -9,7 +9,7 @@ pair together, and the loss has its minimum where the implicit rewards differ as
 Le et al. 2024, arXiv:2405.15230, of which abstract and summaries were read; no code is public. (inferred): beta; n replies, of
 which the best and the worst by votes make the pair; p = (wins + 1/2) / (votes + 1), so that a unanimous vote has finite log-odds;
 rounds of `round_steps`, each with a fresh optimiser. Left out: ranks by Zermelo's model; annotators that are language models: votes
-are drawn from a reward by `noise`, the scale on which its differences are log-odds (1 for a Bradley-Terry model).
+are sampled from a reward by `noise`, the scale on which its differences are log-odds (1 for a Bradley-Terry model).
 
 Data: prompts, and what annotators judge by: a reward model that learns from the columns `chosen` and `rejected` or is brought along
 (--reward-model PATH), or a reward (score=...).
