@@ -20,7 +20,7 @@ from rewardlab.util.progress import Bar
 from .runs import Job, finished, kind_of, recipe_of, run
 from .workers import Failed, run_all
 
-PROBLEMS = 8  # held-out problems that a rehearsal measures on
+PROBLEMS = 128  # held-out problems that a rehearsal measures on: a share of them must hold every kind
 
 
 def rehearsed(jobs: Sequence[Job], processes: int | None = None) -> list[tuple[str, ...]]:
