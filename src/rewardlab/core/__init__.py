@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .policy import Policy, TokenCount, embeddings, entropies, forward_batch, last_values, uncounted, values
     from .problem import Message, Problem, ProblemSource, Task, ask
     from .recipe import Learner, Recipe, Update
-    from .run import Run, seed_of, stream
+    from .run import Run, seed_of, stream, uniform_of
     from .score import Score, Scores, Term, check_finite
     from .slots import (
         Chain,
@@ -43,7 +43,7 @@ _WHERE = {
     "policy": ("Policy", "TokenCount", "embeddings", "entropies", "forward_batch", "last_values", "uncounted", "values"),
     "problem": ("Message", "Problem", "ProblemSource", "Task", "ask"),
     "recipe": ("Learner", "Recipe", "Update"),
-    "run": ("Run", "seed_of", "stream"),
+    "run": ("Run", "seed_of", "stream", "uniform_of"),
     "score": ("Score", "Scores", "Term", "check_finite"),
     "slots": (
         "Chain", "Credit", "Environment", "Loop", "Measure", "Objective", "Rollout", "Select", "Weighting", "credit",
@@ -101,6 +101,7 @@ __all__ = [
     "select",
     "stream",
     "uncounted",
+    "uniform_of",
     "values",
     "weighting",
 ]  # fmt: skip

@@ -150,3 +150,9 @@ def seed_of(*key: Any) -> int:
     """A 63-bit seed that depends on the key alone."""
     # 63 bits, so that the seed is not negative as a signed 64-bit integer
     return int.from_bytes(hashlib.blake2b(repr(key).encode(), digest_size=8).digest(), "little") >> 1
+
+
+def uniform_of(*key: object) -> float:
+    """A number from (0, 1) that depends on the key alone: chance that is the same whenever the same thing is asked again."""
+    # a seed of 63 bits is at most 2^63 - 1, and half a step keeps both ends out
+    return (seed_of(*key) + 0.5) / 2**63

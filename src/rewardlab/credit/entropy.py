@@ -19,6 +19,11 @@ LEAST = 1e-6
 """Entropy below which tokens are as sure as each other: its inverse is taken."""
 
 
+def row_entropy(batch: Batch) -> Tensor:
+    """(B,) the mean entropy of the policy at the decisions of each row, before the update; 0 where there are none."""
+    return torch.where(batch.mask, batch.columns["policy.entropy"], 0.0).sum(1) / batch.mask.sum(1).clamp(min=1)
+
+
 def relative_weights(entropy: Tensor, right: Tensor, where: Tensor, cell: Tensor) -> Tensor:
     """Entropy over its mean in the cell where `right`, the inverse of entropy over its mean where not; 0 outside of `where`.
 
@@ -59,8 +64,7 @@ def entropy_weighted_rows(
     """`entropy_weighted_tokens` with the mean entropy of a row in place of a token's: one number for each reply."""
     judged, right = outcomes(a, batch)
     count = batch.mask.sum(1)
-    mean = torch.where(batch.mask, batch.columns["policy.entropy"], 0.0).sum(1) / count.clamp(min=1)
-    weight = relative_weights(mean, right, judged, batch.group)
+    weight = relative_weights(row_entropy(batch), right, judged, batch.group)
     shaped = torch.where(right, 1.0, -1.0) * (outcome + entropy * weight)
     # one event for each row, at its last decision, so that rows count alike whatever their length
     last = batch.mask & (batch.mask.cumsum(1) == count[:, None]) & judged[:, None]

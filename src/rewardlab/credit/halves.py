@@ -8,6 +8,8 @@ from torch import Tensor
 from rewardlab.core import Batch, Run, credit
 from rewardlab.core.domain import NonNegativeFloat, Share
 
+from .entropy import row_entropy
+
 
 @credit(compares_rows=True)
 def across_halves_by_length(a: Tensor, batch: Batch, run: Run, *, mu: Share = 1.0, alpha: NonNegativeFloat = 1.0) -> Tensor:
@@ -18,8 +20,7 @@ def across_halves_by_length(a: Tensor, batch: Batch, run: Run, *, mu: Share = 1.
 @credit(compares_rows=True, needs=("policy.entropy",))
 def across_halves_by_entropy(a: Tensor, batch: Batch, run: Run, *, mu: Share = 1.0, alpha: NonNegativeFloat = 1.0) -> Tensor:
     """`across_halves` by the mean entropy of the policy at the decisions of a row, before the update."""
-    entropy = torch.where(batch.mask, batch.columns["policy.entropy"], 0.0).sum(1)
-    return across_halves(a, entropy / batch.mask.sum(1).clamp(min=1), batch, mu, alpha)
+    return across_halves(a, row_entropy(batch), batch, mu, alpha)
 
 
 def across_halves(a: Tensor, metric: Tensor, batch: Batch, mu: float, alpha: float) -> Tensor:

@@ -10,11 +10,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rewardlab.core import Batch, Credit, Group, Problem, Rollout, Run, Score, forward_batch, measure
+from rewardlab.core import Batch, Credit, Group, Problem, Rollout, Run, Score, measure
 from rewardlab.core.domain import PositiveFloat
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.reward import Reward
 from rewardlab.util.ranking import auc_of
+
+from .gradients import paid_at_the_end
 
 
 @measure
@@ -57,17 +59,10 @@ def entropy_change_foretold(
 
 def _batch(rows: Group, scores: Sequence[Score], run: Run) -> Batch:
     """One group with its rewards on its last decisions, and what the policy says of it before the step."""
-    batch = forward_batch(rows, run.policy.device)
-    last = torch.tensor([int(np.flatnonzero(t.mask)[-1]) for t in rows], device=run.policy.device)
-    where = torch.zeros_like(batch.mask).scatter(1, last[:, None], True)
-    totals = torch.tensor([float(s.total or 0.0) for s in scores], device=run.policy.device)
+    batch = paid_at_the_end(rows, [float(s.total or 0.0) for s in scores], len(rows), run.policy.device)
     with torch.no_grad():
         out = run.policy.evaluate(batch, ("logprobs", "entropy"))
-    reward = torch.where(where, totals[:, None], 0.0)
-    columns = {"policy.entropy": out.entropy}
-    return replace(
-        batch, reward=reward, rewarded=where, old=out.logprobs, group=torch.zeros_like(batch.group), columns=columns
-    )  # fmt: skip
+    return replace(batch, old=out.logprobs, columns={"policy.entropy": out.entropy})
 
 
 @torch.enable_grad()

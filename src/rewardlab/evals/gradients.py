@@ -43,7 +43,7 @@ def gradient_variance(
         squared, lengths = products.diagonal(), np.array([t.mask.sum() for t in rows], float)
         if np.ptp(lengths) and float(squared.std()):
             relations.append(float(np.corrcoef(squared.numpy(), lengths)[0, 1]))
-        batch = _batch(rows, rewards, size, run)
+        batch = paid_at_the_end(rows, rewards.tolist(), size, torch.device("cpu"))
         found = {"none": rewards, "norm": _less_weighted_mean(rewards, squared, size)}
         found |= {name: _of_rows(chain(batch.reward, batch, run), batch) for name, chain in credits.items()}
         for name, credit in found.items():
@@ -71,13 +71,13 @@ def _products(run: Run, rows: Sequence[Trajectory]) -> Tensor:
     return (table @ table.T).double().cpu()
 
 
-def _batch(rows: Sequence[Trajectory], rewards: Tensor, size: int, run: Run) -> Batch:
-    """The rows with their rewards on their last decisions, in groups of `size`."""
-    batch = forward_batch(rows, torch.device("cpu"))
-    last = torch.tensor([int(np.flatnonzero(t.mask)[-1]) for t in rows])
+def paid_at_the_end(rows: Sequence[Trajectory], rewards: Sequence[float], size: int, device: torch.device) -> Batch:
+    """A batch for a forward pass of the rows, with their rewards on their last decisions, in groups of `size`."""
+    batch = forward_batch(rows, device)
+    last = torch.tensor([int(np.flatnonzero(t.mask)[-1]) for t in rows], device=device)
     where = torch.zeros_like(batch.mask).scatter(1, last[:, None], True)
-    reward = torch.where(where, rewards[:, None].float(), 0.0)
-    return replace(batch, reward=reward, rewarded=where, group=torch.arange(len(rows)) // size)
+    reward = torch.where(where, torch.tensor(rewards, dtype=torch.float32, device=device)[:, None], 0.0)
+    return replace(batch, reward=reward, rewarded=where, group=torch.arange(len(rows), device=device) // size)
 
 
 def _of_rows(credit: Tensor, batch: Batch) -> Tensor:

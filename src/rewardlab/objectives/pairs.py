@@ -54,7 +54,7 @@ def credit_weighted(out: Outputs, batch: Batch, run: Run, *, of: Objective) -> T
 
     So credit 1 everywhere is `of` itself, and a reply whose credit is 0 counts as one that the policy says as the reference does.
     """
-    weighted = {name: column * batch.credit for name, column in batch.columns.items() if name == "ref"}
+    weighted = {"ref": batch.ref * batch.credit} if "ref" in batch.columns else {}
     seen = replace(batch, columns=batch.columns | weighted)
     return of(replace(out, logprobs=out.logprobs * batch.credit), seen, run)
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from rewardlab.core import Group, Problem, Run, Sampling, Score, Scores, Trajectory, seed_of
+from rewardlab.core import Group, Problem, Run, Sampling, Score, Scores, Trajectory, uniform_of
 from rewardlab.core.domain import NonNegativeFloat, PositiveInt, Share
 from rewardlab.errors import RewardlabError
 from rewardlab.text.filled import filled
@@ -101,7 +101,7 @@ def _noisy(t: Trajectory, truth: Score, miss: float, alarm: float, votes: int, a
         return Score(None, why=truth.why or "no steps were judged")
 
     def lists(critique: int, step: int, right: bool) -> bool:
-        uniform = seed_of("critique", seed, t.problem.key, t.reply, critique, step) / 2**63
+        uniform = uniform_of("critique", seed, t.problem.key, t.reply, critique, step)
         return uniform < (alarm if right else 1 - miss)
 
     numbered = list(enumerate(truth.steps, 1))

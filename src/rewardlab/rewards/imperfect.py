@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from statistics import NormalDist
-from typing import Any
 
-from rewardlab.core import Group, Run, Score, Scores, Trajectory, seed_of
+from rewardlab.core import Group, Run, Score, Scores, Trajectory, uniform_of
 from rewardlab.core.domain import Auc, PositiveFloat, PositiveInt
 from rewardlab.errors import RewardlabError
 
@@ -34,7 +33,7 @@ def imperfect(groups: list[Group], run: Run, *, auc: Auc = 0.8) -> Scores:
 def _said(trajectory: Trajectory, verdict: Score, distance: float, seed: int) -> Score:
     if verdict.value is None:
         return Score(None, why=verdict.why)
-    uniform = _uniform("imperfect", seed, trajectory.problem.key, trajectory.reply)
+    uniform = uniform_of("imperfect", seed, trajectory.problem.key, trajectory.reply)
     z = (distance if verdict.value >= 1.0 else -distance) / 2 + NORMAL.inv_cdf(uniform)
     return Score(1 / (1 + math.exp(-distance * z)), why=f"a judge of a verdict of {verdict.value:g}")
 
@@ -62,10 +61,4 @@ def _votes(group: Group, scores: list[Score], seed: int, voters: int, noise: flo
 
 
 def _gumbel(what: str, seed: int, voter: int, t: Trajectory) -> float:
-    return -math.log(-math.log(_uniform(what, seed, voter, t.problem.key, t.reply)))
-
-
-def _uniform(*key: Any) -> float:
-    """A number from (0, 1) that depends on the key alone."""
-    # a seed of 63 bits is at most 2^63 - 1, and half a step keeps both ends out
-    return (seed_of(*key) + 0.5) / 2**63
+    return -math.log(-math.log(uniform_of(what, seed, voter, t.problem.key, t.reply)))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
-from rewardlab.core import Group, Problem, Run, Score, Scores, Trajectory, seed_of
+from rewardlab.core import Group, Problem, Run, Score, Scores, Trajectory, uniform_of
 from rewardlab.core.domain import Decay, Share
 from rewardlab.data.values import kind_in
 from rewardlab.errors import RewardlabError
@@ -37,7 +37,7 @@ def noisy_verdict(
 
 def _lean(problem: Problem, by: str) -> float:
     """From -1 to 1: whether the verifier errs less or more on prompts of this kind."""
-    return 2 * _uniform("kind", kind_in(problem.meta, by) or problem.key) - 1
+    return 2 * uniform_of("kind", kind_in(problem.meta, by) or problem.key) - 1
 
 
 def _flipped(t: Trajectory, verdict: Score, rates: dict[bool, float], more: float, seed: int) -> Score:
@@ -45,12 +45,8 @@ def _flipped(t: Trajectory, verdict: Score, rates: dict[bool, float], more: floa
         return Score(None, why=verdict.why)
     right = verdict.value >= 1.0
     rate = (1 + more) * rates[right]
-    flipped = _uniform("noisy", seed, t.problem.key, t.reply) < rate
+    flipped = uniform_of("noisy", seed, t.problem.key, t.reply) < rate
     return Score(float(right != flipped), why=f"a verdict of {float(right):g}{', flipped' if flipped else ''}")
-
-
-def _uniform(*key: Any) -> float:
-    return seed_of(*key) / 2**63
 
 
 class Counts(NamedTuple):

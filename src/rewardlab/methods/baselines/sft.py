@@ -4,6 +4,7 @@
 
 Ouyang et al. 2022, arXiv:2203.02155 (the first of its three stages). The small policies are warmed up with it. `sft_first` is the
 same as the first stage of another method: learning from preferences starts from a policy that was trained on the chosen replies.
+`other_first` is the same for a second model of a run, by whatever recipe it has.
 """
 
 from typing import Any

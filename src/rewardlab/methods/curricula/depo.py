@@ -41,5 +41,6 @@ claim = Claim(
     margin=0.06, settings={"problems": 16, "start": 0.8, "decay": 0.1}, versus_settings={"problems": 16}, steps=40,
     guard=Within("pass@1", low=-0.03), fault=Within("train.signal", high=0.75, says="share of GRPO's groups with a signal"),
     moved=Within("tokens", high=-20_000, says="tokens generated and scored in all"),
+    finding="a third of the tokens is saved, and after as many updates eight problems in a hundred fewer are right",
 )  # fmt: skip
 system = "depo-data-efficient"

@@ -24,7 +24,7 @@ from typing import Any
 
 import torch
 
-from rewardlab.core import Group, Learner, Loop, Problem, Recipe, Run, Trajectory, loop, rollout
+from rewardlab.core import Group, Learner, Loop, Problem, Recipe, Run, Trajectory, forward_batch, loop, rollout
 from rewardlab.core.domain import PositiveFloat, PositiveInt, Share
 from rewardlab.errors import RewardlabError
 from rewardlab.methods.baselines.grpo import grpo
@@ -51,7 +51,7 @@ def with_answers(problems: list[Problem], run: Run, *, reply: str = LIKE_A_REASO
 
 @loop(inner="of")
 def source_then_target(
-    recipe: Recipe, run: Run, ops: Any, *, first: Share, layer: int, k: PositiveInt, expansion: PositiveInt, sae_steps: int,
+    recipe: Recipe, run: Run, ops: Any, *, first: Share, layer: int, k: PositiveInt, expansion: PositiveInt, sae_steps: PositiveInt,
     sae_lr: PositiveFloat, lr: PositiveFloat, reply: str, of: Loop | None = None,
 ) -> None:  # fmt: skip
     """Training steps of the source for the share `first` of all; then the autoencoder learns, and the policy, again as it began,
@@ -82,8 +82,8 @@ def _activations(source: Any, layer: int, steps: int, texts: Any, ops: Any) -> I
     """(n, width) activations on the next problems, a batch for each step of the autoencoder."""
     with Bar("the autoencoder learns", steps) as bar:
         for _ in range(steps):
-            batch = ops.collate(texts(ops.problems(), ops.run), None)
-            yield source.activations(batch, layer)
+            rows = [row for group in texts(ops.problems(), ops.run) for row in group]
+            yield source.activations(forward_batch(rows, source.device), layer)
             bar.advance()
 
 

@@ -70,6 +70,7 @@ def absolute_zero(
 claim = Claim(
     says="a proposer that learns to pose learnable tasks teaches the solver more than one that does not learn",
     versus="absolute_zero", task="triplets", measure="pass@1", direction="higher", margin=0.02, versus_settings={"proposer": 0.0},
-    steps=60, version=2, replaces="tokens were the budget; the noise of 200 problems hid what there was",
+    steps=60, finding="in 60 updates neither solver gets better at what is held out, though it solves more of what it poses",
+    version=2, replaces="tokens were the budget; the noise of 200 problems hid what there was",
 )  # fmt: skip
 baseline = "grpo"

@@ -181,7 +181,8 @@ def vocabulary(model: Any) -> tuple[Tensor, Tensor | None]:
 def decoder_layers(model: Any) -> nn.ModuleList:
     """The decoder layers of a causal language model, whatever its family calls them."""
     depth = model.config.get_text_config().num_hidden_layers
-    lists = [m for m in model.modules() if isinstance(m, nn.ModuleList) and len(m) == depth]
+    # a vision encoder may be as deep
+    lists = [m for m in (model.get_decoder() or model).modules() if isinstance(m, nn.ModuleList) and len(m) == depth]
     if not lists:
         raise RewardlabError(f"{type(model).__name__} has no list of its {depth} decoder layers: nothing can be put between them")
     return lists[0]
