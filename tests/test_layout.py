@@ -52,7 +52,18 @@ MAY_IMPORT = {
     "proof": EVERYWHERE
     | {SLOT, "evals.known", "evals.solving", "processes", "runs", "report", "models", "registry", "api", "proof"},
     "commands": EVERYWHERE | TRAINING | {"text", "data", "models", "engines", "registry", "api", "audit", "proof", "commands"},
-    "__init__.py": {"errors", "core", SLOT, "rewards.operator", "registry", "models", "runs.config", "api", "proof.compare"},
+    "__init__.py": {
+        "errors",
+        "core",
+        SLOT,
+        "rewards.operator",
+        "registry",
+        "models",
+        "runs.config",
+        "api",
+        "proof.compare",
+        "report.diagnosis",
+    },
     "__main__.py": {"commands.cli"},
 }
 """By folder: the modules that its files may import, anywhere in a file. Nobody imports methods: the registry finds them by name."""

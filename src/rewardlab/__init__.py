@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rewardlab.models.load import load_policy
     from rewardlab.proof.compare import compare
     from rewardlab.registry import build, part, task
+    from rewardlab.report.diagnosis import diagnose
     from rewardlab.rewards.operator import operator
     from rewardlab.rewards.reward import Reward, reward
 
@@ -31,13 +32,14 @@ _WHERE = {
     "registry": ("build", "part", "task"),
     "models.load": ("load_policy",),
     "proof.compare": ("compare",),
+    "report.diagnosis": ("diagnose",),
 }  # fmt: skip
 _MODULE = {name: module for module, names in _WHERE.items() for name in names}
 
 __all__ = [
-    "Message", "Problem", "Recipe", "Result", "Reward", "RewardlabError", "RunConfig", "Score", "Task", "Trajectory", "answer",
-    "ask", "build", "compare", "credit", "demo", "environment", "evaluate", "export", "load_policy", "objective", "operator",
-    "part", "plan", "resume", "reward", "task", "train",
+    "Message", "Problem", "Recipe", "Result", "Reward", "RewardlabError", "RunConfig", "Score", "Task", "Trajectory",
+    "answer", "ask", "build", "compare", "credit", "demo", "diagnose", "environment", "evaluate", "export", "load_policy",
+    "objective", "operator", "part", "plan", "resume", "reward", "task", "train",
 ]  # fmt: skip
 
 

@@ -232,11 +232,11 @@ def test_broken_and_repeated_lines(tmp_path):
 
 def test_numbers_that_are_not_finite_are_named(tmp_path):
     loss = [0.1, math.nan, None, 0.1]
-    lines = [training(s, loss=loss[s - 1], truth=None, missing=2 if s == 4 else 0) for s in range(1, 5)]
+    lines = [training(s, loss=loss[s - 1], truth=None, missing=0.5 if s == 4 else 0) for s in range(1, 5)]
     make_run(tmp_path, lines)
     warnings = summarise(tmp_path)["warnings"]
-    assert warnings[0] == "loss was not a finite number at steps 2, 3."
-    assert warnings[1].startswith("2 rollouts had no verdict")
+    assert warnings[0].startswith("loss was not a finite number at steps 2, 3. Try: ")
+    assert warnings[1].startswith("12.50% of the rollouts had no verdict (at worst 50.0%, at step 4)")
     assert panels(report(tmp_path))["Loss"]["lines"][0]["y"] == [0.1, None, None, 0.1]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -121,15 +122,28 @@ def _record_rollouts(ops: Ops, recorder: Recorder) -> None:
     if verdicts:
         run.log("truth", sum(verdicts) / len(verdicts))
         run.log("distinct", distinct_right(groups, truth))
+        for name, share in alike(truth).items():
+            run.log(name, share)
     for name, share in conflicts(scores, truth).items():
         run.log(name, share)
     run.log("length", float(batch.mask.sum() / len(batch)))
+    stops = [t.stop for group in groups for t in group]
+    run.log("cut_off", stops.count("length") / max(1, len(stops)))
     # step 1 is always recorded: a broken prompt or reward is best seen there
     if due(run, ops.settings.record_every) or run.step == 1:
         # a policy that does not learn has the same log-probs after the step as before
         learns = ops.recipe.objective is not None
         after = after_update(run.policy, batch, ops.settings.micro_tokens) if learns else {}
         recorder.rollouts(run, groups, scores, batch, truth, after)
+
+
+def alike(truth: Sequence[Sequence[float | None]]) -> dict[str, float]:
+    """Of the groups of several replies that were all judged, the shares in which all are right, and in which all are wrong."""
+    judged = [[verdict for verdict in row if verdict is not None] for row in truth if len(row) > 1 and None not in row]
+    if not judged:
+        return {}
+    right, wrong = ([all((v >= 1.0) == wanted for v in row) for row in judged] for wanted in (True, False))
+    return {"all_right": sum(right) / len(judged), "all_wrong": sum(wrong) / len(judged)}
 
 
 def distinct_right(groups: list[Group], truth: list[list[float | None]]) -> float:

@@ -252,9 +252,10 @@ class Ops:
             raise RewardlabError(f"{len(missing)} of {len(flat)} rollouts got no verdict at step {self.run.step + 1}: {why}")
         totals = [s.total for s in flat if s.total is not None]
         self.run.log("reward", float(np.mean(totals)))
-        # only where rewards differ does a group teach anything by comparison
+        # only where rewards differ does a group teach anything by comparison; one reply alone is not compared
         known = [{s.total for s in row if s.total is not None} for row in scores]
-        self.run.log("signal", float(np.mean([len(rewards) > 1 for rewards in known])))
+        if any(len(row) > 1 for row in scores):
+            self.run.log("signal", float(np.mean([len(rewards) > 1 for rewards in known])))
         for name in dict.fromkeys(n for s in flat for n in s.terms):
             # a term without a value and without steps gave no verdict: it must not count as 0
             terms = [t for s in flat if (t := s.terms.get(name)) and (t.value is not None or t.steps)]

@@ -25,6 +25,7 @@ MUST_BE_FINITE = ("loss", "grad_norm")
 PHASES = ("generate", "reward", "train")
 NAMED = {
     "length": ("Length", "tokens per reply"),
+    "cut_off": ("Replies cut off", "at the length limit, of all"),
     "entropy": ("Entropy", "nats per token"),
     "kl": ("KL to the reference", "nats per token"),
     "drift": ("KL to the sampling policy", "nats per token"),
@@ -34,7 +35,7 @@ NAMED = {
     "grad_norm": ("Gradient norm", "before clipping"),
     "clip_share": ("Clipped share", "of tokens"),
     "lr": ("Learning rate", ""),
-    "missing": ("Missing verdicts", "rollouts per step"),
+    "missing": ("Missing verdicts", "of the rollouts of a step"),
 }
 LINES = 6  # of a panel of pairs: more could not be told apart
 TOGETHER = {
@@ -44,7 +45,9 @@ TOGETHER = {
 """Metrics of pairs of terms by their prefix: title and note of their panel."""
 OLD_NAMES = {"drawn_far": "mismatch_far"}
 """Metrics of older runs by their present names."""
-SHOWN = {"step", "reward", "truth", "tokens", "eval/n", *BOUNDS, *NAMED}
+GROUPS = {"signal": "with a signal", "all_right": "all right", "all_wrong": "all wrong"}
+"""Shares of groups, and what they are called in the panel that they share."""
+SHOWN = {*GROUPS, "step", "reward", "truth", "tokens", "eval/n", *BOUNDS, *NAMED}
 
 
 def read_metrics(run_dir: Path) -> list[Row]:
@@ -104,10 +107,13 @@ def sections(rows: list[Row]) -> list[Row]:
     sections_of_panels: list[tuple[str, list[Row | None]]] = [
         (
             "Learning",
-            [_accuracy(rows), _proxy(rows), reward, *eval_panels],
+            [_accuracy(rows), _proxy(rows), reward, _groups(rows), *eval_panels],
         ),
         ("Reward terms", [*(_term(rows, t, rising.get(t, [])) for t in terms), *_together(rows)]),
-        ("Policy", [_single(rows, k, *NAMED[k]) for k in ("length", "entropy", "kl", "drift", "ratio_far", "mismatch_far")]),
+        (
+            "Policy",
+            [_single(rows, k, *NAMED[k]) for k in ("length", "cut_off", "entropy", "kl", "drift", "ratio_far", "mismatch_far")],
+        ),
         ("Optimisation", [_single(rows, k, *NAMED[k]) for k in ("loss", "grad_norm", "clip_share", "lr")]),
         ("Cost", [_time(rows), _single(rows, "tokens", "Tokens", "so far"), _missing(rows)]),
         ("Other measures", [_single(rows, k, k) for k in others]),
@@ -154,6 +160,11 @@ def _proxy(rows: list[Row]) -> Row | None:
     note = "the reward that training optimises, and the verdict of the task's own verifier on the same rollouts"
     panel = _panel("Proxy against truth", note, [proxy, truth | {"right": not one_axis}])
     return panel | _marks(divergence(rows))
+
+
+def _groups(rows: list[Row]) -> Row:
+    note = "shares of groups: whose replies earn different rewards, and whose replies are all right or all wrong"
+    return _panel("Groups", note, [_line(rows, name, words) for name, words in GROUPS.items()], percent=True)
 
 
 def _term(rows: list[Row], term: str, stretches: list[Row]) -> Row:

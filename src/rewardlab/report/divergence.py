@@ -37,7 +37,7 @@ def divergence(rows: list[Row], sure: float = 4.0, name: str = "reward", subtrac
     for width in sorted({max(10, len(step) // 5), max(10, len(step) // 2), len(step)}):
         if width < 10 or width > len(step):
             continue
-        starts = np.flatnonzero((sign * _trend(reward, width) > sure) & (_trend(truth, width) < -sure))
+        starts = np.flatnonzero((sign * trend(reward, width) > sure) & (trend(truth, width) < -sure))
         if len(starts):
             who = "the reward" if name == "reward" else f"the reward term {name.removeprefix('reward/')}"
             what = f"{who}, which is subtracted, falls" if subtracted else f"{who} rises"
@@ -60,7 +60,7 @@ def gamed(rows: list[Row]) -> dict[str, list[Row]]:
     return {term: stretches for term, stretches in found.items() if stretches}
 
 
-def _trend(y: np.ndarray, width: int) -> np.ndarray:
+def trend(y: np.ndarray, width: int) -> np.ndarray:
     """The t statistic of the least-squares slope within each window."""
     windows = sliding_window_view(y, width)
     # centred, so that slope and mean are independent

@@ -12,7 +12,7 @@ from rewardlab.runs.config import UNLIMITED
 from rewardlab.runs.metrics import plain
 
 from . import curves
-from .divergence import divergence, gamed
+from .diagnosis import findings
 
 Row = dict[str, Any]
 
@@ -75,17 +75,9 @@ def _gain(before: Row | None, after: Row | None) -> tuple[float, float, float] |
 
 
 def _warnings(rows: list[Row], final: Row) -> list[str]:
-    warnings = [f"{s['text']} The policy may be exploiting the reward." for s in divergence(rows)]
-    for stretches in gamed(rows).values():
-        warnings += [f"{s['text']} This term may be what is exploited." for s in stretches]
-    for name, steps in curves.not_finite(rows).items():
-        steps_text = ", ".join(map(str, steps[:5])) + (", …" if len(steps) > 5 else "")
-        warnings.append(f"{name} was not a finite number at step{'s' * (len(steps) > 1)} {steps_text}.")
-    missing = sum(v for v in curves.points(rows, "missing")[1] if math.isfinite(v))
-    if missing:
-        warnings.append(f"{missing:g} rollouts had no verdict: the reward failed on them, and they were left out of training.")
+    """What went wrong, each with what to try, and what the run itself reported."""
     reported = final.get("problems")
-    return warnings + [
+    return [f"{finding.text} Try: {finding.remedy}." for finding in findings(rows)] + [
         str(p) for p in (reported if isinstance(reported, list) else [reported] if isinstance(reported, str) else [])
     ]
 

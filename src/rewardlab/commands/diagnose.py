@@ -1,0 +1,44 @@
+"""Say what goes wrong in a run, with the number and a remedy, from its log: a run of ours, of TRL or of verl.
+
+  rewardlab diagnose runs/mine
+  rewardlab diagnose trl_output/                     its newest trainer_state.json
+  rewardlab diagnose verl_metrics.jsonl              what trainer.logger=["console","file"] wrote
+
+Entropy collapse, length creep, groups without signal, replies cut off, clipped share, sampler/trainer mismatch, reward hacking,
+dead terms, KL explosion, broken numbers, a held-out measure past its best, and runs in which nothing is learnt. What the log
+lacks the numbers for is named as not checked.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+HELP = "say what goes wrong in a run: ours, TRL's or verl's"
+
+
+def flags(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "run", type=Path, metavar="RUN", help="a run folder, TRL's output folder or trainer_state.json, or a JSONL log"
+    )
+
+
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    from rewardlab.report.diagnosis import diagnose
+
+    return diagnose(args.run)
+
+
+def show(document: Mapping[str, Any]) -> None:
+    from .tables import heading, lines
+
+    found = document["findings"]
+    heading(f"{len(found) or 'no'} finding{'s' * (len(found) != 1)} in {document['steps']} steps ({document['source']})")
+    for finding in found:
+        lines(f"{finding['name']}: {finding['text']}")
+        lines(f"    try: {finding['remedy']}.")
+    lines(f"checked: {', '.join(document['checked']) or 'nothing'}")
+    for what, names in document["not_checked"].items():
+        lines(f"not checked: {what}, since the log has no {' or '.join(names)}")
