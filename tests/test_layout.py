@@ -50,7 +50,7 @@ MAY_IMPORT = {
     "audit": EVERYWHERE | SERVICES | {SLOT, "rewards.external", "rewards.functions", "verifiers", "registry", "audit"},
     "api": EVERYWHERE | SERVICES | TRAINING | PARTS | {"registry", "models", "engines", "api"},
     "proof": EVERYWHERE
-    | {SLOT, "evals.known", "evals.solving", "processes", "runs", "report", "models", "registry", "api", "proof"},
+    | {SLOT, "evals.known", "evals.passk", "evals.solving", "processes", "runs", "report", "models", "registry", "api", "proof"},
     "commands": EVERYWHERE | TRAINING | {"text", "data", "models", "engines", "registry", "api", "audit", "proof", "commands"},
     "__init__.py": {
         "errors",

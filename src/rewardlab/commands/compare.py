@@ -5,10 +5,15 @@
   rewardlab compare grpo dapo --task mine.jsonl --prompt-column question --answer-column answer --reward mine.py:score
   rewardlab compare --resume runs/mine
   rewardlab compare --resume runs/mine --seeds 8
+  rewardlab compare --family objectives --task countdown --rates 1e-4,3e-4,1e-3 --steps 40
   rewardlab compare grpo hapo grpo_lambda --hapo.weight 0.5,1,2 --grpo_lambda.alpha 0.1,0.2,0.4 --task mine.jsonl --x length
 
 Without --budget, every method gets the tokens that the first one which trains uses in --steps steps. A method that selects an
 answer and trains nothing (best_of_n) is compared by the accuracy of its answers.
+
+--family objectives compares GRPO with those methods of that folder, and those baselines, that learn from the same rollouts and
+rewards, by equal updates; those that do not fit are named, and --without leaves out more. With --rates every method gets the rate
+that suits it, chosen on seeds of their own.
 
 Settings of methods are flags: --n 16 is for every method that has it, --grpo.n 16 for one. Problems per training step are
 --METHOD.problems, since --problems is the number of held-out ones. Several values (--hapo.weight 0.5,1,2) are compared as
@@ -48,13 +53,18 @@ def flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("methods", nargs="*", metavar="METHOD", help="two methods or more; a stack counts as one: grpo+a")
     shared.reward_flag(parser)
     parser.add_argument("--resume", type=Path, metavar="DIR", help="complete the comparison in this folder, or extend it (--seeds)")
-    text = "with --resume: leave this method out from now on, such as one whose runs fail; may be repeated"
+    text = "with --resume or --family: leave this method out, such as one whose runs fail; may be repeated"
     parser.add_argument("--without", action="append", default=[], metavar="METHOD", help=text)
     shared.number_flag(parser, "seeds", f"runs of each method (default {SEEDS})")
     # a run ends after a number of steps or at a budget, not at both
     end = parser.add_mutually_exclusive_group()
     shared.config_flag(end, "steps", help="training steps of the first method (default 20)")
     shared.config_flag(end, "budget", help="tokens of each run, generated and scored by all models")
+    parser.add_argument("--family", metavar="FOLDER", help="in place of METHOD: those of a folder that fit, such as objectives")
+    parser.add_argument(
+        "--equal", choices=("tokens", "updates"), help="what all runs get alike (default: tokens; updates of a family)"
+    )
+    parser.add_argument("--rates", metavar="LIST", help="choose each method's rate from these, as 1e-4,3e-4,1e-3, on other seeds")
     parser.add_argument("--measure", metavar="NAME", help="the number compared (default: what the first method measures)")
     parser.add_argument("--x", metavar="NAME", help="draw the frontier against this measure: length, tokens, ...")
     parser.add_argument("--y", metavar="NAME", help="with --x: the measure that is drawn upwards (default: the number compared)")
@@ -69,19 +79,26 @@ def flags(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> dict[str, Any]:
     if args.resume:
         return resumed(args)
-    if args.without:
-        raise RewardlabError("--without is for a comparison that is resumed; name the methods to compare instead")
-    if not args.methods:
+    if args.without and not args.family:
+        raise RewardlabError("--without is for a comparison that is resumed, or for a family; name the methods to compare instead")
+    if not args.methods and not args.family:
         raise RewardlabError("which methods? rewardlab compare METHOD METHOD --task TASK (rewardlab list shows them)")
     for name in args.methods:
         if "," in name:
             apart = " ".join(filter(None, name.replace(" ", "").split(",")))
             raise RewardlabError(f"{name!r}: methods to compare are written with spaces between them: {apart}")
     # before the task is asked for: a wrong name is wrong on every task
-    settings = shared.method_settings(args, *args.methods)
+    if args.family:
+        from rewardlab.proof.family import family
+
+        # a family names its methods itself; those that are named too are refused
+        names, rates = args.methods or family(args.family, without=args.without).names, _rates(args.rates)
+    else:
+        names, rates = args.methods, _rates(args.rates)
+    settings = shared.method_settings(args, *names)
     # one method under several values of a setting is a comparison too
     several = any(isinstance(value, list) or (isinstance(value, str) and "," in value) for value in settings.values())
-    if len(args.methods) < 2 and not several:
+    if len(names) < 2 and not several:
         raise RewardlabError(f"a comparison is of two methods or more; one is trained by: rewardlab train {args.methods[0]}")
     shared.require_task(args)
     config = shared.RunConfig(**{"eval_every": EVAL_EVERY} | shared.given(args, FIELDS))
@@ -90,9 +107,17 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     from rewardlab.proof.compare import compare
 
     how = {"measure": args.measure, "jobs": args.jobs, "out": args.out, "keep_models": args.keep_models, "x": args.x, "y": args.y}
+    how |= {"family": args.family, "without": args.without, "equal": args.equal, "rates": rates}
     return compare(
         args.methods, config, settings=settings, reward=shared.load_reward(args), seeds=range(args.seeds or SEEDS), **how
     )
+
+
+def _rates(text: str | None) -> tuple[float, ...]:
+    try:
+        return tuple(float(part) for part in (text or "").split(",") if part.strip())
+    except ValueError as e:
+        raise RewardlabError(f"--rates {text}: numbers with commas between them, as 1e-4,3e-4,1e-3") from e
 
 
 def resumed(args: argparse.Namespace) -> dict[str, Any]:
@@ -110,7 +135,17 @@ def show(document: Mapping[str, Any]) -> None:
 
     rows, seeds, out = document["methods"], len(document["seeds"]), Path(document["out"])
     heading(f"{document['measure']} on {document['task']}, {seeds} seed{'s' * (seeds > 1)}")
-    table(("method", "mean", "95% interval", f"against {rows[0]['method']}", "95% interval", "decided"), map(_result, rows))
+    table(
+        ("method", "mean", "95% interval", f"against {rows[0]['method']}", "95% interval", "p, adjusted", "decided"),
+        map(_result, rows),
+    )
+    if ks := list(rows[0]["pass_at"]):
+        table(("method", *(f"pass@{k}" for k in ks)), ([row["method"], *(_at(row, k) for k in ks)] for row in rows))
+    beside = [name for name, found in rows[0]["beside"].items() if any(row["beside"][name]["mean"] is not None for row in rows)]
+    table(
+        ("method", "rate", *beside),
+        ([row["method"], row["rate"] or "its own", *(_beside(row, name) for name in beside)] for row in rows),
+    )
     table(("method", "tokens of training", "updates", "tokens per answer", "seconds"), map(_cost, rows))
     if found := document["frontier"]:
         x, y = found["x"], found["y"]
@@ -135,8 +170,18 @@ def _result(row: Mapping[str, Any]) -> list[Any]:
     change = row["difference"]
     mean = _known(row["mean"])
     if not change:
-        return [row["method"], mean, row["ci95"], "", "", ""]
-    return [row["method"], mean, row["ci95"], _signed(change["mean"]), change["ci95"], change["decision"]]
+        return [row["method"], mean, row["ci95"], "", "", "", ""]
+    p = f"{change['p_adjusted']:.2g}"
+    return [row["method"], mean, row["ci95"], _signed(change["mean"]), change["ci95"], p, change["decision"]]
+
+
+def _at(row: Mapping[str, Any], k: str) -> Any:
+    return _known(row["pass_at"].get(k, {}).get("mean"))
+
+
+def _beside(row: Mapping[str, Any], name: str) -> Any:
+    value = row["beside"][name]["mean"]
+    return "–" if value is None else value
 
 
 def _point(point: Mapping[str, Any]) -> list[Any]:

@@ -65,6 +65,19 @@ def accuracy(problems: Sequence[Problem], run: Run, *, temperature: NonNegativeF
 
 
 @measure
+def pass_curve(
+    problems: Sequence[Problem], run: Run, *, n: PositiveInt = 16, temperature: NonNegativeFloat = 1.0
+) -> dict[str, float]:
+    """pass@1 with its 95% interval over problems, pass@2, pass@4 ... pass@n, each from n samples; `distinct` right answers."""
+    judged = sample_and_judge(problems, run, n, temperature)
+    right = [sum(ok for _, ok in row) for row in judged]
+    low, high = mean_interval([count / n for count in right])
+    ks = [2**i for i in range(n.bit_length()) if 2**i <= n]
+    curve = {f"pass@{k}": float(np.mean([pass_at(k, n, count) for count in right])) for k in ks}
+    return curve | {"ci95_low": low, "ci95_high": high, "n": float(len(problems)), "distinct": _distinct(judged)}
+
+
+@measure
 def coverage(
     problems: Sequence[Problem], run: Run, *, n: PositiveInt = 16, k: PositiveInt = 8, temperature: NonNegativeFloat = 1.0
 ) -> dict[str, float]:
@@ -73,8 +86,12 @@ def coverage(
     right = [sum(ok for _, ok in row) for row in judged]
     solved = [pass_at(k, n, count) for count in right]
     low, high = mean_interval(solved)
-    answers = [{final_answer(text) for text, ok in row if ok} for row in judged]
     return {
         f"pass@{k}": float(np.mean(solved)), "ci95_low": low, "ci95_high": high, "n": float(len(problems)),
-        "pass@1": float(np.mean(right)) / n, "distinct": float(np.mean([len(right_answers) for right_answers in answers])),
+        "pass@1": float(np.mean(right)) / n, "distinct": _distinct(judged),
     }  # fmt: skip
+
+
+def _distinct(judged: Sequence[Sequence[tuple[str, bool]]]) -> float:
+    """Different right answers per problem."""
+    return float(np.mean([len({final_answer(text) for text, ok in row if ok}) for row in judged]))

@@ -18,6 +18,7 @@ from rewardlab.api.inputs import held_out, policy_of, task_of
 from rewardlab.core import Recipe, Task
 from rewardlab.core.domain import PATH
 from rewardlab.errors import RewardlabError, unknown
+from rewardlab.evals.passk import accuracy, pass_curve
 from rewardlab.models.checkpoint import absolute_name
 from rewardlab.rewards.reward import Reward
 from rewardlab.runs.config import RunConfig
@@ -27,11 +28,14 @@ from rewardlab.util.progress import Bar
 
 from . import comparison
 from .arms import SELECTED, Arm, arms_of
+from .family import Family
+from .family import family as family_of
 from .frontier import axes, frontier, names_of
 from .page import page
-from .plan import Plan, new_comparison, read_plan
+from .plan import TOKENS, UPDATES, Plan, new_comparison, read_plan
 from .rehearse import rehearsed
-from .runs import Done, Job, drop_weights, finished, run
+from .runs import Done, Job, drop_weights, finished, run, watched
+from .tuning import tuned, tuning_jobs
 from .workers import Failed, run_all
 
 STEPS = 20  # of the first method that trains, if neither steps nor a budget are given
@@ -42,7 +46,8 @@ Record = dict[str, Any]
 def compare(
     methods: Sequence[str | Recipe], config: RunConfig | None = None, *, settings: Mapping[str, Any] | None = None,
     reward: Reward | str | None = None, seeds: Sequence[int] = range(5), measure: str | None = None, jobs: int | None = None,
-    out: Path | str | None = None, keep_models: bool = False, x: str | None = None, y: str | None = None, **changes: Any,
+    out: Path | str | None = None, keep_models: bool = False, x: str | None = None, y: str | None = None,
+    family: str | None = None, without: Sequence[str] = (), equal: str | None = None, rates: Sequence[float] = (), **changes: Any,
 ) -> Record:  # fmt: skip
     """Run every method on every seed and compare them; returns the contents of compare.json.
 
@@ -53,31 +58,39 @@ def compare(
     --reward.  measure: the number compared; None: the first one that the first method measures.  jobs: runs at a time; None: as
     many as there are cores.  out: the folder; None: a new one in runs/.  keep_models: keep the models of finished runs, which are
     removed otherwise, as their checkpoints are.  x, y: the axes of the frontier (see `frontier.axes`); y None: the number compared.
+    family, without: in place of `methods` those of a folder that learn from the rollouts of `grpo`, and those to leave out.  equal:
+    what all runs get alike, "tokens" or "updates"; None: updates for a family, else tokens.  rates: learning rates, from which each
+    method gets its own (see `tuning`).
 
     What can be known beforehand is checked before the first run, by one step of each method. Raises RewardlabError for what is
     wrong, and for a run that fails; `resume` then completes the comparison.
     """
-    check_config(config)
     if out is not None:
         PATH.check("out", out)
-    config = (config or RunConfig()).but(**changes)
-    config = config.but(steps=None if config.budget else config.steps or STEPS, track=tuple(trackers(config.track)))
-    if config.engine != "embedded":
-        raise RewardlabError(f"a comparison gives every method the same tokens, which the engine {config.engine} cannot count")
-    arms = tuple(arms_of(methods, settings, reward))
-    plan = Plan(arms, config, tuple(seeds), measure or "", str(reward or ""), keep_models, *_axes(x, y))
+    config = _shared(config, changes)
+    arms, left_out = _arms(methods, family_of(family, without=without) if family else None, settings, reward)
+    alike = {"equal": equal or (UPDATES if family else TOKENS), "rates": tuple(rates), "left_out": left_out}
+    plan = Plan(arms, config, tuple(seeds), measure or "", str(reward or ""), keep_models, *_axes(x, y), **alike)
+    _check_budget(plan)
     task = task_of(None, config)
     _problems(task, config)
-    with new_comparison(out, list(dict.fromkeys(arm.of or arm.name for arm in arms)), config.task) as folder:
-        # a small policy is warmed up and cached here, once, and not by every worker
-        policy = policy_of(None, config, task)
-        # prompts too long for the model are refused, or counted, here and not in every run
-        for arm in arms:
-            fit_prompts(task, policy, config, arm.recipe)
-        plan = replace(plan, config=_anywhere(config, task))
-        plan = replace(plan, measure=_measure(plan, folder, jobs))
+    with new_comparison(
+        out, [family] if family else list(dict.fromkeys(arm.of or arm.name for arm in arms)), config.task
+    ) as folder:
+        plan = _prepared(plan, task, folder, jobs)
         plan.save(folder)
         return _complete(plan, folder, jobs)
+
+
+def _prepared(plan: Plan, task: Task, folder: Path, jobs: int | None) -> Plan:
+    """The plan as its folder keeps it, once what can be known before the first run has been checked."""
+    # a small policy is warmed up and cached here, once, and not by every worker
+    policy = policy_of(None, plan.config, task)
+    # prompts too long for the model are refused, or counted, here and not in every run
+    for arm in plan.arms:
+        fit_prompts(task, policy, plan.config, arm.recipe)
+    plan = replace(plan, config=_anywhere(plan.config, task))
+    return replace(plan, measure=_measure(plan, folder, jobs))
 
 
 def resume(
@@ -112,6 +125,38 @@ def _axes(x: str | None, y: str | None) -> tuple[str, str]:
     if y and not x:
         raise RewardlabError(f"{y} is to be drawn against what? Give x too: a measure, such as length or tokens")
     return x or "", y or ""
+
+
+def _shared(config: RunConfig | None, changes: Mapping[str, Any]) -> RunConfig:
+    """What all runs share, with an end. Raises RewardlabError for an engine whose tokens are not counted."""
+    check_config(config)
+    config = (config or RunConfig()).but(**changes)
+    if config.engine != "embedded":
+        raise RewardlabError(f"a comparison gives every method the same tokens, which the engine {config.engine} cannot count")
+    return config.but(steps=None if config.budget else config.steps or STEPS, track=tuple(trackers(config.track)))
+
+
+def _arms(
+    methods: Sequence[str | Recipe], found: Family | None, settings: Mapping[str, Any] | None, reward: Reward | str | None
+) -> tuple[tuple[Arm, ...], dict[str, str]]:
+    """The arms of a comparison, and the methods of a family that do not fit it."""
+    if found is None:
+        return tuple(arms_of(methods, settings, reward)), {}
+    if methods:
+        raise RewardlabError(f"a family names its methods itself: leave out {', '.join(map(str, methods))}, or the family")
+    arms = arms_of(found.names, found.settings | dict(settings or {}), reward)
+    # its page shows pass@k, which replies of one sample each do not tell
+    curve = pass_curve()
+    return tuple(
+        replace(arm, recipe=arm.recipe.but(measure=curve)) if arm.recipe.measure == accuracy() else arm for arm in arms
+    ), found.left_out
+
+
+def _check_budget(plan: Plan) -> None:
+    if plan.equal not in (TOKENS, UPDATES):
+        raise unknown("thing that runs may get alike", plan.equal, (TOKENS, UPDATES))
+    if plan.equal == UPDATES and plan.config.budget:
+        raise RewardlabError("runs get the same updates or the same tokens: drop the budget, or compare at equal tokens")
 
 
 def _problems(task: Task, config: RunConfig) -> int:
@@ -157,6 +202,7 @@ def _not_measured(arm: Arm, measure: str, names: Mapping[str, Sequence[str]]) ->
 def _complete(plan: Plan, folder: Path, jobs: int | None) -> Record:
     """Run what has not finished, and write the result."""
     try:
+        plan = _with_rates(plan, folder, jobs)
         outcomes = _outcomes(plan, folder, jobs)
     except KeyboardInterrupt as stop:
         # the command line shows notes
@@ -166,12 +212,29 @@ def _complete(plan: Plan, folder: Path, jobs: int | None) -> Record:
     record = {
         "when": datetime.now(UTC).isoformat(timespec="seconds"), "task": task.name, "model": config.model or task.model,
         "problems": _problems(task, config), "seeds": list(plan.seeds), "budget": config.budget,
-        "steps": config.steps, "measure": plan.measure, **comparison.result(plan, outcomes),
+        "steps": config.steps, "measure": plan.measure, "equal": plan.equal, "rates": list(plan.rates),
+        **comparison.result(plan, outcomes, _logs(plan, folder)),
         "frontier": frontier(plan, outcomes), "versions": api.versions(),
     }  # fmt: skip
     write_json(folder / "compare.json", record)
     write_text(folder / "compare.html", page(record))
     return {"out": str(folder), **record}
+
+
+def _with_rates(plan: Plan, folder: Path, jobs: int | None) -> Plan:
+    """The plan with the rate of every arm, if it asks for one and has none yet."""
+    if not plan.rates or plan.chosen:
+        return plan
+    todo = sum(map(len, tuning_jobs(plan, folder).values()))
+    with Bar("choosing rates", todo) as bar:
+        plan = tuned(plan, folder, lambda runs: _run(runs, plan, folder, jobs, bar))
+    plan.save(folder)
+    return plan
+
+
+def _logs(plan: Plan, folder: Path) -> dict[str, list[Any]]:
+    """What training logged at every step, by method, in the order of the seeds."""
+    return {arm.name: [watched(Path(plan.job(arm, seed, folder).folder)) for seed in plan.seeds] for arm in plan.trained}
 
 
 def _outcomes(plan: Plan, folder: Path, jobs: int | None) -> dict[str, list[Done]]:
@@ -180,7 +243,7 @@ def _outcomes(plan: Plan, folder: Path, jobs: int | None) -> dict[str, list[Done
     done: dict[Path, Done] = {}
     folders = [Path(plan.job(arm, seed, folder).folder) for arm in plan.arms for seed in plan.seeds]
     with Bar("comparing", len(folders), done=sum(finished(where) is not None for where in folders)) as bar:
-        if plan.trained and not plan.config.budget:
+        if plan.trained and not plan.config.budget and plan.equal == TOKENS:
             # the first method runs alone: what it uses is the budget of the others, seed by seed
             first = [plan.job(plan.trained[0], seed, folder) for seed in plan.seeds]
             done = _run(first, plan, folder, jobs, bar)

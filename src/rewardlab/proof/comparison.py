@@ -2,31 +2,43 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from rewardlab.util.intervals import interval
+from rewardlab.util.intervals import holm, interval, p_value
 
 from .arms import Arm
-from .plan import Plan
+from .plan import TOKENS, Plan
 from .runs import Done
 from .verdict import PAIRS, holds
 
 POINTS = 60  # token counts at which a mean learning curve is drawn
 UNEQUAL = 0.2  # a share by which updates or tokens may differ without a word
 
+LEVEL = 0.05  # of all decisions of a comparison together
+
 TOO_FEW, NOT_DECIDED, HIGHER, LOWER = "too few seeds", "not decided", "higher", "lower"
 
+BESIDE = ("entropy", "kl", "length", "signal")
+"""What training logged late, shown beside what is compared."""
+PASS_AT = re.compile(r"pass@(\d+)")
+
 Record = dict[str, Any]
+Curve = Sequence[tuple[int, Mapping[str, float]]]
+"""Points of a run: a count of tokens or steps, and the numbers there."""
 Outcomes = Mapping[str, Sequence[Done]]
 """By method, in the order of the seeds."""
 
 
-def result(plan: Plan, outcomes: Outcomes) -> Record:
-    """The measured part of compare.json: a row for each method, and notes."""
+def result(plan: Plan, outcomes: Outcomes, logs: Mapping[str, Sequence[Curve]] | None = None) -> Record:
+    """The measured part of compare.json: a row for each method, and notes.  logs: what training logged, by method and seed."""
     rows = [summarise(arm, plan, outcomes) for arm in plan.arms]
+    for row in rows:
+        row["watched"] = _watched((logs or {}).get(row["method"], ()))
+    _together([row["difference"] for row in rows if row["difference"]])
     return {"methods": rows, "notes": notes(plan, rows)}
 
 
@@ -42,7 +54,8 @@ def summarise(arm: Arm, plan: Plan, outcomes: Outcomes) -> Record:
         "tokens": _average(runs, "tokens") if arm.trains else 0,
         "tokens_per_answer": _average(runs, "train.length" if arm.trains else "tokens_per_answer"),
         "steps": [done.numbers.get("steps") for done in runs], "updates": _average(runs, "updates"),
-        "seconds": [done.seconds for done in runs],
+        "seconds": [done.seconds for done in runs], "rate": plan.chosen.get(arm.name), "pass_at": _pass_at(runs),
+        "beside": {name: mean_interval([done.numbers.get(f"train.{name}") for done in runs]) for name in BESIDE},
         # what was measured, seed by seed; the curve is their mean at token counts between them
         "points": [[[tokens, numbers[measure]] for tokens, numbers in done.curve if measure in numbers] for done in runs],
         "curve": mean_curve([done.curve if arm.trains else [] for done in runs], measure),
@@ -63,8 +76,34 @@ def difference(values: Sequence[float | None], first: Sequence[float | None]) ->
     return {"values": pairs, **mean_interval(pairs), "decision": decision}
 
 
-def mean_curve(curves: Sequence[Sequence[tuple[int, Mapping[str, float]]]], measure: str) -> Record:
-    """The mean over seeds of a number against the token count, with its t interval, where all seeds have been measured."""
+def _together(differences: Sequence[Record]) -> None:
+    """Decide all differences of a comparison at once: each gets its p value, and that adjusted for their number (Holm).
+
+    Of many methods that are all alike, one in twenty would else be found better or worse.
+    """
+    known = [[x for x in change["values"] if x is not None] for change in differences]
+    values = [p_value(np.asarray(effects, float)) for effects in known]
+    for change, p, adjusted in zip(differences, values, holm(values), strict=True):
+        change |= {"p": p, "p_adjusted": adjusted}
+        if change["decision"] in (HIGHER, LOWER) and adjusted > LEVEL:
+            change["decision"] = NOT_DECIDED
+
+
+def _pass_at(runs: Sequence[Done]) -> dict[str, Record]:
+    """pass@k at the end by k, where more than one was measured."""
+    ks = sorted({int(match[1]) for done in runs for name in done.numbers if (match := PASS_AT.fullmatch(name))})
+    return {str(k): mean_interval([done.numbers.get(f"pass@{k}") for done in runs]) for k in ks} if len(ks) > 1 else {}
+
+
+def _watched(logs: Sequence[Curve]) -> dict[str, Record]:
+    """The mean curves of what training logged, over its steps."""
+    names = dict.fromkeys(name for log in logs for _, numbers in log for name in numbers)
+    curves = {name: mean_curve(logs, name) for name in names}
+    return {name: {"steps": curve.pop("tokens"), **curve} for name, curve in curves.items() if curve["mean"]}
+
+
+def mean_curve(curves: Sequence[Curve], measure: str) -> Record:
+    """The mean over seeds of a number against the count of tokens (or steps), with its t interval, where all were measured."""
     points = [[(tokens, numbers[measure]) for tokens, numbers in curve if measure in numbers] for curve in curves]
     if not all(points):
         return {"tokens": [], "mean": [], "low": [], "high": []}
@@ -84,8 +123,10 @@ def notes(plan: Plan, rows: Sequence[Record]) -> list[str]:
     trained = [row for row in rows if row["trains"]]
     return [
         *_few_seeds(plan),
+        *_several(plan),
+        *_left_out(plan),
         *_selections(rows),
-        *(note for row in trained[1:] for note in _unequal(row, trained[0])),
+        *(note for row in trained[1:] for note in _unequal(row, trained[0], plan.equal)),
         *_undefined(rows),
         *_without_reward(plan),
     ]
@@ -95,6 +136,15 @@ def _few_seeds(plan: Plan) -> list[str]:
     if len(plan.seeds) >= PAIRS:
         return []
     return [f"{len(plan.seeds)} seed{'s' * (len(plan.seeds) > 1)}: a difference is decided with {PAIRS} or more."]
+
+
+def _several(plan: Plan) -> list[str]:
+    count = len(plan.arms) - 1
+    return [f"{count} differences are decided together: each by its p value adjusted for their number (Holm)."] if count > 1 else []
+
+
+def _left_out(plan: Plan) -> list[str]:
+    return [f"{name} is left out: {why}." for name, why in plan.left_out.items()]
 
 
 def _selections(rows: Sequence[Record]) -> list[str]:
@@ -110,16 +160,17 @@ def _selections(rows: Sequence[Record]) -> list[str]:
     return told
 
 
-def _unequal(row: Record, first: Record) -> list[str]:
+def _unequal(row: Record, first: Record, equal: str = TOKENS) -> list[str]:
     """Where two trained methods had not the same chance to learn."""
     found = []
+    overshot = "a step is never cut, so that a small budget is overshot"
     for what, why in (
-        ("tokens", "a step is never cut, so that a small budget is overshot"),
+        ("tokens", overshot if equal == TOKENS else "another model learns or scores beside it, or its replies differ in length"),
         ("updates", "a method with more updates may be ahead for that alone"),
     ):
         mine, other = row[what], first[what]
         if mine and other and abs(mine - other) > UNEQUAL * other:
-            on = " on the same tokens" if what == "updates" else ""
+            on = " on the same tokens" if what == "updates" and equal == TOKENS else ""
             found.append(f"{row['method']} had {_count(mine)} {what}{on}, {first['method']} {_count(other)}: {why}.")
     return found
 

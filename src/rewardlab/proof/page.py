@@ -13,6 +13,7 @@ from typing import Any
 from rewardlab.report.curves import around
 
 from .comparison import HIGHER, LOWER
+from .plan import UPDATES
 
 Record = dict[str, Any]
 
@@ -27,9 +28,6 @@ def page(record: Record) -> str:
     # the template's last script draws the curves; the first is the placeholder of plotly's
     own_script = re.findall(r"<script>(.*?)</script>", template, re.S)[-1]
     plotly = get_plotlyjs()
-    # a method that trains nothing has no curve: its mean is drawn as a line across
-    curves = [{"name": row["method"], **row["curve"], "level": None if row.get("trains", True) else row["mean"]} for row in rows]
-    levels = [y for curve in curves for y in (*curve["low"], *curve["high"], curve["level"]) if y is not None]
     pieces = {
         "notes": "".join(f'<p class="caution">{escape(note)}</p>' for note in record.get("notes", ())),
         "costs": "".join(map(_cost, rows)),
@@ -42,13 +40,25 @@ def page(record: Record) -> str:
         "formulas": "".join(_formula(row) for row in rows),
         # a comparison of an older version has no frontier
         "frontier": _frontier(record.get("frontier")),
-        "data": _embed(
-            {"measure": record["measure"], "curves": curves, "range": around(levels), "frontier": record.get("frontier")}
-        ),
+        "pass_at": _pass_at(rows),
+        "watched": _watched(panels := _panels(rows)),
+        "data": _embed(_data(record, panels)),
         "plotly": plotly,
     }
     # one pass: text that is filled in may look like a placeholder, and must not be replaced itself
     return re.sub(r"\{\{(\w+)\}\}", lambda m: pieces[m[1]], template)
+
+
+def _data(record: Record, panels: list[Record]) -> Record:
+    """What the page's script draws."""
+    rows = record["methods"]
+    # a method that trains nothing has no curve: its mean is drawn as a line across
+    curves = [{"name": row["method"], **row["curve"], "level": None if row.get("trains", True) else row["mean"]} for row in rows]
+    levels = [y for curve in curves for y in (*curve["low"], *curve["high"], curve["level"]) if y is not None]
+    return {
+        "measure": record["measure"], "curves": curves, "range": around(levels), "frontier": record.get("frontier"),
+        "passAt": [_over_k(row) for row in rows if row.get("pass_at")], "watched": panels,
+    }  # fmt: skip
 
 
 def _frontier(found: Record | None) -> str:
@@ -64,13 +74,65 @@ def _frontier(found: Record | None) -> str:
     )
 
 
+TITLES = {
+    "truth": "Right replies in training", "reward": "Reward in training", "entropy": "Entropy, nats per token",
+    "kl": "KL to the reference, nats per token", "length": "Length, tokens per reply", "signal": "Groups with a signal",
+}  # fmt: skip
+
+
+def _panels(rows: list[Record]) -> list[Record]:
+    """What training logged, a panel for each number, with a line for each method that logged it."""
+    found = []
+    for name, title in TITLES.items():
+        # a comparison of an older version has none
+        lines = [{"name": row["method"], "x": c["steps"], **c} for row in rows if (c := row.get("watched", {}).get(name))]
+        if lines:
+            found.append({"title": title, "lines": lines})
+    return found
+
+
+def _watched(panels: list[Record]) -> str:
+    if not panels:
+        return ""
+    cards = "".join(f'<div class="card"><div id="watched-{i}" class="watched"></div></div>' for i in range(len(panels)))
+    return f'<h2>In training</h2>{cards}<p class="note">Means over seeds at every step, with their 95% intervals.</p>'
+
+
+def _over_k(row: Record) -> Record:
+    """pass@k against k, as a line with its band."""
+    points = {int(k): at for k, at in row["pass_at"].items() if at["mean"] is not None}
+    bounds = [at["ci95"] or [at["mean"]] * 2 for at in points.values()]
+    mean = [at["mean"] for at in points.values()]
+    return {"name": row["method"], "x": list(points), "mean": mean, "low": [b[0] for b in bounds], "high": [b[1] for b in bounds]}
+
+
+def _pass_at(rows: list[Record]) -> str:
+    """The section of pass@k at the end: a chart, and its numbers."""
+    known = [row for row in rows if row.get("pass_at")]
+    if not known:
+        return ""
+    ks = list(known[0]["pass_at"])
+    header = "".join(f"<th>pass@{k}</th>" for k in ks)
+    body = "".join(
+        f"<tr>{_cells([escape(row['method']), *(_number(row['pass_at'].get(k, {}).get('mean')) for k in ks)])}</tr>"
+        for row in known
+    )
+    return (
+        '<h2>pass@k at the end</h2><div class="card"><div id="pass-at"></div></div>'
+        f'<div class="card"><table><thead><tr><th>method</th>{header}</tr></thead><tbody>{body}</tbody></table></div>'
+    )
+
+
 def _facts(record: Record) -> list[str]:
     # a comparison of an older version does not say the steps
     steps = f" uses in {record['steps']} steps" if record.get("steps") else ""
     first = f"each the tokens that the first method{steps or ' uses'}"
     budget = f"{record['budget']:,} tokens each" if record["budget"] else first
+    if record.get("equal") == UPDATES:
+        budget = f"{record['steps']} steps each"
     seeds = f"seeds {', '.join(map(str, record['seeds']))}"
-    return [f"model {record['model']}", seeds, budget, f"{record['problems']} held-out problems"]
+    rates = [f"rates chosen from {', '.join(f'{rate:g}' for rate in record['rates'])}"] if record.get("rates") else []
+    return [f"model {record['model']}", seeds, budget, *rates, f"{record['problems']} held-out problems"]
 
 
 def _row(row: Record) -> str:
@@ -84,6 +146,7 @@ def _row(row: Record) -> str:
         _interval(row["ci95"]),
         _number(change["mean"], "+") if change else "",
         _interval(change["ci95"], "+") if change else "",
+        _number(change["p_adjusted"]) if change and "p_adjusted" in change else "",
         decision,
     ]
     kind = {HIGHER: "up", LOWER: "down"}.get(decision, "")
@@ -92,7 +155,8 @@ def _row(row: Record) -> str:
 
 def _cost(row: Record) -> str:
     counts = [row["tokens"], row.get("updates"), row.get("tokens_per_answer")]
-    shown = ["–" if count is None else f"{count:,.0f}" for count in counts]
+    rate = row.get("rate")
+    shown = ["–" if count is None else f"{count:,.0f}" for count in counts] + [f"{rate:g}" if rate else "its own"]
     seconds = sum(row["seconds"]) / len(row["seconds"])
     return f"<tr>{_cells([escape(row['method']), *shown, f'{seconds:.1f}'])}</tr>"
 

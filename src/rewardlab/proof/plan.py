@@ -1,6 +1,7 @@
 """The plan of a comparison, which its folder keeps, so that a comparison that was stopped can be completed.
 
 plan.json                    what is compared
+tuning/METHOD-RATE-sSEED/    the same, of the runs on which a rate was chosen
 runs/METHOD-sSEED/           the run folder of a trained policy, without its weights once it has finished
 answers/METHOD-sSEED/        the outcome of a method that selects answers and trains nothing
 compare.json, compare.html   the result, once every run has finished
@@ -10,9 +11,9 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -26,6 +27,8 @@ from .arms import Arm
 from .runs import Job
 
 PLAN = "plan.json"
+TOKENS, UPDATES = "tokens", "updates"
+"""What all runs of a comparison may get alike."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,9 @@ class Plan:
     config: what all runs share; every run ends at config.budget; without one, at the tokens that the first arm which trains uses in
     config.steps steps with the same seed.  measure: the number compared.  reward: the formula of one given in place of the methods'
     own.  keep_models: whether finished runs keep their models.  x, y: the axes of the frontier (see `frontier`), if there is one.
+    equal: what all runs get alike, "tokens" or "updates" (config.steps steps each).  rates: the learning rates from which each
+    trained arm gets its own, on seeds of their own (see `tuning`).  chosen: the rate of each arm, once it is known.  left_out: the
+    methods of a family that do not fit it, and why.
     """
 
     arms: tuple[Arm, ...]
@@ -45,6 +51,10 @@ class Plan:
     keep_models: bool = False
     x: str = ""
     y: str = ""
+    equal: str = TOKENS
+    rates: tuple[float, ...] = ()
+    chosen: Mapping[str, float] = field(default_factory=dict)
+    left_out: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.seeds or len(set(self.seeds)) < len(self.seeds):
@@ -58,7 +68,8 @@ class Plan:
         """The run of an arm on a seed, in a comparison's folder.  tokens: its budget; None: the plan's steps."""
         config = self.config.but(method=arm.name, seed=seed, steps=None if tokens else self.config.steps, budget=tokens)
         where = folder / ("runs" if arm.trains else "answers") / f"{arm.folder}-s{seed}"
-        return Job(arm.name, arm.recipe.to_json(), config, str(where), keep=True)
+        recipe = arm.recipe.but(lr=self.chosen[arm.name]) if arm.name in self.chosen else arm.recipe
+        return Job(arm.name, recipe.to_json(), config, str(where), keep=True)
 
     def without(self, methods: Sequence[str]) -> Plan:
         """The plan without these arms. Raises RewardlabError for a name that is not one, and if fewer than two stay."""
@@ -79,6 +90,7 @@ class Plan:
         return {
             "methods": arms, "config": self.config.to_json(), "seeds": list(self.seeds), "measure": self.measure,
             "reward": self.reward, "keep_models": self.keep_models, "x": self.x, "y": self.y,
+            "equal": self.equal, "rates": list(self.rates), "chosen": dict(self.chosen), "left_out": dict(self.left_out),
         }  # fmt: skip
 
     def save(self, folder: Path) -> None:
@@ -101,7 +113,13 @@ def read_plan(folder: Path) -> Plan:
         )
         config = RunConfig.from_json(document["config"])
         seeds, axes = tuple(document["seeds"]), [document.get(axis, "") for axis in ("x", "y")]
-        return Plan(arms, config, seeds, *(document[name] for name in ("measure", "reward", "keep_models")), *axes)
+        rest = (
+            document.get("equal", TOKENS),
+            tuple(document.get("rates", ())),
+            document.get("chosen", {}),
+            document.get("left_out", {}),
+        )
+        return Plan(arms, config, seeds, *(document[name] for name in ("measure", "reward", "keep_models")), *axes, *rest)
     except (OSError, ValueError, KeyError, TypeError) as e:
         raise RewardlabError(
             f"{folder} is not the folder of a comparison: {e}; give the folder that `rewardlab compare` wrote"

@@ -23,6 +23,7 @@ APART = 10_000  # positions in the training data between neighbouring seeds, so 
 LAST = 0.25  # share of the steps that a number `train.X` is the mean of
 POINTS = 20  # of a learning curve that is kept with a run
 CURVES = ("truth", "reward")  # what training logs at every step, and is drawn
+WATCHED = (*CURVES, "entropy", "kl", "length", "signal")  # that a comparison draws beside what it compares
 AREAS = (*CURVES, "signal", "distinct", "length", "entropy")  # of which the area under the curve is kept
 BESIDES = ("n", "ci95", "ci95_low", "ci95_high")  # beside a measured number, but nothing to compare
 COUNTERS = ("step", "tokens")  # in every line of metrics.jsonl
@@ -63,6 +64,12 @@ class Done:
     curve: list[tuple[int, Numbers]]
     seconds: float
     training: dict[str, list[float]] = field(default_factory=dict)
+
+
+def watched(folder: Path) -> list[tuple[int, Numbers]]:
+    """(step, the numbers of WATCHED that it logged) of a run, step by step."""
+    lines = [line for line in read_metrics(folder) if line["step"] > 0]
+    return [(line["step"], {name: line[name] for name in WATCHED if line.get(name) is not None}) for line in lines]
 
 
 def run(job: Job) -> Done:

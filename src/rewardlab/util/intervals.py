@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -23,6 +24,24 @@ def interval(values: np.ndarray, inside: float = 0.95) -> tuple[np.ndarray, np.n
     mean = values.mean(-1)
     half = t_quantile(n - 1, inside) * values.std(-1, ddof=1) / math.sqrt(n)
     return mean, mean - half, mean + half
+
+
+def p_value(values: np.ndarray) -> float:
+    """The two-sided p value of Student's t test that the mean of values (n,) is 0; 1 for fewer than two, and for zeros alone."""
+    n = len(values)
+    if n < 2 or not np.any(values):
+        return 1.0
+    spread = float(values.std(ddof=1)) / math.sqrt(n)
+    return 1.0 - _within(math.atan(abs(float(values.mean())) / (spread * math.sqrt(n - 1))) if spread else math.pi / 2, n - 1)
+
+
+def holm(values: Sequence[float]) -> list[float]:
+    """p values adjusted for their number (Holm 1979): any set of those at or below 5% holds a false one in at most 5% of cases."""
+    order, adjusted, highest = sorted(range(len(values)), key=lambda i: values[i]), [1.0] * len(values), 0.0
+    for rank, i in enumerate(order):
+        highest = max(highest, min(1.0, values[i] * (len(values) - rank)))
+        adjusted[i] = highest
+    return adjusted
 
 
 @functools.cache

@@ -1,0 +1,62 @@
+"""Each arm of a comparison gets the learning rate that suits it, from one list, on seeds that the comparison does not use.
+
+The rate outweighs most objectives, and one that was tuned for one of them is unfair to the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from rewardlab.errors import RewardlabError
+
+from .arms import Arm
+from .plan import Plan
+from .runs import Done, Job
+
+APART = 1000
+"""From the first seed that is compared to the first on which a rate is chosen."""
+SEEDS = 2
+CHOSEN_BY = "auc.truth"
+"""The mean accuracy of training: it rewards fast and stable learning alike, and is quieter than a last evaluation."""
+
+Runner = Callable[[Sequence[Job]], Mapping[Path, Done]]
+
+
+def tuning_jobs(plan: Plan, folder: Path) -> dict[tuple[str, float], list[Job]]:
+    """The runs on which rates are chosen, by arm and rate."""
+    return {(arm.name, rate): _jobs(plan, arm, rate, folder) for arm in plan.trained for rate in plan.rates}
+
+
+def tuned(plan: Plan, folder: Path, run: Runner) -> Plan:
+    """The plan with the rate of each trained arm: the one at which the mean of CHOSEN_BY, or else of what is compared, is highest.
+
+    Raises RewardlabError for fewer than two rates, or one that is none.
+    """
+    if len(set(plan.rates)) < 2 or not all(0 < rate < 1 for rate in plan.rates):
+        raise RewardlabError(f"rates must be two distinct numbers or more between 0 and 1, not {list(plan.rates)}")
+    jobs = tuning_jobs(plan, folder)
+    done = run([job for some in jobs.values() for job in some])
+    levels = {key: _level([done[Path(job.folder)] for job in some], plan.measure) for key, some in jobs.items()}
+    chosen = {arm.name: max(plan.rates, key=lambda rate: levels[arm.name, rate]) for arm in plan.trained}
+    return replace(plan, chosen=chosen)
+
+
+def _jobs(plan: Plan, arm: Arm, rate: float, folder: Path) -> list[Job]:
+    at_rate = replace(plan, chosen={arm.name: rate})
+    seeds = [plan.seeds[0] + APART + i for i in range(SEEDS)]
+    jobs = [at_rate.job(arm, seed, folder) for seed in seeds]
+    # nothing is measured on held-out problems but at the ends: they are not what the rate is chosen by
+    return [
+        replace(
+            job, folder=str(folder / "tuning" / f"{arm.folder}-{rate:g}-s{job.config.seed}"), config=job.config.but(eval_every=0)
+        )
+        for job in jobs
+    ]
+
+
+def _level(runs: Sequence[Done], measure: str) -> float:
+    values = [done.numbers.get(CHOSEN_BY, done.numbers.get(measure)) for done in runs]
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else float("-inf")
