@@ -69,7 +69,7 @@ def compare(
         PATH.check("out", out)
     config = _shared(config, changes)
     arms, left_out = _arms(methods, family_of(family, without=without) if family else None, settings, reward)
-    alike = {"equal": equal or (UPDATES if family else TOKENS), "rates": tuple(rates), "left_out": left_out}
+    alike: dict[str, Any] = {"equal": equal or (UPDATES if family else TOKENS), "rates": tuple(rates), "left_out": left_out}
     plan = Plan(arms, config, tuple(seeds), measure or "", str(reward or ""), keep_models, *_axes(x, y), **alike)
     _check_budget(plan)
     task = task_of(None, config)

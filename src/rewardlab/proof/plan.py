@@ -106,20 +106,17 @@ def read_plan(folder: Path) -> Plan:
         raise RewardlabError(f"{folder} {why}; give the folder that `rewardlab compare` wrote")
     try:
         document = json.loads((folder / PLAN).read_text("utf-8"))
-        # a comparison of an older version has no knobs and no axes
+        # a comparison of an older version has no knobs, no axes, no rates and no family
         arms = tuple(
             Arm(arm["method"], registry.load_recipe(arm["recipe"]), arm.get("of", ""), arm.get("knob", ""), arm.get("at"))
             for arm in document["methods"]
         )
         config = RunConfig.from_json(document["config"])
-        seeds, axes = tuple(document["seeds"]), [document.get(axis, "") for axis in ("x", "y")]
-        rest = (
-            document.get("equal", TOKENS),
-            tuple(document.get("rates", ())),
-            document.get("chosen", {}),
-            document.get("left_out", {}),
-        )
-        return Plan(arms, config, seeds, *(document[name] for name in ("measure", "reward", "keep_models")), *axes, *rest)
+        return Plan(
+            arms, config, tuple(document["seeds"]), document["measure"], document["reward"], document["keep_models"],
+            document.get("x", ""), document.get("y", ""), document.get("equal", TOKENS), tuple(document.get("rates", ())),
+            document.get("chosen", {}), document.get("left_out", {}),
+        )  # fmt: skip
     except (OSError, ValueError, KeyError, TypeError) as e:
         raise RewardlabError(
             f"{folder} is not the folder of a comparison: {e}; give the folder that `rewardlab compare` wrote"
