@@ -8,9 +8,9 @@ settled it. As a reward it needs no training: `rewardlab answer best_of_n --rewa
 use it to choose. Pairs of a wide gap teach a policy to be sure of what is right and unsure of what is not, so that its confidence
 becomes a better judge; `widest=False` pairs any right reply with any wrong one: the plain DPO that the paper compares with.
 
-
-
-
+Du et al. 2025, arXiv:2510.13501, sections 3.1, 3.2, A.2. beta = 0.3 is the paper's. There the K pairs of the widest gap are taken
+of 30 samples to each problem (K = 10 or 15), beforehand; here one of n = 8, by the model as it started. (inferred): the gap has a
+sign, right less wrong; the rate is that of `dpo`. Left out: a second iteration, which starts from the model that was trained
 (--model RUN); the paper's benchmarks of judges; filtering a data set by c.
 
 Data: prompts with answers to verify by. Confidence alone, as a reward, needs no answers.
