@@ -1,4 +1,4 @@
-"""CRew: the confidence in the tokens of the answer, and pairs of sure replies that are right and wrong."""
+"""CRew: the confidence in the tokens of the answer, and pairs of the widest gap in it, right over wrong."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from rows import Replies
 
 from rewardlab import registry
 from rewardlab.core import Run, Score, Trajectory, Turn, ask
-from rewardlab.rewards.answer_confidence import answer_confidence, answer_tokens, sure_and_right
+from rewardlab.rewards.answer_confidence import answer_confidence, answer_tokens, right_and_sure
 from rewardlab.rewards.reward import reward
 
 PROMPT = ask("Q", "26")
@@ -66,19 +66,25 @@ def test_the_last_reply_of_an_episode_is_read():
     assert answer_tokens(row, Scorer([]).pieces) == [2, 3]
 
 
-def test_sure_and_right_is_best_and_sure_and_wrong_is_worst():
+def test_right_and_sure_is_best_and_wrong_and_unsure_is_worst():
     group = [reply(x) for x in ("right\nAnswer: 9", "right\nAnswer: 3", "wrong\nAnswer: 8", "wrong\nAnswer: 1", "?\nAnswer: 9")]
-    assert [s.total for s in sure_and_right()([group], run())[0]] == [
-        pytest.approx(0.9), pytest.approx(0.3), pytest.approx(-0.8), pytest.approx(-0.1), None
+    assert [s.total for s in right_and_sure()([group], run())[0]] == [
+        pytest.approx(1.9), pytest.approx(1.3), pytest.approx(0.8), pytest.approx(0.1), None
     ]  # fmt: skip
 
 
 def test_replies_that_are_all_right_or_all_wrong_make_no_pair():
     for words in ("right", "wrong"):
-        assert all(s.missing for s in sure_and_right()([[reply(f"{words}\nAnswer: {i}") for i in (1, 9)]], run())[0])
+        assert all(s.missing for s in right_and_sure()([[reply(f"{words}\nAnswer: {i}") for i in (1, 9)]], run())[0])
+    # nor does a wrong one that states nothing make one of two right replies
+    group = [reply("right\nAnswer: 9"), reply("right\nAnswer: 3"), reply("")]
+    assert all(s.missing for s in right_and_sure()([group], run())[0])
 
 
-def test_pairs_of_the_surest_are_learnt_from():
+@pytest.mark.parametrize(
+    ("widest", "pair"), [(True, ["right\nAnswer: 9", "wrong\nAnswer: 1"]), (False, ["right\nAnswer: 3", "wrong\nAnswer: 7"])]
+)
+def test_pairs_of_the_widest_gap_are_learnt_from(widest, pair):
     class Writer(Scorer):
         def write(self, trajectories, texts):
             return [t.plus(reply(text).turns[1], "end") for t, text in zip(trajectories, texts, strict=True)]
@@ -86,9 +92,9 @@ def test_pairs_of_the_surest_are_learnt_from():
         def extend(self, trajectories, sampling, rng):
             return [t.plus(reply(text).turns[1], "end") for t, text in zip(trajectories, self.replies, strict=True)]
 
-    texts = ["right\nAnswer: 3", "wrong\nAnswer: 8", "right\nAnswer: 9", "wrong\nAnswer: 1"]
+    texts = ["right\nAnswer: 3", "wrong\nAnswer: 8", "right\nAnswer: 9", "wrong\nAnswer: 1", "wrong\nAnswer: 7"]
     writer = Writer(texts * 2)
     state = Run(policy=writer, models={}, verify=verify())
-    recipe = registry.build("crew_confidence_as_reward", {"scorer": "policy", "n": 4})
+    recipe = registry.build("crew_confidence_as_reward", {"scorer": "policy", "n": 5, "widest": widest})
     groups = recipe.rollout([PROMPT, PROMPT], state)
-    assert [[t.reply for t in group] for group in groups] == [["right\nAnswer: 9", "wrong\nAnswer: 8"]] * 2
+    assert [[t.reply for t in group] for group in groups] == [pair] * 2

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from rewardlab import registry
-from rewardlab.core import Run, Trajectory, Turn, ask
-from rewardlab.rewards.reference import _reflections, reasoning_reflection
+from rewardlab.core import Run, Trajectory, Turn, ask, rollout
+from rewardlab.rewards.reference import _reflections, _variations, reasoning_reflection, reference_variation
+from rewardlab.rewards.reward import reward
+from rewardlab.rollouts.filtered import without_lowest
 
 LOW, HIGH = math.log(0.1), math.log(0.9)
 
@@ -49,7 +51,35 @@ def test_a_problem_without_a_reference_gets_no_verdict():
     assert reasoning_reflection()([[row, row]], Run(policy=None))[0][0].missing
 
 
-def test_the_filter_goes_by_the_reward_itself():
-    recipe = registry.build("dro_r3", {"share": 0.25})
-    assert recipe.rollout.settings["by"] == recipe.reward
-    assert recipe.rollout.settings["share"] == 0.25
+def test_a_problem_varies_as_much_as_the_token_that_varies_most():
+    # stds 1, 0, 3; a reply without the answer, or one that is cut into other tokens, has none
+    rows = [np.array(r, np.float32) for r in ([-1, -5, -2], [-3, -5, -8], [-1, -2])]
+    assert [s.total for s in _variations([None, *rows])] == [None, pytest.approx(3.0), pytest.approx(3.0), None]
+    assert [s.total for s in _variations(rows[:1])] == [0.0]
+    assert [s.total for s in _variations([None])] == [None]
+
+
+@rollout
+def answered_in_turn(problems, run):
+    return [[Trajectory(p, (Turn("policy", np.arange(2), text="well"),), "end")] * 2 for p in problems]
+
+
+@reward(over="groups")
+def worth(groups, run):
+    return [[None if t.problem.answer == "?" else float(t.problem.answer) for t in group] for group in groups]
+
+
+@pytest.mark.parametrize(
+    ("answers", "drop", "kept"),
+    [("3125", 0.5, "35"), ("3125", 0.24, "3125"), ("2222", 0.5, "22"), ("?1?0", 0.5, "10"), ("1", 1.0, "1"), ("??", 0.0, "??")],
+)
+def test_the_groups_that_vary_least_are_dropped(answers, drop, kept):
+    groups = without_lowest(of=answered_in_turn(), by=worth(), drop=drop)([ask("Q", a) for a in answers], Run(policy=None))
+    assert "".join(g[0].problem.answer for g in groups) == kept
+
+
+def test_the_filter_goes_by_the_variation_of_the_same_answers():
+    recipe = registry.build("dro_r3", {"drop": 0.5, "mark": "So:"})
+    assert recipe.rollout.settings["by"] == reference_variation(mark="So:")
+    assert recipe.rollout.settings["drop"] == 0.5
+    assert recipe.reward == reasoning_reflection(mark="So:")

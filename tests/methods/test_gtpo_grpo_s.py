@@ -55,6 +55,19 @@ def test_replies_by_hand():
     assert not found[4].any()
 
 
+def test_apart_right_and_wrong_have_a_mean_and_a_deviation_each():
+    rows = [[("rdd", 1.0), ("rd", 1.0), ("rd", 0.0), ("rdrd", 0.0), ("rd", None)]]
+    entropy = [[9, 3, 1, 9], [9, 1, 9, 9], [9, 4, 9, 9], [9, 1, 9, 0.5], [9, 7, 9, 9]]
+    batch, found = credit_of(rows, entropy, apart=True)
+    expected = [*normal([1.15, 1.1, 1.05]), *normal([-1.04, -1.16, -1.1]), 0]
+    assert found[batch.mask].tolist() == pytest.approx(expected, abs=2e-3)
+    rows = [[("rdd", 1.0), ("rd", 1.0), ("rd", 0.0), ("rdd", -1.0), ("rd", None)]]
+    entropy = [[9, 3, 1], [9, 1, 9], [9, 0.5, 9], [9, 0.5, 0], [9, 1, 9]]
+    _, found = credit_of(rows, entropy, level="reply", apart=True)
+    expected = [*normal([1 + 0.4 / 3, 1 + 0.2 / 3]), *normal([-1 - 0.2 / 3, -1 - 0.4 / 3]), 0]
+    assert found[:, 1].tolist() == pytest.approx(expected, abs=2e-3)
+
+
 @pytest.mark.parametrize("level", ["token", "reply"])
 def test_certain_tokens_all_right_all_wrong_and_single_replies(level):
     # entropies of 0 weigh as much as each other

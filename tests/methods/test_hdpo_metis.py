@@ -43,8 +43,8 @@ def test_economy_is_normalised_over_the_right_episodes_alone():
     # accuracy 1 1 0 0: mean 1/2, std sqrt(1/3) = .57735: +-.86603.  economy 1/2 and 1/4, among two: +-.70711
     found = credit([episode(1, "Cal"), episode(3, "Cal", 5), episode(0, "Bob"), episode(2, "Bob")], efficiency=1.0)
     assert found == pytest.approx([0.8660 + 0.7071, 0.8660 - 0.7071, -0.8660, -0.8660], abs=2e-3)
-    half = credit([episode(1, "Cal"), episode(3, "Cal"), episode(0, "Bob"), episode(2, "Bob")])
-    assert half == pytest.approx([0.8660 + 0.3536, 0.8660 - 0.3536, -0.8660, -0.8660], abs=2e-3)
+    less = credit([episode(1, "Cal"), episode(3, "Cal"), episode(0, "Bob"), episode(2, "Bob")])
+    assert less == pytest.approx([0.8660 + 0.1061, 0.8660 - 0.1061, -0.8660, -0.8660], abs=2e-3)
 
 
 def test_one_right_episode_has_nobody_to_be_compared_with():
@@ -56,7 +56,7 @@ def test_one_right_episode_has_nobody_to_be_compared_with():
 def test_all_right_is_decided_by_calls_and_equal_calls_by_nothing():
     # 1, 1/2, 1/2: mean 2/3, std .288675
     expected = [0.5 * 1.1547, -0.5 * 0.5774, -0.5 * 0.5774]
-    assert credit([episode(0, "Cal"), episode(1, "Cal"), episode(1, "Cal")]) == pytest.approx(expected, abs=1e-3)
+    assert credit([episode(0, "Cal"), episode(1, "Cal"), episode(1, "Cal")], efficiency=0.5) == pytest.approx(expected, abs=1e-3)
     assert credit([episode(1, "Cal"), episode(1, "Cal", 7)]) == [0.0, 0.0]
 
 
@@ -67,7 +67,7 @@ def test_groups_do_not_mix_and_no_verdict_counts_for_nothing():
 
 def test_coupled_the_economy_of_right_episodes_is_lost_in_the_deviation_of_being_right():
     group = [episode(1, "Cal"), episode(3, "Cal"), episode(0, "Bob"), episode(2, "Bob")]
-    apart, one = credit(group), credit(group, coupled=True)
+    apart, one = credit(group, efficiency=0.5), credit(group, efficiency=0.5, coupled=True)
     # 1 + .5/2, 1 + .5/4, 0, 0: std .690; the difference of .125 is .181 there, and .707 in a channel of its own
     assert one[0] - one[1] == pytest.approx(0.125 / 0.6903, abs=1e-3)
     assert apart[0] - apart[1] == pytest.approx(0.7071, abs=1e-3)

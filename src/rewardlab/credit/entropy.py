@@ -40,12 +40,13 @@ def relative_weights(entropy: Tensor, right: Tensor, where: Tensor, cell: Tensor
 
 @credit(needs=("policy.entropy",))
 def entropy_weighted_tokens(
-    a: Tensor, batch: Batch, run: Run, *, outcome: NonNegativeFloat = 1.0, entropy: NonNegativeFloat = 0.1
+    a: Tensor, batch: Batch, run: Run, *, outcome: NonNegativeFloat = 1.0, entropy: NonNegativeFloat = 0.1, apart: bool = False
 ) -> Tensor:
     """Right rows earn at their t-th decision outcome + entropy H_it d_t / sum_k H_kt over the d_t right rows that have one, wrong
     rows minus the same with 1/H; normalised over all decisions of the group.
 
-    H: the policy's entropy before the update. Right is what earned more than 0.  Tan et al. 2025, arXiv:2508.04349
+    H: the policy's entropy before the update.  apart: normalise over the decisions of right rows, and over those of wrong ones;
+    then nothing says which rows were right. Right is what earned more than 0.  Tan et al. 2025, arXiv:2508.04349
     """
     judged, right = outcomes(a, batch)
     where, rights = batch.mask & judged[:, None], right[:, None].expand(batch.mask.shape)
@@ -54,12 +55,21 @@ def entropy_weighted_tokens(
     weight = relative_weights(batch.columns["policy.entropy"], rights, where, batch.group[:, None] * batch.width + place)
     shaped = torch.where(rights, 1.0, -1.0) * (outcome + entropy * weight)
     # every decision is an event of its own
-    return (center() >> scale_by_std())(torch.where(where, shaped, 0.0), replace(batch, rewarded=where), run)
+    return _normalised(shaped, where, rights, batch, run, apart)
+
+
+def _normalised(shaped: Tensor, events: Tensor, right: Tensor, batch: Batch, run: Run, apart: bool) -> Tensor:
+    """Events with mean 0 and deviation 1 over each group, or over the right and the wrong ones of each group; 0 elsewhere."""
+    sides = [events & right, events & ~right] if apart else [events]
+    chain, found = center() >> scale_by_std(), torch.zeros_like(shaped)
+    for side in sides:
+        found = found + chain(torch.where(side, shaped, 0.0), replace(batch, rewarded=side), run)
+    return found
 
 
 @credit(needs=("policy.entropy",))
 def entropy_weighted_rows(
-    a: Tensor, batch: Batch, run: Run, *, outcome: NonNegativeFloat = 1.0, entropy: NonNegativeFloat = 0.1
+    a: Tensor, batch: Batch, run: Run, *, outcome: NonNegativeFloat = 1.0, entropy: NonNegativeFloat = 0.1, apart: bool = False
 ) -> Tensor:
     """`entropy_weighted_tokens` with the mean entropy of a row in place of a token's: one number for each reply."""
     judged, right = outcomes(a, batch)
@@ -68,8 +78,9 @@ def entropy_weighted_rows(
     shaped = torch.where(right, 1.0, -1.0) * (outcome + entropy * weight)
     # one event for each row, at its last decision, so that rows count alike whatever their length
     last = batch.mask & (batch.mask.cumsum(1) == count[:, None]) & judged[:, None]
-    events = torch.where(last, shaped[:, None], 0.0)
-    return (center() >> scale_by_std() >> to_go())(events, replace(batch, reward=events, rewarded=last), run)
+    wide = shaped[:, None].expand(batch.mask.shape)
+    events = _normalised(wide, last, right[:, None].expand(batch.mask.shape), batch, run, apart)
+    return to_go()(events, replace(batch, reward=torch.where(last, wide, 0.0), rewarded=last), run)
 
 
 @credit(needs=("old", "policy.entropy"))

@@ -57,22 +57,23 @@ def _score(logprobs: np.ndarray | None, span: list[int]) -> Score:
 
 
 @reward(over="groups")
-def sure_and_right(groups: list[Group], run: Run, *, model: str = "policy") -> Scores:
-    """The confidence of a right reply, and less that of a wrong one: most for those that are right and sure, least for those that
-    are wrong and sure.
+def right_and_sure(groups: list[Group], run: Run, *, model: str = "policy") -> Scores:
+    """The confidence of a reply, and 1 more where it is right: most for those that are right and sure, least for those that are
+    wrong and unsure. So the best and the worst reply to a problem are its pair of the widest gap in confidence, right over wrong.
 
     No verdict where the replies to a problem are all right or all wrong, or where a reply has no verdict or no confidence.
     Du et al. 2025, arXiv:2510.13501
     """
     sure, verdicts = answer_confidence(model=model)(groups, run), correct()(groups, run)
-    return [_signed(*rows) for rows in zip(sure, verdicts, strict=True)]
+    return [_both(*rows) for rows in zip(sure, verdicts, strict=True)]
 
 
-def _signed(sure: list[Score], verdicts: list[Score]) -> list[Score]:
-    right = [None if v.value is None else v.value >= 1 for v in verdicts]
-    if not {True, False} <= set(right):
+def _both(sure: list[Score], verdicts: list[Score]) -> list[Score]:
+    # what has no confidence makes no pair, so it does not count as the other kind either
+    known = [None if v.value is None or s.value is None else v.value >= 1 for s, v in zip(sure, verdicts, strict=True)]
+    if not {True, False} <= set(known):
         return [Score(None, why="the replies are not both right and wrong")] * len(sure)
     return [
-        Score(None, why=s.why or "no verdict") if ok is None or s.value is None else Score(s.value if ok else -s.value, why=s.why)
-        for s, ok in zip(sure, right, strict=True)
+        Score(None, why=s.why or "no verdict") if ok is None or s.value is None else Score(s.value + ok, why=s.why)
+        for s, ok in zip(sure, known, strict=True)
     ]

@@ -90,19 +90,43 @@ def reasoning_reflection(groups: list[Group], run: Run, *, weighted: bool = True
     tags. No verdict where the problem has no gold answer that is a text, it does not fit the model's context, or its tokens are
     others than after the group's first reply.  Xu et al. 2025, arXiv:2506.13351
     """
+    return [_reflections(row, weighted) for row in _by_group(groups, run, mark)]
+
+
+@reward(over="groups")
+def reference_variation(groups: list[Group], run: Run, *, mark: str = "Answer:") -> Scores:
+    """The largest standard deviation that the log-prob of a token of the gold answer has over the group's reasonings: how much they
+    matter to a problem. The same number for each of its replies; no verdict as in `reasoning_reflection`.
+    """
+    return [_variations(row) for row in _by_group(groups, run, mark)]
+
+
+def _by_group(groups: list[Group], run: Run, mark: str) -> list[list[np.ndarray | None]]:
     found = iter(gold_logprobs(run.policy, [t for group in groups for t in group], mark))
-    return [_reflections([next(found) for _ in group], weighted) for group in groups]
+    return [[next(found) for _ in group] for group in groups]
+
+
+def _alike(rows: list[np.ndarray | None]) -> tuple[np.ndarray | None, list[bool]]:
+    """(replies, tokens) the log-probs of the rows whose answer is cut into the same tokens as the first, and which these are."""
+    count = next((len(x) for x in rows if x is not None), 0)
+    alike = [x is not None and len(x) == count > 0 for x in rows]
+    kept = [x for x, ok in zip(rows, alike, strict=True) if ok and x is not None]
+    return (np.stack(kept).astype(np.float64) if kept else None), alike
 
 
 def _reflections(rows: list[np.ndarray | None], weighted: bool) -> list[Score]:
     """Of the log-probs of one answer's tokens after each reply of a group."""
-    count = next((len(x) for x in rows if x is not None), 0)
-    alike = [x is not None and len(x) == count > 0 for x in rows]
-    if not any(alike):
+    table, alike = _alike(rows)
+    if table is None:
         return [Score(None, why="no gold answer, or it does not fit the context")] * len(rows)
-    table = np.stack([x for x, ok in zip(rows, alike, strict=True) if ok and x is not None]).astype(np.float64)
-    weights = table.std(0) if weighted else np.ones(count)
+    weights = table.std(0) if weighted else np.ones(table.shape[1])
     # equal rows have a deviation of the size of a rounding error
     whole = weights.sum() if weights.max() > 1e-6 else np.inf
     means = iter((table @ weights / whole).tolist())
     return [Score(next(means)) if ok else Score(None, why="no gold answer, or it is cut into other tokens") for ok in alike]
+
+
+def _variations(rows: list[np.ndarray | None]) -> list[Score]:
+    table, alike = _alike(rows)
+    most = None if table is None else float(table.std(0).max())
+    return [Score(most) if ok else Score(None, why="no gold answer, or it is cut into other tokens") for ok in alike]

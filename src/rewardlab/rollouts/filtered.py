@@ -77,5 +77,20 @@ def spread_above(
     return kept or groups
 
 
+@rollout(inner="of", across_problems=True)
+def without_lowest(problems: list[Problem], run: Run, *, of: Rollout, by: Reward, drop: Share = 0.25) -> list[Group]:
+    """The groups sampled by `of` without the share `drop` of them that `by` pays least on average; one is always kept.
+
+    Groups on which `by` has no verdict go first; of equal ones the later. The groups that are left stay in their order.
+    """
+    groups = of(problems, run)
+    paid = [[s.total for s in row if s.total is not None] for row in by(groups, run)]
+    means = [float(np.mean(row)) if row else -np.inf for row in paid]
+    # sorted is stable, so that ties keep the order of the batch
+    order = sorted(range(len(groups)), key=lambda g: -means[g])
+    kept = sorted(order[: max(1, len(groups) - int(drop * len(groups)))])
+    return [groups[g] for g in kept]
+
+
 def _spread(paid: list[float]) -> float | None:
     return float(np.std(paid)) if len(paid) > 1 else None

@@ -7,9 +7,9 @@ W_whole above W_process keeps a right reply with a flawed step above a wrong one
 shared out among the steps.
 
 Xie et al. 2025, arXiv:2508.02298: token reward, weights 2 and 1, several critiques, their intersection or majority (from notes on
-the paper and an independent implementation; the authors' repository, andyclsr/CAPO, held no code). (inferred): four critiques;
-mean and deviation are over tokens; which vote is the default; the critic's prompt; a reply whose critiques cannot be read has no
-verdict.
+the paper and an independent implementation; the authors' repository, andyclsr/CAPO, held no code); that mean and deviation are over
+tokens is equation 2, as a review of it says. (inferred): four critiques; which vote is the default; the critic's prompt; a reply
+whose critiques cannot be read has no verdict. Steps are lines here, where the paper has its policy mark them as <step k>.
 
 Data: prompts with answers to verify by, and a critic: --critic PATH, which is a copy of the policy's start without it, or in Python
 any reward that pays 1 at the end of a wrong step, 0 at the others (critiques=...).

@@ -7,10 +7,12 @@
 H is the entropy of the policy before the update, held fixed. A token of high entropy is a choice between ways, and one of low
 entropy in a wrong reply a mistake made with confidence. With a2 = 0 what is left is the outcome.
 
-Tan et al. 2025, arXiv:2508.04349. a1 = 1 and a2 = 0.1 are the paper's, and so are the two sums, both after an independent
-implementation (textpolicy): the paper and its code were not at hand. (inferred): mean and deviation are taken over right and wrong
-tokens together; apart, as that implementation does, nothing would say which replies were right. Left out: GRPO-S's ratio of whole
-replies. It stands on DAPO, with which the paper compares; right is what earns more than 0.
+Tan et al. 2025, arXiv:2508.04349. a1 = 1 and a2 = 0.1 are the paper's, and so are the two sums; equations 3, 5 and 6 after two
+independent implementations (textpolicy, algorithms/grpo.py and its tests), which agree. One thing is ours: equation 6 takes mean
+and deviation over right tokens, and over wrong ones, so that A has mean 0 in both, and nothing says which replies were right; here
+they are taken over both together. `apart=True` is the equation as printed. (inferred): GRPO-S by the same equation. Left out:
+GRPO-S's ratio of whole replies; a penalty on length (appendix D). It stands on DAPO, with which the paper compares; right is what
+earns more than 0.
 
 Data: prompts and answers.
 """
@@ -24,12 +26,15 @@ from rewardlab.proof.claim import Claim
 
 
 def gtpo_grpo_s(
-    base: Recipe | None = None, *, level: Literal["token", "reply"] = "token", outcome: float = 1.0, entropy: float = 0.1
-) -> Recipe:
-    """level: token is GTPO, reply GRPO-S.  outcome, entropy: weights of being right and of the entropy, a1 and a2."""
+    base: Recipe | None = None, *, level: Literal["token", "reply"] = "token", outcome: float = 1.0, entropy: float = 0.1,
+    apart: bool = False,
+) -> Recipe:  # fmt: skip
+    """level: token is GTPO, reply GRPO-S.  outcome, entropy: weights of being right and of the entropy, a1 and a2.
+    apart: normalise right and wrong tokens each by themselves.
+    """
     base = base or dapo()
     shaped = entropy_weighted_tokens if level == "token" else entropy_weighted_rows
-    return base.but(credit=shaped(outcome=outcome, entropy=entropy))
+    return base.but(credit=shaped(outcome=outcome, entropy=entropy, apart=apart))
 
 
 claim = Claim(

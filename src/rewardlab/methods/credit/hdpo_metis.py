@@ -7,10 +7,10 @@ In one reward, a mild penalty on calls is lost in the deviation of what is right
 needed. Among right episodes alone a call too many is all that differs. While few are right there is nobody to compare with, so
 that a policy learns to solve first and to spare calls later.
 
-Yan et al. 2026, arXiv:2604.08545 (notes on the paper; no code was found). (inferred): w_acc = 1 and
-w_eff = .5; groups with one right episode have no efficiency. The paper adds the losses of the two channels; here the advantages are
-added, which has the same gradient unless a ratio is clipped, and none is with one update of each batch. `coupled=True` leaves
-GRPO on the sum R + w_eff E.
+Yan et al. 2026, arXiv:2604.08545, after the README of Accio-Lab/Metis: both rewards, at least two right episodes for the second
+channel, and w_eff = .15, which its training script is given. (inferred): w_acc = 1. The paper adds the losses of the two channels;
+here the advantages are added, which has the same gradient unless a ratio is clipped, and none is with one update of each batch.
+`coupled=True` leaves GRPO on the sum R + w_eff E.
 
 Data: as for the environment: here questions whose facts must be searched for. A call is a reply that the environment answered;
 hdpo_metis(env=...) takes any other, or a stack on a method that plays one.
@@ -51,7 +51,7 @@ def _economy(trajectory: Trajectory, verdict: Score) -> Score:
 
 def hdpo_metis(
     base: Recipe | None = None, *, env: Environment | None = None, n: int = 8, turns: int = 6, accuracy: float = 1.0,
-    efficiency: float = 0.5, form: str = "", coupled: bool = False,
+    efficiency: float = 0.15, form: str = "", coupled: bool = False,
 ) -> Recipe:  # fmt: skip
     """env: the tools; without it, those that the base plays with, else a search.  turns: the most that an episode may have.
     accuracy, efficiency: the weights w.  form: a regular expression that replies should match.  coupled: of one channel.
@@ -76,7 +76,8 @@ SEARCHES = interactive(env=search(), n=2, turns=6)
 claim = Claim(
     says="right answers take fewer tool calls than where the same economy is one reward with being right, and as many are right",
     versus="hdpo_metis", task="facts:hops=2,error=0.3,redundant=0.4", measure="right_calls", direction="lower", margin=0.05,
-    settings={"problems": 8}, versus_settings={"problems": 8, "coupled": True}, by=length_of_right(rollout=SEARCHES), steps=40,
+    settings={"problems": 8, "efficiency": 0.5}, versus_settings={"problems": 8, "efficiency": 0.5, "coupled": True},
+    by=length_of_right(rollout=SEARCHES), steps=40,
     guard=Within("pass@1", low=-0.03), fault=Within("right_calls", low=2.1, says="calls of right episodes, which need two"),
 )  # fmt: skip
 baseline = "grpo"

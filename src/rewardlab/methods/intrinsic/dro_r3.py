@@ -1,14 +1,17 @@
 """DRO: reasoning is paid by the log-probs of the reference after it, of which those tokens count that reasoning makes differ.
 
-    R3_i = sum_j w_j log pi(y*_j | x, c_i, y*_<j),    w_j = std over the group's chains c_i of that log-prob, in sum 1
-    trained on are groups with std(R3) >= share * (moving average of std(R3))
+    R3_i = sum_j w_j log pi(y*_j | x, c_i, y*_<j),    w_j rises with sigma_j, the std over the group's chains c_i of that log-prob
+    trained on are the prompts whose max_j sigma_j is not among the lowest `drop`
 
-Most tokens of a long reference are as likely after any chain: in a plain mean they dilute the few that show what was reasoned.
+Most tokens of a long reference are as likely after any chain, or vary for reasons of their own: in a plain mean they dilute the few
+that show what was reasoned. A prompt on which no token varies has nothing to teach.
 
-Xu et al. 2025, arXiv:2506.13351 (abstract and notes on its first version; no code was found). (inferred): w_j is the deviation
-itself, in sum 1; the filter's running threshold, which is RLPR's; n = 8. Left out: what keeps tokens from becoming certain because
-of the reference's tokens before them; dropping prompts that are too hard, whose references stay unlikely; the rubric gates of its
-third version. The reward takes the place of a base's.
+Xu et al. 2025, arXiv:2506.13351v1, sections 4.1.3 and 4.2. The paper subtracts from each log-prob that after a masked chain, so
+that a token which follows from the reference's own words before it earns nothing: the same number for all chains of a group, which
+their mean takes out again, so it is left out. (inferred): w_j = sigma_j / sum sigma (the paper says that w rises with sigma_j);
+drop = 1/4, of each batch, where the paper filters its data at intervals; n = 8 (16 there). The policy itself is the judge, one of
+three choices there. Left out: dropping prompts that are too hard (ranks of the least likely tokens); the penalty on outcomes of
+another length than the reference; a KL of .001; the rubric gates of v3. The reward takes the place of a base's.
 
 Data: prompts with reference outcomes, of any length. Replies of one turn; the verifier is read for reports alone.
 """
@@ -17,22 +20,18 @@ from rewardlab.core import Recipe
 from rewardlab.evals.own_reward import own_reward
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.proof.claim import Claim
-from rewardlab.rewards.reference import reasoning_reflection
-from rewardlab.rollouts.filtered import spread_above
+from rewardlab.rewards.reference import reasoning_reflection, reference_variation
+from rewardlab.rollouts.filtered import without_lowest
 from rewardlab.rollouts.independent import independent
 
 
-def dro_r3(
-    base: Recipe | None = None, *, weighted: bool = True, mark: str = "Answer:", share: float = 0.5, decay: float = 0.99,
-    start: int = 10, attempts: int = 1, n: int = 8,
-) -> Recipe:  # fmt: skip
-    """weighted: false gives all tokens of the reference the same weight.  mark: stands before an answer.  share, decay, start,
-    attempts: of the filter (`spread_above`).  n: of grpo.
+def dro_r3(base: Recipe | None = None, *, weighted: bool = True, mark: str = "Answer:", drop: float = 0.25, n: int = 8) -> Recipe:
+    """weighted: false gives all tokens of the reference the same weight.  mark: stands before an answer.  drop: share of the groups
+    whose references vary least with the reasoning, which are not trained on.  n: of grpo.
     """
     base = base or grpo(n=n)
     paid = reasoning_reflection(weighted=weighted, mark=mark)
-    sampled = base.required("rollout")
-    filtered = spread_above(of=sampled, by=paid, share=share, decay=decay, start=start, attempts=attempts)
+    filtered = without_lowest(of=base.required("rollout"), by=reference_variation(mark=mark), drop=drop)
     return base.but(rollout=filtered, reward=paid, measure=own_reward(reward=paid, rollout=independent(n=1)))
 
 

@@ -6,8 +6,9 @@ What a policy would write whatever it is asked, such as lines that check what is
 tokens that gain nothing, and lowers the mean. So a reply that is concise and about its question earns most, without a count of its
 tokens.
 
-Han et al. 2025, arXiv:2509.05489. Perplexities are the present policy's. (inferred): alpha = .2; without its question a reply
-follows an empty one in the same chat template; R_SA is paid to wrong replies too, as the sum says.
+Han et al. 2025, arXiv:2509.05489, R and R_SA as in the README of the authors' code. Perplexities are the present policy's.
+(inferred): alpha = .2; without its question a reply follows an empty one in the same chat template; R_SA is paid to wrong replies
+too, as the sum says.
 
 Data: prompts with answers to verify by.
 """

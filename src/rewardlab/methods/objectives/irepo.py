@@ -73,5 +73,5 @@ claim = Claim(
     versus="dpo", task="notes:noise=0.2", measure="reward", direction="higher", margin=0.02,
     settings={"score": note_quality(), "noise": 0.2, "beta": 1.0, "lr": 1e-4}, versus_settings={"problems": 8, "lr": 1e-4},
     by=mean_reward(), steps=40, fault=Within("reward", high=0.85, says="quality that hard labels lead to"), learns="reward",
-    start=None,
+    start=None, tried="DPO differs in two ways, which are the paper's: labels of one voter, and pairs that others wrote beforehand",
 )  # fmt: skip

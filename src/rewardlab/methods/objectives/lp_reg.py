@@ -9,7 +9,8 @@ for entropy raises noise as well; the proxy gives noise nothing, and all else a 
 
 Huang et al. 2025, arXiv:2510.03222. kappa = 0.02, share = 1%, beta = 1, the estimator of the KL, bounded at 10, clipping at 0 and
 10 alone, the mean over the tokens of a batch and one update per batch are those of the released script and code
-(CarlanLark/Lp-Reg-dev, 700298f). The least are found among all tokens of a batch, there of a micro-batch.
+(CarlanLark/Lp-Reg-dev, 700298f). `share` is the paper's percentile; kappa, which the proxy cuts off by, is of the largest
+probability there too. The least are found among the failed tokens of a batch, there of a micro-batch.
 
 Data: prompts and answers.
 """

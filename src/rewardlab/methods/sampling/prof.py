@@ -8,10 +8,10 @@ Right answers from flawed steps, and sound steps before a wrong answer, teach wh
 of them, but errs, and a policy that is paid by it learns its errors. As a filter it only chooses; what is chosen is paid by the
 outcome.
 
-Ye et al. 2025, arXiv:2509.03403 (the score from notes on the paper; the stored repository Chenluye99/PROF holds no code).
-(inferred): n = 8, m = 4, lambda = 0 by default and H = 30; how many of each kind are dropped where they cannot be balanced; that
-the outcome's advantage is normalised over the replies that are kept. `process` may be any reward of steps: here it is the checker
-of the gold steps.
+Ye et al. 2025, arXiv:2509.03403, its PROF-BOTH: score, and m of n with as many right as wrong ones as there can be, from notes on
+the paper and the README of Chenluye99/PROF, whose code is not stored. (inferred): n = 8, m = 4, lambda = 0 by default and H = 30;
+that the outcome's advantage is normalised over the replies that are kept. Left out: PROF-POS, which keeps wrong replies at random.
+`process` may be any reward of steps: here it is the checker of the gold steps.
 
 Data: prompts with answers to verify by; and a reward of steps (process=...), or the columns of `arithmetic`: steps, answer.
 """
