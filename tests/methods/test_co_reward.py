@@ -1,4 +1,4 @@
-"""Co-Reward: two groups of replies, to a question and to its rewrite, each paid by the other's majority; a world of two wordings."""
+"""Co-Reward: groups of replies to a question and to its rewrite, each paid by the other's majority; a world of two wordings."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_a_problem_that_comes_twice_is_judged_by_all_replies_to_its_rewrite():
 
 
 def test_a_missing_rewrite_is_said():
-    with pytest.raises(RewardlabError, match="no text 'rewrite', its question in other words; it has: rewritten"):
+    with pytest.raises(RewardlabError, match="no text 'rewrite', its question reworded; it has: rewritten"):
         sampled("1", "2", problems=[ask("1?", "1", rewritten="1!")])
 
 
@@ -145,6 +145,5 @@ def test_in_the_world_the_other_majority_tells_right_from_wrong_better_than_the_
     paid = with_majority().named("other") + with_majority(voters="own").named("own")
     measured = told_apart(reward=paid, truth=verify(), rollout=with_rewrites(of=independent(n=8)))
     found = measured(TASK.test, Run(Careless([])))
-    print(found)
     assert found["agreement.other"] > found["agreement.own"] + 0.1
     assert found["agreement.own"] < 0.8

@@ -25,7 +25,5 @@ def _rewritten(problem: Problem, column: str) -> Problem:
     text = problem.meta.get(column)
     if not isinstance(text, str) or not text.strip():
         has = ", ".join(problem.meta) or "nothing"
-        raise RewardlabError(
-            f"problem {problem.question[:60]!r} has no text {column!r}, its question in other words; it has: {has}"
-        )
+        raise RewardlabError(f"problem {problem.question[:60]!r} has no text {column!r}, its question reworded; it has: {has}")
     return replace(problem.reworded(text), meta={**problem.meta, ORIGINAL: problem.key})
