@@ -12,7 +12,7 @@ from rewardlab.runs.config import UNLIMITED
 from rewardlab.runs.metrics import plain
 
 from . import curves
-from .divergence import divergence, gamed
+from .divergence import apart, gamed
 
 Row = dict[str, Any]
 
@@ -75,7 +75,7 @@ def _gain(before: Row | None, after: Row | None) -> tuple[float, float, float] |
 
 
 def _warnings(rows: list[Row], final: Row) -> list[str]:
-    warnings = [f"{s['text']} The policy may be exploiting the reward." for s in divergence(rows)]
+    warnings = [f"{s['text']} The policy may be exploiting the reward." for s in apart(rows)]
     for stretches in gamed(rows).values():
         warnings += [f"{s['text']} This term may be what is exploited." for s in stretches]
     for name, steps in curves.not_finite(rows).items():
