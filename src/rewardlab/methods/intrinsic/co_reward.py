@@ -18,8 +18,8 @@ Data: prompts, and as `rewrite` each of them in other words, which may be writte
 from typing import Literal
 
 from rewardlab.core import Recipe
-from rewardlab.evals.groups import told_apart
 from rewardlab.evals.own_reward import own_reward
+from rewardlab.evals.precision import paid_right
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.agreement import with_majority
@@ -43,10 +43,10 @@ def co_reward(
 
 OTHER, OWN = with_majority().named("other"), with_majority(voters="own").named("own")
 claim = Claim(
-    says="of two replies the right one is paid oftener by the majority of the question in other words than by its own majority",
-    versus=None, task="wordings", measure="agreement.other", direction="higher", margin=0.05, against="agreement.own",
-    by=told_apart(reward=OTHER + OWN, truth=correct(), rollout=with_rewrites(of=independent(n=8))), problems=300, steps=1,
-    fault=Within("agreement.own", high=0.8, says="how often its own majority pays the right one of two replies more"),
-    learns=None,
+    says="of the replies that the majority of the question in other words pays, more are right than of those that their own pays",
+    versus=None, task="wordings", measure="precision.other", direction="higher", margin=0.1, against="precision.own",
+    by=paid_right(reward=OTHER + OWN, truth=correct(), rollout=with_rewrites(of=independent(n=8))), problems=300, steps=1,
+    fault=Within("precision.own", high=0.7, says="share of the replies paid by their own majority that are right"), learns=None,
+    tried="pairs told apart: .69 against .75, frozen: in half of the groups nobody gives the other's answer, and all earn 0",
 )  # fmt: skip
 baseline = "grpo"
