@@ -194,3 +194,14 @@ def test_without_answers_and_a_reward_nothing_is_measured(prompts):
     assert measured(build("sft"), task).measure is None
     with pytest.raises(RewardlabError, match="pass@k needs answers"):
         rewardlab.evaluate(untrained(), task)
+
+
+def test_the_summary_says_what_became_of_the_truth_under_a_reward_of_ones_own():
+    result = trained(grpo_for(steps_done()))
+    # three steps: first and last fifth are one each; the untrained policy is never right
+    assert re.fullmatch(r"0 → 0, with a reward of 0\.\d+ → 2\.?\d*", result.summary["truth"])
+    assert json.loads((result.out / "summary.json").read_text())["truth"] == result.summary["truth"]
+    # where the reward is the verdict, there is nothing to say
+    assert "truth" not in trained(grpo_for(correct()), out="verified").summary
+    unanswered = Task("prompts", [ask(f"Say {i}") for i in range(8)], [ask("Say 9")], "exact_match", max_new=6)
+    assert trained(grpo_for(steps_done()), "unanswered", unanswered).summary["truth"].startswith("not known")

@@ -20,7 +20,7 @@ import pytest
 
 from rewardlab.errors import RewardlabError
 from rewardlab.report import curves
-from rewardlab.report.divergence import divergence, gamed
+from rewardlab.report.divergence import apart, divergence, gamed, parting, watched
 from rewardlab.report.page import write_comparison, write_report
 from rewardlab.report.summary import summarise
 from rewardlab.runs.record import ROLLOUT
@@ -299,6 +299,59 @@ def test_noise_and_learning_are_not_marked():
         both = [training(s, reward=s / 150 + noise[0, s], truth=s / 200 + noise[1, s]) for s in range(150)]
         assert divergence(flat) == []
         assert divergence(both) == []
+
+
+def self_rewarded(turn: int, after: float, seed: int = 0, steps: int = 80, scale: float = 1.0) -> list[dict[str, Any]]:
+    """A reward that rises by .006 a step; the truth rises with it until `turn`, and by `after` a step from there on."""
+    noise = np.random.default_rng(seed).normal(0, 0.02, (2, steps))
+    truth = [0.4 + 0.006 * min(s, turn) + after * max(0, s - turn) for s in range(steps)]
+    return [training(s, reward=scale * (0.5 + 0.006 * s + noise[0, s]), truth=truth[s] + noise[1, s]) for s in range(steps)]
+
+
+def test_where_a_reward_goes_on_to_rise_and_the_truth_does_not_the_step_is_named(tmp_path):
+    rows = self_rewarded(turn=30, after=0.0)
+    # the truth never falls, so nothing is said of that
+    assert divergence(rows) == []
+    found = parting(rows)
+    assert found is not None
+    assert 22 <= found["first"] <= 40
+    assert found["last"] == 79
+    assert found["text"].startswith(f"Steps {found['first']}–79: the reward rises (")
+    assert "while the truth does not (0.5" in found["text"]
+    make_run(tmp_path, rows)
+    assert panels(report(tmp_path))["Proxy against truth"]["spans"] == [[found["first"], 79]]
+    (warning,) = summarise(tmp_path)["warnings"]
+    assert warning.startswith(f"{found['text']} The policy may be exploiting the reward. Try: ")
+    assert watched(rows) == found["text"]
+
+
+@pytest.mark.parametrize("scale", [1.0, 30.0])
+def test_the_bend_is_found_at_any_scale_of_the_reward_whatever_the_noise(scale):
+    found = [parting(self_rewarded(turn=40, after=0.0, seed=seed, scale=scale)) for seed in range(10)]
+    assert all(f is not None and 25 <= f["first"] <= 52 for f in found)
+
+
+def test_what_rises_together_does_not_part():
+    for seed in range(20):
+        for after in (0.006, 0.004):
+            assert apart(self_rewarded(turn=40, after=after, seed=seed)) == []
+    noise = np.random.default_rng(0).normal(0, 0.03, (2, 20, 80))
+    for own, true in zip(*noise, strict=True):
+        flat = [training(s, reward=0.5 + own[s], truth=0.5 + true[s]) for s in range(80)]
+        # both have learnt all there is by half of the run
+        learnt = [training(s, reward=min(1, s / 40) + own[s], truth=min(0.9, s / 45) + true[s]) for s in range(80)]
+        assert apart(flat) == apart(learnt) == []
+    assert parting(self_rewarded(turn=0, after=0.0)[:9]) is None
+
+
+def test_a_line_says_what_became_of_the_truth():
+    # single-step curves of five steps: first and last fifth are a step each
+    rows = [training(s, reward=0.1 * s, truth=0.1 * s + 0.2) for s in range(1, 6)]
+    assert watched(rows) == "0.3 → 0.7, with a reward of 0.1 → 0.5"
+    assert watched([row | {"truth": row["reward"]} for row in rows]) is None
+    unknown = [{k: v for k, v in row.items() if k != "truth"} for row in rows]
+    assert (watched(unknown) or "").startswith("not known: the task's verifier gave no verdict")
+    assert watched([{"step": 1, "loss": 0.1}]) is None
 
 
 def test_long_curves_are_averaged_not_cut():

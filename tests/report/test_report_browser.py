@@ -156,7 +156,7 @@ def test_a_search_is_drawn_as_its_tree(browser, tmp_path):
     browser.open(write_report(make_run(tmp_path / "run", rows)), "#rollouts")
     browser.keys("t")
     assert texts(browser, ".node b") == ["0.333", "0.5", "1", "0", "0"]
-    assert texts(browser, ".node span") == ["what all begin with", "a b", "x", "y", "c"]
+    assert texts(browser, ".node span") == ["common prefix", "a b", "x", "y", "c"]
     browser.run("document.querySelectorAll('.node')[1].click()")
     assert texts(browser, ".segment h3") == ["Shared by 2 rollouts: tokens 2 to 4"]
     browser.run("document.querySelectorAll('.node')[3].click()")

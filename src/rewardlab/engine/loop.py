@@ -11,6 +11,8 @@ from typing import Any
 
 from rewardlab.core import Group, Recipe, Run, Task
 from rewardlab.errors import Stopped
+from rewardlab.report.curves import read_metrics
+from rewardlab.report.divergence import watched
 from rewardlab.report.page import write_report
 from rewardlab.runs.config import UNLIMITED, RunConfig
 from rewardlab.runs.record import Line, Recorder
@@ -241,6 +243,8 @@ def finish(ops: Ops, recorder: Recorder, evaluations: dict[int, dict[str, float]
     if not is_rank_zero():
         return summary
     recorder.model(_main_model(ops), "model")
+    if truth := watched(read_metrics(recorder.folder)):
+        summary |= {"truth": truth}
     recorder.summary(summary)
     with disk_errors(recorder.folder / "report.html"):
         write_report(recorder.folder)

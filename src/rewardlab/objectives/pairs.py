@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from rewardlab.core import Batch, Credit, Objective, Outputs, Run, objective
-from rewardlab.core.domain import PositiveFloat
+from rewardlab.core.domain import PositiveFloat, Share
 from rewardlab.errors import RewardlabError
 
 
@@ -40,6 +40,18 @@ def dpo_loss(out: Outputs, batch: Batch, run: Run, *, beta: PositiveFloat = 0.1)
     """
     # logsigmoid stays finite where log(sigmoid(x)) would be log(0)
     return -F.logsigmoid(beta * margin(row_sum(out.logprobs - batch.ref, batch), batch))
+
+
+@objective(unit="group", needs=("ref",))
+def soft_dpo_loss(out: Outputs, batch: Batch, run: Run, *, beta: PositiveFloat = 0.1, label: Share | None = None) -> Tensor:
+    """DPO with a label that is not sure: p dpo_loss(preferred, other) + (1 - p) dpo_loss(other, preferred).
+
+    label: p; None: the credit of the pair, which is the same at all decisions of its first row. At p = 1/2 nothing is preferred,
+    and replies stay as likely as they are.
+    """
+    gap = beta * margin(row_sum(out.logprobs - batch.ref, batch), batch)
+    sure = (row_sum(batch.credit, batch) / batch.mask.sum(1).clamp(min=1))[::2] if label is None else label
+    return -sure * F.logsigmoid(gap) - (1 - sure) * F.logsigmoid(-gap)
 
 
 @objective(unit="group", wants=("value",))

@@ -100,6 +100,8 @@ WORLDS = (
     World("codes", "codes", "programs: tests of which most are easy, partial rewards, cost"),
     World("flaws", "flaws", "labels of which one is rare: what finds nothing is right most often"),
     World("executions", "executions", "following a program: right outputs by luck, answers about every step"),
+    World("wordings", "wordings", "learning without labels: each wording of a question brings mistakes of its own"),
+    World("reactions", "reactions", "rewards read from what users say next: likely replies are often wrong"),
     World("snippets", "snippets", "code without instructions: outputs, errors, masked lines; most of it copies"),
 )
 """All worlds; some may not have been measured yet."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from rewardlab.runs.metrics import finite, plain
 
-from .divergence import divergence, gamed, names
+from .divergence import apart, gamed, names, on_one_axis
 
 Row = dict[str, Any]
 Points = tuple[list[float], list[float]]
@@ -156,10 +156,10 @@ def _proxy(rows: list[Row]) -> Row | None:
         return None
     values = [v for v in proxy["y"] if v is not None]
     # rewards on another scale than the verdict's 0 to 1 get an axis of their own
-    one_axis = all(-1 <= v <= 2 for v in values)
+    one_axis = on_one_axis(values)
     note = "the reward that training optimises, and the verdict of the task's own verifier on the same rollouts"
     panel = _panel("Proxy against truth", note, [proxy, truth | {"right": not one_axis}])
-    return panel | _marks(divergence(rows))
+    return panel | _marks(apart(rows))
 
 
 def _groups(rows: list[Row]) -> Row:

@@ -9,7 +9,7 @@ from typing import Any
 from rewardlab.runs.foreign import read_log
 
 from . import curves
-from .divergence import divergence, gamed
+from .divergence import apart, gamed
 from .symptoms import SYMPTOMS, Curves, Finding, dead_terms
 
 Row = dict[str, Any]
@@ -47,7 +47,7 @@ def findings(rows: list[Row]) -> list[Finding]:
 
 def _hacking(rows: list[Row]) -> list[Finding]:
     remedy = "read the rollouts of these steps, try the reward out (rewardlab audit), and stop or mend it before going on"
-    whole = [Finding("reward hacking", f"{s['text']} The policy may be exploiting the reward.", remedy) for s in divergence(rows)]
+    whole = [Finding("reward hacking", f"{s['text']} The policy may be exploiting the reward.", remedy) for s in apart(rows)]
     terms = (s for stretches in gamed(rows).values() for s in stretches)
     return whole + [Finding("gamed term", f"{s['text']} This term may be what is exploited.", remedy) for s in terms]
 

@@ -1,4 +1,4 @@
-"""Where a reward, or a term of it, rises while the truth falls."""
+"""Where a reward, or a term of it, rises while the truth falls, or does not rise with it."""
 
 from __future__ import annotations
 
@@ -27,12 +27,7 @@ def divergence(rows: list[Row], sure: float = 4.0, name: str = "reward", subtrac
     locate the divergence best; wide ones find what noise hides from narrow ones.  subtracted: the number lowers the reward, and
     its falling is looked for.  Each stretch: first and last step, reward and truth (from, to), text.
     """
-    rows_with_both = [r for r in rows if math.isfinite(finite(r.get(name)) + finite(r.get("truth")))]
-    table = np.array([[r["step"], r[name], r["truth"]] for r in rows_with_both], float).reshape(-1, 3)
-    # averages of neighbours: fewer points, less noise, and windows that stay cheap
-    if len(table) > 400:
-        table = np.array([part.mean(0) for part in np.array_split(table, 400)])
-    step, reward, truth = table.T
+    step, reward, truth = _both(rows, name)
     sign = -1 if subtracted else 1
     for width in sorted({max(10, len(step) // 5), max(10, len(step) // 2), len(step)}):
         if width < 10 or width > len(step):
@@ -41,8 +36,58 @@ def divergence(rows: list[Row], sure: float = 4.0, name: str = "reward", subtrac
         if len(starts):
             who = "the reward" if name == "reward" else f"the reward term {name.removeprefix('reward/')}"
             what = f"{who}, which is subtracted, falls" if subtracted else f"{who} rises"
-            return [_stretch(step, reward, truth, a, b, what) for a, b in _spans(starts, width)]
+            return [_stretch(step, reward, truth, a, b, what, "falls") for a, b in _spans(starts, width)]
     return []
+
+
+def parting(rows: list[Row], sure: float = 4.0) -> Row | None:
+    """Where the reward parts from the truth: the first step from which the reward rises to the end of the run and the truth never
+    gets higher than it is there; a stretch as in `divergence`. None where they keep together, or too little is known.
+
+    From there on the reward's slope stands `sure` standard errors from zero, and that of the truth, with two of its own, stays
+    below half of the reward's. Where the reward is not on the verdict's scale, slopes count in ranges of the run's curves.
+    """
+    step, reward, truth = _both(rows, "reward")
+    least, smooth = max(10, len(step) // 10), _smoothed(truth, max(3, len(step) // 10))
+    if len(step) < least:
+        return None
+    # the noise of a curve is that of its differences, over the square root of 2 and of how many are averaged
+    noise = float(np.diff(truth).std()) / math.sqrt(2 * max(3, len(step) // 10))
+    ranges = [max(float(np.ptp(_smoothed(y, least))), 1e-9) for y in (truth, reward)]
+    scale = 1.0 if on_one_axis(reward.tolist()) else ranges[0] / ranges[1]
+    for at in range(len(step) - least + 1):
+        (rise, error), (gain, doubt) = (_slope(y[at:]) for y in (reward, truth))
+        apart = rise > sure * error and gain + 2 * doubt < scale * rise / 2
+        if apart and smooth[at:].max() <= smooth[at] + 2 * noise:
+            falls = gain < -sure * doubt
+            return _stretch(step, reward, truth, at, len(step) - 1, "the reward rises", "falls" if falls else "does not")
+    return None
+
+
+def apart(rows: list[Row]) -> list[Row]:
+    """The stretches in which the reward rises while the truth falls; without any, where it rises on and the truth does not."""
+    return divergence(rows) or [found for found in [parting(rows)] if found]
+
+
+def watched(rows: list[Row]) -> str | None:
+    """What became of the truth while the reward was learnt, in one line; None where the reward is the truth, or there is none."""
+    if not any(math.isfinite(finite(row.get("reward"))) for row in rows):
+        return None
+    step, reward, truth = _both(rows, "reward")
+    if not len(step):
+        return "not known: the task's verifier gave no verdict on the training rollouts, and nothing else says what is right"
+    if np.allclose(reward, truth):
+        return None
+    if found := apart(rows):
+        return found[0]["text"]
+    together = _stretch(step, reward, truth, 0, len(step) - 1, "", "")
+    (r0, r1), (t0, t1) = together["reward"], together["truth"]
+    return f"{t0:.3g} → {t1:.3g}, with a reward of {r0:.3g} → {r1:.3g}"
+
+
+def on_one_axis(rewards: list[float]) -> bool:
+    """Whether a reward is on the scale of a verdict, which is 0 or 1."""
+    return all(-1 <= value <= 2 for value in rewards)
 
 
 def gamed(rows: list[Row]) -> dict[str, list[Row]]:
@@ -58,6 +103,31 @@ def gamed(rows: list[Row]) -> dict[str, list[Row]]:
         term = label[1:] if subtracted else label
         found[term] = divergence(rows, name=f"reward/{term}", subtracted=subtracted)
     return {term: stretches for term, stretches in found.items() if stretches}
+
+
+def _both(rows: list[Row], name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The steps at which this number and the truth were logged, and the two."""
+    rows_with_both = [r for r in rows if math.isfinite(finite(r.get(name)) + finite(r.get("truth")))]
+    table = np.array([[r["step"], r[name], r["truth"]] for r in rows_with_both], float).reshape(-1, 3)
+    # averages of neighbours: fewer points, less noise, and windows that stay cheap
+    if len(table) > 400:
+        table = np.array([part.mean(0) for part in np.array_split(table, 400)])
+    step, number, truth = table.T
+    return step, number, truth
+
+
+def _smoothed(y: np.ndarray, width: int) -> np.ndarray:
+    """The mean of the `width` values around each, of fewer at the ends."""
+    return np.array([y[max(0, i - width // 2) : i + width // 2 + 1].mean() for i in range(len(y))])
+
+
+def _slope(y: np.ndarray) -> tuple[float, float]:
+    """The least-squares slope of a curve, and its standard error."""
+    x = np.arange(len(y)) - (len(y) - 1) / 2
+    slope = float(x @ y / (x @ x))
+    residual = y - y.mean() - slope * x
+    # a noiseless line has no error
+    return slope, max(math.sqrt(float(residual @ residual) / (len(y) - 2) / float(x @ x)), 1e-9)
 
 
 def trend(y: np.ndarray, width: int) -> np.ndarray:
@@ -79,10 +149,10 @@ def _spans(starts: np.ndarray, width: int) -> Iterator[tuple[int, int]]:
         yield int(run[0]), int(run[-1]) + width - 1
 
 
-def _stretch(step: np.ndarray, reward: np.ndarray, truth: np.ndarray, a: int, b: int, what: str) -> Row:
+def _stretch(step: np.ndarray, reward: np.ndarray, truth: np.ndarray, a: int, b: int, what: str, then: str) -> Row:
     # the mean of the first and last fifth, since single steps are noisy
     edge = max(1, (b - a + 1) // 5)
     (r0, r1), (t0, t1) = ((y[a : a + edge].mean(), y[b + 1 - edge : b + 1].mean()) for y in (reward, truth))
     first, last_step = int(step[a]), int(step[b])
-    text = f"Steps {first}–{last_step}: {what} ({r0:.3g} → {r1:.3g}) while the truth falls ({t0:.3g} → {t1:.3g})."
+    text = f"Steps {first}–{last_step}: {what} ({r0:.3g} → {r1:.3g}) while the truth {then} ({t0:.3g} → {t1:.3g})."
     return {"first": first, "last": last_step, "reward": (r0, r1), "truth": (t0, t1), "text": text}

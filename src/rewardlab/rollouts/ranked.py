@@ -8,6 +8,7 @@ from dataclasses import replace
 from rewardlab.core import Group, Problem, Run, Sampling, Trajectory, rollout
 from rewardlab.core.domain import NonNegativeFloat, PositiveInt, PositiveShare
 from rewardlab.rewards.reward import Reward
+from rewardlab.util.ranking import kendall_tau
 
 
 @rollout(rows=lambda ranks, **_: len(ranks))
@@ -23,16 +24,56 @@ def ranked(
     pair and is dropped; if there is no other, all are kept, so that a step always has a batch. A reply that was cut off is learnt
     as if it ended there.
     """
-    writer = run.model(model)
-    prompts = writer.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
-    sampling = Sampling(run.max_new, temperature, top_p)
-    done = writer.extend([t for t in prompts for _ in range(n)], sampling, run.rng("rollout"))
-    groups = [done[i : i + n] for i in range(0, len(done), n)]
+    groups = _written(problems, run, n, model, Sampling(run.max_new, temperature, top_p))
     orders = [_best_first(group, [s.total for s in row]) for group, row in zip(groups, by(groups, run), strict=True)]
     chosen = [(group[0].problem, at) for group, order in zip(groups, orders, strict=True) if (at := _at(order, ranks))]
     if not chosen:
         chosen = [(group[0].problem, [group[0].reply] * len(ranks)) for group in groups]
     return _recorded(chosen, run)
+
+
+@rollout(rows=lambda **_: 2)
+def ranked_twice(
+    problems: list[Problem], run: Run, *, by: Reward, again: Reward, n: PositiveInt = 8, model: str = "reference",
+    temperature: NonNegativeFloat = 1.0, top_p: PositiveShare = 1.0,
+) -> list[Group]:  # fmt: skip
+    """The pair of `ranked`, of the best and the worst reply under `by`; and in the column `consistency` of its problem, how far the
+    reward `again` ranks the n replies alike: (tau + 1) / 2, tau Kendall's coefficient, so 1/2 where the two are unrelated.
+
+    Equal texts count once; replies without both scores are left out.
+    """
+    groups = _written(problems, run, n, model, Sampling(run.max_new, temperature, top_p))
+    twice = zip(groups, by(groups, run), again(groups, run), strict=True)
+    rows = [
+        _known(group, [(a.total, b.total) for a, b in zip(first, second, strict=True)])
+        for group, first, second in twice
+    ]  # fmt: skip
+    chosen = []
+    for problem, row in zip(problems, rows, strict=True):
+        order = sorted(((text, first) for text, (first, _) in row), key=lambda item: -item[1])
+        if at := _at(order, (0, -1)):
+            tau = kendall_tau([first for _, (first, _) in row], [second for _, (_, second) in row])
+            chosen.append((replace(problem, meta={**problem.meta, "consistency": (tau + 1) / 2}), at))
+    if not chosen:
+        # a reply compared with itself has no gradient
+        chosen = [(replace(g[0].problem, meta={**g[0].problem.meta, "consistency": 0.5}), [g[0].reply] * 2) for g in groups]
+    return _recorded(chosen, run)
+
+
+def _written(problems: list[Problem], run: Run, n: int, model: str, sampling: Sampling) -> list[Group]:
+    writer = run.model(model)
+    prompts = writer.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
+    done = writer.extend([t for t in prompts for _ in range(n)], sampling, run.rng("rollout"))
+    return [done[i : i + n] for i in range(0, len(done), n)]
+
+
+def _known(group: Group, scores: list[tuple[float | None, float | None]]) -> list[tuple[str, tuple[float, float]]]:
+    """The different texts that have both scores, in the order in which they were written."""
+    known: dict[str, tuple[float, float]] = {}
+    for t, (first, second) in zip(group, scores, strict=True):
+        if first is not None and second is not None:
+            known.setdefault(t.reply, (first, second))
+    return list(known.items())
 
 
 def _best_first(group: Group, scores: list[float | None]) -> list[tuple[str, float]]:

@@ -29,3 +29,16 @@ def auc_of(scored: Sequence[tuple[float, bool]]) -> float:
     ranks = (last - (count - 1) / 2)[place]
     least = right.sum() * (right.sum() + 1) / 2
     return float((ranks[right].sum() - least) / both)
+
+
+def kendall_tau(a: Sequence[float], b: Sequence[float]) -> float:
+    """How far two scores of the same things rank them alike: 1 in the same order, -1 in the opposite one, 0 if unrelated.
+
+    Of equal scores the first has the lower rank, in both. NaN for fewer than two things.
+    """
+    if len(a) < 2:
+        return math.nan
+    # stable, so that ties are broken by place
+    ranks = [np.argsort(np.argsort(np.asarray(x, float), kind="stable")) for x in (a, b)]
+    first, second = (np.sign(np.subtract.outer(rank, rank)) for rank in ranks)
+    return float((first * second).sum() / (len(a) * (len(a) - 1)))

@@ -24,7 +24,7 @@ from rewardlab.rewards.intrinsic import likelihood
 from rewardlab.rewards.model import model_score
 from rewardlab.rewards.reward import reward
 from rewardlab.rollouts.independent import independent
-from rewardlab.select.vote import answer_of
+from rewardlab.text.votes import answer_of
 
 
 @reward(over="groups")

@@ -1,0 +1,100 @@
+"""CREAM: pairs that a policy ranks itself are believed as far as it ranks replies as it did a round before.
+
+    r_t(y) = log pi_t(y) / pi_0(y) of n own replies;    chosen, rejected: the highest and the lowest
+    C = mean over the prompts of (tau(r_t, r_{t-1}) + 1) / 2,    tau: Kendall's rank correlation of the n replies
+    loss = C L_DPO(chosen, rejected) + (1 - C) L_DPO(rejected, chosen)
+
+A policy that judges its own replies takes its accidents for preferences, and confirms them round after round. What two iterates
+rank alike is likelier to be more than an accident; where they disagree, C is near 1/2 and hardly anything is learnt.
+
+Wang et al. 2024, arXiv:2410.12735, and the released code (Raibows/CREAM, ea95c33: cal_consistency.py, rewarding.py,
+sft_dpo_trainer.py; fb02559, README; de1d04b, config.py): n = 5 at temperature .8 and top-p .95, beta .1, C over the round's set
+(`label="round"`, "pair" is its dynamic variant). pi_0: the model before SFT, pi_1: after it, and the reference of a round's DPO is
+pi_t; pi_0, which implies no reward, ranks by its mean log-prob per token. (inferred): replies are written when their prompt comes
+up, so that C is the mean over the round so far; equal replies count once; how steps are divided; SFT at `faster` times the rate.
+
+Data: prompts, and the column `field` with replies to imitate first; or a model that has had its SFT: sft_steps=0, and the one
+before it as `initial`.
+"""
+
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+
+from rewardlab.core import Batch, Learner, Loop, Recipe, Run, credit, loop
+from rewardlab.core.domain import NonNegativeInt, PositiveFloat, PositiveInt
+from rewardlab.errors import RewardlabError
+from rewardlab.methods.baselines.dpo import dpo
+from rewardlab.methods.baselines.sft import sft
+from rewardlab.objectives.pairs import soft_dpo_loss
+from rewardlab.proof.claim import Claim, Within
+from rewardlab.rewards.implicit import implicit_reward
+from rewardlab.rollouts.ranked import ranked_twice
+
+INITIAL, PREVIOUS, MEMORY = "initial", "previous", "cream.consistency"
+
+
+@credit
+def consistency(a: Tensor, batch: Batch, run: Run, *, label: Literal["round", "pair", "sure"] = "round") -> Tensor:
+    """How sure the label of a pair is, at all of its positions: "round": the mean consistency of the round's pairs so far, those of
+    this step too; "pair": its own; "sure": 1. For `soft_dpo_loss`, no advantage. Logged: consistency, the mean of the step's pairs.
+    """
+    own = [t.problem.meta["consistency"] for t, _ in batch.rows]
+    run.log("consistency", sum(own) / len(own))
+    # by step, so that a step that is scored again counts once
+    steps = run.memory.setdefault(MEMORY, {})
+    steps[str(run.step)] = [sum(own), len(own)]
+    total, count = (sum(column) for column in zip(*steps.values(), strict=True))
+    values = {"round": [total / count] * len(own), "pair": own, "sure": [1.0] * len(own)}[label]
+    return torch.tensor(values, dtype=a.dtype, device=a.device)[:, None].expand_as(a)
+
+
+@loop(inner="of")
+def self_ranking(
+    recipe: Recipe, run: Run, ops: Any, *, sft_steps: NonNegativeInt, round_steps: PositiveInt, field: str = "chosen",
+    faster: PositiveFloat = 10.0, of: Loop | None = None,
+) -> None:  # fmt: skip
+    """`sft_steps` of SFT on `field`, then rounds of the recipe; at the end of each, the reference becomes the model `previous` and
+    the policy the reference, and the optimiser is fresh.  of: how a step is taken.
+    """
+    imitates = run.step < sft_steps
+    taken = sft(field=field, lr=faster * recipe.update.lr) if imitates else recipe
+    of(taken, run, ops) if of else ops.standard_step(taken)
+    after = run.step + 1 - sft_steps
+    run.log("round", 0 if imitates else 1 + (after - 1) // round_steps)
+    if after >= 0 and after % round_steps == 0:
+        run.model(PREVIOUS).load_state(run.reference.state())
+        ops.policy.reset_optimizer()
+        ops.renew_reference()
+        run.memory.pop(MEMORY, None)
+
+
+def cream(
+    base: Recipe | None = None, *, label: Literal["round", "pair", "sure"] = "round", beta: float = 0.1, n: int = 5,
+    field: str = "chosen", sft_steps: int = 10, round_steps: int = 10, initial: str = "copy:policy", faster: float = 10.0,
+) -> Recipe:  # fmt: skip
+    """label: whose consistency is believed, as in `consistency`; "sure" is self-rewarding without it.  beta: of DPO.  n: replies to
+    a prompt.  field, sft_steps: SFT first.  round_steps: of a round.  initial: pi_0.  faster: the rate of SFT in DPO's.
+    """
+    if not sft_steps and initial == "copy:policy":
+        raise RewardlabError(
+            "cream without SFT (sft_steps=0) needs the model before it as `initial`: it is what rewards are relative to"
+        )
+    base = base or dpo(problems=8)
+    own, before = (implicit_reward(model=model, base=INITIAL) for model in ("reference", PREVIOUS))
+    rounds = self_ranking(sft_steps=sft_steps, round_steps=round_steps, field=field, faster=faster, of=base.loop)
+    models = [Learner(name, initial, Recipe(), every=0) for name in (INITIAL, PREVIOUS)]
+    return base.but(
+        rollout=ranked_twice(by=own, again=before, n=n, temperature=0.8, top_p=0.95), credit=consistency(label=label),
+        objective=soft_dpo_loss(beta=beta), loop=rounds, also=(*base.also, *models),
+    )  # fmt: skip
+
+
+claim = Claim(
+    says="labels believed as far as two iterates agree keep later rankings more consistent than self-rewarding sure of them",
+    versus="cream", task="preferences:flip=0.3,biased=0.75,error=0.1", measure="train.consistency", direction="higher", margin=0.03,
+    settings={"lr": 1e-4}, versus_settings={"label": "sure", "lr": 1e-4}, steps=40, guard=Within("pass@1", low=-0.03),
+    fault=Within("train.consistency", high=0.9, says="how far the last two iterates rank replies alike"), learns=None,
+)  # fmt: skip
+baseline = "dpo"

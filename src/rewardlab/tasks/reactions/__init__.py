@@ -1,0 +1,1 @@
+"""Wishes, replies to them, and how people react."""

@@ -1,0 +1,1 @@
+"""Chains of arithmetic, each told in two ways."""
