@@ -92,7 +92,8 @@ def _together(differences: Sequence[Record]) -> None:
 def _pass_at(runs: Sequence[Done]) -> dict[str, Record]:
     """pass@k at the end by k, where more than one was measured."""
     ks = sorted({int(match[1]) for done in runs for name in done.numbers if (match := PASS_AT.fullmatch(name))})
-    return {str(k): mean_interval([done.numbers.get(f"pass@{k}") for done in runs]) for k in ks} if len(ks) > 1 else {}
+    values = {k: [done.numbers.get(f"pass@{k}") for done in runs] for k in ks}
+    return {str(k): _within_unit(mean_interval(known), known) for k, known in values.items()} if len(ks) > 1 else {}
 
 
 def _watched(logs: Sequence[Curve]) -> dict[str, Record]:
