@@ -53,6 +53,8 @@ def test_entropy_is_the_mean_over_decided_tokens_alone():
     batch = batch_of([[(pattern, {"a": outcome(v)}) for pattern, v in rows]], {"policy.entropy": entropy})
     found = across_halves_by_entropy()(batch.reward, batch, RUN)
     assert found[:, 1].tolist() == pytest.approx([1, -0.5, -0.5, 0])
+    # alpha 1/4 is of the lower half: .25 r - 0 there, and r - .25 / 2 in the upper one
+    assert across_halves_by_entropy(alpha=0.25)(batch.reward, batch, RUN)[:, 1].tolist() == pytest.approx([0.25, -0.125, -0.125, 0])
     assert not found[~batch.mask].any()
     assert torch.equal(canon().credit(batch.reward, batch, RUN), found)
     assert "policy.entropy" in canon().needs

@@ -34,15 +34,16 @@ def test_wrong_is_wrong_at_0_and_at_minus_1_and_what_is_read_gets_nothing():
 
 
 def test_the_loss_counts_every_token_of_the_batch_alike():
-    batch, recipe = batch_of([[("rd", {"a": outcome(1.0)}), ("rddd", {"a": outcome(0.0)})]]), nsr_w_reinforce()
+    batch, recipe = batch_of([[("rd", {"a": outcome(1.0)}), ("rddd", {"a": outcome(0.0)})]]), nsr_w_reinforce(bonus=0.0)
     batch.credit, batch.old = recipe.credit(batch.reward, batch, RUN), torch.zeros(2, 4)
     loss = recipe.objective(Outputs(logprobs=torch.full((2, 4), 0.0953102)), batch, RUN)  # a ratio of 1.1
     # -(1.1 * .1) and three of 1.1
     assert float((loss * recipe.weighting(batch)).sum()) == pytest.approx((-0.11 + 3.3) / 4, rel=1e-4)
+    assert str(nsr_w_reinforce().objective) == "clipped_ratio() + 0.001 * negative_entropy()"
 
 
 def test_the_gradient_of_a_wrong_token_gives_to_the_others_in_proportion_to_their_probabilities():
-    logits, recipe = torch.tensor([2.0, 1.0, 0.0, -1.0], requires_grad=True), nsr_w_reinforce()
+    logits, recipe = torch.tensor([2.0, 1.0, 0.0, -1.0], requires_grad=True), nsr_w_reinforce(bonus=0.0)
     batch = batch_of([[("rd", {"a": outcome(0.0)})]])
     said = logits.log_softmax(0)[0].expand(1, 2)
     batch.credit, batch.old = recipe.credit(batch.reward, batch, RUN), said.detach()

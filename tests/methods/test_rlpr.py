@@ -142,6 +142,14 @@ def test_further_problems_fill_the_step():
     assert [[t.reply for t in group] for group in found] == [["0", "1"], ["0", "2"]]
 
 
+def test_several_updates_on_a_batch_so_that_the_upper_clip_matters_and_batches_are_refilled():
+    recipe = registry.build("rlpr")
+    assert recipe.update.minibatches == 4
+    assert recipe.objective.settings["eps_high"] == 0.27
+    assert recipe.rollout.settings["attempts"] == 10
+    assert registry.build("dr_grpo+rlpr").update.minibatches == 1
+
+
 def test_a_form_is_a_tenth():
     recipe = registry.build("rlpr", {"form": "good.*"})
     (row,) = recipe.reward([[reply("good\nAnswer: 1"), reply("bad\nAnswer: 1")]], run())

@@ -5,10 +5,12 @@
 
 If the longer half is right more often, all its right replies gain and all its wrong ones lose less; if the shorter half is, these
 do. So a metric counts for more than with the mean of all, and nobody says which way. With mu = 1/2 and equal halves A is that of
-Dr. GRPO. alpha below 1 is a prior against the upper half: its rewards count that much where halves are compared.
+Dr. GRPO. alpha below 1 is a prior, against length or for entropy: the rewards of the longer half, or of the half of less entropy,
+count that much where halves are compared.
 
 Chen et al. 2025, arXiv:2509.23962. Halves, mu = 1, alpha = 1, no division by the deviation and a constant in place of a reply's
-length are those of the released script and code (biuboomc/CANON, f3ee9fc). Left out: schedules of mu, its higher upper clip.
+length are those of the released script and code (biuboomc/CANON, f3ee9fc), and so is which half alpha is of. Left out: schedules of
+mu, sixteen updates per batch and with them the higher upper clip.
 
 Data: prompts and answers; two replies per prompt or more.
 """
@@ -26,7 +28,7 @@ def canon(
     base: Recipe | None = None, *, metric: Literal["entropy", "length"] = "entropy", mu: float = 1.0, alpha: float = 1.0,
     length: int = 64,
 ) -> Recipe:  # fmt: skip
-    """metric: by which a group is halved.  mu: weight of the comparison between halves.  alpha: of rewards in the upper half.
+    """metric: by which a group is halved.  mu: weight of the comparison between halves.  alpha: of rewards in one half.
     length: the constant by which the loss of every reply is divided.
     """
     base = base or grpo()

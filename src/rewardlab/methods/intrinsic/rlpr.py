@@ -9,9 +9,10 @@ reference is not what the policy would have said; their mean loses no more than 
 the same are too easy or too hard.
 
 Yu et al. 2025, arXiv:2506.18254, and the released script and reward as kept in sharkchill-xy/DPPR (76b76f3, reproduce_qwen.sh;
-8354a79, prob.py): n = 8, beta = .5, decay .99, no filter in the first 10 steps, clip-higher .27, weights .9 and .1; p_0 is computed
-beforehand there, from the start. (inferred): the deviation is not the unbiased one; groups that are dropped are not replaced unless
-attempts > 1. Left out: a penalty for repetition. The reward takes the place of a base's.
+8354a79, prob.py): n = 8, beta = .5, decay .99, no filter in the first 10 steps, groups that are dropped are replaced, four updates
+per batch, clip-higher .27, weights .9 and .1; p_0 is computed beforehand there, from the start, and the mean of deviations begins
+with the sixth step. (inferred): the deviation is not the unbiased one; a batch is refilled `attempts` times at most. Left out: a
+penalty for repetition. The reward takes the place of a base's.
 
 Data: prompts with reference answers, of any words. The verifier is read for reports alone.
 """
@@ -29,13 +30,13 @@ from rewardlab.rollouts.independent import independent
 
 def rlpr(
     base: Recipe | None = None, *, over: Over = "mean", debias: bool = True, mark: str = "Answer:", form: str = "",
-    beta: float = 0.5, decay: float = 0.99, start: int = 10, attempts: int = 1, n: int = 8, eps_high: float = 0.27,
+    beta: float = 0.5, decay: float = 0.99, start: int = 10, attempts: int = 10, n: int = 8, eps_high: float = 0.27,
 ) -> Recipe:  # fmt: skip
     """over: how the probabilities of the reference's tokens become one.  debias: subtract p_0.  mark: stands before an answer.
     form: a regular expression that replies should match.  beta, decay, start, attempts: of the filter (`spread_above`).
     n, eps_high: of grpo and its clipping.
     """
-    base = base or grpo(n=n).but(objective=clipped_ratio(eps_high=eps_high))
+    base = base or grpo(n=n).but(objective=clipped_ratio(eps_high=eps_high), minibatches=4)
     likely = reference_probability(over=over, debias=debias, mark=mark)
     paid = 0.9 * likely + 0.1 * format_ok(pattern=form) if form else likely
     sampled = base.required("rollout")

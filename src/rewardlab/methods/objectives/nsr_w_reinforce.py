@@ -6,9 +6,10 @@ REINFORCE is the sum of two objectives: the likelihood of right samples (PSR) an
 concentrates the policy on what it sampled. The gradient of the second takes from a sampled wrong token and gives to all others in
 proportion to their probabilities, so what the policy held likely before stays so, and it is 0 where nothing wrong is sampled.
 
-Zhu et al. 2025, arXiv:2506.01347. lambda, the clipped ratio, the mean over the tokens of a batch and four updates per batch are
-those of the released script (TianHongZXY/RLVR-Decomposed, 84be7a2); the advantages are those of its code, as a fork has it.
-Right is whatever earns more than 0, so rewards of 0 and 1 and of -1 and 1 teach the same.
+Zhu et al. 2025, arXiv:2506.01347. lambda, the clipped ratio, the mean over the tokens of a batch, four updates per batch and a
+bonus of .001 for entropy are those of the released script, and of the configuration that it leaves as it is
+(TianHongZXY/RLVR-Decomposed, 84be7a2); the advantages are those of its code, as a fork has it. Right is whatever earns more than 0,
+so rewards of 0 and 1 and of -1 and 1 teach the same.
 
 Data: prompts and answers; one reply per prompt is enough.
 """
@@ -18,18 +19,20 @@ from rewardlab.credit.signs import by_sign
 from rewardlab.evals.passk import coverage
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.objectives.ratio import clipped_ratio
+from rewardlab.objectives.regularise import negative_entropy
 from rewardlab.objectives.weighting import token_mean
 from rewardlab.proof.claim import Claim, Within
 
 
 def nsr_w_reinforce(
-    base: Recipe | None = None, *, positive: float = 0.1, negative: float = 1.0, n: int = 8, eps: float = 0.2
+    base: Recipe | None = None, *, positive: float = 0.1, negative: float = 1.0, n: int = 8, eps: float = 0.2, bonus: float = 1e-3
 ) -> Recipe:
     """positive, negative: weights of right and of wrong replies; 0 and 1 is NSR, 1 and 0 PSR, 1 and 1 plain REINFORCE.
-    n: replies per prompt.
+    n: replies per prompt.  bonus: weight of the entropy that is added to what is maximised.
     """
     base = base or grpo(n=n).but(minibatches=4)
-    return base.but(credit=by_sign(positive=positive, negative=negative), objective=clipped_ratio(eps=eps), weighting=token_mean())
+    loss = clipped_ratio(eps=eps) + bonus * negative_entropy() if bonus else clipped_ratio(eps=eps)
+    return base.but(credit=by_sign(positive=positive, negative=negative), objective=loss, weighting=token_mean())
 
 
 claim = Claim(
