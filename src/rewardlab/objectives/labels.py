@@ -41,7 +41,7 @@ def label_squared_error(out: Outputs, batch: Batch, run: Run) -> Tensor:
 
 @objective(unit="row", wants=("value",))
 def mean_label_cross_entropy(out: Outputs, batch: Batch, run: Run) -> Tensor:
-    """-[o log sigmoid(m) + (1 - o) log(1 - sigmoid(m))], m: the mean value before a row's decisions, o: whether it earned more than 0.
+    """-[o log sigmoid(m) + (1 - o) log(1 - sigmoid(m))], m: the mean value before a row's decisions, o: whether it earned over 0.
 
     So an outcome is shared out among the tokens, and what a token adds to the mean is its score. A row without a reward teaches
     nothing.  Lyu et al. 2025, arXiv:2502.06781

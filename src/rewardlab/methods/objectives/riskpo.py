@@ -5,9 +5,9 @@
     A = (w h + g) / (w + 1) / std of R in the bundle,   for each question's reply over the std of the question's rewards
     q <- q + lr (level - share of bundles with R < q);  loss: clipped ratio, mean over tokens
 
-The gradient of the mixed value-at-risk (w RVaR_0:a + RVaR_a:b) / (w + 1). A bundle at q_b or above earns 0, one below q_a loses most,
-so what the policy does well already is not sharpened, and entropy lasts. A question that is never solved still teaches, by what its
-bundle earns; alone it has no gradient.
+The gradient of the mixed value-at-risk (w RVaR_0:a + RVaR_a:b) / (w + 1). A bundle at q_b or above earns 0, one below q_a loses
+most, so what the policy does well already is not sharpened, and entropy lasts. A question that is never solved still teaches, by
+what its bundle earns; alone it has no gradient.
 
 Ren et al. 2025, arXiv:2510.00911v1 (RTkenny/RiskPO, 50e0ee5, run_qwen2.5_1.5b_MVaR_math.sh, and 8dce3fa, core_algos.py): B = 5,
 levels .2 and .9, w = 1.5, lr = .1, n = 5, two updates, the division by both deviations. There quantiles are tracked after the
