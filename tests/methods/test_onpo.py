@@ -81,9 +81,9 @@ def steps_of(ops: Ops, n: int):
 
 
 def test_both_learn_from_the_same_pairs_and_the_policy_goes_on_from_the_new_base():
-    ops = ops_of(lr=1e-5)
-    start = {name: x.clone() for name, x in ops.run.policy.state().items()}
-    for ops in steps_of(ops, 2):
+    begun = ops_of(lr=1e-5)
+    start = {name: x.clone() for name, x in begun.run.policy.state().items()}
+    for ops in steps_of(begun, 2):
         base, policy = ops.run.models[AUX].state(), ops.run.policy.state()
         assert any(not torch.equal(base[name], x) for name, x in policy.items())
         assert any(not torch.equal(base[name], x) for name, x in start.items())

@@ -5,7 +5,7 @@
 
 The minimum is pi' exp(eta P(y > pi)) / Z: how often a reply wins against pi need not be estimated. Preferences that go round have
 no reward that explains them; what no policy beats is a mixture. Around it plain self-play circles. Counting on the wins of the
-round before as those of the next, the mean policy comes within O(1/T) of it, against O(1/sqrt T), and the last one comes nearer too.
+round before as those of the next, the mean policy comes within O(1/T) of it, against O(1/sqrt T), and the last one comes nearer.
 
 Zhang et al. 2025, arXiv:2502.16852, section 3 and algorithm 1; no code is public. (inferred): eta; a round is a training step,
 of which each argmin is approached by `epochs` updates with a fresh optimiser, the second from the new pi'; pairs that tie teach
