@@ -108,6 +108,6 @@ claim = Claim(
     settings={"n": 8, "freeze": 24, "reward_model": "value-head:surprise", "rm_epochs": 4},
     by=blame(model=MODEL, steps=correct_steps(), rollout=SAMPLED), problems=100, steps=24,
     judge=Within("outcome", low=0.7, says="right replies above wrong ones, by the mean score"), learns=None, start=None,
-    tried="arithmetic:biased=0.75,error=0.1, whose errors the policy finds likely: .50 after 40 steps; here .99 after 30 (one seed)",
+    tried="arithmetic:biased=0.75,error=0.1, whose errors it finds likely: .50 after 40 steps; here .99 (one seed)",
 )  # fmt: skip
 baseline = "rloo"
