@@ -12,6 +12,7 @@ from rows import batch_of, outcome
 from rewardlab import registry
 from rewardlab.core import Outputs, Run
 from rewardlab.engine.step import Ops
+from rewardlab.errors import RewardlabError
 from rewardlab.methods.objectives.oreal import MODEL, by_pass_rate, decisive, oreal
 from rewardlab.models.embedded import untrained
 from rewardlab.rewards.reward import reward
@@ -54,6 +55,12 @@ def test_replies_without_a_verdict_and_groups_that_are_all_alike_teach_nothing()
     meta = {"pass_rate": 1.0, "judged": 2}
     batch.rows = [(replace(t, problem=replace(t.problem, meta=meta)), s) for t, s in batch.rows]
     assert not by_pass_rate()(batch.reward, batch, RUN).any()
+
+
+def test_without_a_pass_rate_it_says_what_is_missing():
+    batch = batch_of([[("rd", {"a": outcome(1.0)})]])
+    with pytest.raises(RewardlabError, match="one_of_each"):
+        by_pass_rate()(batch.reward, batch, RUN)
 
 
 def test_weights_follow_the_mean_score_so_far():

@@ -33,7 +33,7 @@ def told(problems, run):
 
 
 def begun(**settings) -> Ops:
-    given = {"n": 2, "problems": 2, "minibatches": 1, "lr": 1e-2, "check": 1, "patience": 2, "attempts": 1, **settings}
+    given = {"n": 2, "problems": 2, "minibatches": 1, "lr": 1e-2, "check": 1, "stalls": 2, "attempts": 1, **settings}
     recipe = registry.build("prorl", given).but(reward=ends_odd().named("correct"), measure=told())
     run = Run(untrained(hidden=32, layers=1), max_new=3, seed=1, steps=9, verify=ends_odd())
     run.reference = run.policy.copy("reference")
@@ -54,14 +54,14 @@ def test_the_reference_is_reset_when_validation_has_not_risen_twice_in_a_row():
     ops = begun()
     # .3, .5 rise; .5 and .4 do not: reset, and from then on .4 is the best. .4 does not rise, .45 does, .4 does not
     assert [step(ops) for _ in VALUES] == [False, False, False, True, False, False, False]
-    assert ops.run.memory[MEMORY] == {"best": 0.45, "stalls": 1, "resets": 1}
+    assert ops.run.memory[MEMORY] == {"best": 0.45, "without": 1, "resets": 1}
     assert ops.run.metrics["resets"] == 1
     assert ops.run.metrics["validation"] == 0.4
 
 
 def test_what_counts_as_progress_and_how_often_it_is_looked_at():
     # only rises by more than .25 count:  .3, then .5 and .5 do not
-    slow, seldom = begun(gain=0.25), begun(check=2, patience=1)
+    slow, seldom = begun(gain=0.25), begun(check=2, stalls=1)
     assert [step(slow) for _ in range(3)] == [False, False, True]
     # every other step:  .5 after two, .4 after four: a reset
     assert [step(seldom) for _ in range(4)] == [False, False, False, True]
@@ -89,12 +89,14 @@ def test_after_a_reset_the_kl_begins_at_0_again():
 def test_without_held_out_problems_it_says_what_is_missing():
     ops = begun()
     ops.task = replace(ops.task, test=[])
-    with pytest.raises(RewardlabError, match="patience=0"):
+    with pytest.raises(RewardlabError, match="stalls=0"):
         step(ops)
 
 
-def test_patience_0_never_resets_and_nothing_is_added_to_the_rewards():
-    assert prorl(patience=0).loop is None
+def test_stalls_0_never_resets_and_nothing_is_added_to_the_rewards():
+    fixed = begun(stalls=0)
+    assert [step(fixed) for _ in VALUES] == [False] * len(VALUES)
+    assert (fixed.run.metrics["resets"], "validation" in fixed.run.metrics) == (0, False)
     assert str(prorl().reward) == "correct()"
     assert prorl(beta=0.0).needs == ("old",)
 

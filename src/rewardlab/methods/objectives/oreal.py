@@ -27,6 +27,7 @@ from rewardlab.core import Batch, Learner, Loop, Recipe, Run, Update, credit, lo
 from rewardlab.core.domain import NonNegativeFloat, NonNegativeInt
 from rewardlab.credit.signs import outcomes
 from rewardlab.credit.value import value_before
+from rewardlab.errors import RewardlabError
 from rewardlab.evals.blame import blame
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.objectives.labels import mean_label_cross_entropy
@@ -48,7 +49,9 @@ def by_pass_rate(a: Tensor, batch: Batch, run: Run, *, eta: NonNegativeFloat = 0
     Of the problems' pass rates, which `one_of_each` leaves.  shaped: false pays 1 and -eta.
     """
     judged, right = outcomes(a, batch)
-    seen = [(t.problem.meta[PASS_RATE], t.problem.meta[JUDGED]) for t, _ in batch.rows]
+    seen = [(t.problem.meta.get(PASS_RATE), t.problem.meta.get(JUDGED)) for t, _ in batch.rows]
+    if (None, None) in seen:
+        raise RewardlabError("by_pass_rate reads what one_of_each has seen of each group: wrap the rollout in one_of_each(of=...)")
     p, n = torch.tensor(seen, dtype=a.dtype, device=a.device).unbind(1)  # (B,)
     shape = torch.where(right, 1 - p, -p) * n / (n - 1).clamp(min=1) if shaped else torch.where(right, 1.0, -1.0)
     paid = torch.zeros_like(a)
