@@ -99,9 +99,13 @@ def save_reference(folder: Path, reference: Any, step: int) -> None:
         save_file(_contiguous(reference.state()), new / "model.safetensors")
 
 
-def load_reference(folder: Path, reference: Any) -> None:
-    """Load the newest one. A checkpoint may be older; then the method renews the reference again before it reads it."""
-    newest = max(path for path in folder.glob("reference*") if path.is_dir())
+def load_reference(folder: Path, reference: Any, step: int) -> None:
+    """Load the reference that a checkpoint of this step was made with.
+
+    A later one may be there: a run that renewed it, and was killed before its checkpoint was in place.
+    """
+    saved = {int(path.name.partition("-")[2] or 0): path for path in folder.glob("reference*") if path.is_dir()}
+    newest = saved[max(at for at in saved if at <= step)]
     reference.load_state(load_file(newest / "model.safetensors"))
 
 

@@ -211,7 +211,7 @@ def _resume(ops: Ops, recorder: Recorder) -> dict[int, dict[str, float]]:
     where = recorder.folder / "checkpoints"
     ops.position = checkpoint.load(where, ops.run, ops.learners)
     if ops.run.reference is not None:
-        checkpoint.load_reference(where, ops.run.reference)
+        checkpoint.load_reference(where, ops.run.reference, ops.run.step)
         ops.reference_is_new = False
     if not is_rank_zero():
         return {}

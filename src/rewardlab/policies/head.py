@@ -9,6 +9,10 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
+from rewardlab.core import Sampling
+
+from .sampler import warp
+
 CHUNK_ELEMENTS = 1 << 23
 """Logits in a chunk: 32 MB in float32."""
 ADDED_ELEMENTS = 1 << 21
@@ -116,3 +120,26 @@ def divergences(teacher: Tensor, teacher_weight: Tensor, hidden: Tensor, weight:
 
     parts = chunks_of(hidden.shape[0], weight.shape[0])
     return torch.cat([checkpoint(on_chunk, teacher[part], hidden[part], weight, use_reentrant=False) for part in parts])
+
+
+def nucleus_logprobs(
+    hidden: Tensor, weight: Tensor, other: Tensor, other_weight: Tensor, ids: Tensor, top_p: float, always: Sequence[int] = ()
+) -> tuple[Tensor, Tensor]:
+    """log q(id), with gradient, and whether id is in N, each (n,): q is softmax(hidden (n, d) @ weight^T) on N alone, renormalised.
+
+    N: the fewest tokens that have top_p of softmax(other (n, d') @ other_weight^T) between them, and `always`. For an id outside of
+    N the first number is log p(id) - log p(N), p being the unrestricted softmax.
+    """
+
+    def on_chunk(h: Tensor, w: Tensor, o: Tensor, i: Tensor) -> tuple[Tensor, Tensor]:
+        logits = (h @ w.T).float()
+        allowed = warp((o @ other_weight.T).float(), Sampling(top_p=top_p)) > -torch.inf
+        allowed[:, list(always)] = True
+        inside = logits.masked_fill(~allowed, -torch.inf).logsumexp(1)
+        chosen = i[:, None]
+        return logits.gather(1, chosen).squeeze(1) - inside, allowed.gather(1, chosen).squeeze(1)
+
+    parts = chunks_of(hidden.shape[0], weight.shape[0])
+    pieces = [checkpoint(on_chunk, hidden[part], weight, other[part], ids[part], use_reentrant=False) for part in parts]
+    logprobs, allowed = zip(*pieces, strict=True)
+    return torch.cat(logprobs), torch.cat(allowed)

@@ -16,7 +16,7 @@ from rewardlab.core import Batch, Message, Outputs, Policy, TokenCount, Trajecto
 from rewardlab.errors import RewardlabError
 
 from .adapter import Base
-from .head import divergences
+from .head import divergences, nucleus_logprobs
 from .packing import SCORE_TOKENS, by_tokens, pad
 from .weights import shown
 
@@ -147,10 +147,22 @@ class TextPolicy:
 
     def divergences(self, hidden: Tensor, teacher: TextPolicy, of_teacher: Tensor) -> Tensor:
         """(n,) KL(teacher || policy) of the next token, from the hidden states (n, d) of both, with gradient."""
-        heads = self.vocabulary_head(), teacher.vocabulary_head()
+        (h, own), (t, others) = self._for_head(hidden), teacher._for_head(of_teacher)
+        return divergences(t, others, h, own)
+
+    def nucleus_logprobs(
+        self, hidden: Tensor, ids: Tensor, mask: TextPolicy, of_mask: Tensor, top_p: float
+    ) -> tuple[Tensor, Tensor]:
+        """(n,) log-probs of `ids` under this policy when only the top-p tokens of the model `mask`, and those that end a reply, may
+        be sampled, with gradient, and whether they are among them; from the hidden states (n, d) of both that predict the ids."""
+        (h, own), (o, others) = self._for_head(hidden), mask._for_head(of_mask)
+        return nucleus_logprobs(h, own, o, others.detach(), ids, top_p, sorted(self.ends))
+
+    def _for_head(self, hidden: Tensor) -> tuple[Tensor, Tensor]:
+        """Hidden states, and the matrix that they are multiplied by."""
+        head = self.vocabulary_head()
         # a bias is a column of the matrix for an input that is always 1
-        h, t = (F.pad(x, (0, w.shape[1] - x.shape[1]), value=1.0) for x, w in zip((hidden, of_teacher), heads, strict=True))
-        return divergences(t, heads[1], h, heads[0])
+        return F.pad(hidden, (0, head.shape[1] - hidden.shape[1]), value=1.0), head
 
     # ---- between the layers ------------------------------------------------------------------------------------------
 

@@ -1,0 +1,100 @@
+"""NLPO: PPO in which only the top-p tokens of a mask model may be sampled, an older copy of the policy.
+
+    q(y_t) = pi(y_t) / sum over v in N_t of pi(v) for y_t in N_t, else 0;    N_t: the top-p tokens of pi_psi, and the ends
+    ratio = q / q_old, clipped as in PPO;  r_t = reward - beta log(pi_old/ref);  psi <- theta every mu steps
+
+A vocabulary has tens of thousands of actions, nearly all of them nonsense wherever one stands. Sampled now and then, they make
+advantages noisy, and what is learnt from them breaks the language. The copy knows which they are, and follows the task slowly.
+p = 1 is PPO.
+
+Ramamurthy et al. 2022, arXiv:2210.01241. p = .9, mu = 5, five epochs, the restricted log-probs in the ratio and the raw ones in
+the KL are those of the released code (allenai/RL4LMs: nlpo.py at 01477e4, causal_policy.py at 0e3a809, imdb gpt2_nlpo.yml at
+6f22de5). There 100 tokens are always kept, and the update of pi_psi replaces a model that the sampler does not read, as far as the
+code shows, so that its masks stay those of the start; here they follow, as in the paper. Left out: the coefficient of the KL that
+adapts to a target, and masks when the policy is tested: it is measured without.
+
+Data: prompts, and a reward or answers to verify by.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from rewardlab.core import Batch, Learner, Loop, Objective, Outputs, Recipe, Run, loop, objective
+from rewardlab.core.domain import PositiveFloat, PositiveInt, PositiveShare
+from rewardlab.errors import RewardlabError
+from rewardlab.methods.baselines.ipo import accuracy_and_kl
+from rewardlab.methods.baselines.ppo import ppo
+from rewardlab.objectives.ratio import clipped_ratio
+from rewardlab.proof.claim import Claim, Within
+from rewardlab.rollouts.inside_nucleus import inside_nucleus
+
+MASK = "mask"
+
+
+@objective(unit="token", wants=("hidden",), needs=(f"{MASK}.hidden",))
+def clipped_ratio_in_nucleus(
+    out: Outputs, batch: Batch, run: Run, *, top_p: PositiveShare = 0.9, eps: PositiveFloat = 0.2,
+    eps_high: PositiveFloat | None = None,
+) -> Tensor:  # fmt: skip
+    """`clipped_ratio` of the restricted policy, of which the rollout recorded the log-probs before the update as `sampled`."""
+    old = torch.zeros_like(batch.old)
+    for i, (row, _) in enumerate(batch.rows):
+        # missing: text that was only read
+        old[i, : len(row)] = torch.from_numpy(row.column("sampled", missing=0.0)).to(old.device)
+    # the state one position before a token predicts it
+    decided = batch.mask[:, 1:]
+    own, other = (x[:, :-1][decided] for x in (out.hidden, batch.columns[f"{MASK}.hidden"]))
+    new, _ = run.policy.nucleus_logprobs(own, batch.ids[:, 1:][decided], run.model(MASK), other, top_p)
+    table = torch.zeros_like(old)
+    table[:, 1:] = new.new_zeros(decided.shape).masked_scatter(decided, new)
+    return clipped_ratio(eps=eps, eps_high=eps_high)(Outputs(logprobs=table), replace(batch, old=old), run)
+
+
+@loop(inner="of")
+def mask_follows(recipe: Recipe, run: Run, ops: Any, *, mu: PositiveInt = 5, of: Loop | None = None) -> None:
+    """Every `mu` training steps the mask model becomes the policy.  of: how a step is taken."""
+    if run.step % mu == 0:
+        run.model(MASK).load_state(run.policy.state())
+    of(recipe, run, ops) if of else ops.standard_step(recipe)
+
+
+def _restricted(of: Objective, top_p: float) -> Objective:
+    """The objective with its clipped ratio in the nucleus."""
+    terms = [(scale, leaf, leaf.name == "clipped_ratio") for scale, leaf in of.terms()]
+    if not any(found for *_, found in terms):
+        raise RewardlabError(f"nlpo restricts the policy of a clipped ratio, and this objective has none: {of}")
+
+    def changed(leaf: Objective) -> Objective:
+        kept = {name: value for name, value in leaf.settings.items() if name in ("eps", "eps_high")}
+        return clipped_ratio_in_nucleus(top_p=top_p, **kept)
+
+    parts = [(scale, changed(leaf) if found else leaf) for scale, leaf, found in terms]
+    first, *others = [leaf if scale == 1 else scale * leaf for scale, leaf in parts]
+    return sum(others, start=first)
+
+
+def nlpo(base: Recipe | None = None, *, top_p: float = 0.9, mu: int = 5, epochs: int = 5, attempts: int = 32) -> Recipe:
+    """top_p: of the mask model's probability, at each token.  mu: steps between its updates.  epochs: passes over a batch, where
+    there is no base.  attempts: how often at most a reply is cut and goes on.
+    """
+    base = base or ppo(epochs=epochs)
+    sampled = inside_nucleus(model=MASK, n=base.rows_per_problem, top_p=top_p, attempts=attempts)
+    return base.but(
+        rollout=sampled,
+        objective=_restricted(base.required("objective"), top_p),
+        loop=mask_follows(mu=mu, of=base.loop),
+        also=(*base.also, Learner(MASK, "copy:policy", Recipe(), every=0)),
+    )
+
+
+claim = Claim(
+    says="the policy stays nearer to its start than PPO's after as many updates on as many replies, and solves no less",
+    versus="ppo", task="countdown:largest=30,habit=0.9", measure="kl", direction="lower", margin=0.1,
+    settings={"problems": 32}, versus_settings={"problems": 32, "epochs": 5}, by=accuracy_and_kl(), problems=500, steps=40,
+    guard=Within("pass@1", low=-0.03), fault=Within("kl", low=0.2, says="nats a reply by which PPO leaves its start"), start=None,
+)  # fmt: skip
+baseline = "ppo"
+system = "rl4lms-nlpo"

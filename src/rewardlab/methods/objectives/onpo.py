@@ -1,0 +1,93 @@
+"""ONPO: self-play on preferences in which each round counts on the last one's wins once more (optimistic mirror descent).
+
+    D: pairs of replies by pi, the better one by the oracle first;    h(p, a) = log p/a(y_w) - log p/a(y_l)
+    pi' <- argmin_p E_D (h(p, pi') - eta/2)^2;    then    pi <- argmin_p E_D (h(p, pi') - eta/2)^2, with the new pi'
+
+The minimum is pi' exp(eta P(y > pi)) / Z: how often a reply wins against pi need not be estimated. Preferences that go round have
+no reward that explains them; what no policy beats is a mixture. Around it plain self-play circles. Counting on the wins of the
+round before as those of the next, the mean policy comes within O(1/T) of it, against O(1/sqrt T), and the last one comes nearer.
+
+Zhang et al. 2025, arXiv:2502.16852, section 3 and algorithm 1; no code is public. (inferred): eta; a round is a training step,
+of which each argmin is approached by `epochs` updates with a fresh optimiser, the second from the new pi'; pairs that tie teach
+nothing. `optimistic=False` is the paper's self-play by plain mirror descent, pi <- argmin_p E_D (h(p, pi) - eta/2)^2.
+
+Data: prompts, and an oracle: a reward or judge that compares the replies of a group (score=...; votes() samples from one), or a
+reward model that learns from the columns `chosen` and `rejected` or is brought along (--reward-model PATH).
+"""
+
+from typing import Any
+
+from torch import Tensor
+
+from rewardlab.core import Batch, Learner, Loop, Outputs, Recipe, Run, Update, loop, objective
+from rewardlab.core.domain import PositiveFloat
+from rewardlab.evals.games import self_play_gaps
+from rewardlab.methods.baselines.dpo import dpo
+from rewardlab.methods.baselines.rlhf import rlhf
+from rewardlab.objectives.pairs import margin, row_sum
+from rewardlab.proof.claim import Claim
+from rewardlab.rewards.reward import Reward
+from rewardlab.rollouts.ranked import ranked
+from rewardlab.tasks.notes.rewards import note_quality
+
+AUX = "base"
+
+
+def win_regression(logprobs: Tensor, anchor: Tensor, batch: Batch, eta: float) -> Tensor:
+    """(G,) (h - eta/2)^2: half of eta is the least squares fit to wins that are +1/2 and -1/2."""
+    return (margin(row_sum(logprobs - anchor, batch), batch) - eta / 2).square()
+
+
+@objective(unit="group", needs=(f"{AUX}.logprobs",))
+def win_over_base(out: Outputs, batch: Batch, run: Run, *, eta: PositiveFloat = 0.5) -> Tensor:
+    """The regression with pi' as it was before the update for an anchor."""
+    return win_regression(out.logprobs, batch.columns[f"{AUX}.logprobs"], batch, eta)
+
+
+@objective(unit="group", needs=("policy.logprobs",))
+def win_over_itself(out: Outputs, batch: Batch, run: Run, *, eta: PositiveFloat = 0.5) -> Tensor:
+    """The regression with the policy before the update for an anchor."""
+    return win_regression(out.logprobs, batch.columns["policy.logprobs"], batch, eta)
+
+
+@loop(inner="of")
+def optimistic_rounds(recipe: Recipe, run: Run, ops: Any, *, of: Loop | None = None) -> None:
+    """The policy writes the pairs of a round; pi' learns from them, and from the new pi' the policy, on the same pairs.
+
+    of: how a step is taken in which the policy only writes.
+    """
+    write, base = recipe.but(objective=None), ops.learners[AUX]
+    of(write, run, ops) if of else ops.standard_step(write)
+    groups, scores, batch = ops.step_data
+    base.reset_optimizer()
+    ops.learn(base, batch, groups, scores)
+    run.policy.load_state(base.model.state())
+    ops.policy.reset_optimizer()
+    # collated anew: the anchor is pi' as it is now
+    ops.update(ops.collate(groups, scores))
+
+
+def onpo(
+    base: Recipe | None = None, *, eta: float = 0.5, epochs: int = 4, optimistic: bool = True, score: Reward | None = None,
+    reward_model: str = "value-head", pairs: int = 2000,
+) -> Recipe:  # fmt: skip
+    """eta: how far a round goes, in nats between a reply that always wins and one that never does.  epochs: updates of each argmin.
+    optimistic: false is plain mirror descent.  score, reward_model, pairs: the oracle, as in `rlhf`.
+    """
+    base = base or dpo(problems=32)
+    base = rlhf(base, score=score, reward_model=reward_model, pairs=pairs)
+    base = base.but(rollout=ranked(by=base.required("reward"), n=2, model="policy"), epochs=epochs)
+    if not optimistic:
+        return base.but(objective=win_over_itself(eta=eta))
+    other = Recipe(objective=win_over_base(eta=eta), update=Update(lr=base.update.lr, epochs=epochs))
+    aux = Learner(AUX, "copy:policy", other, every=0)
+    return base.but(objective=win_over_base(eta=eta), loop=optimistic_rounds(of=base.loop), also=(*base.also, aux))
+
+
+claim = Claim(
+    says="on random games whose preferences go round, the mean policy of optimistic self-play comes nearer to what none beats",
+    versus=None, task="notes", measure="log_gap.optimistic", direction="lower", margin=0.5, against="log_gap.omd",
+    settings={"score": note_quality()}, by=self_play_gaps(), problems=8, steps=1, learns=None, start=None,
+)  # fmt: skip
+baseline = "ipo"
+system = "onpo-optimistic-mirror-descent"

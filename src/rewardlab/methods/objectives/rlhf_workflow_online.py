@@ -1,0 +1,74 @@
+"""Online iterative DPO: in each round the policy so far writes n replies, a reward model chooses a pair, the reference stays.
+
+    round k: y_1 .. y_n ~ pi_k;    chosen, rejected: the best and the worst by r(y) - lambda |y|
+    loss = -log sigmoid(beta [log pi/pi_0(chosen) - log pi/pi_0(rejected)]),   from pi_k, with a fresh optimiser   ->   pi_k+1
+
+Replies of a fixed data set, or of the first policy, soon are none that the policy would write; its own of today show what the
+reward model thinks of where it has come to. With the first model for a reference all rounds solve one problem, with a KL to pi_0,
+and do not drift round by round. Longer is not better: lambda takes back what a reward model gives for length.
+
+Dong et al. 2024, arXiv:2405.07863; n = 8 at temperature 1, best against worst, the initial reference, the policy that goes on from
+round to round, and the penalty (off in the script) are those of the released code (RLHFlow/Online-RLHF, run_loop.sh at 138f527,
+dpo_iteration/run_dpo.py at 120a059). There lambda counts characters, here tokens. (inferred): beta is `dpo`'s; the length of the
+rounds. Replies are written when their prompt comes up, by the frozen pi_k. Left out: SFT before; pairs of earlier rounds, which
+the paper's theory pools and its script does not.
+
+Data: prompts; a reward model that learns from the columns `chosen` and `rejected` or is brought along (--reward-model PATH), or a
+reward (score=...).
+"""
+
+from typing import Any
+
+from rewardlab.core import Learner, Loop, Recipe, Run, loop
+from rewardlab.core.domain import PositiveInt
+from rewardlab.evals.rewards import mean_reward
+from rewardlab.methods.baselines.dpo import dpo
+from rewardlab.methods.baselines.rlhf import rlhf
+from rewardlab.proof.claim import Claim, Within
+from rewardlab.rewards.length import length_penalty
+from rewardlab.rewards.reward import Reward
+from rewardlab.rollouts.ranked import ranked
+
+WRITER = "writer"
+
+
+@loop(inner="of")
+def writer_follows(recipe: Recipe, run: Run, ops: Any, *, round_steps: PositiveInt, of: Loop | None = None) -> None:
+    """Every `round_steps` the writer becomes the policy, which goes on with a fresh optimiser; the reference stays.
+
+    of: how a step is taken.
+    """
+    if run.step and run.step % round_steps == 0:
+        run.model(WRITER).load_state(run.policy.state())
+        ops.policy.reset_optimizer()
+    run.log("round", 1 + run.step // round_steps)
+    of(recipe, run, ops) if of else ops.standard_step(recipe)
+
+
+def rlhf_workflow_online(
+    base: Recipe | None = None, *, round_steps: int = 13, n: int = 8, per_token: float = 0.0, score: Reward | None = None,
+    reward_model: str = "value-head", pairs: int = 2000, passes: int = 1,
+) -> Recipe:  # fmt: skip
+    """round_steps: of each round.  n: replies that a pair is chosen from.  per_token: lambda, what a token costs.  score,
+    reward_model, pairs, passes: as in `rlhf`.
+    """
+    base = base or dpo(problems=8)
+    base = rlhf(base, score=score, reward_model=reward_model, pairs=pairs, passes=passes)
+    by = base.required("reward") + length_penalty(per_token=per_token) if per_token else base.required("reward")
+    return base.but(
+        rollout=ranked(by=by, n=n, model=WRITER),
+        loop=writer_follows(round_steps=round_steps, of=base.loop),
+        also=(*base.also, Learner(WRITER, "copy:policy", Recipe(), every=0)),
+    )
+
+
+LEARNT = {"pairs": 3000, "lr": 1e-4}
+claim = Claim(
+    says="pairs that each round's policy wrote improve replies further than as many that the first policy wrote",
+    versus="rlhf_workflow_online", task="notes:flip=0.1", measure="reward", direction="higher", margin=0.02, settings=LEARNT,
+    versus_settings={**LEARNT, "round_steps": 1000}, by=mean_reward(), steps=40,
+    fault=Within("reward", high=0.9, says="quality that the first policy's pairs lead to"),
+    judge=Within("train.pair_accuracy", low=0.65, says="better notes above worse ones, by the reward model"),
+    learns="reward", start=None,
+)  # fmt: skip
+baseline = "dpo"
