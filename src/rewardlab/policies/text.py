@@ -16,7 +16,7 @@ from rewardlab.core import Batch, Message, Outputs, Policy, TokenCount, Trajecto
 from rewardlab.errors import RewardlabError
 
 from .adapter import Base
-from .head import divergences
+from .head import divergences, gradient_products
 from .packing import SCORE_TOKENS, by_tokens, pad
 from .weights import shown
 
@@ -151,6 +151,14 @@ class TextPolicy:
         # a bias is a column of the matrix for an input that is always 1
         h, t = (F.pad(x, (0, w.shape[1] - x.shape[1]), value=1.0) for x, w in zip((hidden, of_teacher), heads, strict=True))
         return divergences(t, heads[1], h, heads[0])
+
+    def gradient_products(self, hidden: Tensor, ids: Tensor, sources: Tensor) -> Tensor:
+        """(n,) how fast a step of the head along the gradient of log p(ids[i]) raises the sum of those of the `sources` (n,) bool.
+
+        hidden: (n, d), the states that predict `ids` (n,).
+        """
+        head = self.vocabulary_head()
+        return gradient_products(F.pad(hidden, (0, head.shape[1] - hidden.shape[1]), value=1.0), head.float(), ids, sources)
 
     # ---- between the layers ------------------------------------------------------------------------------------------
 
