@@ -118,6 +118,11 @@ def divergences(teacher: Tensor, teacher_weight: Tensor, hidden: Tensor, weight:
     return torch.cat([checkpoint(on_chunk, teacher[part], hidden[part], weight, use_reentrant=False) for part in parts])
 
 
+def joint_head(members: Sequence[tuple[float, Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
+    """Hidden states (n, sum of d) and a head (V, sum of d) whose logits are the sum of weight * hidden (n, d) @ head (V, d)^T."""
+    return torch.cat([h for _, h, _ in members], 1), torch.cat([weight * head for weight, _, head in members], 1)
+
+
 @torch.no_grad()
 def gradient_products(hidden: Tensor, weight: Tensor, ids: Tensor, sources: Tensor) -> Tensor:
     """(n,) for each token the product of two gradients by the head's weight: of its log-prob, and of the sum of those of `sources`.

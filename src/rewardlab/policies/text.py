@@ -16,7 +16,7 @@ from rewardlab.core import Batch, Message, Outputs, Policy, TokenCount, Trajecto
 from rewardlab.errors import RewardlabError
 
 from .adapter import Base
-from .head import divergences, gradient_products
+from .head import divergences, gradient_products, joint_head, token_logprobs
 from .packing import SCORE_TOKENS, by_tokens, pad
 from .weights import shown
 
@@ -35,6 +35,7 @@ class TextPolicy:
     """Number format of the checkpoint that the policy was loaded from: an exported one has it too."""
     depth: int
     """How many decoder layers it has."""
+    _joined: Sequence[tuple[float, TextPolicy]] = ()
     _inserted: tuple[int, Callable[[Tensor], Tensor]] | None = None
 
     def __init__(self, tokenizer: Any):
@@ -159,6 +160,40 @@ class TextPolicy:
         """
         head = self.vocabulary_head()
         return gradient_products(F.pad(hidden, (0, head.shape[1] - hidden.shape[1]), value=1.0), head.float(), ids, sources)
+
+    # ---- several models that decide together -------------------------------------------------------------------------
+
+    @contextmanager
+    def joined(self, others: Sequence[tuple[float, TextPolicy]]) -> Iterator[None]:
+        """A context in which replies are sampled from the sum of this model's logits and those of others, each times a weight.
+
+        What `evaluate` and `score` give stays this model's own: see `joint_logprobs`. Raises RewardlabError for other vocabularies.
+        """
+        for _, other in others:
+            same = type(other) is type(self) and other.vocabulary_head().shape[0] == self.vocabulary_head().shape[0]
+            if not same or other.tokenizer.get_vocab() != self.tokenizer.get_vocab():
+                raise RewardlabError(
+                    f"the logits of {other.name!r} and {self.name!r} cannot be added: both need the same tokenizer and vocabulary, "
+                    "and to be run by the same policy (write hf: before both)"
+                )
+        self._joined = others
+        try:
+            yield
+        finally:
+            self._joined = ()
+
+    def joint_logprobs(self, hidden: Tensor, others: Sequence[tuple[float, TextPolicy, Tensor]], ids: Tensor) -> Tensor:
+        """(n,) log-probs of `ids` under the sum of logits, with gradient for the others alone; from the hidden states (n, d)."""
+        members = [(1.0, hidden.detach(), self.vocabulary_head().detach())]
+        members += [(weight, h, other.vocabulary_head()) for weight, other, h in others]
+        # a bias is a column of the matrix for an input that is always 1
+        padded = [(weight, F.pad(h, (0, head.shape[1] - h.shape[1]), value=1.0), head) for weight, h, head in members]
+        return token_logprobs(*joint_head(padded), ids)[0]
+
+    def count_generated(self, tokens: int) -> None:
+        """Bill sampled tokens to this model, and to those that it is joined with."""
+        for model in (self, *(other for _, other in self._joined)):
+            model.token_count.generated += tokens
 
     # ---- between the layers ------------------------------------------------------------------------------------------
 

@@ -123,8 +123,8 @@ class LlamaPolicy(HasWeights, TextPolicy):
         """Sample one reply for each trajectory. Equal prompts are computed once."""
         if self.model.value_head is not None:
             raise RewardlabError(f"the model {self.name!r} has a value head and cannot generate")
-        extended = generate(self, trajectories, sampling, rng)
-        self.token_count.generated += sum(map(len, extended)) - sum(map(len, trajectories))
+        extended = generate(self, trajectories, sampling, rng, self._joined)
+        self.count_generated(sum(map(len, extended)) - sum(map(len, trajectories)))
         return extended
 
     def evaluate(self, batch: Batch, wants: Sequence[str] = ("logprobs",), per_token: Sequence[Any] = ()) -> Outputs:
