@@ -224,6 +224,14 @@ class TextPolicy:
             self.evaluate(batch, ("hidden",))
         return seen[0]
 
+    def activation_table(self, batch: Batch, layer: int) -> Tensor:
+        """(B, T, hidden) float32: the same at the positions of the batch, 0 past the ends of rows."""
+        return self._as_table(self.activations(batch, layer), batch)
+
+    def _as_table(self, flat: Tensor, batch: Batch) -> Tensor:
+        real = torch.arange(batch.ids.shape[1], device=flat.device) < batch.length[:, None]
+        return flat.new_zeros((*real.shape, flat.shape[1])).masked_scatter(real[:, :, None], flat)
+
     # ---- tokens to text ----------------------------------------------------------------------------------------------
 
     def decode(self, ids: np.ndarray) -> str:

@@ -156,6 +156,10 @@ class LlamaPolicy(HasWeights, TextPolicy):
             self._head(out, w, hidden, tokens, ids, mask, per_token)
         return out
 
+    def _as_table(self, flat: Tensor, batch: Batch) -> Tensor:
+        # rows that begin alike share the tokens of their beginning
+        return layout(batch.ids, batch.length, batch.mask).table(flat)
+
     def _after(self, real: int) -> tuple[int, Callable[[Tensor], Tensor]] | None:
         """What is inserted after a layer, for flat tokens of which the first `real` ones are no padding."""
         if self._inserted is None:
