@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 
 from rewardlab.policies import head
-from rewardlab.policies.head import chunks_of, per_token_losses, token_logprobs
+from rewardlab.policies.head import chunks_of, gradient_products, per_token_losses, token_logprobs
 
 N, HIDDEN, VOCAB = 50, 12, 40
 
@@ -144,3 +144,14 @@ def test_divergences_are_those_of_whole_distributions(inputs):
 def test_a_model_does_not_diverge_from_itself(inputs):
     hidden, weight = in_float32(*inputs[:2])
     assert head.divergences(hidden, weight, hidden, weight).abs().max() < 1e-5
+
+
+def test_gradient_products_foretell_what_a_step_of_the_head_for_one_token_does_to_the_sources(inputs):
+    hidden, weight, ids, _ = inputs
+    sources = torch.arange(N) % 3 == 0
+    found = gradient_products(hidden.float(), weight.float(), ids, sources)
+    assert found.shape == (N,)
+    for i in (0, 1, N - 1):
+        slope = torch.autograd.grad(direct(hidden, weight, ids)[0][i], weight)[0]
+        ends = [direct(hidden, weight + step * slope, ids)[0][sources].sum() for step in (1e-4, -1e-4)]
+        assert float(found[i]) == pytest.approx(float((ends[0] - ends[1]).detach()) / 2e-4, rel=1e-3, abs=1e-3)

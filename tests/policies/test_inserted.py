@@ -36,6 +36,17 @@ def test_both_policies_pass_the_same_activations_on(policies):
         torch.testing.assert_close(one, two, atol=1e-4, rtol=1e-4)
 
 
+def test_activations_as_a_table_have_every_token_at_its_place(policies):
+    tables = []
+    for policy in policies:
+        batch = batch_for(policy)
+        tables.append(policy.activation_table(batch, 1))
+        assert tables[-1].shape[:2] == batch.ids.shape
+        real = torch.arange(batch.ids.shape[1]) < batch.length[:, None]
+        assert not tables[-1][~real].any()
+    torch.testing.assert_close(*tables, atol=1e-4, rtol=1e-4)
+
+
 @pytest.mark.parametrize("threads", [1, 2])
 def test_what_is_inserted_changes_both_policies_alike(policies, threads):
     before, found = torch.get_num_threads(), []

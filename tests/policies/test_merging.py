@@ -6,7 +6,17 @@ import pytest
 import torch
 
 from rewardlab.errors import RewardlabError
-from rewardlab.policies.merging import average, overlap, reinforced_agents, task_arithmetic, task_vectors, ties
+from rewardlab.policies.merging import (
+    average,
+    largest_share,
+    of_one_sign,
+    overlap,
+    random_share,
+    reinforced_agents,
+    task_arithmetic,
+    task_vectors,
+    ties,
+)
 
 START = {"a": torch.tensor([1.0, 1, 1, 1, 1]), "b": torch.tensor([[0.0, 0]])}
 # the first model changed a: 0, 1, 2 and b: 0; the second a: 0 and 4; below eps counts as unchanged
@@ -78,3 +88,27 @@ def test_models_of_another_shape_are_refused():
         average(START, [FIRST, {"b": START["b"]}])
     with pytest.raises(RewardlabError, match="another shape"):
         average(START, [FIRST, {"a": torch.zeros(4), "b": START["b"]}])
+
+
+def test_a_random_share_keeps_the_mean_and_is_the_same_for_a_seed():
+    change = {"a": torch.ones(10000), "b": torch.full((2, 50), 3.0)}
+    first, again = (random_share(change, 0.25, torch.Generator().manual_seed(3)) for _ in range(2))
+    assert all(torch.equal(first[name], again[name]) for name in change)
+    assert set(first["a"].tolist()) == {0.0, 4.0}
+    assert float(first["a"].mean()) == pytest.approx(1.0, abs=0.06)
+    assert first["b"].shape == (2, 50)
+    assert all(torch.equal(v, change[name]) for name, v in random_share(change, 1.0, torch.Generator()).items())
+
+
+def test_the_largest_share_of_each_tensor():
+    change = {"a": torch.tensor([[1.0, -5.0], [0.5, 2.0]]), "b": torch.tensor([0.1, 0.2, -0.3])}
+    # half of 3 is one; a quarter of 3 would be none: all stay
+    assert lists(largest_share(change, 0.5)) == {"a": [0, -5, 0, 2], "b": pytest.approx([0, 0, -0.3])}
+    assert lists(largest_share(change, 0.25)) == {"a": [0, -5, 0, 0], "b": pytest.approx([0.1, 0.2, -0.3])}
+    assert lists(largest_share(change, 1.0)) == lists(change)
+
+
+def test_changes_of_the_sign_of_their_sum():
+    change, other = {"a": torch.tensor([1.0, -1.0, 1.0, 0.0, -1.0])}, {"a": torch.tensor([2.0, 3.0, -3.0, 2.0, 1.0])}
+    # agree; the first has the wrong sign; the second stays, for it is heavier; one alone; a sum of 0 counts as +
+    assert of_one_sign(change, other, 0.25)["a"].tolist() == pytest.approx([0.75 + 0.5, 0.75, -0.75, 0.5, 0.25])

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from rewardlab.core import Batch, Credit, Group, Problem, Rollout, Run, Score, measure
+from rewardlab.core import Batch, Credit, Problem, Rollout, Run, measure
 from rewardlab.core.domain import PositiveFloat
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.reward import Reward
 from rewardlab.util.ranking import auc_of
 
-from .gradients import paid_at_the_end
+from .gradients import after_step, judged_batch
 
 
 @measure
@@ -35,13 +34,9 @@ def entropy_change_foretold(
     changes: list[float] = []
     groups = rollout(list(problems), run)
     for group, scores in zip(groups, reward(groups, run), strict=True):
-        judged = [(t, s) for t, s in zip(group, scores, strict=True) if s.total is not None and t.mask.any()]
-        if len(judged) < 2:
-            continue
-        batch = _batch([t for t, _ in judged], [s for _, s in judged], run)
-        batch.credit = credit(batch.reward, batch, run)
-        change = _change(batch, run, length)
-        if change is None:
+        batch = judged_batch(group, scores, run, credit, ("entropy",))
+        change = None if batch is None else _change(batch, run, length)
+        if batch is None or change is None:
             continue
         chosen = batch.mask & (batch.credit != 0)
         rose = (change[chosen] > 0).tolist()
@@ -57,30 +52,9 @@ def entropy_change_foretold(
     return {**numbers, "fell": fell, "change": float(np.mean(changes)), "n": n}
 
 
-def _batch(rows: Group, scores: Sequence[Score], run: Run) -> Batch:
-    """One group with its rewards on its last decisions, and what the policy says of it before the step."""
-    batch = paid_at_the_end(rows, [float(s.total or 0.0) for s in scores], len(rows), run.policy.device)
-    with torch.no_grad():
-        out = run.policy.evaluate(batch, ("logprobs", "entropy"))
-    return replace(batch, old=out.logprobs, columns={"policy.entropy": out.entropy})
-
-
 @torch.enable_grad()
 def _change(batch: Batch, run: Run, length: float) -> Tensor | None:
     """(B, T) how the entropies change by a step of this length; None where the credit has no gradient."""
-    policy = run.policy
-    weights = [p for p in policy.parameters() if p.requires_grad]
-    loss = -torch.where(batch.mask, batch.credit * policy.evaluate(batch).logprobs, 0.0).sum()
-    gradients = torch.autograd.grad(loss, weights, allow_unused=True)
-    norm = math.sqrt(sum(float(g.square().sum()) for g in gradients if g is not None))
-    if not norm > 0:
-        return None
-    before = {name: value.clone() for name, value in policy.state().items()}
-    try:
-        with torch.no_grad():
-            for weight, gradient in zip(weights, gradients, strict=True):
-                if gradient is not None:
-                    weight -= length / norm * gradient
-            return policy.evaluate(batch, ("entropy",)).entropy - batch.columns["policy.entropy"]
-    finally:
-        policy.load_state(before)
+    loss = -torch.where(batch.mask, batch.credit * run.policy.evaluate(batch).logprobs, 0.0).sum()
+    with after_step(run.policy, loss, length) as moved, torch.no_grad():
+        return run.policy.evaluate(batch, ("entropy",)).entropy - batch.columns["policy.entropy"] if moved else None

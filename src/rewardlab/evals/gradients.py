@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from rewardlab.core import Batch, Credit, Problem, Rollout, Run, Trajectory, forward_batch, measure
+from rewardlab.core import Batch, Credit, Problem, Rollout, Run, Score, Trajectory, forward_batch, measure
 from rewardlab.core.domain import PositiveInt
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.reward import Reward
@@ -78,6 +81,40 @@ def paid_at_the_end(rows: Sequence[Trajectory], rewards: Sequence[float], size: 
     where = torch.zeros_like(batch.mask).scatter(1, last[:, None], True)
     reward = torch.where(where, torch.tensor(rewards, dtype=torch.float32, device=device)[:, None], 0.0)
     return replace(batch, reward=reward, rewarded=where, group=torch.arange(len(rows), device=device) // size)
+
+
+@contextmanager
+def after_step(policy: Any, loss: Tensor, length: float) -> Iterator[bool]:
+    """A context in which the policy has made a step of this length, the norm of the change of all weights, down the gradient of a
+    loss; then it is as before. It is told whether there was a gradient at all.
+    """
+    weights = [p for p in policy.parameters() if p.requires_grad]
+    gradients = torch.autograd.grad(loss, weights, allow_unused=True)
+    norm = math.sqrt(sum(float(g.square().sum()) for g in gradients if g is not None))
+    before = {name: value.clone() for name, value in policy.state().items()}
+    try:
+        with torch.no_grad():
+            for weight, gradient in zip(weights, gradients, strict=True):
+                if gradient is not None and norm > 0:
+                    weight -= length / norm * gradient
+        yield norm > 0
+    finally:
+        policy.load_state(before)
+
+
+def judged_batch(
+    group: Sequence[Trajectory], scores: Sequence[Score], run: Run, credit: Credit, wants: Sequence[str]
+) -> Batch | None:
+    """A group's rows that have a reward, with "old", the outputs "policy.X" of `wants` and their credit; None of fewer than two."""
+    rows = [(t, float(s.total)) for t, s in zip(group, scores, strict=True) if s.total is not None and t.mask.any()]
+    if len(rows) < 2:
+        return None
+    batch = paid_at_the_end([t for t, _ in rows], [r for _, r in rows], len(rows), run.policy.device)
+    with torch.no_grad():
+        out = run.policy.evaluate(batch, ("logprobs", *wants))
+    batch = replace(batch, old=out.logprobs, columns={f"policy.{name}": getattr(out, name) for name in wants})
+    batch.credit = credit(batch.reward, batch, run)
+    return batch
 
 
 def _of_rows(credit: Tensor, batch: Batch) -> Tensor:

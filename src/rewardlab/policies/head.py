@@ -143,3 +143,28 @@ def nucleus_logprobs(
     pieces = [checkpoint(on_chunk, hidden[part], weight, other[part], ids[part], use_reentrant=False) for part in parts]
     logprobs, allowed = zip(*pieces, strict=True)
     return torch.cat(logprobs), torch.cat(allowed)
+
+
+def joint_head(members: Sequence[tuple[float, Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
+    """Hidden states (n, sum of d) and a head (V, sum of d) whose logits are the sum of weight * hidden (n, d) @ head (V, d)^T."""
+    return torch.cat([h for _, h, _ in members], 1), torch.cat([weight * head for weight, _, head in members], 1)
+
+
+@torch.no_grad()
+def gradient_products(hidden: Tensor, weight: Tensor, ids: Tensor, sources: Tensor) -> Tensor:
+    """(n,) for each token the product of two gradients by the head's weight: of its log-prob, and of the sum of those of `sources`.
+
+    sources: (n,) bool.  It is sum_j <e_i - p_i, e_j - p_j> <h_i, h_j> over the sources j, and costs two passes of the head.
+    """
+    h = hidden.float()
+
+    def errors(part: slice) -> Tensor:
+        # (m, V): onehot - p
+        p = (hidden[part] @ weight.T).float().softmax(1)
+        return (-p).scatter_add_(1, ids[part, None], torch.ones_like(p[:, :1]))
+
+    # the sources' gradient (V, d) stands for all of them: no token is ever compared with another
+    total, parts = torch.zeros_like(weight, dtype=torch.float32), chunks_of(hidden.shape[0], weight.shape[0])
+    for part in parts:
+        add_product(total, errors(part) * sources[part, None], h[part])
+    return torch.cat([((errors(part) @ total) * h[part]).sum(1) for part in parts])

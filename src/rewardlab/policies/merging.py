@@ -59,6 +59,37 @@ def ties(start: Weights, models: Sequence[Weights], density: float = 0.2, scale:
     return _added(start, change)
 
 
+def random_share(change: Weights, keep: float, rng: torch.Generator) -> dict[str, Tensor]:
+    """DARE: of each change a random share `keep`, the others 0, over `keep`: the mean stays.  Yu et al. 2024, arXiv:2311.03099"""
+    # sampled on the CPU, so that it is the same on every device
+    return {
+        name: v * torch.empty(v.shape).bernoulli_(keep, generator=rng).to(v.device) / keep for name, v in change.items()
+    }  # fmt: skip
+
+
+def largest_share(change: Weights, keep: float) -> dict[str, Tensor]:
+    """Of each tensor's changes the share `keep` that is largest, the others 0; all, where that would be less than one."""
+
+    def kept(v: Tensor) -> Tensor:
+        count = int(keep * v.numel())
+        if keep >= 1 or not count:
+            return v
+        chosen = v.flatten().abs().topk(count).indices
+        return torch.zeros_like(v).flatten().index_copy(0, chosen, v.flatten()[chosen]).view_as(v)
+
+    return {name: kept(v) for name, v in change.items()}
+
+
+def of_one_sign(change: Weights, other: Weights, alpha: float) -> dict[str, Tensor]:
+    """(1 - alpha) change + alpha other, each where its sign is that of their sum, which is + for 0."""
+
+    def merged(v: Tensor, w: Tensor) -> Tensor:
+        sign = torch.where(v + w >= 0, 1.0, -1.0)
+        return (1 - alpha) * torch.where(v.sign() == sign, v, 0.0) + alpha * torch.where(w.sign() == sign, w, 0.0)
+
+    return {name: merged(v, other[name]) for name, v in change.items()}
+
+
 def overlap(vectors: Mapping[str, Tensor], eps: float) -> tuple[Tensor, Tensor]:
     """(models,) how many weights each model changed by more than `eps` together with another model, and how many alone."""
     shared, alone = [], []

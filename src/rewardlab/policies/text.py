@@ -16,7 +16,7 @@ from rewardlab.core import Batch, Message, Outputs, Policy, TokenCount, Trajecto
 from rewardlab.errors import RewardlabError
 
 from .adapter import Base
-from .head import divergences, nucleus_logprobs
+from .head import divergences, gradient_products, joint_head, nucleus_logprobs, token_logprobs
 from .packing import SCORE_TOKENS, by_tokens, pad
 from .weights import shown
 
@@ -35,6 +35,7 @@ class TextPolicy:
     """Number format of the checkpoint that the policy was loaded from: an exported one has it too."""
     depth: int
     """How many decoder layers it has."""
+    _joined: Sequence[tuple[float, TextPolicy]] = ()
     _inserted: tuple[int, Callable[[Tensor], Tensor]] | None = None
 
     def __init__(self, tokenizer: Any):
@@ -164,6 +165,46 @@ class TextPolicy:
         # a bias is a column of the matrix for an input that is always 1
         return F.pad(hidden, (0, head.shape[1] - hidden.shape[1]), value=1.0), head
 
+    def gradient_products(self, hidden: Tensor, ids: Tensor, sources: Tensor) -> Tensor:
+        """(n,) how fast a step of the head along the gradient of log p(ids[i]) raises the sum of those of the `sources` (n,) bool.
+
+        hidden: (n, d), the states that predict `ids` (n,).
+        """
+        padded, head = self._for_head(hidden)
+        return gradient_products(padded, head.float(), ids, sources)
+
+    # ---- several models that decide together -------------------------------------------------------------------------
+
+    @contextmanager
+    def joined(self, others: Sequence[tuple[float, TextPolicy]]) -> Iterator[None]:
+        """A context in which replies are sampled from the sum of this model's logits and those of others, each times a weight.
+
+        What `evaluate` and `score` give stays this model's own: see `joint_logprobs`. Raises RewardlabError for other vocabularies.
+        """
+        for _, other in others:
+            same = type(other) is type(self) and other.vocabulary_head().shape[0] == self.vocabulary_head().shape[0]
+            if not same or other.tokenizer.get_vocab() != self.tokenizer.get_vocab():
+                raise RewardlabError(
+                    f"the logits of {other.name!r} and {self.name!r} cannot be added: both need the same tokenizer and vocabulary, "
+                    "and to be run by the same policy (write hf: before both)"
+                )
+        self._joined = others
+        try:
+            yield
+        finally:
+            self._joined = ()
+
+    def joint_logprobs(self, hidden: Tensor, others: Sequence[tuple[float, TextPolicy, Tensor]], ids: Tensor) -> Tensor:
+        """(n,) log-probs of `ids` under the sum of logits, with gradient for the others alone; from the hidden states (n, d)."""
+        own, head = self._for_head(hidden)
+        members = [(1.0, own.detach(), head.detach()), *((weight, *other._for_head(h)) for weight, other, h in others)]
+        return token_logprobs(*joint_head(members), ids)[0]
+
+    def count_generated(self, tokens: int) -> None:
+        """Bill sampled tokens to this model, and to those that it is joined with."""
+        for model in (self, *(other for _, other in self._joined)):
+            model.token_count.generated += tokens
+
     # ---- between the layers ------------------------------------------------------------------------------------------
 
     @contextmanager
@@ -192,6 +233,14 @@ class TextPolicy:
         with self.inserted(layer, remember):
             self.evaluate(batch, ("hidden",))
         return seen[0]
+
+    def activation_table(self, batch: Batch, layer: int) -> Tensor:
+        """(B, T, hidden) float32: the same at the positions of the batch, 0 past the ends of rows."""
+        return self._as_table(self.activations(batch, layer), batch)
+
+    def _as_table(self, flat: Tensor, batch: Batch) -> Tensor:
+        real = torch.arange(batch.ids.shape[1], device=flat.device) < batch.length[:, None]
+        return flat.new_zeros((*real.shape, flat.shape[1])).masked_scatter(real[:, :, None], flat)
 
     # ---- tokens to text ----------------------------------------------------------------------------------------------
 

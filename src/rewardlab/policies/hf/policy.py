@@ -126,7 +126,8 @@ class HFPolicy(TextPolicy):
         if not trajectories:
             return []
         for t in trajectories:
-            self.check_fits(t, sampling.max_new)
+            for member in (self, *(other for _, other in self._joined)):
+                member.check_fits(t, sampling.max_new)
         vocab = self.model.config.get_text_config().vocab_size
         sampler = _Sampler(Replies(self, len(trajectories), sampling, rng, vocab))
         # prompts of similar length go together, since they are padded to the longest on the left
@@ -136,7 +137,7 @@ class HFPolicy(TextPolicy):
                 part = sorted(order[start : start + ROWS])
                 sampler.rows = np.array(part)
                 self._generate(model, [trajectories[i].ids for i in part], sampler)
-        self.token_count.generated += int(sampler.replies.count.sum())
+        self.count_generated(int(sampler.replies.count.sum()))
         return sampler.replies.added_to(trajectories)
 
     def _generate(self, model: Any, prompts: list[np.ndarray], sampler: _Sampler) -> None:
@@ -146,6 +147,8 @@ class HFPolicy(TextPolicy):
         ids, mask = torch.zeros(2, len(prompts), width, dtype=torch.long)
         for row, p in enumerate(prompts):
             ids[row, width - len(p) :], mask[row, width - len(p) :] = torch.from_numpy(p), 1
+        added = [_Added(weight, other, mask.to(self.device)) for weight, other in self._joined]
+        chosen, over = LogitsProcessorList([*added, sampler]), StoppingCriteriaList([sampler.over])
         own_config = model.generation_config
         # the checkpoint's own penalties and limits would change what is sampled without changing the log-probs
         model.generation_config = GenerationConfig()
@@ -155,7 +158,7 @@ class HFPolicy(TextPolicy):
             with torch.no_grad(), self._autocast():
                 model.generate(
                     input_ids=ids.to(self.device), attention_mask=mask.to(self.device), generation_config=greedy,
-                    logits_processor=LogitsProcessorList([sampler]), stopping_criteria=StoppingCriteriaList([sampler.over]),
+                    logits_processor=chosen, stopping_criteria=over,
                 )  # fmt: skip
         finally:
             model.generation_config = own_config
@@ -231,6 +234,25 @@ class HFPolicy(TextPolicy):
 
     def _autocast(self) -> torch.autocast:
         return torch.autocast(self.device.type, self.dtype, enabled=self.dtype != torch.float32)
+
+
+class _Added:
+    """A logits processor that adds another model's logits, times a weight.  mask: (rows, width) of prompts padded on the left."""
+
+    def __init__(self, weight: float, policy: Any, mask: Tensor):
+        self.weight, self.policy, self.mask, self.cache = weight, policy, mask, None
+        self.model = for_sampling(policy.whole, policy.dtype)
+
+    def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
+        more = input_ids.shape[1] - self.mask.shape[1]
+        new = input_ids if self.cache is None else input_ids[:, -more:]
+        self.mask = F.pad(self.mask, (0, more), value=1)
+        places = (self.mask.cumsum(1) - 1).clamp(min=0)[:, -new.shape[1] :]
+        out = self.model(
+            input_ids=new, attention_mask=self.mask, position_ids=places, past_key_values=self.cache, use_cache=True
+        )  # fmt: skip
+        self.cache = out.past_key_values
+        return scores + self.weight * out.logits[:, -1].to(scores)
 
 
 class _Sampler:

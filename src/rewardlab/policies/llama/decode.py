@@ -5,7 +5,7 @@ On CPUs small models are sampled by one thread per core, each with rows of its o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
@@ -20,7 +20,7 @@ from rewardlab.policies.sampler import sample
 from .decode_step import fold
 from .model import Llama
 from .native.library import HEAD_SIZES, library
-from .steps import NativeSteps, Steps
+from .steps import JointSteps, NativeSteps, Steps
 
 MAX_ROWS = {"cpu": 256, "cuda": 1024}
 """Replies sampled at a time: the cache of keys and values holds so many."""
@@ -49,26 +49,39 @@ class Generator(Writes, Protocol):
 
 
 @torch.no_grad()
-def generate(policy: Generator, trajectories: Sequence[Trajectory], sampling: Sampling, rng: torch.Generator) -> list[Trajectory]:
-    """One reply for each trajectory, in order."""
+def generate(
+    policy: Generator, trajectories: Sequence[Trajectory], sampling: Sampling, rng: torch.Generator,
+    joined: Sequence[tuple[float, Generator]] = (),
+) -> list[Trajectory]:  # fmt: skip
+    """One reply for each trajectory, in order.  joined: models whose logits, times a weight, are added to the policy's."""
     if not trajectories:
         return []
     for t in trajectories:
-        policy.check_fits(t, sampling.max_new)
+        for model in (policy, *(other for _, other in joined)):
+            model.check_fits(t, sampling.max_new)
     replies = Replies(policy, len(trajectories), sampling, rng, policy.model.shape.vocab)
     with torch.inference_mode():
-        kind = NativeSteps if runs_in_cpp(policy) else Steps
-        weights, prompts = kind.prepared(fold(policy.model, policy.dtype)), [t.ids for t in trajectories]
+        make, prompts = _joint_maker(policy, joined) if joined else _maker(policy), [t.ids for t in trajectories]
         shares = np.array_split(np.arange(len(prompts)), workers(policy, len(prompts), sampling))
         slots = [min(len(share), MAX_ROWS.get(policy.device.type, 256)) for share in shares]
-        decoders = [
-            _Decoder(kind(policy.model, weights, n), n, prompts, replies, share) for n, share in zip(slots, shares, strict=True)
-        ]
+        decoders = [_Decoder(make(n), n, prompts, replies, share) for n, share in zip(slots, shares, strict=True)]
         if len(decoders) == 1:
             decoders[0].run()
         else:
             _side_by_side(decoders)
     return replies.added_to(trajectories)
+
+
+def _maker(policy: Generator) -> Callable[[int], Steps]:
+    """Slots -> the forward passes of a policy for so many; its weights are made ready once."""
+    kind = NativeSteps if runs_in_cpp(policy) else Steps
+    weights = kind.prepared(fold(policy.model, policy.dtype))
+    return lambda slots: kind(policy.model, weights, slots)
+
+
+def _joint_maker(policy: Generator, joined: Sequence[tuple[float, Generator]]) -> Callable[[int], JointSteps]:
+    makers = [(1.0, _maker(policy)), *((weight, _maker(other)) for weight, other in joined)]
+    return lambda slots: JointSteps([(weight, make(slots)) for weight, make in makers])
 
 
 def workers(policy: Generator, rows: int, sampling: Sampling) -> int:
@@ -115,7 +128,7 @@ class _Decoder:
     waiting: rows without a slot; slots: the row that runs in each slot, -1 for none; position: (slots,) of the token fed next.
     """
 
-    def __init__(self, steps: Steps, slots: int, prompts: list[np.ndarray], replies: Replies, rows: np.ndarray):
+    def __init__(self, steps: Steps | JointSteps, slots: int, prompts: list[np.ndarray], replies: Replies, rows: np.ndarray):
         self.steps, self.prompts, self.replies = steps, prompts, replies
         self.waiting, self.total, self.finished = rows.tolist(), len(rows), 0
         self.slots = np.full(slots, -1)

@@ -123,8 +123,8 @@ class LlamaPolicy(HasWeights, TextPolicy):
         """Sample one reply for each trajectory. Equal prompts are computed once."""
         if self.model.value_head is not None:
             raise RewardlabError(f"the model {self.name!r} has a value head and cannot generate")
-        extended = generate(self, trajectories, sampling, rng)
-        self.token_count.generated += sum(map(len, extended)) - sum(map(len, trajectories))
+        extended = generate(self, trajectories, sampling, rng, self._joined)
+        self.count_generated(sum(map(len, extended)) - sum(map(len, trajectories)))
         return extended
 
     def evaluate(self, batch: Batch, wants: Sequence[str] = ("logprobs",), per_token: Sequence[Any] = ()) -> Outputs:
@@ -155,6 +155,10 @@ class LlamaPolicy(HasWeights, TextPolicy):
                 )
             self._head(out, w, hidden, tokens, ids, mask, per_token)
         return out
+
+    def _as_table(self, flat: Tensor, batch: Batch) -> Tensor:
+        # rows that begin alike share the tokens of their beginning
+        return layout(batch.ids, batch.length, batch.mask).table(flat)
 
     def _after(self, real: int) -> tuple[int, Callable[[Tensor], Tensor]] | None:
         """What is inserted after a layer, for flat tokens of which the first `real` ones are no padding."""

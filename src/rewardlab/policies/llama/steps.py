@@ -127,3 +127,31 @@ class NativeSteps(Steps):
         logits = self.native.forward(self.cache, tokens, rows, places)
         assert logits is not None
         return logits
+
+
+class JointSteps:
+    """Several models on the same rows, each with a cache of its own: their logits are added, each times a weight."""
+
+    def __init__(self, members: Sequence[tuple[float, Steps]]):
+        self.members = members
+        self.gaps = any(steps.gaps for _, steps in members)
+
+    def grow(self, span: int) -> None:
+        for _, steps in self.members:
+            steps.grow(span)
+
+    def compact(self, remaining: np.ndarray) -> None:
+        for _, steps in self.members:
+            steps.compact(remaining)
+
+    def admit(self, slots: np.ndarray, lengths: np.ndarray) -> None:
+        for _, steps in self.members:
+            steps.admit(slots, lengths)
+
+    def prefill(self, prompts: Sequence[np.ndarray], slots: Sequence[Sequence[int]]) -> None:
+        for _, steps in self.members:
+            steps.prefill(prompts, slots)
+
+    def step(self, live: np.ndarray, ids: np.ndarray, positions: np.ndarray) -> Tensor:
+        first, *others = (weight * steps.step(live, ids, positions) for weight, steps in self.members)
+        return sum(others, start=first)

@@ -1,0 +1,95 @@
+"""Online merging: every update of preference learning is merged with what fine-tuning had changed, so that skills are kept.
+
+    theta <- theta + merge(F(d), F(tau)),    d: what the optimiser's steps have just changed,  tau = theta_SFT - theta_pretrained
+    dare:  F keeps a random share of the changes, over that share;      merge = (1 - alpha) F(d) + alpha F(tau)
+    ties:  F keeps the largest share of each tensor;                    the same of the changes that have the sign of F(d) + F(tau)
+
+Models that are interpolated after alignment trade some of its reward for skills; doing it at every step steers the whole training
+in the direction of the fine-tuned model. F(tau) is chosen once, F(d) anew at each step; the optimiser's moments see no merging.
+
+Lu et al. 2024, arXiv:2405.17931. F, merge, keep = .01 and alpha = 1e-7 are those of the released optimisers and script
+(QwenLM/online_merging_optimizers, 8e53529, online_merging/optimizers.py, LLaMA-Factory/run_dpo_om.sh), whose learning rate is 1e-6:
+with larger rates and shorter runs take more of both. Several optimiser steps on a batch are merged together, as `online_step`
+does there. Left out: rescaling to the old sum, and bounds of 1 on single changes, which are far below. (inferred): `sft_steps`.
+
+Data: pairs of replies, `chosen` and `rejected`; and `pretrained`, the checkpoint that the --model was fine-tuned from. Without that
+the --model is taken for pretrained, and the first `sft_steps` imitate the chosen replies.
+"""
+
+from typing import Any, Literal
+
+import torch
+
+from rewardlab.core import Learner, Loop, Recipe, Run, loop
+from rewardlab.core.domain import NonNegativeInt, PositiveShare, Share
+from rewardlab.evals.pairs import preference_margins
+from rewardlab.methods.baselines.dpo import dpo
+from rewardlab.methods.baselines.sft import sft_first
+from rewardlab.policies.merging import Weights, largest_share, of_one_sign, random_share, task_vectors
+from rewardlab.proof.claim import Claim, Within
+
+PRETRAINED, TAU = "pretrained", "online_merging.tau"
+How = Literal["dare", "ties"]
+
+
+def change(before: Weights, after: Weights) -> dict[str, torch.Tensor]:
+    return {name: v[0] for name, v in task_vectors(before, [after]).items()}
+
+
+def sparse(change: Weights, how: str, keep: float, rng: torch.Generator) -> dict[str, torch.Tensor]:
+    return random_share(change, keep, rng) if how == "dare" else largest_share(change, keep)
+
+
+@loop(inner="of")
+def merged_updates(
+    recipe: Recipe, run: Run, ops: Any, *, after: NonNegativeInt, how: How = "dare", keep: PositiveShare = 0.01,
+    alpha: Share = 1e-7, of: Loop | None = None,
+) -> None:  # fmt: skip
+    """Training steps by `of`; from the step `after` on what each has changed of the policy is merged with tau.
+
+    run.memory holds the sparse tau.  Logged: merged, the norm of the merged change over that of the step's.
+    """
+    before = {name: w.clone() for name, w in run.policy.state().items()}
+    if run.step >= after and TAU not in run.memory:
+        tau = change(run.model(PRETRAINED).state(), before)
+        run.memory[TAU] = sparse(tau, how, keep, run.rng("merging tau"))
+    of(recipe, run, ops) if of else ops.standard_step(recipe)
+    if run.step < after:
+        return
+    made, tau = change(before, run.policy.state()), run.memory[TAU]
+    kept = sparse(made, how, keep, run.rng("merging"))
+    if how == "ties":
+        merged = of_one_sign(kept, tau, alpha)
+    else:
+        merged = {name: (1 - alpha) * v + alpha * tau[name] for name, v in kept.items()}
+    run.policy.load_state({name: w + merged[name] for name, w in before.items()})
+    run.log("merged", norm(merged) / max(norm(made), 1e-12))
+
+
+def norm(change: Weights) -> float:
+    return float(sum(v.square().sum() for v in change.values())) ** 0.5
+
+
+def online_merging_optimizer(
+    base: Recipe | None = None, *, pretrained: str = "", sft_steps: int = 100, how: How = "dare", keep: float = 0.01,
+    alpha: float = 1e-7,
+) -> Recipe:  # fmt: skip
+    """pretrained: checkpoint from which the policy was fine-tuned; without it, `sft_steps` fine-tune it first.
+    how: dare or ties.  keep: share of the changes that a merge is made of.  alpha: weight of fine-tuning's, at every step.
+    """
+    base = base or dpo()
+    after = 0 if pretrained else sft_steps
+    steps = sft_first(steps=after, of=base.loop) if after else base.loop
+    frozen = Learner(PRETRAINED, pretrained or "copy:policy", Recipe(), every=0)
+    return base.but(loop=merged_updates(after=after, how=how, keep=keep, alpha=alpha, of=steps), also=(*base.also, frozen))
+
+
+SFT = {"sft_steps": 20, "lr": 1e-4}
+claim = Claim(
+    says="after fine-tuning and equal updates on pairs, the fine-tuned replies stay likelier than by DPO, and pairs are told apart",
+    versus="dpo", task="preferences:biased=0.75,error=0.1", measure="chosen_per_token", direction="higher", margin=0.02,
+    settings={**SFT, "keep": 0.5, "alpha": 0.01}, versus_settings=SFT, by=preference_margins(), steps=60,
+    guard=Within("preferred", low=-0.03), fault=Within("kl", low=0.5, says="nats that the replies of a pair lose after DPO"),
+    learns=None, start=None,
+)  # fmt: skip
+baseline = "dpo"

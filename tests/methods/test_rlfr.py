@@ -1,0 +1,110 @@
+"""RLFR: what lies off the flow of right replies costs."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+import torch
+from rows import batch_of, outcome
+
+from rewardlab.api.inputs import begin_run
+from rewardlab.core import Run, Task, ask
+from rewardlab.engine.step import Ops
+from rewardlab.methods.baselines.grpo import grpo
+from rewardlab.methods.intrinsic.rlfr import FLOW, along_the_flow, claim, costs, rlfr
+from rewardlab.models.embedded import untrained
+from rewardlab.policies.velocity import Flow, with_next
+from rewardlab.rewards.reward import reward
+from rewardlab.runs.config import RunConfig
+from rewardlab.tasks.sources import Listed
+
+PROBLEMS = [ask(f"Add {i}", str(i), solution=f"it is {i}") for i in range(4)]
+TASK = Task("sums", Listed(PROBLEMS), PROBLEMS[:2], "final_number")
+
+
+@reward
+def letters(trajectory):
+    return sum(c.isalpha() for c in trajectory.reply)
+
+
+def test_costs_by_hand():
+    deviation = torch.tensor([[9.0, 2, 4, 6, 5.6], [9, 3, 3, 9, 9], [9, 1, 2, 3, 4]])
+    chosen = torch.tensor([[0, 1, 1, 1, 1], [0, 1, 1, 0, 0], [0, 0, 0, 0, 0]]).bool()
+    # (2 4 6 5.6 - 2) / 4 = 0 .5 1 .9: those above .6;   equal ones and none are no cost
+    wanted = torch.tensor([[0, 0, 0, 1, 0.9], [0] * 5, [0] * 5])
+    torch.testing.assert_close(costs(deviation, chosen, 0.6, 15), wanted)
+    assert costs(deviation, chosen, 0.6, 1)[0].tolist() == [0, 0, 0, 1, 0]
+    assert costs(deviation, chosen, 0.4, 3)[0].tolist() == pytest.approx([0, 0, 0.5, 1, 0.9])
+
+
+class Known:
+    """States of two entries, at each position its number."""
+
+    depth, device = 4, torch.device("cpu")
+
+    def activation_table(self, batch, layer):
+        place = torch.arange(batch.width).expand(batch.mask.shape).float()
+        return torch.stack([place, -place], 2) + 1
+
+
+def test_each_token_pays_for_the_rest_of_its_reply_and_rows_without_a_verdict_do_not():
+    batch = batch_of([[("rdddd", {"a": outcome(1.0)}), ("rdd", {"a": outcome(0.0)}), ("rddd", {"a": outcome(None)})]])
+    run, part = Run(policy=Known()), along_the_flow(coef=0.1, threshold=0.0)
+    a = torch.where(batch.mask, 2.0, 0.0)
+    found = part(a, batch, run)
+    paid = (a - found)[0, 1:].tolist()
+    # the last token costs nothing; the most costly of the others 1, times coef; costs add up towards the start
+    assert paid[3] == 0
+    assert paid == sorted(paid, reverse=True)
+    assert max(x - y for x, y in pairwise(paid)) == pytest.approx(0.1)
+    # of two tokens one has a next: it alone is compared with nothing
+    assert torch.equal(found[1:], a[1:])
+    assert {"deviation", "flow_loss"} <= run.metrics.keys()
+    assert torch.equal(along_the_flow(coef=0.0)(a, batch, Run(policy=Known())), a)
+
+
+def test_the_flow_learns_states_and_finds_others_off():
+    g = torch.Generator().manual_seed(0)
+    table = torch.randn(8, 6, 4, generator=g)
+    table[..., 2:] = table[..., :2]
+    chosen, memory = torch.ones(8, 6).bool(), {}
+    chosen[:, -1] = False
+    losses = [Flow(memory, [(0.5, table)], 2, 3e-3, 0).learn([(0.5, table)], chosen, 0.8, g) for _ in range(150)]
+    assert sum(losses[-10:]) < 0.7 * sum(losses[:10])
+    flow, other = Flow(memory, [(0.5, table)], 2, 3e-3, 0), table.clone()
+    other[..., 2:] *= -1
+    known, off = (float(flow.deviations([(0.5, x)], chosen, 0.8, g).mean().detach()) for x in (table, other))
+    assert off > 1.5 * known
+
+
+def test_only_right_replies_teach_it_and_it_resumes_bit_for_bit():
+    def run_of(verdict):
+        run = Run(policy=Known())
+        for run.step in range(2):
+            batch = batch_of([[("rddd", {"a": outcome(verdict)}), ("rddd", {"a": outcome(0.0)})]])
+            along_the_flow()(batch.reward, batch, run)
+        return run
+
+    assert "weights" not in run_of(0.0).memory[FLOW]
+    one, two = run_of(1.0), run_of(1.0)
+    assert one.memory[FLOW]["optimiser"]["state"][0]["step"] == 2
+    assert all(torch.equal(w, two.memory[FLOW]["weights"][k]) for k, w in one.memory[FLOW]["weights"].items())
+
+
+def test_whole_steps_with_solutions_first():
+    recipe = rlfr(grpo(n=4), fit_steps=3).but(reward=letters(), problems=2)
+    config = RunConfig(max_new=6, steps=2, eval_problems=2).settled()
+    run = begin_run(recipe, untrained().copy("policy"), TASK, config)
+    ops = Ops(recipe, run, TASK, config)
+    for run.step in range(2):
+        recipe.loop(recipe, run, ops)
+    # three steps on solutions, and one at each training step that had right replies
+    assert 3 <= run.memory[FLOW]["optimiser"]["state"][0]["step"] <= 5
+    assert rlfr(fit_steps=0).loop is None
+    assert claim.by.settings["time"] == along_the_flow().settings["time"]
+
+
+def test_positions_with_a_next_token():
+    batch = batch_of([[("rdrd", {"a": outcome(1.0)}), ("rd", {"a": outcome(0.0)})]])
+    assert with_next(batch).tolist() == [[False, True, False, False], [False] * 4]

@@ -1,0 +1,105 @@
+"""UniR: the reasoner learns from what both decide, and the frozen model stays as it is."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from rewardlab import registry
+from rewardlab.api.inputs import begin_run
+from rewardlab.core import Task, ask
+from rewardlab.engine.step import Ops, standard_loop
+from rewardlab.errors import RewardlabError
+from rewardlab.evals.passk import accuracy
+from rewardlab.methods.baselines.grpo import grpo
+from rewardlab.methods.objectives.unir import claim, unir
+from rewardlab.models.embedded import untrained
+from rewardlab.objectives.joint import joint_terms
+from rewardlab.objectives.pairs import dpo_loss
+from rewardlab.objectives.regularise import kl_to_reference
+from rewardlab.rewards.reward import reward
+from rewardlab.runs.config import RunConfig
+from rewardlab.tasks.sources import Listed
+
+PROBLEMS = [ask(f"Add {i}", str(i)) for i in range(4)]
+TASK = Task("sums", Listed(PROBLEMS), PROBLEMS[:2], "final_number")
+
+
+@reward
+def letters(trajectory):
+    return sum(c.isalpha() for c in trajectory.reply)
+
+
+def begun(**settings) -> Ops:
+    recipe = unir(grpo(n=4), **settings).but(reward=letters(), problems=2)
+    config = RunConfig(max_new=6, steps=2, eval_problems=2).settled()
+    return Ops(recipe, begin_run(recipe, untrained().copy("policy"), TASK, config), TASK, config)
+
+
+def state(model) -> list[torch.Tensor]:
+    return [w.clone() for w in model.state().values()]
+
+
+def test_the_reasoner_alone_learns_from_joint_replies():
+    ops = begun(reasoner_lr=1e-2)
+    policy, reasoner = ops.run.policy, ops.run.model("reasoner")
+    before = state(policy), state(reasoner)
+    groups = ops.rollout(ops.problems())
+    scores = ops.score(groups)
+    batch = ops.collate(groups, scores)
+    # the sampler's log-probs are those of the sum: on the first update the ratio is 1, and the loss minus the mean advantage
+    learner = ops.learners["reasoner"]
+    objective = learner.recipe.objective
+    out = reasoner.evaluate(batch, objective.wants)
+    loss = objective(out, batch, ops.run)
+    torch.testing.assert_close(loss[batch.mask], -batch.credit[batch.mask], atol=5e-3, rtol=5e-3)
+    ops.learn_due(batch, groups, scores)
+    assert all(torch.equal(a, b) for a, b in zip(before[0], state(policy), strict=True))
+    assert not all(torch.equal(a, b) for a, b in zip(before[1], state(reasoner), strict=True))
+    assert all(p.grad is None for p in policy.parameters())
+
+
+def test_whole_steps_run_and_what_is_measured_is_measured_together():
+    ops = begun()
+    standard_loop(ops.recipe, ops.run, ops)
+    assert ops.run.metrics["reasoner/grad_norm"] > 0
+    seen = []
+    extend = type(ops.run.policy).extend
+
+    def noted(self, *args):
+        seen.append([other.name for _, other in self._joined])
+        return extend(self, *args)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(type(ops.run.policy), "extend", noted)
+        ops.evaluate()
+    assert seen == [["reasoner"]]
+
+
+def test_further_reasoners_and_another_model_are_used_in_measurements_alone():
+    recipe = unir(further=("a", "b"), other="c", weight=0.5)
+    assert [(x.name, x.init, x.every) for x in recipe.also] == [
+        ("reasoner", "copy:policy", 1), ("reasoner_2", "a", 0), ("reasoner_3", "b", 0), ("other", "c", 0),
+    ]  # fmt: skip
+    assert recipe.measure.settings == {
+        "of": accuracy(),
+        "by": ("reasoner", "reasoner_2", "reasoner_3"),
+        "weight": 0.5,
+        "on": "other",
+    }
+    assert recipe.rollout.settings["by"] == ("reasoner",)
+
+
+def test_each_term_of_the_base_reads_joint_log_probs():
+    base = grpo(beta=0.1)
+    objective = unir(base).also[0].recipe.objective
+    assert objective == joint_terms(base.objective, "reasoner", 1.0)
+    assert [scale for scale, _ in objective.terms()] == [1.0, 0.1]
+    assert objective.leaves()[1].settings["of"] == kl_to_reference()
+    with pytest.raises(RewardlabError, match="losses of tokens"):
+        unir(grpo().but(objective=dpo_loss()))
+
+
+def test_the_claim_measures_another_model():
+    assert claim.settings["other"]
+    assert registry.build("unir", claim.settings).objective is None
