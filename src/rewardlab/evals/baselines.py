@@ -21,8 +21,8 @@ def baseline_error(
     """error.X: mean square of (baseline - true mean reward) over problems, for the rollout and the credit of that name.
 
     The true mean is that of the replies that `truth` samples; its own variance is subtracted, so that an exact baseline has an
-    error of 0 on average. The baseline is what the credit takes from a group's rewards, on average over its replies.  replies.X: replies per problem.
-    n: problems.  Problems without a verdict are left out, under the rollouts that miss one.
+    error of 0 on average. The baseline is what the credit takes from a group's rewards, on average over its replies.
+    replies.X: replies per problem.  n: problems.  Problems without a verdict are left out, under the rollouts that miss one.
     """
     if set(rollouts) != set(credits):
         raise RewardlabError(f"baseline_error compares rollouts and credits of one name: {sorted(rollouts)} and {sorted(credits)}")
