@@ -35,5 +35,6 @@ claim = Claim(
     versus_settings={"problems": 8}, problems=500, steps=20, guard=Within("pass@1", low=-0.03),
     fault=Within("train.signal", high=0.6, says="share of groups whose replies are not all right or all wrong"),
     moved=Within("train.signal", low=0.1), learns=None,
+    tried="60 prompts, frozen: .53 never right in 8 replies, .40 with a signal; of those never right .75 are rescued by the hint",
 )  # fmt: skip
 baseline = "grpo"
