@@ -10,6 +10,7 @@ from rows import batch_of, outcome, steps
 from rewardlab import registry
 from rewardlab.core import Outputs, Run, Score, Trajectory, Turn, ask, rollout
 from rewardlab.engine.step import Ops, standard_loop
+from rewardlab.errors import RewardlabError
 from rewardlab.evals.progress import progress_found
 from rewardlab.methods.baselines.ppo import ppo
 from rewardlab.methods.credit.spa_rl import spa_rl, step_progress
@@ -74,6 +75,11 @@ def test_what_could_be_done():
         ask("?"), (Turn(None, ids), Turn("policy", ids), Turn("policy", ids), Turn(None, ids, text="Nothing")), "end"
     )
     assert executed()([[twice]])[0][0].steps == ((5, 0.0),)
+
+
+def test_a_base_without_a_critic_is_refused():
+    with pytest.raises(RewardlabError, match="grpo and spa_rl cannot be stacked: .* a learner of this name, as ppo has"):
+        registry.build("grpo+spa-rl")
 
 
 def test_gold_searches_are_those_of_the_chain_in_its_order():

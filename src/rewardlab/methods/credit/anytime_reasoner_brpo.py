@@ -37,7 +37,7 @@ def anytime_reasoner_brpo(
     tokens at most.  mark: ends thinking.  baseline: V; group: V2 alone.
     """
     base = base or grpo(n=n)
-    asked = base.required("rollout").but_innermost(n=n)
+    asked = base.required("rollout")
     return base.but(
         rollout=under_budgets(of=asked, longest=longest, cuts=cuts, answers=answers, tokens=tokens, mark=mark),
         reward=by_its_answers(of=base.reward or correct()),

@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from rewardlab.core import Batch, Environment, Learner, Recipe, Run, Update, credit
-from rewardlab.errors import unknown
+from rewardlab.errors import RewardlabError, unknown
 from rewardlab.evals.episodes import episode_accuracy
 from rewardlab.evals.progress import progress_found
 from rewardlab.methods.baselines.ppo import ppo
@@ -55,6 +55,10 @@ def spa_rl(
     refused: what the environment answers where it was not.  progress_lr, progress_epochs: of the progress model.
     """
     base = base or ppo(n=n)
+    if not any(x.name == "critic" for x in base.also):
+        raise RewardlabError(
+            "SPA-RL pays turns to a policy that has a critic: give it a base with a learner of this name, as ppo has"
+        )
     pays = step_progress(alpha=alpha, beta=beta)
     # the critic predicts what the policy is paid
     own = tuple(replace(x, recipe=x.recipe.but(credit=pays >> x.recipe.credit)) if x.name == "critic" else x for x in base.also)

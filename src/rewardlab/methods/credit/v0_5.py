@@ -32,9 +32,8 @@ from rewardlab.rollouts.independent import independent
 def v0_5(base: Recipe | None = None, *, prior: Reward | None = None, n: int = 4, most: int = 16, z: float = 1.0) -> Recipe:
     """prior: V; None: the column pass_rate.  n: replies at first.  most: N.  z: standard errors beyond which V is doubted."""
     base = base or grpo(n=n)
-    asked = base.required("rollout").but_innermost(n=n)
     return base.but(
-        rollout=doubted(of=asked, prior=prior or number_in_data(), reward=base.reward, z=z, most=most),
+        rollout=doubted(of=base.required("rollout"), prior=prior or number_in_data(), reward=base.reward, z=z, most=most),
         credit=subtract_shrunk_mean(z=z) >> to_go(),
     )
 

@@ -25,8 +25,7 @@ def guide_grpo(
 ) -> Recipe:
     """n: replies per prompt.  everywhere: hints for all prompts.  plain: the hint is taken away again.  column: of the hints."""
     base = base or grpo(n=n)
-    asked = base.required("rollout").but_innermost(n=n)
-    return base.but(rollout=guided(of=asked, column=column, everywhere=everywhere, plain=plain))
+    return base.but(rollout=guided(of=base.required("rollout"), column=column, everywhere=everywhere, plain=plain))
 
 
 claim = Claim(
