@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
+import torch
 
-from rewardlab.core import Problem, Rollout, Run, Score, measure
+from rewardlab.core import Batch, Credit, Group, Problem, Rollout, Run, Score, forward_batch, measure
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.reward import Reward
 
@@ -51,3 +53,34 @@ def _paid(score: Score, name: str) -> float | None:
 def _cosine(x: np.ndarray, y: np.ndarray) -> float:
     x, y = x - x.mean(), y - y.mean()
     return float(x @ y / (np.linalg.norm(x) * np.linalg.norm(y))) if np.abs(x).max() > SAME else 0.0
+
+
+@measure
+def advantage_variance(
+    problems: Sequence[Problem], run: Run, *, rollout: Rollout, reward: Reward, credits: dict[str, Credit], tag: str = ""
+) -> dict[str, float]:
+    """variance.X: of the advantages that the credit X gives the decisions of rows with this tag (all rows without one), over all
+    decisions of rows with a verdict; all credits see the same replies.  n: rows.
+    """
+    groups = rollout(list(problems), run)
+    batch = scored_batch(groups, reward(groups, run), run.policy.device)
+    chosen = torch.tensor([not tag or t.tag == tag for t, _ in batch.rows], device=batch.ids.device)
+    where = batch.mask & (chosen & batch.rewarded.any(1))[:, None]
+    if not bool(where.any()):
+        raise RewardlabError(f"advantage_variance: no row of {rollout}{f' with the tag {tag!r}' if tag else ''} has a verdict")
+    found = {f"variance.{name}": float(chain(batch.reward, batch, run)[where].var()) for name, chain in credits.items()}
+    return {**found, "n": float(where.any(1).sum())}
+
+
+def scored_batch(groups: Sequence[Group], scores: Sequence[Sequence[Score]], device: torch.device) -> Batch:
+    """A batch of these groups with all that they earn, where it was earned."""
+    flat = [(t, s) for row in zip(groups, scores, strict=True) for t, s in zip(*row, strict=True)]
+    batch = forward_batch([t for t, _ in flat], device)
+    reward, rewarded = torch.zeros_like(batch.old), torch.zeros_like(batch.mask)
+    for i, (t, s) in enumerate(flat):
+        last = [(int(np.flatnonzero(t.mask)[-1]), s.value)] if s.has_outcome and s.value is not None and t.mask.any() else []
+        for at, paid in [*last, *s.steps]:
+            reward[i, at] += paid
+            rewarded[i, at] = True
+    group = torch.repeat_interleave(torch.arange(len(groups)), torch.tensor([len(g) for g in groups])).to(device)
+    return replace(batch, reward=reward, rewarded=rewarded, group=group, rows=flat)

@@ -87,6 +87,7 @@ WORLDS = (
     World("choices", "choices", "rationales that contradict the answer, or skip what is known; several rewards at once"),
     World("critiques", "critiques", "learning from critiques: one problem, many solutions of it, and what is wrong with each"),
     World("judgments", "judgments", "verifiers that learn: unusual forms, near misses, replies that are no answer"),
+    World("hinted", "hinted", "hints: most prompts are never solved without them"),
     World("queries", "queries", "text to SQL: wrong queries that return the right rows by luck, partial rewards, languages"),
     World("cells", "cells", "tables: right answers from wrong cells"),
     World("cards", "cards", "structured output: what is no JSON, or of another form"),

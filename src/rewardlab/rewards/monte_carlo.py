@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from rewardlab.core import Group, Run, Sampling, Score, Scores, Term, Trajectory
-from rewardlab.core.domain import NonNegativeFloat, PositiveInt
+from rewardlab.core import Group, Run, Sampling, Score, Scores, Term, Trajectory, uniform_of
+from rewardlab.core.domain import NonNegativeFloat, PositiveInt, Share
 from rewardlab.errors import RewardlabError
 
 from .reward import reward
@@ -49,3 +49,18 @@ def _score(t: Trajectory, i: int, shares: dict[tuple[int, int], float | None], v
         return Score(terms={TERM: Term(None, ())}, missing=True, why="the reply has no verdict")
     steps = [(at, share) for at in t.steps[:-1] if (share := shares.get((i, at))) is not None]
     return Score(terms={TERM: Term(None, (*steps, (t.steps[-1], float(value >= 1.0))))})
+
+
+@reward(over="groups")
+def sampled_pass_rate(groups: list[Group], run: Run, *, n: PositiveInt = 16, astray: Share = 0.0) -> Scores:
+    """The share of right replies among n further samples to the problem, whatever the reply; no verdict where none has one.
+
+    astray: of this share of the problems, always the same ones, it says 1 minus that: what a value model is wrong about.
+    """
+    problems = [group[0].problem for group in groups if group]
+    prompts = run.policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
+    done = run.policy.extend([t for t in prompts for _ in range(n)], Sampling(run.max_new), run.rng("monte_carlo"))
+    shares = [_share(row) for row in run.verify([done[k : k + n] for k in range(0, len(done), n)], run)]
+    lost = [uniform_of("astray", run.seed, p.key) < astray for p in problems]
+    said = iter([share if share is None or not wrong else 1 - share for share, wrong in zip(shares, lost, strict=True)])
+    return [[Score(share) for _ in group] for group in groups if group for share in [next(said)]]

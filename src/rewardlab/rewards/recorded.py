@@ -15,3 +15,12 @@ def score_in_data(trajectory: Trajectory) -> Score:
     column = f"{trajectory.tag}_score"
     value = number_of(trajectory.problem.meta.get(column))
     return Score(value, why="" if value is not None else f"the data has no number in a column {column}")
+
+
+@reward
+def number_in_data(trajectory: Trajectory, *, column: str = "pass_rate") -> Score:
+    """The number in this column of the problem, whatever the reply: what is known of a prompt, such as the share of right replies
+    that `rewardlab data pass-rate` writes."""
+    value = number_of(trajectory.problem.meta.get(column))
+    why = f"the data has no number in the column {column}; rewardlab data pass-rate writes one"
+    return Score(value, why="" if value is not None else why)

@@ -1,0 +1,82 @@
+"""SPA-RL: a model learns what each turn adds to an episode's reward, from their sum, and PPO is paid turn by turn.
+
+    progress model: (sum_t c_t - R)^2,  c_t its value at the end of turn t
+    reward of turn t: alpha c_t + beta g_t, in place of R
+    g_t = 1 if the environment could do what turn t asked for, else 0
+
+The reward of an episode comes at its end, far from the turns that earned it. A model that must divide it among them can only do so
+by what it reads up to each, so it gives most to turns after which success is in sight. g_t keeps actions within what can be done.
+
+Wang et al. 2025, arXiv:2505.20732. The loss over sums and the ends of turns are those of the released code (WangHanLinHenry/
+SPA-RL-Agent, 323964f, prm/train_our_progress_model.py); beta = 0.5, the last turn counting as done, of prm/rl_data_org.py there.
+(inferred): alpha = 1; a linear head on the hidden state (the code puts it on the logits). The model learns beside the policy, one
+batch behind; there it is trained once, on episodes of the start. Left out: the supervised training before.
+
+Data: an environment (env=...; here a search engine over the column `facts`), whose refusals say `refused`; answers to verify by.
+"""
+
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from rewardlab.core import Batch, Environment, Learner, Recipe, Run, Update, credit
+from rewardlab.errors import RewardlabError, unknown
+from rewardlab.evals.episodes import episode_accuracy
+from rewardlab.evals.progress import progress_found
+from rewardlab.methods.baselines.ppo import ppo
+from rewardlab.objectives.progress import turn_ends, turns_sum_error
+from rewardlab.proof.claim import Claim, Within
+from rewardlab.rewards.grounding import executed
+from rewardlab.rewards.task import correct
+from rewardlab.rollouts.interactive import interactive
+from rewardlab.tasks.facts.environment import search
+from rewardlab.tasks.facts.rewards import gold_searches
+
+TERM = "executed"
+
+
+@credit(needs=("progress.value",))
+def step_progress(a: Tensor, batch: Batch, run: Run, *, alpha: float = 1.0, beta: float = 0.5) -> Tensor:
+    """The end of each turn is paid alpha times the progress model's value there, and beta where the turn was executed."""
+    if TERM not in batch.terms:
+        raise unknown("reward term", TERM, batch.terms)
+    paid = alpha * batch.columns["progress.value"] + beta * batch.terms[TERM].reward
+    # the policy is judged where its episode is: without a verdict nobody knows what the turns were worth
+    where = turn_ends(batch.mask) & batch.rewarded.any(1, keepdim=True)
+    return torch.where(where, paid, 0.0)
+
+
+def spa_rl(
+    base: Recipe | None = None, *, env: Environment | None = None, turns: int = 5, n: int = 1, alpha: float = 1.0,
+    beta: float = 0.5, refused: str = "Nothing", progress_lr: float = 1e-3, progress_epochs: int = 4,
+) -> Recipe:  # fmt: skip
+    """env, turns, n: what is played, for how long, and how often per problem.  alpha, beta: of progress and of what was executed.
+    refused: what the environment answers where it was not.  progress_lr, progress_epochs: of the progress model.
+    """
+    base = base or ppo(n=n)
+    if not any(x.name == "critic" for x in base.also):
+        raise RewardlabError(
+            "SPA-RL pays turns to a policy that has a critic: give it a base with a learner of this name, as ppo has"
+        )
+    pays = step_progress(alpha=alpha, beta=beta)
+    # the critic predicts what the policy is paid
+    own = tuple(replace(x, recipe=x.recipe.but(credit=pays >> x.recipe.credit)) if x.name == "critic" else x for x in base.also)
+    model = Recipe(objective=turns_sum_error(), update=Update(lr=progress_lr, epochs=progress_epochs))
+    return base.but(
+        rollout=interactive(env=env or search(), n=n, turns=turns),
+        reward=(base.reward or correct()) + 0.0 * executed(refused=refused).named(TERM),
+        credit=pays >> base.required("credit"),
+        measure=episode_accuracy(rollout=interactive(env=env or search(), n=1, turns=turns)),
+        also=(*own, Learner("progress", "value-head", model)),
+    )
+
+
+claim = Claim(
+    says="turns that make the next search of the right chain are told from others better by progress than by rises of PPO's critic",
+    versus=None, task="facts:hops=4,error=0.5,biased=0.75,test_size=1000", measure="auc.progress", direction="higher", margin=0.05,
+    against="auc.critic",
+    by=progress_found(rollout=interactive(env=search(), n=1, turns=5), truth=gold_searches()),
+    problems=300, steps=20, judge=Within("calibration", low=0.3, says="correlation of summed progress and success"), learns=None,
+)  # fmt: skip
+baseline = "ppo"

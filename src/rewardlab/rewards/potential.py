@@ -1,0 +1,77 @@
+"""How far reasoning has come: after each step an answer is forced, and read for how sure and how right it is."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from rewardlab.core import Group, Run, Sampling, Score, Scores, Term, Trajectory, Turn, entropies
+from rewardlab.core.domain import NonNegativeFloat, PositiveInt
+from rewardlab.errors import RewardlabError
+from rewardlab.text.reasoned import gold_text, with_gold
+
+from .reference import aggregated, gold_logprobs
+from .reward import reward
+
+TERM = "step_potential"
+
+
+def potential(right: float, sure: float) -> float:
+    """1.5 right sure + 0.5 right - sure, from -1 where it is sure of a wrong answer, over 0 where it has none, to 1."""
+    return 1.5 * right * sure + 0.5 * right - sure
+
+
+@reward(over="groups")
+def step_potential(
+    groups: list[Group], run: Run, *, of: Literal["potential", "sure", "right"] = "potential", probes: PositiveInt = 5,
+    tokens: PositiveInt = 10, temperature: NonNegativeFloat = 0.6, mark: str = "Answer:",
+) -> Scores:  # fmt: skip
+    """At the end of each step but the last, what an answer shows that is forced there by `mark`; the policy is not trained on it.
+
+    right: the mean probability of the gold answer's tokens.  sure: the mean over `probes` sampled answers, of `tokens` at most, of
+    exp(-mean entropy of their tokens).  potential: of both (`potential`).  The rollout marks the steps. No verdict for a reply
+    whose problem has no gold answer as text; a reply of one step has none to be judged.  Wu et al. 2026, arXiv:2601.03823
+    """
+    rows = [t for group in groups for t in group]
+    if not all(t.steps for t in rows):
+        raise RewardlabError('step_potential needs the positions where steps end: set steps="newline" in the rollout')
+    starts = [(i, at) for i, t in enumerate(rows) if gold_text(t.problem) for at in t.steps[:-1]]
+    begun = [_answering(rows[i].cut(at + 1, run.policy.decode), mark) for i, at in starts]
+    right = [None if x is None else aggregated(x, "mean") for x in gold_logprobs(run.policy, begun, mark)]
+    sure = _sure(begun, run, mark, probes, Sampling(tokens, temperature)) if of != "right" else [0.0] * len(begun)
+    found: dict[int, list[tuple[int, float]]] = {}
+    for (i, at), r, s in zip(starts, right, sure, strict=True):
+        if r is not None:
+            found.setdefault(i, []).append((at, {"potential": potential(r, s), "sure": s, "right": r}[of]))
+    scores = iter([_score(t, found.get(i, [])) for i, t in enumerate(rows)])
+    return [[next(scores) for _ in group] for group in groups]
+
+
+def _answering(t: Trajectory, mark: str) -> Trajectory:
+    """The beginning of a reply as text that goes on to an answer: without one, its last line would be taken for the answer."""
+    text = f"{t.reply.rstrip()}\n{mark} ?"
+    return Trajectory(t.problem, (Turn("policy", np.zeros(0, np.int64), text=text),))
+
+
+def _sure(begun: list[Trajectory], run: Run, mark: str, probes: int, sampling: Sampling) -> list[float]:
+    if not begun:
+        return []
+    prompts = run.policy.read([Trajectory(t.problem) for t in begun], [t.problem.prompt for t in begun])
+    forced = [with_gold(t.reply, "", mark)[1].rstrip(" ") for t in begun]
+    # without the end token, so that the answer follows
+    written = [t.cut(len(t) - 1, run.policy.decode) for t in run.policy.write(prompts, forced)]
+    # what does not fit the context says nothing
+    fit = [i for i, t in enumerate(written) if len(t) + sampling.max_new <= run.policy.context]
+    answers = run.policy.extend([written[i] for i in fit for _ in range(probes)], sampling, run.rng("probe")) if fit else []
+    spread = [h[len(written[i]) :] for i, h in zip(np.repeat(fit, probes), entropies(run.policy, answers), strict=True)]
+    found = [float(np.exp(-h.mean())) for h in spread]
+    means = {i: float(np.mean(found[k * probes : (k + 1) * probes])) for k, i in enumerate(fit)}
+    return [means.get(i, 0.0) for i in range(len(begun))]
+
+
+def _score(t: Trajectory, steps: list[tuple[int, float]]) -> Score:
+    if not gold_text(t.problem):
+        return Score(terms={TERM: Term(None, ())}, missing=True, why="the problem has no gold answer that is a text")
+    # a reply without a step before its last has a verdict, and nothing to be paid for
+    return Score(terms={TERM: Term(None, tuple(steps))})

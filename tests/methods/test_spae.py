@@ -1,0 +1,129 @@
+"""SPAE: steps are credited by the rise of a potential, which a forced answer shows."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from rows import batch_of, outcome, steps
+
+from rewardlab import registry
+from rewardlab.core import Run, Sampling, Trajectory, ask, entropies
+from rewardlab.errors import RewardlabError
+from rewardlab.evals.step_worth import step_agreement
+from rewardlab.methods.credit.spae import by_potential, claim, spae
+from rewardlab.models.embedded import untrained
+from rewardlab.rewards.potential import potential, step_potential
+from rewardlab.rewards.reward import reward
+from rewardlab.rollouts.independent import independent
+from rewardlab.text.splitters import mark
+
+
+def credit_of(*rows, **settings):
+    recipe = spae(**settings)
+    batch = batch_of([list(rows)])
+    return recipe.credit(batch.reward, batch, Run(policy=None))
+
+
+def row(pattern: str, verdict: float | None, phi: dict[int, float]):
+    return pattern, {"correct": outcome(verdict), "step_potential": steps(phi, weight=0.0)}
+
+
+def test_the_potential_at_its_corners():
+    assert potential(1, 1) == 1
+    assert potential(0, 1) == -1
+    assert potential(0, 0) == 0
+    assert potential(1, 0) == 0.5
+    assert potential(0.5, 0.5) == pytest.approx(0.125)
+
+
+def test_the_advantages_by_hand():
+    # right, steps of 2 1 1 1 tokens and an answer of 1: potentials .2 .95 .95 .5;  wrong, one step: .4;  unequal lengths
+    found = credit_of(row("rdddddd", 1.0, {2: 0.2, 3: 0.95, 4: 0.95, 5: 0.5}), row("rddd", 0.0, {2: 0.4}), xi=0.5, gamma=0.5)
+    a = 0.5 / (math.sqrt(0.5) + 1e-4)
+    # the second step rises by .75; the third comes after a full potential, and so does the fourth, which falls by .45
+    wanted = [a, a, a + 0.375, a / 2, a / 2 - 0.225, a]
+    assert found[0, 1:].tolist() == pytest.approx(wanted)
+    assert found[1, 1:4].tolist() == pytest.approx([-a] * 3)
+    assert not found[:, 0].any()
+
+
+def test_wrong_replies_are_charged_in_full_for_what_came_after_the_answer_was_there():
+    found = credit_of(row("rddd", 0.0, {1: 0.95, 2: -0.5}), row("rd", 1.0, {}), xi=1.0, gamma=0.0)
+    a = 0.5 / (math.sqrt(0.5) + 1e-4)
+    assert found[0, 1:].tolist() == pytest.approx([-a, -a - 1.45, -a])
+    assert found[1, 1].item() == pytest.approx(a)
+
+
+def test_all_right_one_reply_and_missing_verdicts():
+    # all right: no outcome, but the rises are left
+    found = credit_of(row("rddd", 1.0, {1: 0.0, 2: 0.5}), row("rd", 1.0, {}), xi=1.0)
+    assert found[0].tolist() == pytest.approx([0, 0, 0.5, 0])
+    assert not found[1].any()
+    found = credit_of(row("rddd", None, {1: 0.0, 2: 0.5}), row("rdd", 1.0, {1: 0.3}), row("rdd", 0.0, {1: 0.3}), xi=1.0)
+    assert not found[0].any()
+    assert found[1, 1:3].tolist() == pytest.approx([0.5 / (math.sqrt(0.5) + 1e-4)] * 2)
+    assert credit_of(row("rddd", 1.0, {1: 0.0, 2: 0.5}), xi=2.0)[0].tolist() == pytest.approx([0, 0, 1.0, 0])
+    batch = batch_of([[("rd", {"correct": outcome(1.0)})]])
+    with pytest.raises(RewardlabError, match="step_potential"):
+        by_potential(chain=spae().credit.settings["chain"])(batch.reward, batch, Run(policy=None))
+
+
+def written(policy, problem, *texts):
+    (prompt,) = policy.read([Trajectory(problem)], [problem.prompt])
+    return [mark(t, "newline", policy.pieces) for t in policy.write([prompt] * len(texts), texts)]
+
+
+def test_what_a_forced_answer_shows():
+    policy = untrained(0, hidden=32, layers=1)
+    problem = ask("Start with 7. Add 5.", "12")
+    rows = written(policy, problem, "7+5=12\n12-0=12\nAnswer: 12", "Answer: 12")
+    said = {of: step_potential(of=of, probes=3, tokens=4)([rows], Run(policy)) for of in ("potential", "sure", "right")}
+    first, second = said["right"][0]
+    # one number at the end of each step but the last; a reply of one step has none, and is no failure
+    assert [at for at, _ in first.steps] == list(rows[0].steps[:-1])
+    assert (second.steps, second.missing) == ((), False)
+    # right: the gold answer's tokens after the first line and the mark
+    (prompt,) = policy.read([Trajectory(problem)], [problem.prompt])
+    (whole,) = policy.write([prompt], ["7+5=12\nAnswer: 12"])
+    assert policy.pieces(whole.ids[-4:-1]) == [" ", "1", "2"]
+    assert first.steps[0][1] == pytest.approx(float(np.exp(policy.score([whole])[0][-4:-1]).mean()), abs=1e-6)
+    # sure: of the same three samples
+    forced = [t.cut(len(t) - 1) for t in policy.write([prompt] * 2, ["7+5=12\nAnswer:", "7+5=12\n12-0=12\nAnswer:"])]
+    answers = policy.extend([t for t in forced for _ in range(3)], Sampling(4, 0.6), Run(policy).rng("probe"))
+    spread = [h[len(forced[k // 3]) :].mean() for k, h in enumerate(entropies(policy, answers))]
+    sure = [float(np.exp(-np.array(spread[k : k + 3])).mean()) for k in (0, 3)]
+    assert [x for _, x in said["sure"][0][0].steps] == pytest.approx(sure, abs=1e-5)
+    both = [potential(r, s) for (_, r), s in zip(first.steps, sure, strict=True)]
+    assert [x for _, x in said["potential"][0][0].steps] == pytest.approx(both, abs=1e-5)
+
+
+def test_problems_without_a_gold_text_and_rollouts_without_steps():
+    policy = untrained(0, hidden=32, layers=1)
+    (row,) = written(policy, ask("?", [1, 2]), "a\nb")
+    assert step_potential()([[row]], Run(policy))[0][0].missing
+    with pytest.raises(RewardlabError, match="set steps="):
+        step_potential()([independent(n=1)([ask("?", "1")], Run(policy, max_new=2))[0]], Run(policy))
+
+
+@reward(steps=True)
+def counted(trajectory, *, times: float = 1.0):
+    return [(at, times * k + (k == 2)) for k, at in enumerate(trajectory.steps)]
+
+
+def test_agreement_is_the_correlation_over_steps():
+    policy = untrained(0, hidden=32, layers=1)
+    found = step_agreement(
+        truth=counted(), rewards={"same": counted(times=1.0), "not": counted(times=-1.0)}, rollout=independent(n=2, steps="token")
+    )([ask("?", "1")], Run(policy, max_new=6))
+    assert found["agreement.same"] == pytest.approx(1.0)
+    assert found["agreement.not"] < 0
+
+
+def test_stacked_on_another_and_in_its_claim():
+    assert "solved_between" in str(registry.build("dapo+spae").rollout)
+    assert registry.build("spae", {"probes": 3}).reward.to_json() != registry.build("spae").reward.to_json()
+    assert claim.by.settings["rewards"]["potential"] == step_potential()
+    assert torch.is_tensor(credit_of(row("rd", 1.0, {})))
