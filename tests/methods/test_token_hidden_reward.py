@@ -20,7 +20,7 @@ from rewardlab.policies.text import TextPolicy
 class Coin:
     """Two tokens, equally likely everywhere: e - pi is (1/2, -1/2) or its opposite, their product 1/2 or -1/2."""
 
-    gradient_products = TextPolicy.gradient_products
+    gradient_products, _for_head = TextPolicy.gradient_products, TextPolicy._for_head
 
     def vocabulary_head(self):
         return torch.zeros(2, 1)
