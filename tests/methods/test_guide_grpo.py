@@ -130,3 +130,17 @@ def test_it_keeps_its_bases_sampler():
     made = registry.build("guide-grpo", {"n": 3})
     assert made.rows_per_problem == 3
     assert made.but(rollout=made.rollout.settings["of"]) == registry.build("grpo", {"n": 3}).but(name=made.name)
+
+
+@rollout(inner="of")
+def without_the_first(problems, run, *, of):
+    """A filter, which passes on all groups but the first."""
+    return of(problems, run)[1:]
+
+
+def test_around_a_filter_every_group_that_failed_is_sampled_again():
+    run = Run(policy=Reader(), verify=verify())
+    groups = guided(of=without_the_first(of=scripted()))([problem("wwww", "rrrr", i) for i in range(3)], run)
+    # the filter, asked again, would drop one of the two
+    assert [group[0].problem.question for group in groups] == ["2+2? 1", "2+2? 2"]
+    assert [t.reply for group in groups for t in group] == ["4"] * 8

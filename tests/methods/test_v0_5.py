@@ -157,3 +157,19 @@ def test_it_keeps_the_samplers_of_its_base_and_the_claim_measures_its_own_parts(
     assert registry.build("v0.5", {"n": 3}).rows_per_problem == 3
     assert "temperature=0.7" in str(v0_5(registry.build("grpo", {"temperature": 0.7})))
     assert str(claim.by.settings["credits"]["shrunk"]) in str(v0_5().credit)
+
+
+@rollout(inner="of")
+def without_the_first(problems, run, *, of):
+    """A filter, which passes on all groups but the first."""
+    return of(problems, run)[1:]
+
+
+def test_around_a_filter_every_doubted_group_gets_its_further_replies():
+    recipe, run = v0_5(most=8), run_at()
+    sampled = without_the_first(of=scripted(n=4))
+    doubting = recipe.rollout.but(of=sampled)
+    problems = [problem("rrrrrrrr", 0.0, i) for i in range(3)]
+    groups = doubting(problems, run)
+    # the filter, asked again, would drop one of the two
+    assert [(group[0].problem.question, len(group)) for group in groups] == [("2+2? 1", 8), ("2+2? 2", 8)]

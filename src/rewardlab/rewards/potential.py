@@ -39,10 +39,11 @@ def step_potential(
     starts = [(i, at) for i, t in enumerate(rows) if gold_text(t.problem) for at in t.steps[:-1]]
     begun = [_answering(rows[i].cut(at + 1, run.policy.decode), mark) for i, at in starts]
     right = [None if x is None else aggregated(x, "mean") for x in gold_logprobs(run.policy, begun, mark)]
-    sure = _sure(begun, run, mark, probes, Sampling(tokens, temperature)) if of != "right" else [0.0] * len(begun)
+    sampling = Sampling(tokens, temperature)
+    sure: list[float | None] = [0.0] * len(begun) if of == "right" else _sure(begun, run, mark, probes, sampling)
     found: dict[int, list[tuple[int, float]]] = {}
     for (i, at), r, s in zip(starts, right, sure, strict=True):
-        if r is not None:
+        if r is not None and s is not None:
             found.setdefault(i, []).append((at, {"potential": potential(r, s), "sure": s, "right": r}[of]))
     scores = iter([_score(t, found.get(i, [])) for i, t in enumerate(rows)])
     return [[next(scores) for _ in group] for group in groups]
@@ -54,20 +55,20 @@ def _answering(t: Trajectory, mark: str) -> Trajectory:
     return Trajectory(t.problem, (Turn("policy", np.zeros(0, np.int64), text=text),))
 
 
-def _sure(begun: list[Trajectory], run: Run, mark: str, probes: int, sampling: Sampling) -> list[float]:
+def _sure(begun: list[Trajectory], run: Run, mark: str, probes: int, sampling: Sampling) -> list[float | None]:
     if not begun:
         return []
     prompts = run.policy.read([Trajectory(t.problem) for t in begun], [t.problem.prompt for t in begun])
     forced = [with_gold(t.reply, "", mark)[1].rstrip(" ") for t in begun]
     # without the end token, so that the answer follows
     written = [t.cut(len(t) - 1, run.policy.decode) for t in run.policy.write(prompts, forced)]
-    # what does not fit the context says nothing
+    # what does not fit the context says nothing, and its step is not judged
     fit = [i for i, t in enumerate(written) if len(t) + sampling.max_new <= run.policy.context]
     answers = run.policy.extend([written[i] for i in fit for _ in range(probes)], sampling, run.rng("probe")) if fit else []
     spread = [h[len(written[i]) :] for i, h in zip(np.repeat(fit, probes), entropies(run.policy, answers), strict=True)]
     found = [float(np.exp(-h.mean())) for h in spread]
     means = {i: float(np.mean(found[k * probes : (k + 1) * probes])) for k, i in enumerate(fit)}
-    return [means.get(i, 0.0) for i in range(len(begun))]
+    return [means.get(i) for i in range(len(begun))]
 
 
 def _score(t: Trajectory, steps: list[tuple[int, float]]) -> Score:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from rewardlab.core import Group, Problem, Rollout, Run, Trajectory, rollout
@@ -27,7 +28,9 @@ def doubted(
     groups = of([_told(p, v) for p, v in zip(problems, said, strict=True)], run)
     doubts = open_groups = _contradicting(groups, range(len(groups)), reward, z, run)
     while open_groups := [g for g in open_groups if len(groups[g]) < most]:
-        for g, more in zip(open_groups, of([groups[g][0].problem for g in open_groups], run), strict=True):
+        # by the sampler itself: what filters groups around it may give back fewer than were asked for, or others
+        again = of.innermost([groups[g][0].problem for g in open_groups], run)
+        for g, more in zip(open_groups, again, strict=True):
             groups[g] = [replace(t, path=(i,)) for i, t in enumerate([*groups[g], *more][:most])]
         open_groups = _contradicting(groups, open_groups, reward, z, run)
     run.log("doubted", len(doubts) / max(1, len(groups)))
@@ -48,7 +51,7 @@ def _told(problem: Problem, prior: float | None) -> Problem:
     return problem if prior is None else replace(problem, meta={**problem.meta, PRIOR: min(1.0, max(0.0, prior))})
 
 
-def _contradicting(groups: list[Group], which, reward: Reward | None, z: float, run: Run) -> list[int]:
+def _contradicting(groups: list[Group], which: Sequence[int], reward: Reward | None, z: float, run: Run) -> list[int]:
     """Indices of the groups whose rewards contradict their prior."""
     asked = [groups[g] for g in which]
     scores = (reward(asked, run) if reward else run.verdicts(asked)) if asked else []

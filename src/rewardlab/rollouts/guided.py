@@ -31,7 +31,8 @@ def guided(
     if failed:
         # asked for by the groups, since the sampler may have dropped problems or taken further ones
         asked = [groups[g][0].problem for g in failed]
-        again = of([_with_hint(p, column, told) for p in asked], run)
+        # by the sampler itself: what filters groups around it may give back fewer than were asked for, or others
+        again = of.innermost([_with_hint(p, column, told) for p in asked], run)
         new = [[_taught(t, p, run) if plain else t for t in group] for p, group in zip(asked, again, strict=True)]
         for g, group in zip(failed, new, strict=True):
             groups[g] = group
