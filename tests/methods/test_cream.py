@@ -99,6 +99,18 @@ def test_equal_texts_count_once_and_what_has_no_score_not_at_all():
     assert len(pairs("1 2", "2 1", "4 4", "4 4", n=2)) == 1
 
 
+def test_how_many_labels_are_true_is_logged_where_the_verifier_knows():
+    @reward
+    def verify(trajectory):
+        return {"3 2": 1.0, "1 1": 0.0, "9 0": 0.0, "5 1": 1.0}.get(trajectory.reply)
+
+    run = Run(Model({}, ["1 1", "3 2", "9 0", "5 1", "7 7", "8 8"]), verify=verify())
+    ranked_twice(by=first(), again=second(), n=2, model="policy")([*PROMPTS, ask("Q3")], run)
+    # the first pair is right, the second is not, and of the third nothing is known
+    assert run.metrics["true_labels"] == 0.5
+    assert pairs("1 1", "3 2", n=2)
+
+
 def test_without_any_pair_a_reply_stands_beside_itself():
     (group,) = pairs("4 4", "4 4", n=2)
     assert [t.reply for t in group] == ["4 4", "4 4"]

@@ -103,6 +103,7 @@ WORLDS = (
     World("executions", "executions", "following a program: right outputs by luck, answers about every step"),
     World("wordings", "wordings", "learning without labels: each wording of a question brings mistakes of its own"),
     World("reactions", "reactions", "rewards read from what users say next: likely replies are often wrong"),
+    World("repairs", "repairs", "several turns: where an episode first goes wrong, and going on from there"),
     World("snippets", "snippets", "code without instructions: outputs, errors, masked lines; most of it copies"),
 )
 """All worlds; some may not have been measured yet."""

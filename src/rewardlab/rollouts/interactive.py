@@ -30,17 +30,26 @@ def interactive(
     prompts = [p.prompt if message is None else (*p.prompt, message) for (p, _), (message, _) in zip(rows, openings, strict=True)]
     episodes = run.policy.read([Trajectory(p, path=(i,)) for p, i in rows], prompts)
     states = [state for _, state in openings]
-    sampling, rng = Sampling(run.max_new, temperature, stop=tuple(stop)), run.rng("rollout")
-    # indices of the episodes that still run; all of them advance together, one call of the policy per turn
-    live = list(range(len(rows)))
-    for turn in range(turns):
-        live = [i for i in live if _fits(episodes, i, run)]
-        for i, t in zip(live, run.policy.extend([episodes[i] for i in live], sampling, rng), strict=True):
-            episodes[i] = t
-        live = _answer(env, episodes, states, live, run, last=turn == turns - 1)
+    play(env, episodes, states, run, Sampling(run.max_new, temperature, stop=tuple(stop)), turns)
     if steps:
         episodes = [mark(t, steps, run.policy.pieces, run.policy.name) for t in episodes]
     return [episodes[i : i + n] for i in range(0, len(episodes), n)]
+
+
+def play(env: Environment, episodes: list[Trajectory], states: list[Any], run: Run, sampling: Sampling, turns: int) -> None:
+    """Let policy and environment go on from where the episodes are, until each of them ends, or has `turns` replies.
+
+    Both lists are changed in place. The environment has read all that an episode holds.
+    """
+    rng = run.rng("rollout")
+    # indices of the episodes that still run; all of them advance together, one call of the policy per turn
+    live = list(range(len(episodes)))
+    while live := [i for i in live if _fits(episodes, i, run)]:
+        for i, t in zip(live, run.policy.extend([episodes[i] for i in live], sampling, rng), strict=True):
+            episodes[i] = t
+        last = [i for i in live if len(episodes[i].ends) >= turns]
+        _answer(env, episodes, states, last, run, last=True)
+        live = _answer(env, episodes, states, [i for i in live if i not in set(last)], run, last=False)
 
 
 def _fits(episodes: list[Trajectory], i: int, run: Run) -> bool:

@@ -40,7 +40,8 @@ def ranked_twice(
     """The pair of `ranked`, of the best and the worst reply under `by`; and in the column `consistency` of its problem, how far the
     reward `again` ranks the n replies alike: (tau + 1) / 2, tau Kendall's coefficient, so 1/2 where the two are unrelated.
 
-    Equal texts count once; replies without both scores are left out.
+    Equal texts count once; replies without both scores are left out. Logged: true_labels, the share of pairs whose chosen reply is
+    the better one by the task's verifier, among those that it finds unlike; nothing else reads it.
     """
     groups = _written(problems, run, n, model, Sampling(run.max_new, temperature, top_p))
     twice = zip(groups, by(groups, run), again(groups, run), strict=True)
@@ -57,7 +58,18 @@ def ranked_twice(
     if not chosen:
         # a reply compared with itself has no gradient
         chosen = [(replace(g[0].problem, meta={**g[0].problem.meta, "consistency": 0.5}), [g[0].reply] * 2) for g in groups]
-    return _recorded(chosen, run)
+    pairs = _recorded(chosen, run)
+    _log_truth(pairs, run)
+    return pairs
+
+
+def _log_truth(pairs: list[Group], run: Run) -> None:
+    if run.verify is None:
+        return
+    values = [[s.value for s in row] for row in run.verify(pairs, run)]
+    unlike = [better > worse for better, worse in values if better is not None and worse is not None and better != worse]
+    if unlike:
+        run.log("true_labels", sum(unlike) / len(unlike))
 
 
 def _written(problems: list[Problem], run: Run, n: int, model: str, sampling: Sampling) -> list[Group]:

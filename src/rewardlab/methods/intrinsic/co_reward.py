@@ -44,7 +44,7 @@ def co_reward(
 OTHER, OWN = with_majority().named("other"), with_majority(voters="own").named("own")
 claim = Claim(
     says="of the replies that the majority of the question in other words pays, more are right than of those that their own pays",
-    versus=None, task="wordings", measure="precision.other", direction="higher", margin=0.1, against="precision.own",
+    versus=None, task="wordings", measure="precision.other", direction="higher", margin=0.15, against="precision.own",
     by=paid_right(reward=OTHER + OWN, truth=correct(), rollout=with_rewrites(of=independent(n=8))), problems=300, steps=1,
     fault=Within("precision.own", high=0.7, says="share of the replies paid by their own majority that are right"), learns=None,
     tried="pairs told apart: .69 against .75, frozen: in half of the groups nobody gives the other's answer, and all earn 0",

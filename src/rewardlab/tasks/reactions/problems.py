@@ -57,7 +57,8 @@ def reactions(
             raise RewardlabError(f"reactions: {name} is a probability between 0 and 1, not {share}")
     if shown not in ("wishes", "reactions", "both"):
         raise RewardlabError(f"reactions: shown is wishes, reactions or both, not {shown!r}")
-    sample, key = partial(_sample, shown=shown, **shares), ("reactions", shown, *shares.values())
+    sample = partial(_sample, shown=shown, biased=biased, error=error, neutral=neutral, mistaken=mistaken)
+    key = ("reactions", shown, *shares.values())
     said = ",".join(f"{name}={share}" for name, share in shares.items())
     return Task(
         name="reactions",

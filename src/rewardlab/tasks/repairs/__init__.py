@@ -1,0 +1,1 @@
+"""Questions about facts, and searches that went wrong."""
