@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from rewardlab.core import Group, Problem, Rollout, Run, Trajectory, rollout
@@ -48,7 +49,7 @@ def _told(problem: Problem, prior: float | None) -> Problem:
     return problem if prior is None else replace(problem, meta={**problem.meta, PRIOR: min(1.0, max(0.0, prior))})
 
 
-def _contradicting(groups: list[Group], which, reward: Reward | None, z: float, run: Run) -> list[int]:
+def _contradicting(groups: list[Group], which: Sequence[int], reward: Reward | None, z: float, run: Run) -> list[int]:
     """Indices of the groups whose rewards contradict their prior."""
     asked = [groups[g] for g in which]
     scores = (reward(asked, run) if reward else run.verdicts(asked)) if asked else []
