@@ -78,7 +78,7 @@ def test_what_could_be_done():
 
 
 def test_a_base_without_a_critic_is_refused():
-    with pytest.raises(RewardlabError, match="grpo and spa_rl cannot be stacked: .* a learner of this name, as ppo has"):
+    with pytest.raises(RewardlabError, match=r"grpo and spa_rl cannot be stacked: .* a learner of this name, as ppo has"):
         registry.build("grpo+spa-rl")
 
 

@@ -27,7 +27,7 @@ def baseline_error(
     if set(rollouts) != set(credits):
         raise RewardlabError(f"baseline_error compares rollouts and credits of one name: {sorted(rollouts)} and {sorted(credits)}")
     known = _means(truth(list(problems), run), reward, run)
-    found = {}
+    found: dict[str, float] = {}
     for name, play in rollouts.items():
         groups = play(list(problems), run)
         pairs = zip(groups, reward(groups, run), known, strict=True)

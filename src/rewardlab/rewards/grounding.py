@@ -13,7 +13,8 @@ def executed(trajectory: Trajectory, *, refused: str = "Nothing") -> list[tuple[
 
     A turn that nothing answers, such as the last, could be done.  Wang et al. 2025, arXiv:2505.20732
     """
-    steps, position = [], 0
+    steps: list[tuple[int, float]] = []
+    position = 0
     for turn in trajectory.turns:
         if turn.author is None and steps and refused in turn.text and steps[-1][0] == position - 1:
             steps[-1] = (position - 1, 0.0)
