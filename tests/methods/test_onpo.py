@@ -90,6 +90,7 @@ def test_both_learn_from_the_same_pairs_and_the_policy_goes_on_from_the_new_base
         assert ops.policy.updates == ops.learners[AUX].updates == 2 * ops.run.step
         # a first update of either begins at its anchor: (0 - eta/2)^2 = 1/16, and the mean over two updates is below
         assert ops.run.metrics["loss"] < 1 / 16
+        assert ops.run.metrics["lr"] == ops.run.metrics[f"{AUX}/lr"] == 1e-5
         assert {len(group) for group in ops.step_data.groups} == {2}
 
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from torch import Tensor
 
-from rewardlab.core import Batch, Learner, Loop, Outputs, Recipe, Run, Update, loop, objective
+from rewardlab.core import Batch, Learner, Loop, Outputs, Recipe, Run, loop, objective
 from rewardlab.core.domain import PositiveFloat
 from rewardlab.evals.games import self_play_gaps
 from rewardlab.methods.baselines.dpo import dpo
@@ -59,6 +59,8 @@ def optimistic_rounds(recipe: Recipe, run: Run, ops: Any, *, of: Loop | None = N
     write, base = recipe.but(objective=None), ops.learners[AUX]
     of(write, run, ops) if of else ops.standard_step(write)
     groups, scores, batch = ops.step_data
+    # one way to approach both minima, whatever rate and epochs the run was given
+    base.recipe = base.recipe.but(update=recipe.update)
     base.reset_optimizer()
     ops.learn(base, batch, groups, scores)
     run.policy.load_state(base.model.state())
@@ -79,8 +81,7 @@ def onpo(
     base = base.but(rollout=ranked(by=base.required("reward"), n=2, model="policy"), epochs=epochs)
     if not optimistic:
         return base.but(objective=win_over_itself(eta=eta))
-    other = Recipe(objective=win_over_base(eta=eta), update=Update(lr=base.update.lr, epochs=epochs))
-    aux = Learner(AUX, "copy:policy", other, every=0)
+    aux = Learner(AUX, "copy:policy", Recipe(objective=win_over_base(eta=eta), update=base.update), every=0)
     return base.but(objective=win_over_base(eta=eta), loop=optimistic_rounds(of=base.loop), also=(*base.also, aux))
 
 
