@@ -95,7 +95,7 @@ def rlfr(
 
 
 claim = Claim(
-    says="a flow fitted to a frozen policy's right replies tells right replies to other problems from wrong ones better than entropy",
+    says="a flow fitted to a frozen policy's right replies tells right from wrong replies to other problems better than entropy",
     versus=None, task="arithmetic:biased=0.75,error=0.1", measure="auc.deviation", direction="higher", margin=0.03,
     against="auc.entropy", by=deviation_auc(rollout=independent(n=8), blocks=2, steps=150, rows=32), problems=200, steps=1,
     fault=Within("auc.entropy", high=0.9, says="how well entropy tells right replies from wrong ones"), learns=None, start=None,
