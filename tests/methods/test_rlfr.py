@@ -12,7 +12,7 @@ from rewardlab.api.inputs import begin_run
 from rewardlab.core import Run, Task, ask
 from rewardlab.engine.step import Ops
 from rewardlab.methods.baselines.grpo import grpo
-from rewardlab.methods.intrinsic.rlfr import FLOW, along_the_flow, claim, costs, rlfr
+from rewardlab.methods.intrinsic.rlfr import FLOW, along_the_flow, claim, costs, deviations, rlfr
 from rewardlab.models.embedded import untrained
 from rewardlab.policies.velocity import Flow, with_next
 from rewardlab.rewards.reward import reward
@@ -50,7 +50,7 @@ class Known:
 
 def test_each_token_pays_for_the_rest_of_its_reply_and_rows_without_a_verdict_do_not():
     batch = batch_of([[("rdddd", {"a": outcome(1.0)}), ("rdd", {"a": outcome(0.0)}), ("rddd", {"a": outcome(None)})]])
-    run, part = Run(policy=Known()), along_the_flow(coef=0.1, threshold=0.0)
+    run, part = Run(policy=Known()), along_the_flow(by=deviations(), coef=0.1, threshold=0.0)
     a = torch.where(batch.mask, 2.0, 0.0)
     found = part(a, batch, run)
     paid = (a - found)[0, 1:].tolist()
@@ -61,7 +61,7 @@ def test_each_token_pays_for_the_rest_of_its_reply_and_rows_without_a_verdict_do
     # of two tokens one has a next: it alone is compared with nothing
     assert torch.equal(found[1:], a[1:])
     assert {"deviation", "flow_loss"} <= run.metrics.keys()
-    assert torch.equal(along_the_flow(coef=0.0)(a, batch, Run(policy=Known())), a)
+    assert torch.equal(along_the_flow(by=deviations(), coef=0.0)(a, batch, Run(policy=Known())), a)
 
 
 def test_the_flow_learns_states_and_finds_others_off():
@@ -83,7 +83,7 @@ def test_only_right_replies_teach_it_and_it_resumes_bit_for_bit():
         run = Run(policy=Known())
         for run.step in range(2):
             batch = batch_of([[("rddd", {"a": outcome(verdict)}), ("rddd", {"a": outcome(0.0)})]])
-            along_the_flow()(batch.reward, batch, run)
+            along_the_flow(by=deviations())(batch.reward, batch, run)
         return run
 
     assert "weights" not in run_of(0.0).memory[FLOW]
@@ -102,7 +102,7 @@ def test_whole_steps_with_solutions_first():
     # three steps on solutions, and one at each training step that had right replies
     assert 3 <= run.memory[FLOW]["optimiser"]["state"][0]["step"] <= 5
     assert rlfr(fit_steps=0).loop is None
-    assert claim.by.settings["time"] == along_the_flow().settings["time"]
+    assert claim.by.settings["scorer"].settings["time"] == deviations().settings["time"]
 
 
 def test_positions_with_a_next_token():

@@ -20,11 +20,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from rewardlab.core import Batch, Loop, Recipe, Run, credit, forward_batch, loop
+from rewardlab.core import Batch, Credit, Loop, Recipe, Run, credit, forward_batch, loop
 from rewardlab.core.domain import NonNegativeFloat, PositiveFloat, PositiveInt, PositiveShare, Share
 from rewardlab.credit.signs import outcomes
 from rewardlab.credit.value import discounted_sums
-from rewardlab.evals.latent import deviation_auc
+from rewardlab.evals.latent import learnt_auc
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.policies.velocity import Flow, states_of, with_next
 from rewardlab.proof.claim import Claim, Within
@@ -45,24 +45,32 @@ def costs(deviation: Tensor, chosen: Tensor, threshold: float, top: int) -> Tens
 
 
 @credit
-def along_the_flow(
-    a: Tensor, batch: Batch, run: Run, *, coef: NonNegativeFloat = 0.01, threshold: Share = 0.6, top: PositiveInt = 15,
-    time: PositiveShare = 0.8, blocks: PositiveInt = 6, lr: PositiveFloat = 1e-4,
-) -> Tensor:  # fmt: skip
-    """A less what the tokens of the rest of the reply cost; then the flow learns from the right replies. Rows without a verdict
-    keep their credit.  run.memory holds the flow.  Logged: deviation, its mean, and flow_loss.
+def deviations(
+    a: Tensor, batch: Batch, run: Run, *, time: PositiveShare = 0.8, blocks: PositiveInt = 6, lr: PositiveFloat = 1e-4
+) -> Tensor:
+    """(B, T) D of each decision, whatever the credit; then the flow, which run.memory holds, learns from the right replies.
+
+    Logged: deviation, its mean, and flow_loss.
     """
-    judged, right = outcomes(batch.reward, batch)
     chosen, states = with_next(batch), states_of(run.policy, batch, HEIGHTS)
     flow, rng = Flow(run.memory.setdefault(FLOW, {}), states, blocks, lr, run.seed), run.rng("flow")
     with torch.no_grad():
         found = time / (1 - time) * flow.deviations(states, chosen, time, rng)
     if len(found):
         run.log("deviation", float(found.mean()))
-    cost = costs(torch.zeros(chosen.shape, device=found.device).masked_scatter(chosen, found), chosen, threshold, top)
-    if bool((learnt := chosen & right[:, None]).any()):
+    if bool((learnt := chosen & outcomes(batch.reward, batch)[1][:, None]).any()):
         run.log("flow_loss", flow.learn(states, learnt, time, rng))
-    return torch.where(batch.mask & judged[:, None], a - coef * discounted_sums(cost, 1.0), a)
+    return torch.zeros(chosen.shape, device=found.device).masked_scatter(chosen, found)
+
+
+@credit(inner="by")
+def along_the_flow(
+    a: Tensor, batch: Batch, run: Run, *, by: Credit, coef: NonNegativeFloat = 0.01, threshold: Share = 0.6, top: PositiveInt = 15
+) -> Tensor:
+    """A less what the tokens of the rest of the reply cost by the deviations `by`. Rows without a verdict keep their credit."""
+    cost = costs(by(a, batch, run), with_next(batch), threshold, top)
+    judged = batch.rewarded.any(1, keepdim=True)
+    return torch.where(batch.mask & judged, a - coef * discounted_sums(cost, 1.0), a)
 
 
 @loop(inner="of")
@@ -89,15 +97,16 @@ def rlfr(
     fit_steps: of its first fit, on the texts in `field`.  n: replies per prompt.
     """
     base = base or grpo(n=n)
-    shaped = along_the_flow(coef=coef, threshold=threshold, top=top, time=time, blocks=blocks, lr=flow_lr)
+    off = deviations(time=time, blocks=blocks, lr=flow_lr)
+    shaped = along_the_flow(by=off, coef=coef, threshold=threshold, top=top)
     first = flow_first(steps=fit_steps, field=field, time=time, blocks=blocks, lr=flow_lr, of=base.loop) if fit_steps else base.loop
     return base.but(credit=base.required("credit") >> shaped, loop=first)
 
 
 claim = Claim(
-    says="a flow fitted to a frozen policy's right replies tells right replies to other problems from wrong ones better than entropy",
-    versus=None, task="arithmetic:biased=0.75,error=0.1", measure="auc.deviation", direction="higher", margin=0.03,
-    against="auc.entropy", by=deviation_auc(rollout=independent(n=8), blocks=2, steps=150, rows=32), problems=200, steps=1,
+    says="a flow fitted to a frozen policy's right replies tells right from wrong replies to other problems better than entropy",
+    versus=None, task="arithmetic:biased=0.75,error=0.1", measure="auc.scorer", direction="higher", margin=0.03,
+    against="auc.entropy", by=learnt_auc(rollout=independent(n=8), scorer=deviations(blocks=2, lr=1e-3)), problems=200, steps=1,
     fault=Within("auc.entropy", high=0.9, says="how well entropy tells right replies from wrong ones"), learns=None, start=None,
 )  # fmt: skip
 baseline = "grpo"
