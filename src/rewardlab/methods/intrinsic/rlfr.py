@@ -10,7 +10,8 @@ or likelihood would let the policy judge itself.
 Zhang et al. 2025, arXiv:2510.10201, and the released code and script (Jinghaoleven/RLFR, 14bf504: actor_flow.py, flow_simple.py,
 models/utils.py, train_ray_RLFR_lm_qwen2.5_7B.sh; ce40213: qwen2_5_7b_flow.yaml): s = .8, layers at 1/4, 1/2 and 3/4, six blocks,
 coef = .01, threshold = .6 and the `top` 15 of a reply, rate 1e-4, n = 8, the state one token later as context. (inferred): the
-time s in the first fit too; states are standardised by the first batch; the last token, which has none after it, costs nothing.
+time s in the first fit too; states are standardised by the first batch; the last token, which has none after it, costs nothing;
+costs are summed over the rest of the reply.
 
 Data: prompts and answers, and worked solutions in `field` for the first `fit_steps`; 0 of these needs none.
 """

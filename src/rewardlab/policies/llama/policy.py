@@ -123,7 +123,8 @@ class LlamaPolicy(HasWeights, TextPolicy):
         """Sample one reply for each trajectory. Equal prompts are computed once."""
         if self.model.value_head is not None:
             raise RewardlabError(f"the model {self.name!r} has a value head and cannot generate")
-        extended = generate(self, trajectories, sampling, rng, self._joined)
+        # `joined` takes policies of the same kind alone
+        extended = generate(self, trajectories, sampling, rng, self._joined)  # type: ignore[arg-type]
         self.count_generated(sum(map(len, extended)) - sum(map(len, trajectories)))
         return extended
 
