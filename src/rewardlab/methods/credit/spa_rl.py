@@ -73,7 +73,7 @@ def spa_rl(
 
 
 claim = Claim(
-    says="turns that make the next search of the right chain are told from others better by progress than by rises of the critic beside it",
+    says="turns that make the next right search are told from others better by progress than by rises of the critic beside it",
     versus=None, task="facts:hops=4,error=0.5,biased=0.75,test_size=1000", measure="auc.progress", direction="higher", margin=0.05,
     against="auc.critic",
     by=progress_found(rollout=interactive(env=search(), n=1, turns=5), truth=gold_searches()),
