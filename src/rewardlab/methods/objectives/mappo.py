@@ -80,7 +80,7 @@ def mappo(base: Recipe | None = None, *, score: Reward | None = None, scale: flo
 
 claim = Claim(
     says="where many pairs are near-ties, chosen and rejected replies lose less likelihood than after DPO, and are told apart",
-    versus="dpo", task="notes", measure="kl", direction="lower", margin=0.05,
+    versus="dpo", task="notes", measure="kl", direction="lower", margin=4.0,
     settings={"score": note_quality(), "lr": 3e-4}, versus_settings={"lr": 3e-4}, by=preference_margins(), steps=40,
     guard=Within("preferred", low=-0.05), fault=Within("kl", low=0.5, says="nats that the replies of a pair lose after DPO"),
     moved=Within("rejected_logprob", low=0.1, says="log-likelihood of the rejected reply"), learns=None, start=None,

@@ -52,7 +52,7 @@ NOISY = noisy_verdict(false_positive=0.15, false_negative=0.35, spread=0.6, by="
 BACKWARD = corrected(of=NOISY, false_positive=0.15, appeals=imperfect(auc=0.95), by="steps")
 claim = Claim(
     says="verdicts corrected backward, at a rate that appeals to a fallible judge estimate, are on average nearer to the truth",
-    versus=None, task="arithmetic:biased=0.8,error=0.05,difficulty=[2,5]", measure="bias.corrected", direction="lower", margin=0.05,
+    versus=None, task="arithmetic:biased=0.8,error=0.05,difficulty=[2,5]", measure="bias.corrected", direction="lower", margin=0.08,
     against="bias.observed",
     by=reward_bias(reward=BACKWARD.named("corrected") + NOISY.named("observed"), rollout=independent(n=8), by="steps"),
     problems=500, steps=1,
