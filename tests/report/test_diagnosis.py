@@ -150,6 +150,7 @@ def test_an_output_folder_of_trl_is_read_from_its_newest_checkpoint(tmp_path):
     trl_state(tmp_path, 40, [0.1 + s / 100 for s in range(40)])
     found = diagnose(tmp_path)
     assert (found["source"], found["steps"]) == ("trl", 40)
+    assert isinstance(found["steps"], int)
     assert [f["name"] for f in found["findings"]] == ["groups without signal"]
     assert found["not_checked"]["KL to the reference"] == ["kl"]
     assert found["not_checked"]["reward against truth"] == ["truth"]

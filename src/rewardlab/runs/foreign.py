@@ -60,7 +60,7 @@ def read_log(path: Path) -> Log:
     source, found = _history(path, text) if path.suffix == ".json" else _lines(path, text)
     rows: dict[int, Row] = {}
     for step, numbers in found:
-        rows.setdefault(step, {"step": step}).update(renamed(numbers))
+        rows.setdefault(step, {}).update(renamed(numbers) | {"step": step})
     log = Log(source, path, [rows[step] for step in sorted(rows)])
     if not any(name in row for row in log.rows for name in TELLING):
         known = ", ".join(dict.fromkeys(k for _, numbers in found for k in numbers)) or "nothing"
