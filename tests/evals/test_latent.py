@@ -82,13 +82,14 @@ def test_a_reply_without_any_number_is_not_the_best_one():
     assert found["n"] == 1
 
 
+@rollout
+def all_wrong(problems, run):
+    return [[reply("wrong", 1, 1)]] * 6
+
+
 def test_what_cannot_be_measured_is_said():
     with pytest.raises(RewardlabError, match="none of 2 problems has both"):
         measured([reply("right", 5, 5)], [reply("wrong", 5, 5)])
+    part = learnt_auc(rollout=all_wrong(), scorer=far_from_what_was_right())
     with pytest.raises(RewardlabError, match="no reply to the first 3 problems is right"):
-
-        @rollout
-        def wrong(problems, run):
-            return [[reply("wrong", 1, 1)]] * 6
-
-        learnt_auc(rollout=wrong(), scorer=far_from_what_was_right())([], Run(policy=Unsure(), verify=verify()))
+        part([], Run(policy=Unsure(), verify=verify()))

@@ -45,7 +45,8 @@ def parting(rows: list[Row], sure: float = 4.0) -> Row | None:
     gets higher than it is there; a stretch as in `divergence`. None where they keep together, or too little is known.
 
     From there on the reward's slope stands `sure` standard errors from zero, and that of the truth, with two of its own, stays
-    below half of the reward's. A truth of 1, which cannot rise, is not left behind. Where the reward is not on the verdict's scale, slopes count in ranges of the run's curves.
+    below half of the reward's. A truth of 1, which cannot rise, is not left behind. Where the reward is not on the verdict's
+    scale, slopes count in ranges of the run's curves.
     """
     step, reward, truth = _both(rows, "reward")
     least, smooth = max(10, len(step) // 10), _smoothed(truth, max(3, len(step) // 10))
