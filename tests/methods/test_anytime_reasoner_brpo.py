@@ -124,6 +124,12 @@ def test_thinking_that_ends_with_the_mark_is_not_marked_again():
     assert groups[1][0].reply.startswith("Answer:")
 
 
+def test_more_budgets_than_tokens_are_refused():
+    # two of them would be the same, and credit would take one for the other
+    with pytest.raises(RewardlabError, match="no 4 different budgets"):
+        under_budgets(of=independent(n=2), longest=3, cuts=4)([ask("What?", "1")], Run(untrained(0, hidden=32, layers=1)))
+
+
 def test_the_variance_of_advantages_by_hand():
     @rollout
     def given(problems, run):

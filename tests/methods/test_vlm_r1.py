@@ -150,6 +150,21 @@ def test_what_was_drawn_is_what_is_evaluated(policy, task):
         assert np.allclose(scored[own], batch.old[i][batch.mask[i]], atol=1e-4)
 
 
+def test_a_model_that_decides_with_it_looks_too(policy, task):
+    other = policy.copy("other")
+    noise = torch.Generator().manual_seed(0)
+    with torch.no_grad():
+        for w in other.parameters():
+            w += 0.1 * torch.randn(w.shape, generator=noise)
+    with policy.joined([(0.7, other)]):
+        rows = policy.extend(asked(policy, task.test), Sampling(6), stream(0))
+    batch = batch_of(policy, rows)
+    decided = batch.mask[:, 1:]
+    own, others = (m.evaluate(batch, ("hidden",)).hidden[:, :-1][decided] for m in (policy, other))
+    found = policy.joint_logprobs(own, [(0.7, other, others)], batch.ids[:, 1:][decided])
+    assert torch.allclose(found, batch.old[batch.mask], atol=1e-3)
+
+
 def test_it_reads_the_picture_with_its_prompt(policy, task):
     t = asked(policy, task.test[:1])[0]
     token = policy.model.config.image_token_id

@@ -90,6 +90,16 @@ def test_the_gradient_of_joint_log_probs_is_the_others_alone(pairs, kind):
         torch.testing.assert_close(g, w, atol=1e-3, rtol=1e-3)
 
 
+@pytest.mark.parametrize("kind", [0, 1])
+def test_a_context_inside_of_another_leaves_it_as_it_was(pairs, kind):
+    first, second = pairs[kind]
+    with first.joined([(0.7, second)]):
+        alone = [t.reply for t in replies(first, temperature=0.0)]
+        with first.joined([(-0.5, second)]):
+            assert [t.reply for t in replies(first, temperature=0.0)] != alone
+        assert [t.reply for t in replies(first, temperature=0.0)] == alone
+
+
 def test_models_that_cannot_be_added_are_refused(pairs):
     (lean, _), (hf, _) = pairs
     with pytest.raises(RewardlabError, match="write hf: before both"), lean.joined([(1.0, hf)]):

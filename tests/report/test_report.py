@@ -342,6 +342,9 @@ def test_what_rises_together_does_not_part():
         learnt = [training(s, reward=min(1, s / 40) + own[s], truth=min(0.9, s / 45) + true[s]) for s in range(80)]
         assert apart(flat) == apart(learnt) == []
     assert parting(self_rewarded(turn=0, after=0.0)[:9]) is None
+    # a truth of 1 has nowhere to rise
+    assert parting([training(s, reward=0.8 + 0.002 * s, truth=1.0) for s in range(80)]) is None
+    assert parting([training(s, reward=0.8 + 0.002 * s, truth=0.9) for s in range(80)]) is not None
 
 
 def test_a_line_says_what_became_of_the_truth():

@@ -8,6 +8,7 @@ import torch
 import torch.nn.functional as F
 
 from rewardlab.core import Run, Sampling, ask, forward_batch
+from rewardlab.errors import RewardlabError
 from rewardlab.models.embedded import untrained
 from rewardlab.policies.head import nucleus_logprobs
 from rewardlab.policies.sampler import warp
@@ -91,6 +92,22 @@ def test_with_all_of_the_probability_it_is_the_policy_itself():
     for a, b in zip((t for g in free for t in g), (t for g in own for t in g), strict=True):
         assert a.ids.tolist() == b.ids.tolist()
         assert a.column("sampled")[a.mask] == pytest.approx(b.column("sampled")[b.mask], abs=1e-4)
+
+
+def test_a_reply_is_one_text_wherever_it_was_cut():
+    run = run_of()
+    run.max_new = 30
+    groups = inside_nucleus(model="mask", n=8, top_p=0.6)(PROBLEMS[:1], run)
+    assert run.metrics["cuts"] > 5
+    for t in groups[0]:
+        # tokens of single bytes: decoded apart, they are no character
+        assert t.reply == run.policy.decode(t.ids[t.mask])
+        assert len(t.turns) == 2
+
+
+def test_a_prompt_that_leaves_no_room_is_refused():
+    with pytest.raises(RewardlabError, match="lower --max-new"):
+        inside_nucleus(model="mask")([ask("1+1 " * 200)], run_of())
 
 
 def test_when_attempts_are_used_up_replies_stay_as_they_are():

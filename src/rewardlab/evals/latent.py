@@ -26,7 +26,7 @@ def learnt_auc(
 
     auc.scorer: mean over problems with right and wrong replies of the chance that a right one has the lower mean, over decisions
     whose number is not 0.  auc.entropy: the same of the policy's entropy.  n: problems.  Right is what the task's verifier says;
-    replies without a verdict are left out.
+    replies without a verdict are left out, and those to which the scorer gives no number at all.
     """
     groups, aside = rollout(list(problems), run), replace(run, memory={})
     right = [[None if s.value is None else s.value >= 1 for s in row] for row in run.verify(groups, run)]
@@ -44,11 +44,16 @@ def learnt_auc(
         if len({ok for _, ok in row}) == 2:
             batch = paid_at_the_end([t for t, _ in row], [0.0] * len(row), len(row), device)
             entropy = run.policy.evaluate(batch, ("entropy",)).entropy.detach()
-            for name, table in (("scorer", scorer(batch.reward, batch, aside)), ("entropy", entropy)):
+            scored = scorer(batch.reward, batch, aside)
+            # the mean of no number is not 0, the best there is
+            known = (batch.mask & (scored != 0)).any(1).tolist()
+            if len({ok for (_, ok), numbered in zip(row, known, strict=True) if numbered}) < 2:
+                continue
+            for name, table in (("scorer", scored), ("entropy", entropy)):
                 means = row_means(table, batch.mask & (table != 0)).tolist()
-                found[name].append(auc_of([(-x, ok) for x, (_, ok) in zip(means, row, strict=True)]))
+                found[name].append(auc_of([(-x, ok) for x, (_, ok), numbered in zip(means, row, known, strict=True) if numbered]))
     if not found["scorer"]:
-        raise RewardlabError(f"learnt_auc: none of {len(judged) - half} problems has both right and wrong replies")
+        raise RewardlabError(f"learnt_auc: none of {len(judged) - half} problems has both right and wrong replies to compare")
     return {**{f"auc.{name}": float(np.mean(aucs)) for name, aucs in found.items()}, "n": float(len(found["scorer"]))}
 
 

@@ -188,11 +188,11 @@ class TextPolicy:
                     f"the logits of {other.name!r} and {self.name!r} cannot be added: both need the same tokenizer and vocabulary, "
                     "and to be run by the same policy (write hf: before both)"
                 )
-        self._joined = others
+        before, self._joined = self._joined, others
         try:
             yield
         finally:
-            self._joined = ()
+            self._joined = before
 
     def joint_logprobs(self, hidden: Tensor, others: Sequence[tuple[float, TextPolicy, Tensor]], ids: Tensor) -> Tensor:
         """(n,) log-probs of `ids` under the sum of logits, with gradient for the others alone; from the hidden states (n, d)."""
@@ -215,11 +215,11 @@ class TextPolicy:
         """
         if not 0 <= layer < self.depth:
             raise RewardlabError(f"{self.name!r} has the decoder layers 0 to {self.depth - 1}: there is no layer {layer}")
-        self._inserted = (layer, change)
+        before, self._inserted = self._inserted, (layer, change)
         try:
             yield
         finally:
-            self._inserted = None
+            self._inserted = before
 
     @torch.no_grad()
     def activations(self, batch: Batch, layer: int) -> Tensor:

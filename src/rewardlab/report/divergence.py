@@ -45,7 +45,8 @@ def parting(rows: list[Row], sure: float = 4.0) -> Row | None:
     gets higher than it is there; a stretch as in `divergence`. None where they keep together, or too little is known.
 
     From there on the reward's slope stands `sure` standard errors from zero, and that of the truth, with two of its own, stays
-    below half of the reward's. Where the reward is not on the verdict's scale, slopes count in ranges of the run's curves.
+    below half of the reward's. A truth of 1, which cannot rise, is not left behind. Where the reward is not on the verdict's
+    scale, slopes count in ranges of the run's curves.
     """
     step, reward, truth = _both(rows, "reward")
     least, smooth = max(10, len(step) // 10), _smoothed(truth, max(3, len(step) // 10))
@@ -58,7 +59,7 @@ def parting(rows: list[Row], sure: float = 4.0) -> Row | None:
     for at in range(len(step) - least + 1):
         (rise, error), (gain, doubt) = (_slope(y[at:]) for y in (reward, truth))
         apart = rise > sure * error and gain + 2 * doubt < scale * rise / 2
-        if apart and smooth[at:].max() <= smooth[at] + 2 * noise:
+        if apart and smooth[at:].max() <= smooth[at] + 2 * noise and smooth[at] + 2 * noise < 1:
             falls = gain < -sure * doubt
             return _stretch(step, reward, truth, at, len(step) - 1, "the reward rises", "falls" if falls else "does not")
     return None

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import accumulate, pairwise
 
 import numpy as np
 
 from rewardlab.core import Group, Run, Score, Scores, Trajectory
 from rewardlab.errors import RewardlabError
+from rewardlab.text.pieces import tokens_with
 from rewardlab.text.prefixes import stated
 
 from .reward import reward
@@ -42,12 +42,7 @@ def answer_tokens(trajectory: Trajectory, pieces: Callable[[np.ndarray], list[st
     # the last reply begins after the last position that was read
     read = np.flatnonzero(~trajectory.mask[: ends[-1] + 1])
     first = int(read[-1]) + 1 if len(read) else 0
-    texts = pieces(trajectory.ids[first : ends[-1] + 1])
-    at = "".join(texts).rfind(answer)
-    if at < 0:
-        return []
-    starts = pairwise(accumulate(map(len, texts), initial=0))
-    return [first + i for i, (a, b) in enumerate(starts) if a < at + len(answer) and b > at and a < b]
+    return [first + i for i in tokens_with(answer, pieces(trajectory.ids[first : ends[-1] + 1]), last=True)]
 
 
 def _score(logprobs: np.ndarray | None, span: list[int]) -> Score:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import accumulate, pairwise
 from typing import Any, Literal
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from rewardlab.core import Group, Message, Run, Score, Scores, Trajectory
 from rewardlab.errors import RewardlabError
 from rewardlab.text.followups import FRONT, NEGATIVE, POSITIVE
+from rewardlab.text.pieces import tokens_with
 
 from .reward import reward
 
@@ -80,8 +80,4 @@ def _tokens(t: Trajectory, text: str, scorer: Any) -> list[int]:
     """The tokens of the last turn in which the text stands, without what a chat template puts around it; else all."""
     last = t.turns[-1]
     first = len(t) - len(last.ids)
-    pieces = scorer.pieces(last.ids)
-    at = "".join(pieces).find(text)
-    spans = pairwise(accumulate(map(len, pieces), initial=0))
-    found = [i for i, (a, b) in enumerate(spans) if a < at + len(text) and b > at and a < b] if at >= 0 else []
-    return [first + i for i in found or range(len(last.ids))]
+    return [first + i for i in tokens_with(text, scorer.pieces(last.ids)) or range(len(last.ids))]

@@ -8,6 +8,7 @@ import numpy as np
 
 from rewardlab.core import Group, Problem, Rollout, Run, Sampling, Trajectory, Turn, rollout
 from rewardlab.core.domain import NonNegativeFloat, PositiveInt
+from rewardlab.errors import RewardlabError
 
 THINKING, ANSWER = "thinking", "answer"
 """Tags of the two kinds of rows."""
@@ -25,8 +26,10 @@ def under_budgets(
     it), or at `longest`. Budgets from its end on share one group, with `answers` replies for each of them. `Trajectory.steps` of
     the thinking holds the last position of each budget that it reaches.  tokens: of an answer at most.
     """
+    if cuts > longest:
+        raise RewardlabError(f"thinking of {longest} tokens has no {cuts} different budgets: raise longest, or lower cuts")
     asked = of.but_innermost(stop=(mark.strip(),))(problems, replace(run, max_new=longest))
-    ends = [max(1, longest * k // cuts) for k in range(1, cuts + 1)]
+    ends = [longest * k // cuts for k in range(1, cuts + 1)]
     groups: list[Group] = []
     prefixes: list[Trajectory] = []
     for group in asked:

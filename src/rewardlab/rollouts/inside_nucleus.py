@@ -27,6 +27,8 @@ def inside_nucleus(
     as they are; logs `outside`, the share of their tokens outside the nucleus, and `cuts`, how often a reply was cut, in the mean.
     """
     prompts = run.policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
+    for t in prompts:
+        run.policy.check_fits(t, run.max_new)
     rows = [replace(t, path=(i,)) for t in prompts for i in range(n)]
     begin, waiting, cuts = [len(t) for t in rows], list(range(len(rows))), 0
     for left in reversed(range(attempts)):
@@ -82,11 +84,10 @@ def _first_outside(rows: Sequence[Trajectory], run: Run, model: str, top_p: floa
 def _restricted(rows: Sequence[Trajectory], run: Run, model: str, top_p: float) -> tuple[list[Trajectory], float]:
     """The rows with the log-probs that they were sampled with, and the share of their tokens that may not be sampled."""
     logprobs, inside = _judged(rows, run, model, top_p)
-    done = []
-    for t, numbers in zip(rows, logprobs, strict=True):
-        ends = np.cumsum([len(turn.ids) for turn in t.turns])
-        parts = np.split(numbers, ends[:-1])
-        turns = [turn if turn.author is None else replace(turn, sampled=x) for turn, x in zip(t.turns, parts, strict=True)]
-        done.append(replace(t, turns=tuple(turns)))
-    tokens = max(1, sum(int(t.mask.sum()) for t in rows))
-    return done, sum(int((~x).sum()) for x in inside) / tokens
+    written = [t.ids[t.mask] for t in rows]
+    # a reply is one text: where it was cut, a character of several tokens would be torn
+    texts, done = run.policy.decode_all(written), []
+    for t, ids, text, numbers in zip(rows, written, texts, logprobs, strict=True):
+        turn = replace(t.turns[-1], ids=ids, logprobs=t.column("logprobs")[t.mask], sampled=numbers[t.mask], text=text)
+        done.append(replace(t, turns=(t.turns[0], turn), stop=t.stop or "length"))
+    return done, sum(int((~x).sum()) for x in inside) / max(1, sum(map(len, written)))

@@ -7,7 +7,7 @@ feature. Images are kept in the turn that was read (`Turn.images`), as uint8 arr
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -112,7 +112,12 @@ class VisionPolicy(HFPolicy):
         return super().extend(trajectories, sampling, rng)
 
     def _generate(self, model: Any, prompts: list[np.ndarray], sampler: Any) -> None:
-        with self._looking([self._prompts[i] for i in sampler.rows], model):
+        rows = [self._prompts[i] for i in sampler.rows]
+        with ExitStack() as eyes:
+            eyes.enter_context(self._looking(rows, model))
+            for _, other in self._joined:
+                if isinstance(other, VisionPolicy) and other is not self:
+                    eyes.enter_context(other._looking(rows))
             super()._generate(model, prompts, sampler)
 
     def score(self, trajectories: Sequence[Trajectory]) -> list[np.ndarray]:
