@@ -7,8 +7,7 @@ import copy
 import pytest
 import torch
 
-from rewardlab.core import Sampling, Trajectory, ask
-from rewardlab.engine.collate import collate
+from rewardlab.core import Sampling, Trajectory, ask, forward_batch
 from rewardlab.errors import RewardlabError
 from rewardlab.models.embedded import untrained
 from rewardlab.policies.hf.policy import HFPolicy
@@ -30,7 +29,7 @@ def prompts(policy):
 
 def logprobs(policy):
     rows = policy.write(prompts(policy), ["3", "43"])
-    return policy.evaluate(collate([[row] for row in rows], None, policy.device)).logprobs.detach()
+    return policy.evaluate(forward_batch(rows, policy.device)).logprobs.detach()
 
 
 def rng(seed=0):
@@ -94,6 +93,7 @@ def test_a_copy_that_shares_frozen_weights_has_none_of_it():
     plain = logprobs(reference)
     with policy.noised(0.5, rng()):
         assert torch.equal(logprobs(reference), plain)
+        assert not torch.equal(logprobs(policy), plain)
 
 
 def test_a_model_without_norms_of_its_layers_is_refused(policies):

@@ -28,8 +28,8 @@ def noised(
     problems: list[Problem], run: Run, *, of: Rollout, first: PositiveFloat = 1e-2, last: PositiveFloat = 1e-4,
     stages: PositiveInt = 10, corrected: bool = False,
 ) -> list[Group]:  # fmt: skip
-    """What `of` samples while N(0, sigma^2) is added to the scales by which the norms of the policy's layers multiply: in every step
-    another noise, sigma by `sigma_at`. Held-out problems are answered without it.
+    """What `of` samples while N(0, sigma^2) is added to the scales by which the norms of the policy's layers multiply: in every
+    step another noise, sigma by `sigma_at`. Held-out problems are answered without it.
 
     corrected: the recorded log-probs are those with the noise, so that importance ratios say how the replies were sampled.  False:
     those of the policy without it, as if it had sampled the replies itself. Logs sigma, and how much more log-prob the sampled

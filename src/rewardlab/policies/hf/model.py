@@ -27,8 +27,8 @@ def load_model(
     """A causal model and None, or a sequence classifier's trunk and its scalar head (1, hidden).
 
     adapter: the folder of an adapter to put on the model.  lora_rank: adapters train, this one or else fresh ones on all linear
-    layers; without it, the adapter is merged into the weights.  nf4: the device on which the matrices of the layers are to be kept in
-    4 bits, each row of 64 weights with a scale of its own; None: they are float32.
+    layers; without it, the adapter is merged into the weights.  nf4: the device on which the matrices of the layers are kept
+    in 4 bits, each 64 weights in a row with a scale of their own; None: they are float32.
     """
     import transformers
 
@@ -208,7 +208,7 @@ def decoder_layers(model: Any) -> nn.ModuleList:
 
 
 def layer_norms(model: Any) -> list[Place]:
-    """The scales of the norms of whole hidden states in the decoder layers, in order; not those of single heads, nor the last norm."""
+    """The scales of the norms of whole hidden states in the decoder layers, in order; not of single heads, nor of the last norm."""
     hidden = model.config.get_text_config().hidden_size
     found = [
         (norm, "weight") for layer in decoder_layers(model) for norm in layer.children()
