@@ -5,18 +5,18 @@ from __future__ import annotations
 import torch
 from safetensors.torch import load_file
 
-from rewardlab import registry
 from rewardlab.api import resume, train
 from rewardlab.methods.baselines.dapo import dapo
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.methods.sampling.qerl import qerl
+from rewardlab.rewards.intrinsic import likelihood
 from rewardlab.runs.metrics import read_metrics
 
 STEPS = 3
 
 
 def run(folder, base=None, steps=STEPS, rank=2, **settings):
-    base = (base or grpo(n=4)).but(reward=registry.part("reward", "number_mentioned"), problems=4, lr=0.01)
+    base = (base or grpo(n=4)).but(reward=likelihood(), problems=4, lr=0.01)
     recipe = qerl(base, **{"first": 0.5, "last": 0.5, "stages": 2} | settings)
     given = {"max_new": 6, "eval_problems": 2, "eval_every": 0, "device": "cpu", "dtype": "float32", "checkpoint_every": 1}
     return train(recipe, "untrained", "arithmetic:test_size=2", steps=steps, lora_rank=rank, out=folder, **given)

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import torch
 
-from rewardlab import registry
 from rewardlab.api import train
 from rewardlab.core import Sampling, Trajectory, ask, forward_batch
 from rewardlab.errors import RewardlabError
@@ -15,6 +14,7 @@ from rewardlab.methods.sampling.qerl import qerl
 from rewardlab.models.checkpoint import absolute_name, find, is_hub_name
 from rewardlab.models.embedded import untrained
 from rewardlab.models.load import load_policy
+from rewardlab.rewards.intrinsic import likelihood
 from rewardlab.util import extras
 
 QUESTIONS = ["1 + 2 = ?", "what is 12 * 3, and then 7 more?"]
@@ -97,7 +97,7 @@ def test_adapters_alone_have_a_gradient_and_a_copy_shares_the_rest(packed):
 
 def test_a_step_of_qerl_on_it_moves_adapters_and_saves_them_alone(packed, folder, tmp_path):
     before = {k: v.clone() for k, v in packed.state().items()}
-    base = grpo(n=4).but(reward=registry.part("reward", "number_mentioned"), problems=2)
+    base = grpo(n=4).but(reward=likelihood(), problems=2)
     given = {"steps": 2, "max_new": 6, "eval_problems": 2, "eval_every": 0}
     done = train(qerl(base, first=0.3, last=0.1, stages=2), packed, "arithmetic:test_size=2", out=tmp_path / "run", **given)
     assert done.run.step == 2
