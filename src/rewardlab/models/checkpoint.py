@@ -23,6 +23,14 @@ NAMES = {
     "untrained": "a tiny policy with random weights, of the task's kind: for trying things out",
 }
 """Models that come with rewardlab, and what they are; each but `untrained` has a module in this folder."""
+RUN_BY_TRANSFORMERS = ("hf:", "nf4:")
+"""What may stand before a name: transformers runs the model, as it is or with its matrices in 4 bits."""
+
+
+def parted(name: str) -> tuple[str, str]:
+    """What stands before a name, which may be nothing, and the name itself."""
+    prefix = next((p for p in RUN_BY_TRANSFORMERS if name.startswith(p)), "")
+    return prefix, name[len(prefix) :]
 
 
 @dataclass(frozen=True)
@@ -45,11 +53,11 @@ class Checkpoint:
 
 def find(name: str) -> Checkpoint:
     """The checkpoint of a name: a folder (a checkpoint, a PEFT adapter, or a run: its best or else last model), or ORG/NAME of the
-    hub. `hf:` before it changes nothing here.
+    hub. `hf:` or `nf4:` before it changes nothing here.
 
     Raises RewardlabError for a folder that does not exist or holds no model, and for an adapter whose base is missing.
     """
-    place = name.removeprefix("hf:")
+    _, place = parted(name)
     path = Path(place).expanduser()
     if path.exists():
         folder = checkpoint_of(path.resolve())
@@ -64,9 +72,9 @@ def find(name: str) -> Checkpoint:
 
 def absolute_name(name: str) -> str:
     """The name with a folder made absolute, or with the commit of a hub's model: valid from any working folder, at any time."""
-    if name.partition(":")[0] in NAMES or name == "hf:smollm2":
+    prefix, place = parted(name)
+    if name.partition(":")[0] in NAMES or place == "smollm2":
         return name
-    prefix, place = ("hf:", name[3:]) if name.startswith("hf:") else ("", name)
     if is_hub_name(name):
         return prefix + hub.pinned(place)
     path = Path(place).expanduser()
@@ -79,12 +87,12 @@ def is_hub_name(name: str) -> bool:
     """Whether a name stands for a model of the hub.
 
     A folder of that name is taken before it. In runs/, and beside other folders (`mine/2`, where there is a folder mine), a name is
-    taken for a path with a mistake in it, unless `hf:` or a revision says that it is not one.
+    taken for a path with a mistake in it, unless `hf:`, `nf4:` or a revision says that it is not one.
     """
-    place = name.removeprefix("hf:")
+    prefix, place = parted(name)
     if not hub.is_name(place) or Path(place).exists():
         return False
-    return name.startswith("hf:") or "@" in place or not (Path(place).parent.exists() or place.startswith("runs/"))
+    return bool(prefix) or "@" in place or not (Path(place).parent.exists() or place.startswith("runs/"))
 
 
 def checkpoint_of(folder: Path) -> Path:

@@ -12,7 +12,7 @@ from rewardlab.errors import RewardlabError
 from rewardlab.util.device import device_of
 from rewardlab.util.progress import console
 
-from .checkpoint import NAMES, Checkpoint, find
+from .checkpoint import NAMES, Checkpoint, find, parted
 from .formats import stored_dtype
 
 Policy = Any
@@ -43,7 +43,8 @@ def load_policy(
     flow, actor, vision: the small policies of tasks that are not text.  untrained: a tiny policy with random weights, of the
     task's kind.  A folder: a Hugging Face checkpoint, a PEFT adapter, or a run (its best model).  ORG/NAME or ORG/NAME@REVISION: a
     model of the Hugging Face hub, from the local cache or else downloaded.  With `hf:` before it, transformers runs it; otherwise
-    the lean policy does, where it can, and transformers where it cannot.
+    the lean policy does, where it can, and transformers where it cannot. With `nf4:` before it, transformers runs it with the
+    matrices of its layers kept in 4 bits (NF4, by bitsandbytes) below adapters, which must train.
 
     lora_rank: train adapters of this rank instead of the weights; language models only. An adapter of that rank as `name` trains
     on. Without lora_rank, adapters are merged into the weights, which train.
@@ -62,10 +63,11 @@ def load_policy(
 def _by_name(name: str, device: str, dtype: str, lora_rank: int | None, task: Task | None) -> Policy:
     name, task, judge = _of_task(name, task)
     kind = task.model if name == "untrained" and task else name
-    if name.removeprefix("hf:") == "smollm2":
+    prefix, place = parted(name)
+    if place == "smollm2":
         from .smollm2 import checkpoint
 
-        name = f"{name.removesuffix('smollm2')}{checkpoint()}"
+        name = f"{prefix}{checkpoint()}"
     elif kind in NAMES:
         policy = _small(name, kind, device, dtype, task, judge)
         return _adapted(policy, name, lora_rank) if lora_rank else policy
@@ -119,7 +121,11 @@ def _from_checkpoint(name: str, found: Checkpoint, device: str, dtype: str, lora
 
 
 def _loaded(name: str, found: Checkpoint, device: str, dtype: str, lora_rank: int | None) -> Policy:
-    kind = found.config.get("model_type")
+    kind, (prefix, _) = found.config.get("model_type"), parted(name)
+    if prefix == "nf4:" and not lora_rank:
+        raise RewardlabError(
+            f"{name}: what is kept in 4 bits cannot train: train adapters on it (--lora-rank 32), or leave out nf4:"
+        )
     if kind in OWN:
         if found.adapter:
             raise RewardlabError(f"the adapter {found.adapter} is on a {kind} model, and adapters are for language models only")
@@ -131,19 +137,20 @@ def _loaded(name: str, found: Checkpoint, device: str, dtype: str, lora_rank: in
     from rewardlab.policies.llama.surprise import KIND
     from rewardlab.policies.llama.unsupported import Unsupported
 
-    if kind == KIND and (name.startswith("hf:") or found.adapter):
+    if kind == KIND and (prefix or found.adapter):
         raise RewardlabError(
-            f"{name}: a value head that reads surprise is run by the lean policy alone: leave out hf: and adapters"
+            f"{name}: a value head that reads surprise is run by the lean policy alone: leave out {prefix or 'hf:'} and adapters"
         )
-    why = "as hf: asks"
-    if not name.startswith("hf:"):
+    why = f"as {prefix} asks"
+    if not prefix:
         try:
             policy = _lean(found, device, dtype, lora_rank)
             _say(f"{name}: {kind}, run by the lean policy")
             return policy
         except Unsupported as reason:
             why = str(reason)
-    policy = HFPolicy.load(found.folder, device, dtype, lora_rank=lora_rank, adapter=found.adapter, base=found.base)
+    nf4 = prefix == "nf4:"
+    policy = HFPolicy.load(found.folder, device, dtype, lora_rank=lora_rank, adapter=found.adapter, base=found.base, nf4=nf4)
     _say(f"{name}: {kind}, run by transformers ({why})")
     return policy
 

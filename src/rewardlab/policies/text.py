@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from rewardlab.errors import RewardlabError
 from .adapter import Base
 from .head import divergences, gradient_products, joint_head, nucleus_logprobs, token_logprobs
 from .packing import SCORE_TOKENS, by_tokens, pad
+from .perturbed import Place, perturbed
 from .weights import shown
 
 
@@ -241,6 +242,14 @@ class TextPolicy:
     def _as_table(self, flat: Tensor, batch: Batch) -> Tensor:
         real = torch.arange(batch.ids.shape[1], device=flat.device) < batch.length[:, None]
         return flat.new_zeros((*real.shape, flat.shape[1])).masked_scatter(real[:, :, None], flat)
+
+    def noised(self, sigma: float, rng: torch.Generator) -> AbstractContextManager[None]:
+        """A context in which all that the model does, it does with N(0, sigma^2) added to the scales of the layers' norms."""
+        return perturbed(self._scales(), sigma, rng)
+
+    def _scales(self) -> list[Place]:
+        """The scale vectors by which the norms of the layers multiply what attention and MLP read."""
+        raise NotImplementedError
 
     # ---- tokens to text ----------------------------------------------------------------------------------------------
 

@@ -14,25 +14,33 @@ from torch import Tensor, nn
 
 from rewardlab.errors import RewardlabError
 from rewardlab.policies.adapter import WEIGHTS, Base, beyond_lora, config_of
+from rewardlab.policies.perturbed import Place
+from rewardlab.util.extras import require
 
 BOUNDLESS = 1 << 20
 """Tokens of context where neither model nor tokenizer sets a limit: tokenizers then name a number like 10^30."""
 
 
-def load_model(folder: Path, lora_rank: int | None, adapter: Path | None = None) -> tuple[Any, Tensor | None]:
+def load_model(
+    folder: Path, lora_rank: int | None, adapter: Path | None = None, nf4: torch.device | None = None
+) -> tuple[Any, Tensor | None]:
     """A causal model and None, or a sequence classifier's trunk and its scalar head (1, hidden).
 
     adapter: the folder of an adapter to put on the model.  lora_rank: adapters train, this one or else fresh ones on all linear
-    layers; without it, the adapter is merged into the weights.
+    layers; without it, the adapter is merged into the weights.  nf4: the device on which the matrices of the layers are kept
+    in 4 bits, each 64 weights in a row with a scale of their own; None: they are float32.
     """
     import transformers
 
+    packed = in_nf4(nf4) if nf4 else {}
     try:
         # never code that came with a checkpoint
         config = transformers.AutoConfig.from_pretrained(str(folder), trust_remote_code=False)
         scores = str((config.architectures or [""])[0]).endswith("ForSequenceClassification")
         kind: Any = transformers.AutoModelForSequenceClassification if scores else transformers.AutoModelForCausalLM
-        model, told = kind.from_pretrained(str(folder), dtype=torch.float32, trust_remote_code=False, output_loading_info=True)
+        model, told = kind.from_pretrained(
+            str(folder), dtype=torch.float32, trust_remote_code=False, output_loading_info=True, **packed
+        )
     except (OSError, ValueError, KeyError) as e:
         raise _not_loaded(folder, e) from e
     if missing := told["missing_keys"]:
@@ -42,6 +50,16 @@ def load_model(folder: Path, lora_rank: int | None, adapter: Path | None = None)
     if adapter:
         return with_saved_adapter(model, adapter, bool(lora_rank)), head
     return (with_adapters(model, lora_rank) if lora_rank else model), head
+
+
+def in_nf4(device: torch.device) -> dict[str, Any]:
+    """What transformers is told so that it keeps the matrices of a model in NF4 (Dettmers et al. 2023, arXiv:2305.14314)."""
+    require("nf4", "bitsandbytes", "accelerate", what="a model in 4 bits (nf4:)")
+    from transformers import BitsAndBytesConfig
+
+    # products are computed in float32, or in the format that autocast asks for
+    config = BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_compute_dtype=torch.float32)
+    return {"quantization_config": config, "device_map": {"": device}}
 
 
 def _not_loaded(folder: Path, problem: Exception) -> RewardlabError:
@@ -114,7 +132,8 @@ def for_sampling(model: Any, dtype: torch.dtype) -> Any:
     Autocast caches its copy of a matrix that trains, but casts a frozen one again for every token; and adapters cost two more
     products per matrix. All other weights are shared with the model.
     """
-    if not adapted(model):
+    # what is packed into 4 bits cannot have adapters added to it without rounding them too
+    if not adapted(model) or getattr(model.get_base_model(), "is_loaded_in_4bit", False):
         return model
     from transformers.pytorch_utils import Conv1D
 
@@ -186,6 +205,18 @@ def decoder_layers(model: Any) -> nn.ModuleList:
     if not lists:
         raise RewardlabError(f"{type(model).__name__} has no list of its {depth} decoder layers: nothing can be put between them")
     return lists[0]
+
+
+def layer_norms(model: Any) -> list[Place]:
+    """The scales of the norms of whole hidden states in the decoder layers, in order; not of single heads, nor of the last norm."""
+    hidden = model.config.get_text_config().hidden_size
+    found = [
+        (norm, "weight") for layer in decoder_layers(model) for norm in layer.children()
+        if isinstance(weight := getattr(norm, "weight", None), Tensor) and tuple(weight.shape) == (hidden,)
+    ]  # fmt: skip
+    if not found:
+        raise RewardlabError(f"{type(model).__name__} has no norms with scales in its layers: there is nothing to put noise on")
+    return found
 
 
 @torch.no_grad()

@@ -21,12 +21,24 @@ from rewardlab.core import Batch, Outputs, Sampling, Trajectory
 from rewardlab.errors import RewardlabError
 from rewardlab.policies.adapter import Base
 from rewardlab.policies.head import per_token_losses, token_logprobs
+from rewardlab.policies.perturbed import Place
 from rewardlab.policies.replies import Replies
 from rewardlab.policies.sampler import sample
 from rewardlab.policies.text import TextPolicy
 from rewardlab.util.device import device_of, dtype_of, keep_freed_memory
 
-from .model import adapted, check_head, classifier, context_of, decoder_layers, for_sampling, load_model, save_adapter, vocabulary
+from .model import (
+    adapted,
+    check_head,
+    classifier,
+    context_of,
+    decoder_layers,
+    for_sampling,
+    layer_norms,
+    load_model,
+    save_adapter,
+    vocabulary,
+)
 
 ROWS = 256
 """Prompts in one call of `generate`."""
@@ -58,17 +70,18 @@ class HFPolicy(TextPolicy):
     @classmethod
     def load(
         cls, folder: Path | str, device: str = "auto", dtype: str = "auto", lora_rank: int | None = None,
-        adapter: Path | None = None, base: Base | None = None,
+        adapter: Path | None = None, base: Base | None = None, nf4: bool = False,
     ) -> HFPolicy:  # fmt: skip
         """Read a Hugging Face checkpoint folder with its tokenizer.
 
         lora_rank: adapters train instead of the weights: those in the folder `adapter`, or else fresh ones on all linear layers.
-        Without it, `adapter` is merged.  base: what `folder` is called; then `save` writes the adapters alone.
+        Without it, `adapter` is merged.  base: what `folder` is called; then `save` writes the adapters alone.  nf4: the matrices
+        below the adapters are kept in 4 bits.
         """
         from transformers import AutoTokenizer
 
         where = device_of(device)
-        model, value_head = load_model(Path(folder), lora_rank, adapter)
+        model, value_head = load_model(Path(folder), lora_rank, adapter, where if nf4 else None)
         tokenizer = AutoTokenizer.from_pretrained(str(folder), trust_remote_code=False)
         policy = cls(model, tokenizer, where, dtype_of(dtype, where), value_head=value_head)
         policy.base = base if lora_rank else None
@@ -208,6 +221,9 @@ class HFPolicy(TextPolicy):
             yield
         finally:
             handle.remove()
+
+    def _scales(self) -> list[Place]:
+        return layer_norms(self.model)
 
     def vocabulary_head(self) -> Tensor:
         weight, bias = vocabulary(self.model)

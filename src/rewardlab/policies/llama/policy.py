@@ -18,6 +18,7 @@ from rewardlab.errors import RewardlabError
 from rewardlab.policies.adapter import Base
 from rewardlab.policies.head import per_token_losses, token_logprobs
 from rewardlab.policies.packing import rounded, scatter
+from rewardlab.policies.perturbed import Place
 from rewardlab.policies.text import TextPolicy
 from rewardlab.policies.weights import HasWeights
 from rewardlab.util.device import device_of, dtype_of, keep_freed_memory
@@ -108,6 +109,9 @@ class LlamaPolicy(HasWeights, TextPolicy):
         head = self.model.embed if self.model.shape.tied else self.model.head
         assert head is not None
         return head
+
+    def _scales(self) -> list[Place]:
+        return [(layer, name) for layer in self.model.layers for name in ("attn_norm", "mlp_norm")]
 
     def activation_bytes(self, tokens: int) -> int:
         """Roughly the bytes that a forward and backward pass over so many tokens keeps in memory."""
