@@ -26,6 +26,15 @@ def preferred_mean(batch: Batch) -> Tensor:
 
 
 @weighting
+def tagged_mean(batch: Batch, *, tag: str) -> Tensor:
+    """Every decision of the rows that the rollout gave this tag counts the same, those of the others nothing."""
+    tagged = torch.tensor([t.tag == tag for t, _ in batch.rows], dtype=torch.bool, device=batch.mask.device)
+    weight = batch.mask & tagged[:, None]
+    # if no row has it, all weights are 0 and the update is empty, instead of 0 / 0
+    return weight / weight.sum().clamp(min=1)
+
+
+@weighting
 def row_mean(batch: Batch) -> Tensor:
     """Every reply counts the same, whatever its length (GRPO's 1/|o|)."""
     count = batch.mask.sum(1, keepdim=True)
