@@ -9,7 +9,7 @@ same as the first stage of another method: learning from preferences starts from
 
 from typing import Any
 
-from rewardlab.core import Loop, Recipe, Rollout, Run, Update, loop
+from rewardlab.core import Loop, Recipe, Run, Update, loop
 from rewardlab.core.domain import PositiveFloat, PositiveInt
 from rewardlab.evals.passk import accuracy
 from rewardlab.objectives.ratio import imitate
@@ -29,18 +29,14 @@ def sft(base: Recipe | None = None, *, field: str = "solution", lr: float = 1e-3
 @loop(inner="of")
 def sft_first(
     recipe: Recipe, run: Run, ops: Any, *, steps: PositiveInt, field: str = "chosen", faster: PositiveFloat = 10.0,
-    rollout: Rollout | None = None, of: Loop | None = None,
+    of: Loop | None = None,
 ) -> None:  # fmt: skip
     """The first `steps` training steps imitate the replies in `field`. Then the policy so far becomes the reference, and training
     goes on by the recipe, with a fresh optimiser.
 
-    faster: the learning rate of these steps, as a multiple of the recipe's.  rollout: what gives the replies to imitate, instead of
-    a field, from as many problems as the recipe has.  of: how a step is taken.
+    faster: the learning rate of these steps, as a multiple of the recipe's.  of: how a step is taken.
     """
-    first = sft(field=field, lr=faster * recipe.update.lr)
-    if rollout is not None:
-        first = first.but(rollout=rollout, problems=recipe.update.problems)
-    step = first if run.step < steps else recipe
+    step = sft(field=field, lr=faster * recipe.update.lr) if run.step < steps else recipe
     of(step, run, ops) if of else ops.standard_step(step)
     if run.step == steps - 1:
         ops.policy.reset_optimizer()

@@ -20,12 +20,14 @@ Data: prompts and answers (or a reward that judges a reply), and a policy that c
 of the task `drafts` has read careless replies in all three roles.
 """
 
+from typing import Any
+
 import numpy as np
 
-from rewardlab.core import Learner, Problem, Recipe, Run, Sampling, measure
-from rewardlab.core.domain import NonNegativeFloat, PositiveInt
+from rewardlab.core import Learner, Loop, Problem, Recipe, Run, Sampling, loop, measure
+from rewardlab.core.domain import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 from rewardlab.methods.baselines.dpo import dpo
-from rewardlab.methods.baselines.sft import sft_first
+from rewardlab.methods.baselines.sft import sft
 from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.roles import ROLES, by_role, role_tree
@@ -62,6 +64,27 @@ def chains_accuracy(
     }  # fmt: skip
 
 
+@loop(inner="of")
+def positives_first(
+    recipe: Recipe, run: Run, ops: Any, *, steps: NonNegativeInt, faster: PositiveFloat = 3.0, of: Loop | None = None
+) -> None:
+    """`steps` of SFT on the positives of the recipe's trees, which its reward values. Then the policy so far becomes the reference,
+    and pairs are learnt by the recipe, with a fresh optimiser.
+
+    faster: the learning rate of SFT, as a multiple of the recipe's.  of: how a step is taken.
+    """
+    pairs = recipe.required("rollout").but_innermost(by=recipe.required("reward"))
+    # the reward has valued the ends of chains; a critique that is learnt from is no answer that it could judge
+    step = recipe.but(rollout=pairs, reward=None)
+    if run.step < steps:
+        step = sft(lr=faster * recipe.update.lr, problems=recipe.update.problems)
+        step = step.but(rollout=pairs.but_innermost(learn="positives"))
+    of(step, run, ops) if of else ops.standard_step(step)
+    if run.step == steps - 1:
+        ops.policy.reset_optimizer()
+        ops.renew_reference()
+
+
 def malt(
     base: Recipe | None = None, *, n: int = 3, threshold: float = 0.5, sft_steps: int = 10, faster: float = 3.0,
     roles: str = "generator,verifier,refiner", chains: int = 3, temperature: float = 1.0, verify: str = VERIFY,
@@ -73,14 +96,14 @@ def malt(
     """
     base = base or dpo(problems=4)
     learnt = tuple(role.strip() for role in roles.split(","))
-    pairs = by_role(
-        by=base.reward or correct(), n=n, threshold=threshold, roles=learnt, model=WRITER, temperature=temperature,
-        verify=verify, refine=refine,
-    )  # fmt: skip
-    (sft_first(steps=sft_steps, faster=faster, rollout=pairs.but(learn="positives"), of=base.loop) if sft_steps else base.loop)
+    reward = base.reward or correct()
+    trees = by_role(
+        by=reward, n=n, threshold=threshold, roles=learnt, model=WRITER, temperature=temperature, verify=verify, refine=refine
+    )
     others = [Learner(role, init, Recipe(), every=0) for role, init in (("verifier", verifier), ("refiner", refiner)) if init]
     return base.but(
-        rollout=pairs, loop=loop, also=(*base.also, Learner(WRITER, "copy:policy", Recipe(), every=0), *others),
+        rollout=trees, reward=reward, loop=positives_first(steps=sft_steps, faster=faster, of=base.loop),
+        also=(*base.also, Learner(WRITER, "copy:policy", Recipe(), every=0), *others),
         measure=chains_accuracy(chains=chains, temperature=temperature, verify=verify, refine=refine),
     )  # fmt: skip
 
