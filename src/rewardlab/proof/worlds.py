@@ -105,6 +105,7 @@ WORLDS = (
     World("reactions", "reactions", "rewards read from what users say next: likely replies are often wrong"),
     World("repairs", "repairs", "several turns: where an episode first goes wrong, and going on from there"),
     World("snippets", "snippets", "code without instructions: outputs, errors, masked lines; most of it copies"),
+    World("drafts", "drafts", "several roles: an attempt, a critique of it, and the attempt refined"),
 )
 """All worlds; some may not have been measured yet."""
 
