@@ -145,7 +145,9 @@ def cut_off(curves: Curves) -> Finding | None:
     if share is None or share <= CUT:
         return None
     text = f"{share:.0%} of the last quarter's replies were cut off at the length limit, and were judged unfinished."
-    return Finding("replies cut off", text, "raise the length limit (--max-new), or penalise length softly before it (dapo's overlong)")
+    return Finding(
+        "replies cut off", text, "raise the length limit (--max-new), or penalise length softly before it (dapo's overlong)"
+    )
 
 
 def groups(curves: Curves) -> Finding | None:
