@@ -3,14 +3,15 @@
     A*_t = A1_t + beta gamma (sum_{k<t} gamma^{t-k} A1_k) A2_t
     A1, A2: return of the own and of the other's turn t, minus the mean of the other games at the same turn
 
-Each player that learns for itself finds that defecting pays, whatever the other does, and both end with little. With the second term
-what is good for the other becomes more likely after it did one good, and what is bad for it after harm: players that answer in
-kind, with whom cooperation pays and which are not exploited. Parallel games from the same start take the place of a critic.
+Each player that learns for itself finds that defecting pays, whatever the other does, and both end with little. With the second
+term what is good for the other becomes more likely after it did one good, and what is bad for it after harm: players that answer
+in kind, with whom cooperation pays and which are not exploited. Parallel games from the same start take the place of a critic.
 
-Piche et al. 2025, arXiv:2511.19405. Followed as released (dereckpiche/AdAlignLLM, d53b76d: mllm/training/credit_methods.py, with the
-one gamma more than in its docstring; configs/base.yaml, ipd_vanilla_ad_align.yaml): means over the other games, player by player;
-beta = .5, gamma = .9 for returns and past advantages, rewards / 5, entropy .01, no standard deviation. Left out: games against
-former selves (`agent_buffer`), truncated importance weights. `beta=0` is the plain RL that the paper compares with.
+Piche et al. 2025, arXiv:2511.19405. Followed as released (dereckpiche/AdAlignLLM, d53b76d: mllm/training/credit_methods.py, with
+one gamma more than its docstring has; configs/base.yaml, ipd_vanilla_ad_align.yaml): means over the other games, player by
+player; beta = .5, gamma = .9 for returns and past advantages, rewards / 5, entropy .01, no standard deviation. Left out: games
+against former selves (`agent_buffer`), truncated importance weights. `beta=0` is the plain RL that the paper compares with. The
+claim is made on players of five numbers, not on a language model.
 
 Data: a game of two players, the same for both (env=..., whose state has an entry `other`, and which pays by its messages).
 """
@@ -88,12 +89,13 @@ def advantage_alignment_llm(
 
 
 claim = Claim(
-    says="players of a repeated prisoner's dilemma that learn with aligned advantages end with more than players that learn without",
+    says="players of five numbers that learn a repeated prisoner's dilemma with aligned advantages end with more than without",
     versus=None, task="dilemmas", measure="payoff.aligned", direction="higher", margin=0.5, against="payoff.plain",
     by=learnt_strategies(
-        aligned=turn_leave_one_out(gamma=0.9) >> align_with_other(), plain=turn_leave_one_out(gamma=0.9) >> align_with_other(beta=0.0)
+        aligned=turn_leave_one_out(gamma=0.9) >> align_with_other(),
+        plain=turn_leave_one_out(gamma=0.9) >> align_with_other(beta=0.0),
     ),
-    problems=8, steps=1, guard=Within("against_defector.aligned", low=0.8, says="payoff against one that always defects, at most 1"),
+    problems=8, steps=1, guard=Within("against_defector.aligned", low=0.8, says="payoff against a defector, at most 1"),
     fault=Within("payoff.plain", high=1.5, says="what plain learners get, of 1 to 3"), learns=None, start=None,
 )  # fmt: skip
 baseline = "rloo"
