@@ -96,7 +96,7 @@ def test_expected_payoffs_by_hand():
 
 def test_aligned_players_learn_to_answer_in_kind_and_plain_ones_to_defect():
     measure = claim.by.function
-    found = measure([], Run(None, seed=3), **{**claim.by.settings, "games": 48, "updates": 150, "lr": 0.1})
+    found = measure([], Run(None, seed=3), **{**claim.by.settings, "games": 48, "updates": 60, "lr": 0.1})
     assert found["payoff.plain"] < 1.3 < 2.4 < found["payoff.aligned"]
     assert min(found["kind.aligned"], found["harsh.aligned"]) > 0.8
     assert 0.85 < found["against_defector.aligned"] <= 1.0

@@ -69,7 +69,7 @@ def test_a_teacher_plays_in_kind():
 )  # fmt: skip
 def test_strategies_on_the_other_side(opponent, pays):
     policy = Says(lambda g, p, k: ["blue", " red\n", "red"][k])
-    ((t,),) = interactive(env=dilemma(opponent=opponent), n=1, turns=9)([game()], Run(policy, seed=1))
+    ((t,),) = interactive(env=dilemma(opponent=opponent), n=1, turns=9)([game()], Run(policy, seed=1, max_new=1))
     assert [r for _, r in t.paid] == pays
     assert t.stop == "end"
     assert cooperates()([[t]])[0][0].value == pytest.approx(2 / 3)
@@ -89,7 +89,7 @@ def test_both_sides_of_all_moves_and_none():
     table = {(0, 0): (3, 3), (0, 1): (0, 5), (1, 0): (5, 0), (1, 1): (1, 1)}
     pairs = list(product(range(3), repeat=2))
     policy = Says(lambda g, p, k: said[pairs[k][p]])
-    groups = against_itself(env=dilemma(), n=2, turns=99)([game(9), game(9, "other")], Run(policy, seed=1))
+    groups = against_itself(env=dilemma(), n=2, turns=99)([game(9), game(9, "other")], Run(policy, seed=1, max_new=1))
     assert [[(t.path, t.tag) for t in g] for g in groups] == [[((0,), tag), ((1,), tag)] for tag in PLAYERS] * 2
     assert [g[0].problem.question for g in groups] == ["?", "?", "other", "other"]
     # who says no move gets least, 0, and the other what both get for defecting

@@ -26,10 +26,8 @@ def outcome(payoffs: Mapping[str, float], moves: Sequence[str], own: int | None,
     by_moves = {
         (0, 0): payoffs["reward"], (0, 1): payoffs["sucker"], (1, 0): payoffs["temptation"], (1, 1): payoffs["punishment"],
     }  # fmt: skip
-    if own is None:
-        pay = payoffs["sucker"]
-    else:
-        pay = payoffs["punishment"] if other is None else by_moves[own, other]
+    missed = payoffs["sucker"] if own is None else payoffs["punishment"]
+    pay = missed if own is None or other is None else by_moves[own, other]
     return f"The other: {'nothing' if other is None else moves[other]}. You get {pay:g}.", float(pay)
 
 

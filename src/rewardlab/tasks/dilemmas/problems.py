@@ -4,8 +4,8 @@
     Both red: 3 each. Both blue: 1 each.                    The other: blue. You get 0.
     Only one blue: 5, and 0 for the other.             ->   blue ...
 
-In each round it pays more to defect (here: blue), whatever the other says; over all rounds both get most by cooperating. How much is
-paid, and which words stand for what, differs from problem to problem; the first of the two words cooperates.
+In each round it pays more to defect (here: blue), whatever the other says; over all rounds both get most by cooperating. How
+much is paid, and which words stand for what, differs from problem to problem; the first of the two words cooperates.
 """
 
 from __future__ import annotations
