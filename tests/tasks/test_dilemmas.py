@@ -34,7 +34,8 @@ class Says:
         self.said = said
 
     def read(self, trajectories, messages):
-        return [t.plus(Turn(None, np.zeros(1, np.int64), text=m[-1].text)) for t, m in zip(trajectories, messages, strict=True)]
+        last, ids = [m[-1] for m in messages], np.zeros(1, np.int64)
+        return [t.plus(Turn(None, ids, text=m.text, reward=m.reward)) for t, m in zip(trajectories, last, strict=True)]
 
     def extend(self, trajectories, sampling, rng):
         texts = [self.said(t.path[0], PLAYERS.index(t.tag) if t.tag else 0, len(t.replies)) for t in trajectories]
