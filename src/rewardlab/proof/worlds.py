@@ -104,6 +104,12 @@ WORLDS = (
     World("wordings", "wordings", "learning without labels: each wording of a question brings mistakes of its own"),
     World("reactions", "reactions", "rewards read from what users say next: likely replies are often wrong"),
     World("repairs", "repairs", "several turns: where an episode first goes wrong, and going on from there"),
+    World(
+        "dilemmas",
+        "dilemmas",
+        "games of two players: what pays each in a round costs both in the end",
+        reward={"paid": 1.0},
+    ),
     World("snippets", "snippets", "code without instructions: outputs, errors, masked lines; most of it copies"),
     World("drafts", "drafts", "several roles: an attempt, a critique of it, and the attempt refined"),
 )

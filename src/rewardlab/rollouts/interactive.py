@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -36,17 +37,29 @@ def interactive(
     return [episodes[i : i + n] for i in range(0, len(episodes), n)]
 
 
-def play(env: Environment, episodes: list[Trajectory], states: list[Any], run: Run, sampling: Sampling, turns: int) -> None:
+Together = Callable[[list[Trajectory], list[Any], list[int], bool], list[int]]
+"""(episodes, states, live rows, whether they have replied) -> the rows that go on; it may change both lists in place."""
+
+
+def play(
+    env: Environment, episodes: list[Trajectory], states: list[Any], run: Run, sampling: Sampling, turns: int,
+    together: Together | None = None,
+) -> None:  # fmt: skip
     """Let policy and environment go on from where the episodes are, until each of them ends, or has `turns` replies.
 
     Both lists are changed in place. The environment has read all that an episode holds.
+    together: where episodes are the sides of one game, asked before every reply and after it, before the environment answers.
     """
     rng = run.rng("rollout")
     # indices of the episodes that still run; all of them advance together, one call of the policy per turn
     live = list(range(len(episodes)))
     while live := [i for i in live if _fits(episodes, i, run)]:
+        if together and not (live := together(episodes, states, live, False)):
+            break
         for i, t in zip(live, run.policy.extend([episodes[i] for i in live], sampling, rng), strict=True):
             episodes[i] = t
+        if together:
+            live = together(episodes, states, live, True)
         last = [i for i in live if len(episodes[i].ends) >= turns]
         _answer(env, episodes, states, last, run, last=True)
         live = _answer(env, episodes, states, [i for i in live if i not in set(last)], run, last=False)
