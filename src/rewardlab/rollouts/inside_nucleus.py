@@ -86,7 +86,8 @@ def _restricted(rows: Sequence[Trajectory], run: Run, model: str, top_p: float) 
     logprobs, inside = _judged(rows, run, model, top_p)
     written = [t.ids[t.mask] for t in rows]
     # a reply is one text: where it was cut, a character of several tokens would be torn
-    texts, done = run.policy.decode_all(written), []
+    texts = run.policy.decode_all(written)
+    done = []
     for t, ids, text, numbers in zip(rows, written, texts, logprobs, strict=True):
         turn = replace(t.turns[-1], ids=ids, logprobs=t.column("logprobs")[t.mask], sampled=numbers[t.mask], text=text)
         done.append(replace(t, turns=(t.turns[0], turn), stop=t.stop or "length"))
