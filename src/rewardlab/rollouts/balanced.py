@@ -21,11 +21,11 @@ THRESHOLDS = 200
 
 
 class Candidate(NamedTuple):
-    """A reply that may be selected. index: its place in its group."""
+    """A reply that may be selected. place: in its group."""
 
     score: float
     right: bool
-    index: int
+    place: int
 
 
 class Selection(NamedTuple):
@@ -109,7 +109,7 @@ def select(
         rows = [row[:k] for row, k in zip(table, taken, strict=True)]
         balance = math.fsum(balance_score(len(row), sum(c.right for c in row), wanted) for row in rows) / max(1, len(rows))
         if best is None or balance > best.balance:
-            best = Selection(balance, least, [[c.index for c in row] for row in rows])
+            best = Selection(balance, least, [[c.place for c in row] for row in rows])
     # without a candidate there is no threshold to try
     return best or Selection(0.0, np.inf, [[] for _ in table])
 

@@ -30,13 +30,13 @@ class VisionPolicy(HFPolicy):
     @classmethod
     def load(
         cls, folder: Path | str, device: str = "auto", dtype: str = "auto", lora_rank: int | None = None,
-        adapter: Path | None = None, base: Base | None = None,
+        adapter: Path | None = None, base: Base | None = None, nf4: bool = False,
     ) -> VisionPolicy:  # fmt: skip
         """Read a Hugging Face checkpoint folder with its tokenizer."""
         from transformers import AutoModelForImageTextToText, AutoTokenizer
 
-        if lora_rank or adapter:
-            raise RewardlabError("adapters on vision-language models are not offered; train the whole model")
+        if lora_rank or adapter or nf4:
+            raise RewardlabError("adapters on vision-language models, and 4 bits, are not offered; train the whole model")
         where = device_of(device)
         model = AutoModelForImageTextToText.from_pretrained(str(folder), dtype=torch.float32)
         return cls(model, AutoTokenizer.from_pretrained(str(folder)), where, dtype_of(dtype, where))
