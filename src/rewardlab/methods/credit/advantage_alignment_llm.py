@@ -9,9 +9,9 @@ in kind, with whom cooperation pays and which are not exploited. Parallel games 
 
 Piche et al. 2025, arXiv:2511.19405. Followed as released (dereckpiche/AdAlignLLM, d53b76d: mllm/training/credit_methods.py, with
 one gamma more than its docstring has; configs/ipd_vanilla_ad_align.yaml; 97272b8: configs/base.yaml): means over the other games,
-player by player (inferred); beta = .5, gamma = .9 for returns and past advantages, rewards / 5, entropy .01, no standard deviation. Left out: games
-against former selves (`agent_buffer`), truncated importance weights. `beta=0` is the plain RL that the paper compares with. The
-claim is made on players of five numbers, not on a language model.
+player by player (inferred); beta = .5, gamma = .9 for returns and past advantages, rewards / 5, entropy .01, no standard
+deviation. Left out: games against former selves (`agent_buffer`), truncated importance weights. `beta=0` is the plain RL that the
+paper compares with. The claim is made on players of five numbers, not on a language model.
 
 Data: a game of two players, the same for both (env=..., whose state has an entry `other`, and which pays by its messages).
 """

@@ -49,8 +49,8 @@ def dilemmas(
 
 def _sample(rng: random.Random, *, rounds: int) -> Problem:
     give, keep = rng.sample(WORDS, 2)
-    sucker = rng.randint(0, 2)
-    punishment = sucker + rng.randint(1, 2)
+    sucker = rng.randint(0, 4)
+    punishment = sucker + rng.randint(1, 3)
     reward = punishment + rng.randint(2, 4)
     # below 2 reward - sucker, or players would get more by taking turns to exploit each other
     temptation = reward + rng.randint(1, reward - sucker - 1)
