@@ -90,7 +90,7 @@ def advantage_alignment_llm(
 
 claim = Claim(
     says="players of five numbers that learn a repeated prisoner's dilemma with aligned advantages end with more than without",
-    versus=None, task="dilemmas", measure="payoff.aligned", direction="higher", margin=0.5, against="payoff.plain",
+    versus=None, task="dilemmas", measure="payoff.aligned", direction="higher", margin=0.85, against="payoff.plain",
     by=learnt_strategies(
         aligned=turn_leave_one_out(gamma=0.9) >> align_with_other(),
         plain=turn_leave_one_out(gamma=0.9) >> align_with_other(beta=0.0),
