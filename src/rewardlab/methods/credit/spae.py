@@ -74,7 +74,7 @@ def spae(
 claim = Claim(
     says="the potential of a step goes along with the chance to finish right from there, more than how sure an answer there is",
     versus=None, task="arithmetic:biased=0.75,error=0.1,redundant=0.4", measure="agreement.potential", direction="higher",
-    margin=0.15, against="agreement.sure",
+    margin=0.22, against="agreement.sure",
     by=step_agreement(
         truth=monte_carlo_steps(n=16), rollout=independent(n=2, steps="newline"),
         rewards={"potential": step_potential(), "sure": step_potential(of="sure"), "right": step_potential(of="right")},
