@@ -96,7 +96,7 @@ def test_each_term_of_the_base_reads_joint_log_probs():
     assert objective == joint_terms(base.objective, "reasoner", 1.0)
     assert [scale for scale, _ in objective.terms()] == [1.0, 0.1]
     assert objective.leaves()[1].settings["of"] == kl_to_reference()
-    with pytest.raises(RewardlabError, match="losses of tokens"):
+    with pytest.raises(RewardlabError, match="an objective of tokens"):
         unir(grpo().but(objective=dpo_loss()))
 
 

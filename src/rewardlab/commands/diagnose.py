@@ -1,8 +1,10 @@
 """Say what goes wrong in a run, with the number and a remedy, from its log: a run of ours, of TRL or of verl.
 
   rewardlab diagnose runs/mine
-  rewardlab diagnose trl_output/                     its newest trainer_state.json
-  rewardlab diagnose verl_metrics.jsonl              what trainer.logger=["console","file"] wrote
+  rewardlab diagnose trl_output
+  rewardlab diagnose verl_metrics.jsonl
+
+Of TRL, the output folder, whose newest trainer_state.json is read; of verl, the file that trainer.logger=["console","file"] wrote.
 
 Entropy collapse, length creep, groups without signal, replies cut off, clipped share, sampler/trainer mismatch, reward hacking,
 dead terms, KL explosion, broken numbers, a held-out measure past its best, and runs in which nothing is learnt. What the log

@@ -29,7 +29,9 @@ def joint_terms(of: Objective | None, model: str, weight: float) -> Objective:
     """An objective with `joint` around each of its terms, which must be losses of tokens by their log-probs."""
     terms = list(of.terms()) if of else []
     if not terms or any(leaf.unit != "token" or leaf.wants != ("logprobs",) for _, leaf in terms):
-        raise RewardlabError(f"logits are added under losses of tokens by their log-probs, such as clipped_ratio, not under {of}")
+        raise RewardlabError(
+            f"logits are added under an objective of tokens by their log-probs, such as clipped_ratio, not under {of}"
+        )
     made = [(scale, joint(of=leaf, model=model, weight=weight)) for scale, leaf in terms]
     first, *others = [leaf if scale == 1 else scale * leaf for scale, leaf in made]
     return sum(others, start=first)

@@ -10,7 +10,6 @@ from rewardlab.core import Message, Problem, Turn, environment, seed_of
 from rewardlab.errors import RewardlabError
 
 State = dict[str, Any]
-Strategy = Literal["tit-for-tat", "cooperates", "defects", "random"]
 
 
 def move_of(reply: str, moves: Sequence[str]) -> int | None:
@@ -41,7 +40,9 @@ def _start(problem: Problem, seed: int, *, opponent: str) -> tuple[Message | Non
 
 
 @environment(start=_start)
-def dilemma(state: State, turn: Turn, *, opponent: Strategy = "tit-for-tat") -> tuple[Message | None, State]:
+def dilemma(
+    state: State, turn: Turn, *, opponent: Literal["tit-for-tat", "cooperates", "defects", "random"] = "tit-for-tat"
+) -> tuple[Message | None, State]:
     """Says after each round what the other said, and pays what the player gets. The last round ends the game.
 
     opponent: how the other plays where no other player does (`against_itself` puts what another one says into state["other"]).
