@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -89,10 +91,7 @@ def test_each_arm_gets_the_rate_at_which_it_learns_best(tmp_path):
     def run(jobs):
         seen.extend(job.config.seed for job in jobs)
         rates = {job.folder: job.recipe["update"]["lr"] for job in jobs}
-        return {
-            tmp_path.__class__(job.folder): fake({"auc.truth": float(rates[job.folder] == best[job.method]), "pass@1": 0.5})
-            for job in jobs
-        }
+        return {Path(job.folder): fake({"auc.truth": float(rates[job.folder] == best[job.method]), "pass@1": 0.5}) for job in jobs}
 
     chosen = tuned(plan, tmp_path, run)
     assert chosen.chosen == best

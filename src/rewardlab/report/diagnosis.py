@@ -25,7 +25,7 @@ def diagnose(path: Path | str) -> Row:
     """
     path = Path(path)
     ours = path.is_dir() and (path / "config.json").is_file() and not (path / "trainer_state.json").is_file()
-    source, rows = ("rewardlab", curves.read_metrics(path)) if ours else read_log(path)[::2]
+    source, rows = ("rewardlab", curves.read_metrics(path)) if ours else read_log(path)
     found = Curves(rows)
     needs = {what: names for what, (names, _) in SYMPTOMS.items()}
     needs |= {"reward against truth": ("truth",), HELD_OUT: (_held_out(rows),)}

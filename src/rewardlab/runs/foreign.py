@@ -46,7 +46,6 @@ class Log(NamedTuple):
     """Metrics of a run by another trainer.  source: "trl", "verl" or "jsonl".  rows: one per step, in order, under our names."""
 
     source: str
-    file: Path
     rows: list[Row]
 
 
@@ -61,7 +60,7 @@ def read_log(path: Path) -> Log:
     rows: dict[int, Row] = {}
     for step, numbers in found:
         rows.setdefault(step, {}).update(renamed(numbers) | {"step": step})
-    log = Log(source, path, [rows[step] for step in sorted(rows)])
+    log = Log(source, [rows[step] for step in sorted(rows)])
     if not any(name in row for row in log.rows for name in TELLING):
         known = ", ".join(dict.fromkeys(k for _, numbers in found for k in numbers)) or "nothing"
         raise RewardlabError(f"{path} holds no metric of training from rewards; it logs {known[:300]}")
