@@ -49,7 +49,7 @@ def flr_followup_likelihood(
 EXPECTED = followup_likelihood(positive=PLEASED, negative=DISPLEASED, speaker="assistant").named("followups")
 claim = Claim(
     says="what the user is expected to say next tells the right one of two replies better than their own likelihood",
-    versus=None, task="reactions", measure="agreement.followups", direction="higher", margin=0.06, against="agreement.likelihood",
+    versus=None, task="reactions", measure="agreement.followups", direction="higher", margin=0.05, against="agreement.likelihood",
     settings={"positive": PLEASED, "negative": DISPLEASED, "speaker": "assistant"},
     by=told_apart(reward=EXPECTED + likelihood(), truth=correct(), rollout=independent(n=8)), problems=300, steps=1,
     fault=Within("agreement.likelihood", high=0.6, says="how often the right one of two replies is the likelier one"), learns=None,
