@@ -11,6 +11,7 @@ import pytest
 
 from rewardlab import api, registry
 from rewardlab.commands import cli
+from rewardlab.commands import compare as commands_compare
 from rewardlab.commands.compare import show
 from rewardlab.errors import RewardlabError
 from rewardlab.models.load import load_policy
@@ -201,6 +202,16 @@ def test_paths_hold_from_another_folder(methods, config, tmp_path, monkeypatch):
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
     assert len(compare.resume(tmp_path / "out", seeds=[0, 1])["seeds"]) == 2
+
+
+def test_problems_of_a_step_are_set_for_all_methods_or_for_one(methods, config, monkeypatch):
+    asked = {}
+    monkeypatch.setattr(compare, "compare", lambda *_, settings, **__: asked.update(settings) or {})
+    monkeypatch.setattr(commands_compare, "show", lambda document: None)
+    line = f"compare few half --task {config.task} --problems 9 --problems-per-step 3 --few.problems 5"
+    assert cli.main(line.split()) == 0
+    arms = arms_of(["few", "half"], asked)
+    assert [arm.recipe.update.problems for arm in arms] == [5, 3]
 
 
 # ---- methods that train nothing --------------------------------------------------------------------------------------

@@ -15,9 +15,9 @@ answer and trains nothing (best_of_n) is compared by the accuracy of its answers
 rewards, by equal updates; those that do not fit are named, and --without leaves out more. With --rates every method gets the rate
 that suits it, chosen on seeds of their own.
 
-Settings of methods are flags: --n 16 is for every method that has it, --grpo.n 16 for one. Problems per training step are
---METHOD.problems, since --problems is the number of held-out ones. Several values (--hapo.weight 0.5,1,2) are compared as
-hapo:weight=0.5, hapo:weight=1 ...
+Settings of methods are flags: --n 16 is for every method that has it, --grpo.n 16 for one. --problems is the number of held-out
+problems; those of a training step are --problems-per-step for all and --METHOD.problems for one. Several values
+(--hapo.weight 0.5,1,2) are compared as hapo:weight=0.5, hapo:weight=1 ...
 
 --x and --y draw two measures against each other: every method a curve over its values, those greyed that another is better than on
 both. Less of x is better, and more of y (which is what is compared if it is left out); otherwise write NAME:higher or NAME:lower.
@@ -70,6 +70,7 @@ def flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--y", metavar="NAME", help="with --x: the measure that is drawn upwards (default: the number compared)")
     shared.config_flag(parser, "eval_problems", also=("--problems",))
     shared.config_flag(parser, "eval_every", help=f"steps between points of the curves (default {EVAL_EVERY})")
+    shared.number_flag(parser, "problems-per-step", "problems of a training step, of every method that trains")
     shared.number_flag(parser, "jobs", "runs at a time (default: as many as there are cores)")
     parser.add_argument("--keep-models", action="store_true", help="keep best/ and model/ of finished runs")
     shared.config_flags(parser, (name for name in FIELDS if name not in OWN))
@@ -95,7 +96,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         names, rates = args.methods or family(args.family, without=args.without).names, _rates(args.rates)
     else:
         names, rates = args.methods, _rates(args.rates)
-    settings = shared.method_settings(args, *names)
+    settings = _for_all(args) | shared.method_settings(args, *names)
     # one method under several values of a setting is a comparison too
     several = any(isinstance(value, list) or (isinstance(value, str) and "," in value) for value in settings.values())
     if len(names) < 2 and not several:
@@ -111,6 +112,11 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     return compare(
         args.methods, config, settings=settings, reward=shared.load_reward(args), seeds=range(args.seeds or SEEDS), **how
     )
+
+
+def _for_all(args: argparse.Namespace) -> dict[str, Any]:
+    """Settings of all methods whose own flag would have another meaning here."""
+    return {} if args.problems_per_step is None else {"problems": args.problems_per_step}
 
 
 def _rates(text: str | None) -> tuple[float, ...]:
