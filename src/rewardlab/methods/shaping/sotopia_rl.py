@@ -49,12 +49,14 @@ def sotopia_rl(
     return made.but(also=tuple(taught if learner.name == MODEL else learner for learner in made.also))
 
 
-SAID = {"field": "said", "rm_lr": 3e-3}
+SAID = {"field": "said", "rm_lr": 3e-3, "utterances": 300, "passes": 7}
 claim = Claim(
     says="a reward model of attributed scores ranks utterances rightly oftener than one that gives each its talk's scores",
     versus="sotopia_rl", task="bargaining:noise=0.3", measure="pair_accuracy", direction="higher", margin=0.05, model="untrained",
     settings=SAID, versus_settings={**SAID, "spread": "uniform"}, by=pair_accuracy(model=MODEL), steps=1,
     fault=Within("pair_accuracy", 0.5, 0.85, "utterances ranked rightly, taught on the scores of whole talks"),
     judge=Within("pair_accuracy", low=0.6, says="the same, taught on attributed scores: learnt"), learns=None, start=None,
+    version=2,
+    replaces="taught on 2,000 utterances, the model of whole talks' scores ranked 86% rightly: attribution had nothing to mend",
 )  # fmt: skip
 baseline = "rlhf"
