@@ -1,6 +1,6 @@
 """Beam search over steps: sample next steps, keep those that a process reward model scores highest, go on from them.
 
-    B_t = the `width` best of { b + s : b in B_(t-1), s one of `branch` steps ~ pi(. | b) } by r;   answer = argmax over replies of r
+    B_t = the `width` best of { b + s : b in B_(t-1), s one of `branch` steps ~ pi(. | b) } by r;   answer = argmax of r
 
 ahead > 0 is lookahead search: a row is scored where a greedy continuation of so many steps leads.
 
