@@ -21,7 +21,7 @@ STYLE = """
 .card { background: var(--card); border: 1px solid var(--line); border-radius: 14px; padding: 16px 18px; overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; }
 th, td { padding: 6px 12px; text-align: right; border-top: 1px solid var(--line); }
-th:first-child { text-align: left; } main { padding-top: 30px; } dt { font-weight: 600; } dd { margin: 0 0 10px; }
+th:first-child { text-align: left; } main { padding-top: 30px; } dt { font-weight: 600; } dd { margin: 0 0 10px; font-weight: 400; }
 """
 
 
@@ -92,10 +92,11 @@ class _Frame:
         return f'{rows}{columns}<text x="{middle}" y="{HEIGHT - 8}" text-anchor="middle">tokens per problem, all models</text>'
 
     def _ticks(self) -> list[int]:
-        """Round numbers on the axis: 1, 2 and 5 times powers of ten."""
+        """Round numbers on the axis: 1, 2 and 5 times powers of ten, or all their multiples where few of these lie on it."""
         exponents = range(int(self.x1 / math.log(10)) + 1)
-        known = [of * 10**k for k in exponents for of in (1, 2, 5)]
-        return [at for at in known if self.x0 <= math.log(at) <= self.x1]
+        known = [of * 10**k for k in exponents for of in range(1, 10)]
+        inside = [at for at in known if self.x0 <= math.log(at) <= self.x1]
+        return inside if len(inside) < 8 else [at for at in inside if str(at)[0] in "125"]
 
 
 def _line(i: int, name: str, cells: Sequence[Row], frame: _Frame) -> str:
