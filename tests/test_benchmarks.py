@@ -115,3 +115,12 @@ def test_the_embedded_policy_is_found_where_it_is_cached(tmp_path, monkeypatch):
     folder = tmp_path / f"embedded-{embedded.fingerprint()}"
     untrained().save(folder)
     assert benchmark("_sides").embedded_model()["folder"] == str(folder)
+
+
+def test_search_answers_on_both_sides(model):
+    rows = checked(benchmark("search").run(model=model, problems=2, width=2, branch=2, max_new=6, repeats=1))
+    assert set(rows) == {"search-problems", "search-tokens"}
+    settings = rows["search-tokens"]["settings"]
+    # at most n rows of 6 tokens, of which the peer may sample as many again at every step
+    assert 6 <= settings["ours"][0]["tokens_per_problem"] <= 4 * 6
+    assert settings["peer"]["tokens_per_problem"] >= 6

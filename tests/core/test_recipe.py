@@ -246,3 +246,11 @@ def test_a_stack_of_nothing_is_refused():
 @pytest.mark.parametrize("saved", ["rewardlab.credit.group:less_mean_of_others", "credit:less_mean_of_others"])
 def test_parts_load_under_the_names_that_they_were_saved_by(saved):
     assert registry.load_part({"part": saved, "with": {}}) == subtract_mean_of_others()
+
+
+def test_another_reward_is_also_what_a_search_searches_by():
+    searching = registry.build("beam_search", {"width": 3}).scored_by(correct())
+    assert searching.reward == searching.rollout.settings["score"] == correct()
+    assert searching.rollout.settings["width"] == 3
+    # a rollout that does not score is the same as before
+    assert grpo().scored_by(correct()).rollout == grpo().rollout

@@ -1,4 +1,4 @@
-"""rewardlab from Python: train, resume, plan, evaluate, answer, export, pass rates.
+"""rewardlab from Python: train, resume, plan, evaluate, answer, search, export, pass rates.
 
     from rewardlab import build, train
 
@@ -19,8 +19,10 @@ from .own_answers import own_answers
 from .pass_rates import pass_rate_file
 from .planning import plan
 from .result import Result
+from .searching import search
 from .training import resume, train
 
 __all__ = [
-    "Result", "RunConfig", "answer", "evaluate", "export", "own_answers", "pass_rate_file", "plan", "resume", "train", "versions",
+    "Result", "RunConfig", "answer", "evaluate", "export", "own_answers", "pass_rate_file", "plan", "resume", "search", "train",
+    "versions",
 ]  # fmt: skip

@@ -27,7 +27,7 @@ from rewardlab.util.signals import stopping_at_once
 from .words import Parser, UsageError, printable, shortened
 
 COMMANDS = (
-    *("demo", "train", "eval", "answer", "study", "reproduce", "compare", "parity"),
+    *("demo", "train", "eval", "answer", "search", "study", "reproduce", "compare", "parity"),
     *("list", "show", "parts", "worlds", "export", "report", "diagnose", "doctor", "bench", "verify", "audit", "data"),
 )
 OVERVIEW = """rewardlab: learning from rewards, as recipes of small parts.

@@ -181,4 +181,4 @@ def load_recipe(args: argparse.Namespace) -> Recipe:
 
     recipe = registry.build(args.method, method_settings(args, args.method))
     reward = load_reward(args)
-    return recipe if reward is None else recipe.but(reward=reward)
+    return recipe if reward is None else recipe.scored_by(reward)

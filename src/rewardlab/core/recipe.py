@@ -123,6 +123,11 @@ class Recipe:
         object.__setattr__(changed, "made_from", self)
         return changed
 
+    def scored_by(self, reward: Part) -> Recipe:
+        """This recipe with another reward, by which a rollout that searches (its setting `score`) searches too."""
+        searches = self.rollout is not None and "score" in self.rollout.innermost.settings
+        return self.but(reward=reward, **({"rollout": self.rollout.but_innermost(score=reward)} if searches else {}))  # type: ignore[union-attr]
+
     def validate(self) -> Recipe:
         """This recipe; RewardlabError if its settings, each of which is allowed, make no sense together."""
         if self.rollout and self.objective:

@@ -166,7 +166,7 @@ def _rewarded(recipes: list[Recipe], reward: Reward) -> list[Recipe]:
     if all(recipe.reward is None for recipe in recipes):
         names = " and ".join(recipe.name for recipe in recipes)
         raise RewardlabError(f"{names} learn from no reward, so that a reward of your own would change nothing")
-    return [recipe if recipe.reward is None else recipe.but(reward=reward) for recipe in recipes]
+    return [recipe if recipe.reward is None else recipe.scored_by(reward) for recipe in recipes]
 
 
 def _check(arm: Arm) -> None:

@@ -1,0 +1,203 @@
+"""Answers by searches at test time: one method at one budget, or several compared at equal tokens."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from rewardlab.core import Problem, Recipe, Run, Score, Task, seed_of
+from rewardlab.core.domain import POSITIVE
+from rewardlab.data.work import key_of
+from rewardlab.errors import RewardlabError
+from rewardlab.models.load import Policy, learner_model
+from rewardlab.report.searches import page as page_of
+from rewardlab.rewards.reward import Reward
+from rewardlab.runs.config import RunConfig, refuse_missing
+from rewardlab.util.files import check_writable, write_text
+from rewardlab.util.progress import Bar
+
+from .arguments import named_model
+from .evaluation import with_interval
+from .fitting import fit_prompts
+from .inputs import as_in_run, begin_run, held_out, policy_of, task_of
+from .measuring import check_answers, need_answers, without_answers
+from .search_arms import Arm, arms
+from .search_plan import Measured, advice
+from .streaming import Answers, answers_file
+
+PILOT = 8
+"""Problems on which the tokens of a setting are measured, to find the one that meets a budget."""
+TRIES, MOST = 5, 4096
+"""How often at most they are, and the largest setting that is tried."""
+
+
+def search(
+    methods: Sequence[str | Recipe] | str | Recipe, task: Task | str | None = None, *, model: str | Policy | None = None,
+    scorer: Reward | str | None = None, budgets: Sequence[int] | int = (), problems: int = 100,
+    settings: Mapping[str, Any] | None = None, out: Path | str | None = None, page: Path | str | None = None, batch: int = 16,
+    **config: Any,
+) -> dict[str, Any]:  # fmt: skip
+    """Answer a task's held-out problems by searches: methods that select an answer, such as beam_search and best_of_n.
+
+    scorer: a reward, its name or formula, "verifier", "prm:PATH", or "likelihood"; None is the method's own. A method that reads no
+    scores, such as majority_vote, ignores it.  budgets: tokens per problem, generated and read by all models, scorer included. For
+    each, a method gets the largest n, width, trees or iterations that stays within it on a few of the problems; what was spent on
+    all is measured. Without budgets a method has its own settings.  settings: `n` for every method that has it, `dvts.branch` for
+    one.  out: a file that gets a row for each answer as soon as it is there. A call that was killed goes on from OUT.work, with the
+    same result.  page: an HTML page of accuracy against tokens.  config: fields of RunConfig.
+
+    The methods answer the same problems. "plan" says for each budget which to use, and which cannot be told apart from it.
+    """
+    budgets = sorted({POSITIVE.check("budgets", b) for b in ((budgets,) if isinstance(budgets, int) else budgets)})
+    for name, value in (("problems", problems), ("batch", batch)):
+        POSITIVE.check(name, value)
+    compared = arms(methods, settings or {}, scorer, bool(budgets))
+    refuse_missing(model := named_model(model))
+    run_config, task = as_in_run(model, task, config)
+    task = task_of(task, run_config)
+    for arm in compared:
+        check_answers(arm.recipe, task)
+    if page and without_answers(task):
+        raise need_answers(task, "a page of accuracies")
+    for path in filter(None, (out, page)):
+        check_writable(Path(path))
+    policy = policy_of(model, run_config, task)
+    task, _ = fit_prompts(task, policy, run_config)
+    model_name = run_config.model or task.model if model is None or isinstance(model, str) else policy.name
+    about = {"task": task.name, "model": model_name, "scorer": "its own" if scorer is None else str(scorer)}
+    searcher = Searcher(_runs(compared, policy, task, run_config), held_out(task, problems), batch, not without_answers(task))
+    made_of = {"methods": [arm.described for arm in compared], "budgets": budgets, "problems": problems, "batch": batch}
+    with answers_file(out, {**about, **made_of, "config": run_config.to_json()}) as answers:
+        cells = searcher.cells(compared, budgets, answers)
+    document = {**about, "n": len(searcher.problems), "results": [cell for cell, _ in cells]}
+    if budgets and searcher.judges:
+        document["plan"] = advice([known for _, known in cells if known], budgets)
+    if out:
+        document["out"] = str(out)
+    if page:
+        write_text(Path(page), page_of(document))
+        document["page"] = str(page)
+    return document
+
+
+class Searcher:
+    """Searches with several methods on the same problems.  judges: whether the problems have answers to verify by."""
+
+    def __init__(self, runs: Mapping[str, Run], problems: Sequence[Problem], batch: int, judges: bool):
+        self.runs, self.problems, self.batch, self.judges = runs, problems, batch, judges
+
+    def cells(self, compared: Sequence[Arm], budgets: Sequence[int], answers: Answers) -> list[tuple[dict, Measured | None]]:
+        """Each method at each budget, or at its own settings: what is reported of it, and its verdicts for the plan."""
+        todo = [(arm, budget) for budget in (budgets or [None]) for arm in compared]
+        with Bar("searching", len(todo) * len(self.problems)) as bar:
+            return [self._cell(arm, budget, answers, bar) for arm, budget in todo]
+
+    def _cell(self, arm: Arm, budget: int | None, answers: Answers, bar: Bar) -> tuple[dict, Measured | None]:
+        cell: dict[str, Any] = {"method": arm.name, "budget": budget}
+        if budget is not None:
+            value, cell["pilot_tokens"], least = self._fitting(arm, budget, answers)
+            if value is None:
+                bar.advance(arm.name, len(self.problems))
+                return {**cell, "why": f"{arm.name} spends {least:,.0f} tokens a problem at {arm.scale}=1"}, None
+            arm = arm.at(value)
+        found = []
+        for place in range(0, len(self.problems), self.batch):
+            part = self.problems[place : place + self.batch]
+            done = self._answered(arm, part, f"from {place}", answers)
+            found.append(done)
+            label = {"method": arm.name, "budget": budget, **arm.setting}
+            answers.write([{**label, **row} for row in done["rows"]])
+            bar.advance(f"{arm.name} {budget or ''}", len(part))
+        return self._reported({**cell, **arm.setting}, found)
+
+    def _answered(self, arm: Arm, problems: Sequence[Problem], place: str, answers: Answers) -> dict[str, Any]:
+        """The answers to some problems, from what is kept or searched for now, with the tokens of all models."""
+        key = key_of(arm.name, arm.setting, place, [[p.key, p.answer] for p in problems])
+        if key not in answers.done:
+            own = self.runs[arm.name]
+            # random numbers of the batch alone, so that a call that goes on gives what it would have given at once
+            run = replace(own.detached(), seed=seed_of(own.seed, key))
+            answers.add(key, self._searched(arm.recipe, problems, run))
+        return answers.done[key]
+
+    def _searched(self, recipe: Recipe, problems: Sequence[Problem], run: Run) -> dict[str, Any]:
+        all_before, policy_before = run.token_count.total, run.policy.token_count.total
+        groups = recipe.rollout(list(problems), run)  # type: ignore[misc]  # `arms` refuses recipes without it
+        scores = recipe.reward(groups, run) if recipe.reward else [[Score(None)] * len(group) for group in groups]
+        chosen = [recipe.select(group, row, run) for group, row in zip(groups, scores, strict=True)]  # type: ignore[misc]
+        # read before verifying, which is no part of the method
+        tokens, by_policy = run.token_count.total - all_before, run.policy.token_count.total - policy_before
+        verdicts = [row[0].value for row in run.verify([[t] for t in chosen], run)] if self.judges else [None] * len(chosen)
+        rows = [
+            {"prompt": p.question, "answer": t.reply, "right": None if v is None else v >= 1.0, "replies": len(group)}
+            for p, t, v, group in zip(problems, chosen, verdicts, groups, strict=True)
+        ]
+        return {"rows": rows, "tokens": tokens, "policy_tokens": by_policy}
+
+    def _reported(self, cell: dict[str, Any], found: Sequence[Mapping[str, Any]]) -> tuple[dict, Measured | None]:
+        rows = [row for done in found for row in done["rows"]]
+        spent = sum(done["tokens"] for done in found) / len(rows)
+        by_policy = sum(done["policy_tokens"] for done in found) / len(rows)
+        # what has no verdict counts as wrong, as in every evaluation
+        right = [float(bool(row["right"])) for row in rows]
+        numbers = {"tokens": spent, "policy_tokens": by_policy, "scorer_tokens": spent - by_policy}
+        numbers["replies"] = sum(row["replies"] for row in rows) / len(rows)
+        if not self.judges:
+            return {**cell, "accuracy": None, **numbers}, None
+        setting = ", ".join(f"{k}={v}" for k, v in cell.items() if k not in ("method", "budget", "pilot_tokens"))
+        known = Measured(cell["method"], setting, spent, tuple(right))
+        return {**cell, "accuracy": with_interval(right), **numbers}, known
+
+    def _fitting(self, arm: Arm, budget: int, answers: Answers) -> tuple[int | None, int, float]:
+        """The largest value of the arm's scale within the budget on the pilot problems; all tokens of finding it; those of 1."""
+        pilot = self.problems[:PILOT]
+        spent: dict[int, float] = {}
+        value: int | None = 1
+        while value is not None and len(spent) < TRIES:
+            spent[value] = self._answered(arm.at(value), pilot, "pilot", answers)["tokens"] / len(pilot)
+            value = next_value(spent, budget)
+        within = [v for v, tokens in spent.items() if tokens <= budget]
+        return max(within, default=None), round(sum(spent.values()) * len(pilot)), spent[1]
+
+
+def next_value(spent: Mapping[int, float], budget: float) -> int | None:
+    """The value to try next, given the tokens that others spent, to find the largest within the budget; None if it is found.
+
+    On a line through the nearest values on both sides, or through the origin as long as all were within.
+    """
+    within = [v for v, tokens in spent.items() if tokens <= budget]
+    if not within:
+        return None
+    low = max(within)
+    high = min((v for v in spent if v > low), default=None)
+    if high is None:
+        # a search that is complete spends no more, however much it is given
+        if any(spent[v] == spent[low] for v in spent if v < low) or spent[low] == 0:
+            return None
+        # one more at least: what one costs may be less than its share of what is spent
+        value = min(MOST, max(low + 1, int(low * budget / spent[low])))
+        return value if value > low else None
+    if high - low <= 1:
+        return None
+    slope = (spent[high] - spent[low]) / (high - low)
+    value = min(high - 1, max(low + 1, int(low + (budget - spent[low]) / slope)))
+    # far apart, a line between them says little
+    return math.isqrt(low * high) if value == low + 1 and high > 4 * low else value
+
+
+def _runs(compared: Sequence[Arm], policy: Policy, task: Task, config: RunConfig) -> dict[str, Run]:
+    """A run for each method; what several of them score with is loaded once."""
+    loaded: dict[tuple[str, str], Any] = {}
+    runs = {}
+    for arm in compared:
+        run = begin_run(arm.recipe.but(also=()), policy, task, config)
+        if run.verify is None:
+            raise RewardlabError(f"the task {task.name} has no verifier")
+        for learner in arm.recipe.also:
+            key = (learner.name, learner.init)
+            loaded[key] = run.models[learner.name] = loaded.get(key) or learner_model(learner, policy)
+        runs[arm.name] = run
+    return runs

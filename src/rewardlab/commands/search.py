@@ -1,0 +1,89 @@
+"""Answer problems by searches at test time, guided by any scorer, at a budget of tokens.
+
+rewardlab search beam_search --task arithmetic --scorer prm:runs/prm/model --budget 400 --out answers.jsonl
+rewardlab search dvts --task mine.jsonl --model smollm2 --scorer "length_penalty()" --trees 4
+rewardlab search beam_search,dvts,best_of_n,majority_vote --task arithmetic --budgets 200,400,800 --page curves.html
+rewardlab search mcts --task arithmetic --scorer verifier --iterations 12 --rule puct
+
+A budget is all tokens that a problem may cost: those that the policy writes and those that the scorer reads. The width of each
+search (n, width, trees or iterations) is the largest that keeps within it on eight of the problems; what all of them cost is
+measured and said. Without a budget, methods have their own settings, which are flags: --width 8, or --dvts.branch 2 for one.
+
+With several methods and budgets, all answer the same problems. The plan names the method to use at each budget, and those that
+cannot be told apart from it. Killed and called again with the same --out, it goes on where it was.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rewardlab.core.domain import POSITIVE
+from rewardlab.runs.config import config_of_run, refuse_missing
+
+from . import flags as shared
+
+HELP = "answer problems by searches at test time, and compare them at equal tokens"
+SETTINGS = True
+FIELDS = (*shared.DATA, *shared.LOADED, "seed")
+OURS = ("likelihood", "verifier")
+"""Scorers that are no rewards by name: what they stand for is the API's."""
+
+
+def flags(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("methods", nargs="+", metavar="METHOD", help="methods that select an answer, such as beam_search")
+    text = "prm:PATH, verifier, likelihood, or a reward as --reward of train takes it (default: the method's own)"
+    parser.add_argument("--scorer", metavar="S", help=text)
+    text = "tokens per problem, of policy and scorer; several for curves: 200,400,800"
+    parser.add_argument("--budget", "--budgets", dest="budgets", type=counts, default=(), metavar="TOKENS", help=text)
+    shared.number_flag(parser, "problems", "held-out problems of the task (default 100)", default=100)
+    shared.number_flag(parser, "batch", "problems that are searched, and saved, at a time (default 16)", default=16)
+    parser.add_argument("--out", type=Path, metavar="FILE", help="write a row for each answer as it comes; a killed call goes on")
+    parser.add_argument("--page", type=Path, metavar="FILE", help="write an HTML page of accuracy against tokens")
+    shared.config_flags(parser, FIELDS)
+
+
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    methods = [name for word in args.methods for name in word.split(",") if name]
+    # before torch is imported
+    settings = shared.method_settings(args, *methods)
+    refuse_missing(args.model)
+    if config_of_run(args.model) is None:
+        shared.require_task(args)
+    if args.scorer and args.scorer not in OURS and not args.scorer.startswith("prm:"):
+        from rewardlab.registry.names import check_reward
+
+        check_reward(args.scorer)
+    from rewardlab import api
+
+    return api.search(
+        methods, scorer=args.scorer, budgets=args.budgets, problems=args.problems, settings=settings, out=args.out, page=args.page,
+        batch=args.batch, **shared.given(args, FIELDS),
+    )  # fmt: skip
+
+
+def show(document: Mapping[str, Any]) -> None:
+    from .tables import facts, heading, listing, table
+
+    facts({k: v for k, v in document.items() if k not in ("results", "plan")})
+    columns = ("method", "budget", "setting", "accuracy", "tokens", "of the scorer", "replies")
+    table(columns, map(_row, document["results"]))
+    if plan := document.get("plan"):
+        heading("Which to use")
+        listing((f"{row['budget']:,}", row["words"]) for row in plan)
+
+
+def _row(cell: Mapping[str, Any]) -> list[Any]:
+    if "why" in cell:
+        return [cell["method"], cell["budget"], f"over budget: {cell['why']}", *[None] * 4]
+    known = ("method", "budget", "pilot_tokens", "accuracy", "tokens", "policy_tokens", "scorer_tokens", "replies")
+    setting = ", ".join(f"{name}={value}" for name, value in cell.items() if name not in known)
+    numbers = (cell[name] for name in ("accuracy", "tokens", "scorer_tokens", "replies"))
+    return [cell["method"], cell["budget"], setting, *numbers]
+
+
+def counts(text: str) -> tuple[int, ...]:
+    """The values of --budget, ascending, each once."""
+    return tuple(sorted({shared.read("--budget", POSITIVE, part.strip()) for part in text.split(",")}))

@@ -1,0 +1,35 @@
+"""Beam search over steps: sample next steps, keep those that a process reward model scores highest, go on from them.
+
+    B_t = the `width` best of { b + s : b in B_(t-1), s one of `branch` steps ~ pi(. | b) } by r;   answer = argmax of r
+
+ahead > 0 is lookahead search: a row is scored where a greedy continuation of so many steps leads.
+
+Snell et al. 2024, arXiv:2408.03314. Without a scorer (`rewardlab search --scorer`), the geometric mean of the policy's own
+probabilities is the score. A reply that ends holds its place in the beam, as in the usual beam search; in Hugging Face's
+search-and-learn it leaves the beam, which is filled up with copies.
+"""
+
+from typing import Literal
+
+from rewardlab.core import Recipe, Update
+from rewardlab.evals.passk import accuracy
+from rewardlab.methods.baselines.weighted_vote import own_probability, weighted_majority
+from rewardlab.rollouts.beams import beams
+from rewardlab.select.best import best
+
+
+def beam_search(
+    base: Recipe | None = None, *, width: int = 4, branch: int = 4, ahead: int = 0, temperature: float = 1.0,
+    step_tokens: int | None = None, choose: Literal["best", "vote"] = "best",
+) -> Recipe:  # fmt: skip
+    """width: rows kept.  branch: next steps sampled of each.  ahead: steps of lookahead.  step_tokens: most tokens of a step.
+    choose: the best reply, or a vote weighted by the scores."""
+    base = base or Recipe(name="beam_search", reward=own_probability(), measure=accuracy(), update=Update())
+    score = base.required("reward")
+    search = beams(score=score, width=width, branch=branch, ahead=ahead, temperature=temperature, step_tokens=step_tokens)
+    return base.but(rollout=search, select=best() if choose == "best" else weighted_majority())
+
+
+claim = None
+baseline = None
+system = None

@@ -1,0 +1,38 @@
+"""Monte-Carlo tree search: go on from the step that has led to good scores, or that was seldom tried.
+
+    child = argmax of Q + c sqrt(2 ln N / n)   (UCT),   or of Q + c p sqrt(N) / (1 + n)   (PUCT);  answer = argmax over replies of r
+
+Q is the mean score of what was tried at and below a node, p the policy's probability of its step, N and n the visits of the parent
+and of the child. With `simulate`, a node is scored by a reply that is sampled to the end from it.
+
+Kocsis and Szepesvari 2006, Bandit based Monte-Carlo planning; Silver et al. 2017, arXiv:1712.01815. Without a scorer, the
+geometric mean of the policy's own probabilities is the score.
+"""
+
+from typing import Literal
+
+from rewardlab.core import Recipe, Update
+from rewardlab.evals.passk import accuracy
+from rewardlab.methods.baselines.weighted_vote import own_probability, weighted_majority
+from rewardlab.rollouts.monte_carlo import monte_carlo_tree
+from rewardlab.select.best import best
+
+
+def mcts(
+    base: Recipe | None = None, *, iterations: int = 8, branch: int = 3, explore: float = 0.5,
+    rule: Literal["uct", "puct"] = "uct", simulate: bool = False, temperature: float = 1.0, step_tokens: int | None = None,
+    choose: Literal["best", "vote"] = "best",
+) -> Recipe:  # fmt: skip
+    """iterations: nodes visited.  branch: next steps sampled of each.  explore: c.  simulate: score replies sampled from nodes.
+    step_tokens: most tokens of a step.  choose: the best reply, or a vote weighted by the scores."""
+    base = base or Recipe(name="mcts", reward=own_probability(), measure=accuracy(), update=Update())
+    search = monte_carlo_tree(
+        score=base.required("reward"), iterations=iterations, branch=branch, explore=explore, rule=rule, simulate=simulate,
+        temperature=temperature, step_tokens=step_tokens,
+    )  # fmt: skip
+    return base.but(rollout=search, select=best() if choose == "best" else weighted_majority())
+
+
+claim = None
+baseline = None
+system = None

@@ -1,0 +1,35 @@
+"""Particle filtering: partial replies are resampled by how likely a process reward model thinks that they are right.
+
+    w_i = log(r_i / (1 - r_i));     particles of the next step ~ softmax(w), with replacement;     answer = argmax over i of r_i
+
+Where beam search trusts the scores, resampling treats them as noisy evidence: a row that looks bad may survive.
+
+Puri et al. 2025, arXiv:2502.01618. Without a scorer, the geometric mean of the policy's own probabilities is the score.
+"""
+
+from typing import Literal
+
+from rewardlab.core import Recipe, Update
+from rewardlab.evals.passk import accuracy
+from rewardlab.methods.baselines.weighted_vote import own_probability, weighted_majority
+from rewardlab.rollouts.particles import particles
+from rewardlab.select.best import best
+
+
+def particle_filtering(
+    base: Recipe | None = None, *, n: int = 8, temperature: float = 1.0, step_tokens: int | None = None,
+    weight: Literal["log-odds", "score"] = "log-odds", resampling: Literal["multinomial", "systematic"] = "multinomial",
+    choose: Literal["best", "vote"] = "best",
+) -> Recipe:  # fmt: skip
+    """n: particles.  step_tokens: most tokens of a step.  weight: log weights are the log-odds of scores, which must be chances, or
+    the scores themselves.  resampling: how particles are chosen.  choose: the best reply, or a vote weighted by the scores."""
+    base = base or Recipe(name="particle_filtering", reward=own_probability(), measure=accuracy(), update=Update())
+    search = particles(
+        score=base.required("reward"), n=n, weight=weight, resampling=resampling, temperature=temperature, step_tokens=step_tokens
+    )
+    return base.but(rollout=search, select=best() if choose == "best" else weighted_majority())
+
+
+claim = None
+baseline = None
+system = None

@@ -1,0 +1,82 @@
+"""Beam search over steps: of many next steps, those are kept that a reward values most."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from rewardlab.core import Group, Problem, Run, Trajectory, rollout
+from rewardlab.core.domain import NonNegativeFloat, NonNegativeInt, PositiveInt
+from rewardlab.rewards.reward import Reward
+
+from .stepwise import Scored, Stepping, best_of, grown, looked_ahead, marked, started, worths
+
+
+@dataclass
+class Beam:
+    """A beam: the best rows so far with their scores, and every reply that it finished.
+
+    first: the number of its first step. Beams from one prompt have different ones, which keep their rows apart.
+    """
+
+    rows: list[Scored]
+    first: int = 0
+    finished: list[Trajectory] = field(default_factory=list)
+
+    @property
+    def open(self) -> list[Trajectory]:
+        return [t for _, t in self.rows if t.stop is None]
+
+
+# ended rows hold their places, so that about so many replies are finished
+@rollout(rows=lambda width, branch, **_: width * branch)
+def beams(
+    problems: list[Problem], run: Run, *, score: Reward, width: PositiveInt = 4, branch: PositiveInt = 4, ahead: NonNegativeInt = 0,
+    temperature: NonNegativeFloat = 1.0, step_tokens: PositiveInt | None = None, stop: tuple[str, ...] = ("\n",),
+) -> list[Group]:  # fmt: skip
+    """Every reply that a beam search finishes: of `branch` next steps from each row of a beam, the `width` best rows stay.
+
+    The first step is sampled width * branch times. A row that has ended holds its place by its score, and a search ends when all
+    rows of its beam have. ahead: the score of a row is that of a greedy continuation of so many steps, which is discarded.
+    step_tokens: most tokens of a step (None: of a reply).  stop: the texts that end a step.
+
+    Snell et al. 2024, arXiv:2408.03314
+    """
+    grown_beams = [Beam([(0.0, t)]) for t in started(problems, run)]
+    advance(grown_beams, width, branch, ahead, score, Stepping(step_tokens, temperature, tuple(stop)), run)
+    return [marked(beam.finished, run) for beam in grown_beams]
+
+
+@rollout(rows=lambda trees, **_: trees)
+def subtrees(
+    problems: list[Problem], run: Run, *, score: Reward, trees: PositiveInt = 4, branch: PositiveInt = 4, ahead: NonNegativeInt = 0,
+    temperature: NonNegativeFloat = 1.0, step_tokens: PositiveInt | None = None, stop: tuple[str, ...] = ("\n",),
+) -> list[Group]:  # fmt: skip
+    """One reply of each of `trees` independent searches, which follow the best of `branch` next steps: more diverse than one beam.
+
+    The settings are those of `beams`.
+
+    Beeching, Tunstall and Rush 2024, Scaling test-time compute with open models (Hugging Face): diverse verifier tree search
+    """
+    searches = [[Beam([(0.0, t)], i * branch) for i in range(trees)] for t in started(problems, run)]
+    how = Stepping(step_tokens, temperature, tuple(stop))
+    advance([beam for of in searches for beam in of], 1, branch, ahead, score, how, run)
+    return [marked([t for beam in of for _, t in beam.rows], run) for of in searches]
+
+
+def advance(beams: Sequence[Beam], width: int, branch: int, ahead: int, score: Reward, how: Stepping, run: Run) -> None:
+    """Search until all rows of all beams have ended; a beam that is done is sampled no further."""
+    at_root = True
+    while live := [beam for beam in beams if beam.open]:
+        each = width * branch if at_root else branch
+        parents = [[t for t in beam.open for _ in range(each)] for beam in live]
+        numbers = [k + (beam.first if at_root else 0) for beam in live for _ in beam.open for k in range(each)]
+        sampled = iter(grown([t for of in parents for t in of], numbers, how, run))
+        children = [[next(sampled) for _ in of] for of in parents]
+        seen = iter(looked_ahead([t for of in children for t in of], ahead, how, run))
+        values = worths([[next(seen) for _ in of] for of in children], score, run)
+        for beam, rows, known in zip(live, children, values, strict=True):
+            beam.finished += [t for t in rows if t.stop is not None]
+            ended = [scored for scored in beam.rows if scored[1].stop is not None]
+            beam.rows = best_of([*ended, *zip(known, rows, strict=True)], width)
+        at_root = False

@@ -1,0 +1,37 @@
+"""Many replies, the worst of which are given up before they are complete."""
+
+from __future__ import annotations
+
+from rewardlab.core import Group, Problem, Run, rollout
+from rewardlab.core.domain import NonNegativeFloat, PositiveInt, Share
+from rewardlab.rewards.reward import Reward
+
+from .stepwise import Scored, Stepping, best_of, grown, marked, started, worths
+
+
+@rollout
+def rejecting(
+    problems: list[Problem], run: Run, *, score: Reward, n: PositiveInt = 16, reject: Share = 0.5, every: PositiveInt = 32,
+    temperature: NonNegativeFloat = 1.0,
+) -> list[Group]:  # fmt: skip
+    """Those of n replies to each problem that survive: after every `every` tokens, the share `reject` with the lowest scores goes.
+
+    Complete replies are compared with the partial ones, and may go too; at least one reply stays. The paper scores when the memory
+    is full, and not after a number of tokens.
+
+    Sun et al. 2024, arXiv:2410.20290
+    """
+    how = Stepping(every, temperature, ())
+    alive: list[list[Scored]] = [[(0.0, t)] * n for t in started(problems, run)]
+    while live := [i for i, rows in enumerate(alive) if any(t.stop is None for _, t in rows)]:
+        places = [(i, k) for i in live for k, (_, t) in enumerate(alive[i]) if t.stop is None]
+        # numbered at the prompt: from then on a row has no siblings
+        numbers = [0 if alive[i][k][1].path else k for i, k in places]
+        longer = iter(grown([alive[i][k][1] for i, k in places], numbers, how, run))
+        # a complete reply keeps the score that it has
+        ended = [[scored for scored in alive[i] if scored[1].stop is not None] for i in live]
+        new = [[next(longer) for _, t in alive[i] if t.stop is None] for i in live]
+        for i, done, rows, known in zip(live, ended, new, worths(new, score, run), strict=True):
+            compared = [*done, *zip(known, rows, strict=True)]
+            alive[i] = best_of(compared, len(compared) - int(reject * len(compared)) or 1)
+    return [marked([t for _, t in rows], run) for rows in alive]

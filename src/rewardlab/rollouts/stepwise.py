@@ -1,0 +1,118 @@
+"""Steps of a search: sampled after many partial rows at once, and scored by any reward.
+
+The searches are built of these. All problems grow together, so that one call of the policy serves them all, and equal rows are
+adjacent, so that it computes them once. Each turn of a row after its prompt is one step, and `path` holds the child taken at each
+(`Trajectory.spans`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from rewardlab.core import Group, Problem, Run, Sampling, Trajectory
+from rewardlab.core.score import check_finite
+from rewardlab.rewards.reward import Reward
+from rewardlab.text.splitters import mark
+
+UNSURE = -math.inf
+"""The score of a row without a verdict, which comes last."""
+Scored = tuple[float, Trajectory]
+
+
+@dataclass(frozen=True)
+class Stepping:
+    """How steps are sampled.
+
+    size: most tokens of a step (None: of a reply); what is longer goes on as a further step.  stop: the texts that end a step.
+    """
+
+    size: int | None = None
+    temperature: float = 1.0
+    stop: tuple[str, ...] = ("\n",)
+
+
+def started(problems: Sequence[Problem], run: Run) -> list[Trajectory]:
+    """The prompts, from which all searches grow."""
+    return run.policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
+
+
+def grown(rows: Sequence[Trajectory], numbers: Sequence[int], how: Stepping, run: Run) -> list[Trajectory]:
+    """Each row after its next step, as the child of this number.
+
+    It stays open (`stop` is None) where a step has ended, or is as long as a step may be, and the reply is not. A reply has at most
+    run.max_new tokens, in however many steps.
+    """
+    room = [max(1, min(run.max_new - int(t.mask.sum()), run.policy.context - len(t))) for t in rows]
+    size = min(how.size or run.max_new, max(room, default=1))
+    calls: dict[int, list[int]] = {}
+    for i, t in enumerate(rows):
+        # policies refuse a row that might outgrow their context: those near its end are sampled apart
+        calls.setdefault(size if len(t) + size <= run.policy.context else room[i], []).append(i)
+    done = list(rows)
+    for most, at in calls.items():
+        longer = run.policy.extend([rows[i] for i in at], Sampling(most, how.temperature, stop=how.stop), run.rng("rollout"))
+        for i, t in zip(at, longer, strict=True):
+            done[i] = _child(t, len(rows[i]), room[i], numbers[i], run)
+    return done
+
+
+def _child(longer: Trajectory, before: int, room: int, number: int, run: Run) -> Trajectory:
+    """A row as `extend` gave it, as a child; a step that was sampled beside rows with more room is cut where the reply ends."""
+    if len(longer) - before > room:
+        longer = longer.cut(before + room, run.policy.decode)
+        stop: str | None = "length"
+    elif longer.stop == "end":
+        stop = "end"
+    else:
+        stop = None if len(longer) - before < room else "length"
+    return replace(longer, path=(*longer.path, number), stop=stop)
+
+
+def to_the_end(rows: Sequence[Trajectory], number: int, temperature: float, run: Run) -> list[Trajectory]:
+    """Each open row after all that is left of its reply, sampled as one step; rows that have ended as they are."""
+    return _where_open(rows, number, Stepping(None, temperature, ()), run)
+
+
+def looked_ahead(rows: Sequence[Trajectory], steps: int, how: Stepping, run: Run) -> list[Trajectory]:
+    """Each row after up to so many further steps, sampled greedily: what it leads to, to be scored in its place and discarded."""
+    for _ in range(steps):
+        rows = _where_open(rows, 0, replace(how, temperature=0.0), run)
+    return list(rows)
+
+
+def _where_open(rows: Sequence[Trajectory], number: int, how: Stepping, run: Run) -> list[Trajectory]:
+    done, at = list(rows), [i for i, t in enumerate(rows) if t.stop is None]
+    for i, t in zip(at, grown([rows[i] for i in at], [number] * len(at), how, run), strict=True):
+        done[i] = t
+    return done
+
+
+def worths(groups: Sequence[Group], score: Reward, run: Run) -> list[list[float]]:
+    """The total score of each row; UNSURE without a verdict. Raises NotFinite for a score that is NaN or infinite."""
+    # a reward of a group may read its first row
+    full = [marked(group, run) for group in groups if group]
+    scores = score(full, run) if full else []
+    check_finite(full, scores, f"the score {score}")
+    found = iter(scores)
+    return [[UNSURE if s.total is None else s.total for s in (next(found) if group else [])] for group in groups]
+
+
+def marked(rows: Sequence[Trajectory], run: Run) -> Group:
+    """The rows with the ends of their lines as `steps`, which rewards of steps read."""
+    return [mark(t, "newline", run.policy.pieces, run.policy.name) for t in rows]
+
+
+def best_of(rows: Sequence[Scored], n: int) -> list[Scored]:
+    """The n rows with the highest scores, the best one first; of equal ones the earlier."""
+    return sorted(rows, key=lambda scored: -scored[0])[:n]
+
+
+def softmax(values: Sequence[float], temperature: float = 1.0) -> list[float]:
+    """Shares in proportion to exp(value / temperature); nothing for those without a verdict, unless all are."""
+    highest = max(values)
+    if highest == UNSURE:
+        return [1 / len(values)] * len(values)
+    weights = [math.exp((value - highest) / temperature) for value in values]
+    return [w / math.fsum(weights) for w in weights]

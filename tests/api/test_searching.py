@@ -1,0 +1,223 @@
+"""Searches at equal tokens: budgets that are met, answers that are kept, and a plan that says what it does not know."""
+
+import json
+import math
+import os
+import signal
+
+import pytest
+
+from rewardlab.api import search
+from rewardlab.api.search_arms import arms
+from rewardlab.api.search_plan import Measured, advice
+from rewardlab.api.searching import next_value
+from rewardlab.commands import cli
+from rewardlab.core import Learner, Recipe, Task, ask
+from rewardlab.errors import RewardlabError
+from rewardlab.models.embedded import untrained
+from rewardlab.registry import build
+from rewardlab.report.searches import chart
+from rewardlab.rewards.model import model_score
+from rewardlab.rewards.reward import reward
+from rewardlab.rewards.task import correct
+
+SMALL = {"max_new": 8, "device": "cpu"}
+
+
+DEADLY: list[str] = []
+JUDGED: list[str] = []
+
+
+@reward
+def length_of_reply(trajectory):
+    JUDGED.append(trajectory.problem.question)
+    if trajectory.problem.question in DEADLY:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return float(len(trajectory.reply))
+
+
+def world(n=6):
+    problems = [ask(f"{i}+1=?", str(i + 1)) for i in range(n)]
+    return Task("sums", problems, problems, "final_answer", columns=("prompt", "answer"))
+
+
+@pytest.fixture(scope="module")
+def policy():
+    return untrained(3)
+
+
+# ---- budgets ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_value_that_meets_a_budget_is_found_on_lines_between_measured_ones():
+    def found(cost, budget):
+        spent, value = {}, 1
+        while value is not None and len(spent) < 8:
+            spent[value] = cost(value)
+            value = next_value(spent, budget)
+        return max((v for v in spent if spent[v] <= budget), default=None), len(spent)
+
+    assert found(lambda v: 10.0 * v, 75) == (7, 3)
+    # a cost beside what each costs, and one that grows faster
+    assert found(lambda v: 30.0 + 10.0 * v, 75)[0] == 4
+    assert found(lambda v: float(v * v), 75)[0] == 8
+    assert found(lambda v: 100.0, 75) == (None, 1)
+    # a tree that is complete spends no more
+    assert found(lambda v: min(v, 5) * 10.0, 1000)[1] <= 4
+
+
+def test_a_budget_decides_the_width_and_what_was_spent_is_measured(policy):
+    document = search(["best_of_n", "beam_search"], world(), model=policy, budgets=(20, 60), problems=6, batch=4, **SMALL)
+    cells = {(cell["method"], cell["budget"]): cell for cell in document["results"]}
+    # a reply has at most 8 tokens, and a beam of width 1 samples 4 first steps
+    assert cells["best_of_n", 60]["n"] > cells["best_of_n", 20]["n"] >= 2
+    assert 0 < cells["best_of_n", 60]["tokens"] <= 60 * 1.1
+    assert cells["best_of_n", 60]["policy_tokens"] == cells["best_of_n", 60]["tokens"]
+    assert cells["best_of_n", 60]["pilot_tokens"] > 0
+    assert "spends" in cells["beam_search", 20].get("why", "spends")
+    assert [row["budget"] for row in document["plan"]] == [20, 60]
+
+
+def test_the_tokens_of_the_scorer_count(policy):
+    recipe = build("best_of_n", {"n": 2}).but(reward=model_score(model="judge"))
+    recipe = recipe.but(also=(Learner("judge", "value-head", Recipe(), every=0),))
+    (cell,) = search(recipe, world(), model=policy, problems=2, **SMALL)["results"]
+    # each reply is written once, and read once with its prompt
+    assert cell["scorer_tokens"] > cell["policy_tokens"] > 0
+    assert cell["tokens"] == cell["scorer_tokens"] + cell["policy_tokens"]
+    with_search = build("beam_search", {"width": 1, "branch": 2}).scored_by(model_score(model="judge"))
+    with_search = with_search.but(also=recipe.also, name="b")
+    (more,) = search(with_search, world(), model=policy, problems=2, **SMALL)["results"]
+    assert more["scorer_tokens"] > cell["scorer_tokens"]
+
+
+# ---- methods and scorers ---------------------------------------------------------------------------------------------
+
+
+def test_a_scorer_guides_the_search_and_selects():
+    (arm,) = arms("dvts", {"branch": 2}, "verifier", False)
+    assert arm.recipe.reward == arm.recipe.rollout.settings["score"] == correct()
+    assert arm.at(3).recipe.rollout.settings["trees"] == 3
+    # a vote reads no scores, and pays for none
+    assert arms("majority_vote", {}, "verifier", False)[0].recipe.reward is None
+
+
+def test_settings_are_for_every_method_that_has_them_or_for_one():
+    one, two = arms(["beam_search", "dvts"], {"branch": 2, "dvts.branch": 3}, None, True)
+    assert (one.recipe.rollout.settings["branch"], two.recipe.rollout.settings["branch"]) == (2, 3)
+    assert (one.scale, two.scale) == ("width", "trees")
+
+
+@pytest.mark.parametrize(
+    ("methods", "settings", "scaled", "message"),
+    [
+        ([], {}, False, "which methods"),
+        (["grpo"], {}, False, "grpo selects no answer"),
+        (["dvts", "dvts"], {}, False, "dvts is named twice"),
+        (["dvts"], {"widht": 2}, False, "unknown setting of dvts 'widht'"),
+        (["best_of_n"], {"n": 2}, True, "n is what the budget decides"),
+    ],
+)
+def test_what_cannot_be_searched_is_refused(methods, settings, scaled, message):
+    with pytest.raises(RewardlabError, match=message):
+        arms(methods, settings, None, scaled)
+
+
+def test_a_page_needs_answers_and_a_task_without_them_is_answered(policy, tmp_path):
+    blank = Task("blank", [ask("2+1=?")], [ask("1+1=?")], "final_answer", columns=("prompt",))
+    with pytest.raises(RewardlabError, match="a page of accuracies needs answers"):
+        search("best_of_n", blank, model=policy, page=tmp_path / "p.html", **SMALL)
+    with pytest.raises(RewardlabError, match="needs answers"):
+        search("best_of_n", blank, model=policy, scorer="verifier", **SMALL)
+    document = search("best_of_n", blank, model=policy, out=tmp_path / "a.jsonl", **SMALL)
+    assert document["results"][0]["accuracy"] is None
+    assert json.loads((tmp_path / "a.jsonl").read_text())["right"] is None
+
+
+# ---- answers that are kept -------------------------------------------------------------------------------------------
+
+
+def test_killed_it_goes_on_where_it_stopped_with_the_same_answers(policy, tmp_path):
+    out, at_once = tmp_path / "answers.jsonl", tmp_path / "at-once.jsonl"
+    settings = {"model": policy, "batch": 2, **SMALL}
+    recipe = build("best_of_n", {"n": 2}).but(reward=length_of_reply())
+    if os.fork() == 0:
+        DEADLY.append("5+1=?")
+        search(recipe, world(), out=out, **settings)
+        os._exit(0)
+    _, status = os.wait()
+    assert os.WIFSIGNALED(status)
+    begun, work = out.read_text(), out.with_name("answers.jsonl.work")
+    # the third batch holds the problem at which it is killed
+    assert begun.count("\n") == 4
+    assert work.exists()
+    JUDGED.clear()
+    search(recipe, world(), out=out, **settings)
+    assert set(JUDGED) == {"4+1=?", "5+1=?"}
+    assert not work.exists()
+    assert out.read_text().startswith(begun)
+    search(recipe, world(), out=at_once, **settings)
+    assert at_once.read_text() == out.read_text()
+
+
+# ---- the plan --------------------------------------------------------------------------------------------------------
+
+
+def measured(method, tokens, right, of=100):
+    return Measured(method, "n=1", tokens, (1.0,) * right + (0.0,) * (of - right))
+
+
+def test_the_plan_says_what_is_surely_better_and_what_cannot_be_told_apart():
+    cheap, good, equal = measured("cheap", 50, 40), measured("good", 190, 80), measured("equal", 150, 78)
+    low, high = advice([cheap, good, equal], [100, 200])
+    assert (low["use"], low["tied"]) == ("cheap", [])
+    assert "nothing to compare it with" in low["words"]
+    assert (high["use"], high["tied"]) == ("good", ["equal"])
+    gains = {row["method"]: row for row in high["against"]}
+    assert gains["cheap"]["gain"] == pytest.approx(0.4)
+    assert gains["cheap"]["ci95"][0] > 0.2
+    assert gains["cheap"]["p_adjusted"] < 0.001
+    assert "cannot be told apart from equal, of which equal is the cheapest: 150 tokens" in high["words"]
+    sure = advice([cheap, good], [200])[0]
+    assert "surely more than cheap" in sure["words"]
+    assert advice([cheap], [10])[0]["use"] is None
+
+
+def test_of_equal_accuracies_the_cheaper_setting_counts():
+    (row,) = advice([measured("a", 100, 50), measured("a", 60, 50)], [200])
+    assert row["tokens"] == 60
+
+
+def test_the_chart_holds_every_point_within_its_frame():
+    cells = [
+        {"method": m, "tokens": t, "accuracy": {"value": v, "ci95": [v - 0.1, v + 0.1]}}
+        for m, t, v in [("<a>", 10, 0.2), ("<a>", 1000, 0.9), ("b", 100, 0.5)]
+    ]
+    drawn = chart(cells)
+    assert drawn.count("<circle") == 3
+    assert drawn.count("<polyline") == 2
+    assert "<a>" not in drawn.replace("&lt;a&gt;", "")
+    one = chart(cells[2:])
+    assert "nan" not in one
+    assert math.isfinite(float(one.split('cx="')[1].split('"')[0]))
+
+
+def test_the_command_writes_answers_and_a_page(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for name, first in (("train", 50), ("d", 0)):
+        rows = ({"prompt": f"{i}+1=?", "answer": str(i + 1)} for i in range(first, first + 4))
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    untrained(3).save("small")
+    line = "search best_of_n,majority_vote --task train.jsonl --test d.jsonl --model small --budget 16,40 --problems 4"
+    rest = "--max-new 8 --device cpu --out a.jsonl --page p.html --json"
+    assert cli.main([*line.split(), *rest.split()]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert len(document["results"]) == 4
+    rows = [json.loads(row) for row in (tmp_path / "a.jsonl").read_text().splitlines()]
+    assert [(row["method"], row["budget"]) for row in rows[:5]] == [("best_of_n", 16)] * 4 + [("majority_vote", 16)]
+    page = (tmp_path / "p.html").read_text()
+    assert "<svg" in page
+    assert "Which to use" in page
+    assert "<script" not in page
+    assert cli.main(["search", "best_of_m", "--task", "arithmetic"]) == 2
+    assert "did you mean best_of_n" in capsys.readouterr().err
