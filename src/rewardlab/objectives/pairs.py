@@ -56,7 +56,7 @@ def soft_dpo_loss(out: Outputs, batch: Batch, run: Run, *, beta: PositiveFloat =
 
 @objective(unit="group", needs=("old",))
 def group_preferences(out: Outputs, batch: Batch, run: Run, *, beta: PositiveFloat = 0.05) -> Tensor:
-    """-log sigmoid(beta [log m/old of the better row - log m/old of the other]), the mean over all pairs that earned unlike in a group.
+    """The mean of -log sigmoid(beta [log m/old of the better row - log m/old of the other]) over a group's pairs that earn unlike.
 
     m: the model that learns; old: the policy that sampled the rows, so that none is needed as a reference. A group without such a
     pair, and rows without a verdict, teach nothing.  Liu et al. 2025, arXiv:2509.19199

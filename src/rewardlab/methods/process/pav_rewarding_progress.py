@@ -3,7 +3,7 @@
     Q_mu(s, a) = 1 - (1 - Q(s, a))^K,     A_mu(s_h, a_h) = Q_mu(s_h, a_h) - Q_mu(s_(h-1), a_(h-1))
     gradient: sum_h grad log pi(a_h | s_h) (Q(s_h, a_h) + alpha A_mu(s_h, a_h))
 
-Q is the chance to end right after a step. Progress under the policy itself adds nothing to what outcomes teach, and a step's Q would
+Q is the chance to end right after a step. Progress under the policy itself adds nothing to what outcomes teach; a step's Q would
 pay a poor step from a good state more than a good one from a poor state. A prover that has K tries tells steps apart where the
 policy seldom ends right. Only the tokens of a step are paid its progress, while the outcome pays all of a reply.
 
@@ -68,6 +68,6 @@ claim = Claim(
     ),
     problems=60, steps=1, fault=Within("agreement.own", high=0.7, says="correlation of the policy's own progress and soundness"),
     learns=None,
-    tried="40 problems, 640 steps: .389 for the prover, .363 for the policy, and .422 for a step's chance: here a wrong step is final",
+    tried="40 problems, 640 steps: .389 for the prover, .363 for the policy; .422 for chances: wrong steps are final here",
 )  # fmt: skip
 baseline = "grpo"
