@@ -29,9 +29,9 @@ def search_progress(
     G_t - redundancy P_t,   G_t = mean over gold documents i of max(c_i - m_i, 0),   P_t = share of what was found that was before
 
     c_i: the highest cosine (TF-IDF) of gold document i with what was found in this round, m_i: in the rounds before.
-    documents: the column with the texts that can be found; those of them that stand in an answer were found. Without the column each
-    line of an answer is a document.  gold: the column with the gold documents; without it they are what the best match (BM25) of
-    each gold query in the column `searches` is. No verdict where neither is there.  Wang et al. 2025, arXiv:2505.15107
+    documents: the column with the texts that can be found; those of them that stand in an answer were found. Without the column
+    each line of an answer is a document.  gold: the column with the gold documents; without it they are the best matches (BM25) of
+    the gold queries in the column `searches`. No verdict where neither is there.  Wang et al. 2025, arXiv:2505.15107
     """
     wanted = _gold(trajectory.problem, documents, gold, searches)
     if not wanted:
@@ -78,7 +78,10 @@ def rounds(trajectory: Trajectory) -> list[tuple[int, str, str]]:
 
 
 def tfidf_cosines(a: Sequence[str], b: Sequence[str], corpus: Sequence[str]) -> np.ndarray:
-    """(len(a), len(b)) cosines of texts as counts of words, each times log((1 + N) / (1 + n)) + 1: n of the corpus's N texts have it."""
+    """(len(a), len(b)) cosines of texts as counts of words, each times log((1 + N) / (1 + n)) + 1, where n of N texts have it.
+
+    corpus: the N texts.
+    """
     held = Counter(word for text in corpus for word in set(words(text)))
     place: dict[str, int] = {}
     counts = [Counter(words(text)) for text in (*a, *b)]
