@@ -60,7 +60,7 @@ def pav_rewarding_progress(
 Q = monte_carlo_steps(n=16)
 claim = Claim(
     says="progress under the best of 4 tells steps that go wrong from sound ones better than progress under the policy itself",
-    versus=None, task="arithmetic:biased=0.75,error=0.1", measure="agreement.progress", direction="higher", margin=0.01,
+    versus=None, task="arithmetic:biased=0.75,error=0.1", measure="agreement.progress", direction="higher", margin=0.04,
     against="agreement.own",
     by=step_agreement(
         truth=sound_steps(), rollout=independent(n=4, steps="newline"),
@@ -68,6 +68,6 @@ claim = Claim(
     ),
     problems=60, steps=1, fault=Within("agreement.own", high=0.7, says="correlation of the policy's own progress and soundness"),
     learns=None,
-    tried="40 problems, 640 steps: .389 for the prover, .363 for the policy; .422 for chances: wrong steps are final here",
+    tried="30 problems, seeds 0 to 3: .62 .48 .61 .44 for the prover, .54 .43 .53 .31 for the policy, .51 .37 .49 .20 for chances",
 )  # fmt: skip
 baseline = "grpo"
