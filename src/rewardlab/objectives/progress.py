@@ -1,4 +1,4 @@
-"""A model of how much each turn of an episode adds to what the episode earns."""
+"""Models of what a reply or an episode will earn, from what there is of it, and of how much each turn adds."""
 
 from __future__ import annotations
 
@@ -24,3 +24,13 @@ def turns_sum_error(out: Outputs, batch: Batch, run: Run) -> Tensor:
     said = torch.where(turn_ends(batch.mask), out.value, 0.0).sum(1)
     error = (said - torch.where(batch.rewarded, batch.reward, 0.0).sum(1)).square()
     return torch.where(batch.rewarded.any(1), error, 0.0)
+
+
+@objective(unit="token", wants=("value",))
+def outcome_error(out: Outputs, batch: Batch, run: Run) -> Tensor:
+    """(V_t - R)^2 at each decision t: V_t is read after it, so that it foretells R, all that the reply earns, from its beginning.
+
+    Rows without a verdict teach nothing.
+    """
+    earned = torch.where(batch.rewarded, batch.reward, 0.0).sum(1, keepdim=True)
+    return torch.where(batch.mask & batch.rewarded.any(1, keepdim=True), (out.value - earned).square(), 0.0)

@@ -11,6 +11,7 @@ from rewardlab.core.domain import NonNegativeFloat, PositiveInt
 from rewardlab.errors import RewardlabError
 from rewardlab.text.reasoned import gold_text, with_gold
 
+from .forced import begin
 from .reference import aggregated, gold_logprobs
 from .reward import reward
 
@@ -58,10 +59,7 @@ def _answering(t: Trajectory, mark: str) -> Trajectory:
 def _sure(begun: list[Trajectory], run: Run, mark: str, probes: int, sampling: Sampling) -> list[float | None]:
     if not begun:
         return []
-    prompts = run.policy.read([Trajectory(t.problem) for t in begun], [t.problem.prompt for t in begun])
-    forced = [with_gold(t.reply, "", mark)[1].rstrip(" ") for t in begun]
-    # without the end token, so that the answer follows
-    written = [t.cut(len(t) - 1, run.policy.decode) for t in run.policy.write(prompts, forced)]
+    written = begin(run.policy, [t.problem for t in begun], [with_gold(t.reply, "", mark)[1].rstrip(" ") for t in begun])
     # what does not fit the context says nothing, and its step is not judged
     fit = [i for i, t in enumerate(written) if len(t) + sampling.max_new <= run.policy.context]
     answers = run.policy.extend([written[i] for i in fit for _ in range(probes)], sampling, run.rng("probe")) if fit else []

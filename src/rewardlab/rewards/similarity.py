@@ -1,10 +1,11 @@
-"""How near a reply is in meaning to its question, by an encoder."""
+"""How near a reply is to a text of the data, by its letters, or in meaning to its question, by an encoder."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from rewardlab.core import Group, Run, Score, Scores, Trajectory, embeddings
+from rewardlab.text.words import LONGEST, similarity
 
 from .reward import reward
 
@@ -29,3 +30,17 @@ def nearer_to_question(groups: list[Group], run: Run, *, model: str = "encoder")
         [Score(float(a - b), why=f"cosine {a:.2f}, with other questions {b:.2f}") for a, b in zip(own, others, strict=True)]
     )
     return [[next(scores) for _ in group] for group in groups]
+
+
+@reward
+def similar_to(trajectory: Trajectory, *, column: str = "solution") -> Score:
+    """1 - Levenshtein distance / length of the longer text, of a reply and the text in this column, without surrounding spaces.
+
+    What completions of code are measured by where nothing runs them. No verdict where the column holds no text, or one that is too
+    long; a reply that is too long earns 0.
+    """
+    wanted = trajectory.problem.meta.get(column)
+    if not isinstance(wanted, str) or not wanted.strip() or len(wanted) > LONGEST:
+        return Score(None, why=f"the column {column!r} holds no text of 1 to {LONGEST} characters")
+    said = trajectory.reply.strip()
+    return Score(similarity(said, wanted.strip()) if len(said) <= LONGEST else 0.0)

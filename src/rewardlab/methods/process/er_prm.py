@@ -1,0 +1,53 @@
+"""ER-PRM: a step's label is the soft maximum of its continuations' rewards, its value to a policy that is kept near the first one.
+
+    label after step k:  (1/eta) log mean_j exp(eta r_j),    r_j: whether continuation j of the prefix is right
+    process reward model: cross-entropy to these labels;     at test time it chooses among n replies
+
+With rewards of 0 and 1 that is log(1 + p (e^eta - 1)) / eta, p the share of right continuations: p itself as eta goes to 0
+(Math-Shepherd's soft label), and 1 wherever one continuation is right as eta grows (its hard label). It is the optimal value of a
+prefix where every departure from the sampling policy costs KL / eta, so that a step from which the policy seldom, but sometimes,
+finds the answer is not labelled as lost.
+
+Zhang et al. 2024, arXiv:2412.11006. The label, the verdict as that of the last step, and the soft cross-entropy at the ends of
+steps are those of the released code (hanningzhang/ER-PRM, 5a996d4, MCTS/calculate_score.py, prm/kl_math_reward_ce.py); its default
+of eta is 1. (inferred): eta = 2, n, and that the model's word on the last step chooses. The model learns beside the policy, which
+stays as it is; there it learns once, from a file. Left out: RAFT with the model as reward, best-of-n as a teacher.
+
+Data: prompts with gold answers; the policy continues its own solutions. Steps are lines.
+"""
+
+from rewardlab.core import Learner, Recipe, Update
+from rewardlab.evals.reranked import reranked
+from rewardlab.objectives.labels import label_cross_entropy
+from rewardlab.proof.claim import Claim, Within
+from rewardlab.rewards.model import model_score
+from rewardlab.rewards.monte_carlo import monte_carlo_steps
+from rewardlab.rewards.progress import soft_best
+from rewardlab.rollouts.independent import independent
+
+
+def er_prm(
+    base: Recipe | None = None, *, eta: float = 2.0, n: int = 4, continuations: int = 4, choose: int = 8,
+    init: str = "value-head:surprise", lr: float = 1e-3, epochs: int = 1,
+) -> Recipe:  # fmt: skip
+    """eta: inverse temperature of the labels; 0 takes the mean.  n, continuations: replies per problem, and tries from each of
+    their steps, to label it.  choose: replies to choose from when it is measured.  init, lr, epochs: of the model (`Learner.init`).
+    """
+    base = base or Recipe(name="er_prm", update=Update(problems=8))
+    prm = Recipe(objective=label_cross_entropy(), update=Update(lr=lr, epochs=epochs))
+    return base.but(
+        # no objective of its own: the policy samples, continues, and stays as it is
+        rollout=independent(n=n, steps="newline"),
+        reward=soft_best(monte_carlo_steps(n=continuations), eta=eta),
+        measure=reranked(by=model_score(model="prm"), n=choose),
+        also=(*base.also, Learner("prm", init, prm)),
+    )
+
+
+claim = Claim(
+    says="the best of 8 by a model of soft maxima is right more often than by one of the mean of the same continuations",
+    versus="er_prm", task="arithmetic:biased=0.75,error=0.1", measure="reranked", direction="higher", margin=0.02,
+    versus_settings={"eta": 0.0}, problems=300, steps=30,
+    judge=Within("by_auc", low=0.6, says="right replies above wrong ones to the same problem, by the model"), learns=None,
+)  # fmt: skip
+baseline = None

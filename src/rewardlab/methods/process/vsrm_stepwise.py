@@ -1,0 +1,82 @@
+"""VSRM: each step is paid by how much it raises the accuracy of answers that are forced before and after it.
+
+    A_k: accuracy of N answers forced after step k;     d_k = A_k - A_(k-1)
+    r_k = d_k if |d_k| >= eps, else gamma^q d_(k+q), for the least q of 1 .. 4 with |d_(k+q)| >= eps, else 0
+    reward: outcome + r_k at the end of step k;     the loss is PPO's
+
+Outcomes pay a reply that goes on reflecting after it had the answer as they pay one that stops there. Here a step that changes
+nothing earns little, and one that overturns what was right is charged. What changes nothing shares in what comes of it.
+
+Yue et al. 2025, arXiv:2508.10293. Words, gaps (1,000 and 400 characters, about 250 and 100 tokens), N = 5 at temperature 0.6 and
+top_p 0.95, eps = 1e-5, gamma = 0.7, four steps ahead, and that what comes before the first cut is not paid, are those of the
+released code (1benwu1/VSRM-Efficient-LRMs, 6bb5252, verl/workers/rollout_postprocess.py). It pays a step at its first token; here
+at its last, as the paper writes. Left out: its -10 for replies without tags or box, a reward for the form that users may add.
+
+Data: prompts with gold answers. Sentences that begin a reflection divide a reply; at="" takes every line or sentence for a step.
+"""
+
+from rewardlab.core import Group, Recipe, Run, Scores, Term
+from rewardlab.core.domain import NonNegativeFloat, NonNegativeInt, Share
+from rewardlab.core.score import derive
+from rewardlab.evals.length import length_of_right
+from rewardlab.methods.baselines.ppo import ppo
+from rewardlab.proof.claim import Claim, Within
+from rewardlab.rewards.forced import forced_accuracy
+from rewardlab.rewards.progress import step_gain
+from rewardlab.rewards.reward import Reward, reward
+from rewardlab.rewards.task import correct
+from rewardlab.rollouts.independent import independent
+
+REFLECTION = (
+    r"(?i:\b(?:wait|but|alternatively|however|hmm|let me double-check|hold on|looking back|seems solid|similarly"
+    r"|that seems right)\b)|\bSo\b"
+)
+
+
+@reward(over="groups")
+def propagated(
+    groups: list[Group], run: Run, *, of: Reward, eps: NonNegativeFloat = 1e-5, gamma: Share = 0.7, ahead: NonNegativeInt = 4
+) -> Scores:
+    """What `of` pays each step; a step that it pays less than eps gets a share of the next one, of `ahead` at most, that is paid
+    more: gamma for each step between them, and 0 if there is none.
+    """
+    return [
+        [derive("propagated", None if s.missing else Term(None, _spread(s.steps, eps, gamma, ahead)), [s]) for s in row]
+        for row in of(groups, run)
+    ]
+
+
+def _spread(steps: tuple[tuple[int, float], ...], eps: float, gamma: float, ahead: int) -> tuple[tuple[int, float], ...]:
+    paid = []
+    for k, (at, gain) in enumerate(steps):
+        # q = 0 is the step itself
+        near = [(gamma**q, d) for q, (_, d) in enumerate(steps[k : k + 1 + ahead]) if abs(d) >= max(eps, 1e-12)]
+        share, found = near[0] if near else (0.0, gain)
+        paid.append((at, share * found))
+    return tuple(paid)
+
+
+def vsrm_stepwise(
+    base: Recipe | None = None, *, n: int = 5, tokens: int = 16, mark: str = "Answer:", splitter: str = "sentence",
+    at: str = REFLECTION, after: int = 250, apart: int = 100, eps: float = 1e-5, gamma: float = 0.7, ahead: int = 4,
+    weight: float = 1.0,
+) -> Recipe:  # fmt: skip
+    """n, tokens, mark: answers per cut, their length, and what forces them where replies do not think between tags.  splitter, at,
+    after, apart: where replies are cut: before the sentences (or lines) that match `at`, after so many tokens, so far apart.
+    eps, gamma, ahead: what a step earns that changes the accuracy by less than eps.  weight: of the steps beside the outcome.
+    """
+    base = base or ppo()
+    forced = forced_accuracy(n=n, tokens=tokens, mark=mark, at=at, after=after, apart=apart)
+    steps = propagated(of=step_gain(of=forced), eps=eps, gamma=gamma, ahead=ahead)
+    return base.but(
+        rollout=base.required("rollout").but_innermost(steps=splitter), reward=(base.reward or correct()) + weight * steps
+    )
+
+
+claim = Claim(
+    says="right replies become shorter than PPO's on outcomes alone after equal updates, at the same accuracy",
+    versus="ppo", task="arithmetic:biased=0.75,error=0.1,redundant=0.4", measure="log_right_length", direction="lower", margin=0.05,
+    settings={"problems": 64, "splitter": "newline", "at": "", "after": 0, "apart": 0, "tokens": 8},
+    versus_settings={"problems": 64}, by=length_of_right(rollout=independent(n=1)), steps=40, guard=Within("pass@1", low=-0.03),
+    fault=Within("right_length", low=31.0, says="tokens of right replies"),
+)  # fmt: skip

@@ -1,0 +1,119 @@
+"""What a step is worth, and by how much it brings a reply on: for the policy, for a prover with several tries, under a KL."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Literal
+
+from rewardlab.core import Group, Run, Sampling, Score, Scores, Term, Trajectory
+from rewardlab.core.domain import NonNegativeFloat, PositiveInt
+from rewardlab.core.score import derive
+from rewardlab.errors import RewardlabError
+
+from .forced import share_right
+from .operator import operator
+from .reward import Reward, reward
+
+
+@operator(steps=True)
+def best_of(chance: float, *, k: PositiveInt = 4) -> float:
+    """1 - (1 - p)^k: the chance that one of k tries is right, where one try is right with probability p, the reward.
+
+    So the value of a step for the policy becomes its value for a prover that takes the best of k of the policy's replies.
+    """
+    return 1.0 - (1.0 - min(1.0, max(0.0, chance))) ** k
+
+
+@operator(steps=True)
+def soft_best(chance: float, *, eta: NonNegativeFloat = 2.0) -> float:
+    """(1/eta) log(1 - p + p e^eta): the soft maximum of rewards of 0 and 1, of which a share p are 1; p itself at eta = 0.
+
+    The value of a state to the policy that is best where leaving the sampling policy costs KL / eta. It is p for small eta, and
+    near 1 wherever p > 0 for large.  Zhang et al. 2024, arXiv:2412.11006
+    """
+    p = min(1.0, max(0.0, chance))
+    if eta == 0 or p == 0:
+        return p
+    # e^eta overflows from 710 on; for small eta the other form would cancel
+    return math.log1p(p * math.expm1(eta)) / eta if eta < 30 else 1.0 + math.log(p + (1 - p) * math.exp(-eta)) / eta
+
+
+@reward(over="groups")
+def step_gain(groups: list[Group], run: Run, *, of: Reward, first: Literal["free", "group"] = "free") -> Scores:
+    """At the end of each step, what the reward `of` says of it less what it says of the step before.
+
+    first: what the first step of which `of` speaks is compared with. free: nothing, so that it is not paid.  group: the mean of
+    the first steps of the group's replies; all of them begin at the prompt, whose value that is, if `of` values what is left to do.
+    """
+    return [_gains(row, first) for row in of(groups, run)]
+
+
+def _gains(row: list[Score], first: str) -> list[Score]:
+    begun = [s.steps[0][1] for s in row if not s.missing and s.steps]
+    prompt = sum(begun) / len(begun) if begun else 0.0
+    found = []
+    for score in row:
+        values = [x for _, x in score.steps]
+        before = [prompt, *values[:-1]]
+        gains = [(at, x - b) for (at, x), b in zip(score.steps, before, strict=False)]
+        term = None if score.missing else Term(None, tuple(gains if first == "group" else gains[1:]))
+        found.append(derive("step_gain", term, [score]))
+    return found
+
+
+@reward(over="groups")
+def chance_from_here(groups: list[Group], run: Run, *, n: PositiveInt = 4, temperature: NonNegativeFloat = 1.0) -> Scores:
+    """The share of n sampled continuations of a partial reply that are right; whether it is right, where it has ended.
+
+    No verdict where nothing more fits the context. Rows of a search are partial replies; equal ones are sampled once.
+    """
+    if run.verify is None:
+        raise RewardlabError("chance_from_here needs the task's verifier, and this run has none: name a task")
+    rows = {_key(t): t for group in groups for t in group}
+    ended = [key for key, t in rows.items() if t.stop is not None]
+    room = {key: min(run.max_new - int(t.mask.sum()), run.policy.context - len(t)) for key, t in rows.items() if t.stop is None}
+    shares: dict[tuple[str, bytes], float | None] = {}
+    if ended:
+        verdicts = run.verify([[rows[key]] for key in ended], run)
+        shares |= {key: share_right(row) for key, row in zip(ended, verdicts, strict=True)}
+    for size in sorted({r for r in room.values() if r > 0}):
+        begun = [key for key, r in room.items() if r == size]
+        sampled = [rows[key] for key in begun for _ in range(n)]
+        done = run.policy.extend(sampled, Sampling(size, temperature), run.rng("monte_carlo"))
+        verdicts = run.verify([done[k : k + n] for k in range(0, len(done), n)], run)
+        shares |= {key: share_right(row) for key, row in zip(begun, verdicts, strict=True)}
+    why = "no verdict, or no room to go on"
+    found = [[shares.get(_key(t)) for t in group] for group in groups]
+    return [[Score(x, why=why if x is None else "") for x in row] for row in found]
+
+
+def _key(t: Trajectory) -> tuple[str, bytes]:
+    return t.problem.key, t.ids.tobytes()
+
+
+@reward(over="groups")
+def promising(groups: list[Group], run: Run, *, of: Reward, k: PositiveInt = 4, alpha: NonNegativeFloat = 0.5) -> Scores:
+    """Q + alpha A of the last step of each row of a search: to rank partial replies by.
+
+    Q: what `of` says of the row, the chance that the policy ends right from there.  A: what the step adds to the chance of a prover
+    that has k tries, best_of(Q after the step) - best_of(Q before it). A row without a step yet has Q alone.
+    Setlur et al. 2024, arXiv:2410.08146
+    """
+    before = [[_without_last_step(t) for t in group] for group in groups]
+    scored = zip(of(groups, run), of(before, run), strict=True)
+    return [[_promise(q, v, k, alpha) for q, v in zip(after, earlier, strict=True)] for after, earlier in scored]
+
+
+def _without_last_step(t: Trajectory) -> Trajectory:
+    """The row before its last step: in a search each turn after the prompt is one."""
+    if not t.turns or t.turns[-1].author is None:
+        return t
+    return replace(t, turns=t.turns[:-1], path=t.path[:-1], stop=None, steps=())
+
+
+def _promise(after: Score, before: Score, k: int, alpha: float) -> Score:
+    if after.total is None or before.total is None:
+        return Score(None, why=after.why or before.why)
+    prover = best_of.function
+    return Score(after.total + alpha * (prover(after.total, k=k) - prover(before.total, k=k)))

@@ -1,0 +1,85 @@
+"""What searches found, and what they asked for."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from rewardlab.core import Trajectory, Turn, ask
+from rewardlab.rewards.searches import rounds, search_progress, searched_for, tfidf_cosines
+
+ANN, BOB, CAL = "Ann: boss Bob", "Bob: friend Cal", "Cal: boss Dee"
+
+
+def episode(*turns: str, **meta) -> Trajectory:
+    """A prompt, and replies and answers in turn, of two tokens each."""
+    ids = np.zeros(2, np.int64)
+    made = [Turn(None if k % 2 else "policy", ids, text=text) for k, text in enumerate(turns)]
+    return Trajectory(ask("?", "Cal", **meta), (Turn(None, ids), *made), "end")
+
+
+def paid(trajectory: Trajectory, **settings):
+    (score,) = search_progress(**settings)([[trajectory]])[0]
+    return score
+
+
+def test_cosines_by_hand():
+    # in a corpus of three texts: "a" in two, idf log(4/3) + 1; "b" in one, log 2 + 1; "c" in none, log 4 + 1
+    a, b, c = (math.log(4 / x) + 1 for x in (3, 2, 1))
+    found = tfidf_cosines(["a b"], ["a", "b c", "A, b!", "d"], ["a", "a b", "e"])
+    ab = math.hypot(a, b)
+    assert found[0].tolist() == pytest.approx([a / ab, b * b / ab / math.hypot(b, c), 1.0, 0.0])
+    assert tfidf_cosines(["a"], [], ["a"]).shape == (1, 0)
+
+
+def test_new_evidence_is_paid_once_and_repeats_are_charged():
+    near = float(tfidf_cosines([ANN], [CAL], [ANN, BOB, CAL])[0, 0])
+    played = episode(
+        "Search: Cal", CAL, "Search: Ann", ANN, "Search: Ann", ANN, "Search: x", "Nothing found.", "Search: Bob", f"{ANN} {BOB}",
+        "Answer: Cal", facts=[ANN, BOB, CAL], gold_documents=[ANN, BOB],
+    )  # fmt: skip
+    found = paid(played)
+    cal_bob = float(tfidf_cosines([BOB], [CAL], [ANN, BOB, CAL])[0, 0])
+    # Cal's document is somewhat like both; then Ann's adds what is left of hers, and is worth nothing and old the second time;
+    # the last round brings Bob's, and half of it is old
+    ann_bob = float(tfidf_cosines([BOB], [ANN], [ANN, BOB, CAL])[0, 0])
+    best = max(cal_bob, ann_bob)
+    wanted = [(near + cal_bob) / 2, (1 - near + best - cal_bob) / 2, -1.0, 0.0, (1 - best) / 2 - 0.5]
+    assert [at for at, _ in found.steps] == [3, 7, 11, 15, 19]
+    assert [x for _, x in found.steps] == pytest.approx(wanted)
+    assert [x for _, x in paid(played, redundancy=0.25).steps][2] == pytest.approx(-0.25)
+
+
+def test_gold_documents_are_what_gold_queries_find():
+    # without the column; the answer to the last reply is never given, so that it is no round
+    played = episode("Search: Ann boss", ANN, "Answer: Bob", facts=[ANN, BOB, CAL], searches=["Ann boss", "Bob friend"])
+    near = float(tfidf_cosines([BOB], [ANN], [ANN, BOB, CAL])[0, 0])
+    assert paid(played).steps == ((3, pytest.approx((1 + near) / 2)),)
+    # no corpus: each line of an answer is a document
+    lines = episode("Search: a", f"{ANN}\n\n{BOB}\n", "Search: b", BOB, "no", gold_documents=[BOB])
+    assert [x for _, x in paid(lines).steps] == pytest.approx([1.0, -1.0])
+
+
+def test_episodes_without_a_search_and_problems_without_gold():
+    silent = paid(episode("Answer: Cal", facts=[ANN], gold_documents=[ANN]))
+    assert (silent.steps, silent.missing) == ((), False)
+    assert paid(episode("Search: a", ANN, "x")).missing
+    assert searched_for()([[episode("Search: a")]])[0][0].missing
+
+
+def test_what_was_asked_for():
+    played = episode(
+        "Search: Ann boss", ANN, "hm\nSearch: the friend of Bob", BOB, "Answer: Cal", searches=["Ann boss", "Bob friend"]
+    )
+    # the second shares two words, of four and two
+    assert searched_for()([[played]])[0][0].value == pytest.approx((1 + 2 * 2 / 6) / 2)
+    assert searched_for()([[episode("Answer: Cal", searches=["Ann boss"])]])[0][0].value == 0.0
+    assert searched_for(mark="?")([[episode("?boss", searches=["boss"])]])[0][0].value == 1.0
+
+
+def test_a_reply_over_two_updates_is_one_round():
+    ids = np.zeros(2, np.int64)
+    turns = (Turn(None, ids), Turn("policy", ids, text="Sea"), Turn("policy", ids, text="rch: a"), Turn(None, ids, text=ANN))
+    assert rounds(Trajectory(ask("?"), turns)) == [(5, "Search: a", ANN)]
