@@ -121,7 +121,8 @@ def from_math_shepherd(row: Row) -> list[Solution]:
     *parts, rest = re.split(rf"{MARK}(?: \?)?", text)
     if not parts or rest.strip():
         raise ValueError(f"`input` does not end with {MARK}" if parts else f"`input` has no {MARK}")
-    signs, at = [], 0
+    signs: list[float] = []
+    at = 0
     for part in parts:
         sign = re.compile(rf"(?:{MARK} ?)?([+-])").match(label, at + len(part)) if label.startswith(part, at) else None
         if sign is None:
@@ -259,7 +260,7 @@ def _of(row: Any, name: str, kind: type) -> Any:
     return value
 
 
-_KINDS = {str: "text", list: "list", dict: "object"}
+_KINDS: dict[type, str] = {str: "text", list: "list", dict: "object"}
 
 
 def _texts(row: Row, name: str) -> list[str]:
