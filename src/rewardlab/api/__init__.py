@@ -1,4 +1,4 @@
-"""rewardlab from Python: train, resume, plan, evaluate, answer, search, export, pass rates.
+"""rewardlab from Python: train, resume, plan, evaluate, answer, search, export, pass rates, step labels.
 
     from rewardlab import build, train
 
@@ -15,6 +15,7 @@ from .answering import answer
 from .evaluation import evaluate
 from .exporting import export
 from .inputs import versions
+from .labelling import label_file
 from .own_answers import own_answers
 from .pass_rates import pass_rate_file
 from .planning import plan
@@ -23,6 +24,6 @@ from .searching import search
 from .training import resume, train
 
 __all__ = [
-    "Result", "RunConfig", "answer", "evaluate", "export", "own_answers", "pass_rate_file", "plan", "resume", "search", "train",
-    "versions",
+    "Result", "RunConfig", "answer", "evaluate", "export", "label_file", "own_answers", "pass_rate_file", "plan", "resume", "search",
+    "train", "versions",
 ]  # fmt: skip

@@ -38,7 +38,7 @@ def own_answers(
     part = read_reward(reward) if isinstance(reward, str) else reward
     require(part)
     limits, columns = Bounds.read(bounds), Columns(prompt_column, answer_column, None, None)
-    run = Run(_NoModel(), verify=registry.part("reward", verifier))
+    run = Run(NoModel(), verify=registry.part("reward", verifier))
 
     def judge(rows: Sequence[Row]) -> Fates:
         fates: Fates = []
@@ -54,7 +54,7 @@ def own_answers(
     return judge
 
 
-class _NoModel:
+class NoModel:
     """In place of the policy."""
 
     token_count = TokenCount()

@@ -27,8 +27,8 @@ from rewardlab.util.signals import stopping_at_once
 from .words import Parser, UsageError, printable, shortened
 
 COMMANDS = (
-    *("demo", "train", "eval", "answer", "search", "study", "reproduce", "compare", "parity"),
-    *("list", "show", "parts", "worlds", "export", "report", "diagnose", "doctor", "bench", "verify", "audit", "data"),
+    *("demo", "train", "eval", "answer", "search", "study", "reproduce", "compare", "parity", "list", "show", "parts"),
+    *("worlds", "export", "report", "diagnose", "doctor", "bench", "verify", "audit", "data", "prm"),
 )
 OVERVIEW = """rewardlab: learning from rewards, as recipes of small parts.
 

@@ -1,0 +1,52 @@
+"""Write a file of solutions with labelled steps in another format.
+
+rewardlab prm convert phase2_train.jsonl labels.jsonl
+rewardlab prm convert labels.jsonl shepherd.jsonl --format math-shepherd --threshold 0.01
+
+Read are, recognised by their columns: rewardlab, prm800k, math-shepherd, processbench, prmbench and trl. Lines that cannot be read,
+and solutions that the format cannot hold, are left out and counted; exit code 1 says that lines were broken.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from rewardlab.core.domain import SHARE
+from rewardlab.data.files import STREAM, check_out, check_source
+from rewardlab.data.step_formats import AUTO, FORMATS, THRESHOLD, read_solutions, write_solutions
+from rewardlab.errors import RewardlabError
+
+from .. import flags as shared
+from .label import exit_code, show
+
+__all__ = ["exit_code", "flags", "run", "show"]
+HELP = "write labelled solutions in another format"
+
+
+def flags(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("source", metavar="IN", help="JSON lines, .csv or .parquet, or a .json list; - for stdin")
+    parser.add_argument("out", metavar="OUT", help="JSON lines")
+    parser.add_argument("--format", metavar="NAME", default="rewardlab", help=f"{', '.join(FORMATS)} (default: rewardlab)")
+    parser.add_argument("--from", dest="read_as", metavar="NAME", default=AUTO, help="format of IN (default: by its columns)")
+    parser.add_argument(
+        "--alternatives", action="store_true", help="also the other steps that PRM800K rates, and PRMBench's originals"
+    )
+    text = f"least label of a right step, in formats of right and wrong (default {THRESHOLD})"
+    shared.number_flag(parser, "threshold", text, SHARE, metavar="LABEL", default=THRESHOLD)
+
+
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    if args.out == STREAM:
+        raise RewardlabError("give OUT a file: what was done is printed to stdout")
+    check_source(args.source, "IN")
+    check_out(args.out)
+    broken: list[str] = []
+    unfit: list[str] = []
+    # read whole before anything is written, so that OUT may be IN
+    found = list(read_solutions(args.source, args.read_as, alternatives=args.alternatives, broken=broken))
+    rows = write_solutions(args.out, found, args.format, threshold=args.threshold, unfit=unfit)
+    why = {"unfit_because": unfit[0]} if unfit else {}
+    return {"rows": rows, "steps": sum(len(one.steps) for one in found), "unfit": len(unfit), **why, "out": args.out} | (
+        {"broken_lines": broken} if broken else {}
+    )

@@ -1,0 +1,97 @@
+"""Label the steps of solutions: those that a model samples, or those of a file.
+
+rewardlab prm label --task arithmetic --by monte-carlo --rollouts 8 --out labels.jsonl
+rewardlab prm label --task train.jsonl --model runs/mine --by binary-search --samples 4 --out labels.jsonl
+rewardlab prm label --solutions processbench.json --by judge --judge smollm2 --out judged.jsonl
+rewardlab prm label --solutions solved.jsonl --by tool --format math-shepherd --out checked.jsonl
+
+By monte-carlo a step's label is the share of sampled continuations that come out right; by binary-search it is 1 up to the first
+step after which none does, and 0 from there. By judge, a model names the first wrong step; by tool, the equations in a step are
+checked; by reference, the steps are compared with the task's own. A step of which nothing is known has the label null.
+
+Rows are written as they are done. Killed and called again with the same flags, it goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from typing import Any
+
+from rewardlab.core.domain import NOT_NEGATIVE, SHARE
+from rewardlab.data.files import check_source
+from rewardlab.data.step_formats import FORMATS
+from rewardlab.errors import RewardlabError
+from rewardlab.runs.config import refuse_missing
+
+from .. import flags as shared
+
+HELP = "label the steps of sampled solutions, or of a file's"
+FIELDS = ("task", "prompt_column", "answer_column", "system", "overlong", *shared.LOADED, "seed")
+BY = ("monte-carlo", "binary-search", "judge", "tool", "reference")
+SHOWN = 10
+
+
+def flags(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--out", metavar="FILE", required=True, help="JSON lines; rows are appended as they are done")
+    parser.add_argument("--by", metavar="HOW", default=BY[0], help=f"{', '.join(BY)} (default: {BY[0]})")
+    parser.add_argument("--solutions", metavar="FILE", help=f"solutions to label, in the format {', '.join(FORMATS)}")
+    shared.number_flag(parser, "problems", "problems of the task that are solved (default 100)")
+    shared.number_flag(parser, "samples", "solutions of each problem (default 4)")
+    shared.number_flag(parser, "rollouts", "continuations of each step (default 4)", metavar="K")
+    text = "what a step is: newline (a line), sentence, or tag (up to </tag>) (default: newline)"
+    parser.add_argument("--splitter", metavar="NAME", help=text)
+    text = "sampling temperature of solutions and continuations (default 1)"
+    shared.number_flag(parser, "temperature", text, NOT_NEGATIVE, metavar="T")
+    judges = parser.add_argument_group("by a judge")
+    judges.add_argument("--judge", metavar="MODEL", help="the judge (default: the model itself)")
+    text = "first: it names the first wrong step; each: it judges every step (default: first)"
+    judges.add_argument("--judge-form", choices=("first", "each"), help=text)
+    shared.number_flag(judges, "votes", "replies of the judge, the most frequent of which counts (default 1)")
+    shared.number_flag(judges, "judge_tokens", "longest reply of the judge in tokens (default 1024)")
+    written = parser.add_argument_group("what is written")
+    written.add_argument(
+        "--format", metavar="NAME", help=f"{', '.join(FORMATS)} (default: rewardlab, which holds labels from 0 to 1)"
+    )
+    text = "least label of a right step, in formats of right and wrong (default 0.5)"
+    shared.number_flag(written, "threshold", text, SHARE, metavar="LABEL")
+    shared.number_flag(written, "batch", "problems, or solutions of a file, that are labelled, and saved, at a time (default 16)")
+    shared.config_flags(parser, FIELDS)
+
+
+OWN = (
+    "by", "problems", "samples", "rollouts", "splitter", "temperature", "judge_form", "votes", "judge_tokens", "format",
+    "threshold", "batch",
+)  # fmt: skip
+
+
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    # before torch is imported
+    refuse_missing(args.model)
+    refuse_missing(args.judge)
+    if args.solutions is None:
+        shared.require_task(args)
+    else:
+        check_source(args.solutions, "--solutions")
+        if args.samples is not None:
+            raise RewardlabError("--samples has no effect on --solutions, which are labelled as they are")
+    from rewardlab import api
+
+    given = {name: value for name in OWN if (value := getattr(args, name)) is not None}
+    return api.label_file(args.out, solutions=args.solutions, judge=args.judge, **given, **shared.given(args, FIELDS))
+
+
+def show(document: Mapping[str, Any]) -> None:
+    from ..tables import facts
+
+    broken = document.get("broken_lines", ())
+    facts({name: value for name, value in document.items() if name != "broken_lines" and value is not None})
+    for line in broken[:SHOWN]:
+        print(f"broken: {line}")
+    if len(broken) > SHOWN:
+        print(f"and {len(broken) - SHOWN} more: --json has all of them")
+
+
+def exit_code(document: Mapping[str, Any]) -> int:
+    # a script must hear of lines that could not be read
+    return 1 if document.get("broken_lines") else 0
