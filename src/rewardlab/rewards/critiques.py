@@ -10,9 +10,9 @@ from rewardlab.core import Group, Problem, Run, Sampling, Score, Scores, Traject
 from rewardlab.core.domain import NonNegativeFloat, PositiveInt, Share
 from rewardlab.errors import RewardlabError
 from rewardlab.text.filled import filled
-from rewardlab.text.splitters import cut
 
 from .reward import Reward, reward
+from .steps import step_texts
 
 ASK = (
     "Problem:\n{question}\n\nSolution:\n{steps}\n\nCheck every step by itself. End with the numbers of the steps that are wrong, "
@@ -52,15 +52,22 @@ def wrong_steps(
     """
     rows = [t for group in groups for t in group]
     steps = [_steps(t, splitter) for t in rows]
-    critic = run.model(model)
     asked = [_to_criticise(t.problem, lines, ask) for t, lines in zip(rows, steps, strict=True)]
-    read = critic.read([Trajectory(p) for p in asked], [p.prompt for p in asked]) if asked else []
-    fits = [i for i, row in enumerate(read) if len(row) + max_new <= critic.context]
-    begun = [read[i] for i in fits for _ in range(votes)]
-    said = [listed(t.reply) for t in critic.extend(begun, Sampling(max_new, temperature), run.rng("critiques"))] if begun else []
-    known = {i: [x for x in said[k * votes : (k + 1) * votes] if x is not None] for k, i in enumerate(fits)}
-    scores = iter([_score(t, steps[i], known.get(i, []), agree) for i, t in enumerate(rows)])
+    said = answers(run, model, asked, votes, Sampling(max_new, temperature))
+    known = [[found for text in texts if (found := listed(text)) is not None] for texts in said]
+    scores = iter([_score(t, *of, agree) for t, *of in zip(rows, steps, known, strict=True)])
     return [[next(scores) for _ in group] for group in groups]
+
+
+def answers(run: Run, model: str, asked: Sequence[Problem], votes: int, sampling: Sampling) -> list[list[str]]:
+    """`votes` replies of a model of the run to each question; none to a question that its context cannot hold with a reply."""
+    critic = run.model(model)
+    read = critic.read([Trajectory(p) for p in asked], [p.prompt for p in asked]) if asked else []
+    fits = [i for i, row in enumerate(read) if len(row) + sampling.max_new <= critic.context]
+    begun = [read[i] for i in fits for _ in range(votes)]
+    said = [t.reply for t in critic.extend(begun, sampling, run.rng("critiques"))] if begun else []
+    found = {i: said[k * votes : (k + 1) * votes] for k, i in enumerate(fits)}
+    return [found.get(i, []) for i in range(len(asked))]
 
 
 def _to_criticise(problem: Problem, steps: Sequence[str], ask: str) -> Problem:
@@ -71,7 +78,7 @@ def _to_criticise(problem: Problem, steps: Sequence[str], ask: str) -> Problem:
 def _steps(trajectory: Trajectory, splitter: str) -> list[str]:
     if not trajectory.steps:
         raise RewardlabError(f"critiques of steps need the positions where steps end: set splitter={splitter!r} in the rollout")
-    return [line for reply in trajectory.replies for line in cut(reply, splitter)]
+    return step_texts(trajectory, splitter)
 
 
 def _score(trajectory: Trajectory, steps: Sequence[Any], critiques: list[set[int]], agree: str) -> Score:

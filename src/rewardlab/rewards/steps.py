@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from fractions import Fraction
+from itertools import accumulate
 from typing import Literal
 
 from rewardlab.core import Score, Trajectory
@@ -49,13 +50,30 @@ def _at_ends(
         return Score(None, why="the problem has no gold steps")
     if not trajectory.steps:
         raise RewardlabError(f"rewards of steps need the positions where steps end: set splitter={splitter!r} in the rollout")
-    lines = [line for reply in trajectory.replies for line in cut(reply, splitter)]
+    lines = step_texts(trajectory, splitter)
     if len(lines) != len(trajectory.steps):
-        return Score(
-            None,
-            why=f"{len(lines)} steps in the text, {len(trajectory.steps)} in the tokens: do reward and rollout use one splitter?",
-        )
+        return unequal(lines, trajectory)
     return [(at, 1.0 if right else wrong) for at, right in zip(trajectory.steps, judge(lines, gold), strict=True)]
+
+
+def step_texts(trajectory: Trajectory, splitter: str) -> list[str]:
+    """The text of each step.
+
+    Where every step is a turn of its own (rows of a search tree, solutions from a file), that of the turns; elsewhere the replies
+    are cut by `splitter`, and have as many steps as are marked only if the rollout used the same one.
+    """
+    ends = accumulate(len(turn.ids) for turn in trajectory.turns)
+    own = [(turn, end - 1) for turn, end in zip(trajectory.turns, ends, strict=True) if turn.author is not None]
+    if tuple(at for _, at in own) == trajectory.steps:
+        return [turn.text.strip() for turn, _ in own]
+    return [line for reply in trajectory.replies for line in cut(reply, splitter)]
+
+
+def unequal(lines: list[str], trajectory: Trajectory) -> Score:
+    """No verdict on a reply whose text and tokens have different numbers of steps."""
+    return Score(
+        None, why=f"{len(lines)} steps in the text, {len(trajectory.steps)} in the tokens: do reward and rollout use one splitter?"
+    )
 
 
 def going_on(lines: list[str], gold: list[str]) -> list[bool]:

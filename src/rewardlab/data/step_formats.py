@@ -1,0 +1,160 @@
+"""Files of solutions with labelled steps: our own format, and those in which others publish theirs.
+
+| format | columns | what a label is |
+| --- | --- | --- |
+| rewardlab | prompt, steps, labels (right, answer) | a number from 0 to 1, or null |
+| prm800k | question, label (openai/prm800k, a line a solution) | a rating 1, 0 or -1: see `published.prm800k` |
+| math-shepherd | input, label (peiyi9979/Math-Shepherd) | + or - where `input` has ки |
+| processbench | problem, steps, label (Qwen/ProcessBench) | the index of the first wrong step, or -1 |
+| prmbench | modified_question, modified_process, error_steps (ssmisya/PRMBench) | the numbers of wrong steps, from 1 |
+| trl | prompt, completions, labels (TRL's stepwise supervision) | true or false |
+
+Files are JSON lines, .csv or .parquet, or a .json file with a list of rows. All columns that mean nothing here are kept in `meta`,
+and written again in the same format. A label from 0 to 1 is written to the published formats as right from `threshold` up.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from rewardlab.errors import RewardlabError, unknown
+
+from . import published
+from .files import TABLES, Entry, Row, encoded, output, read
+from .solutions import Solution, row_of, solution_of
+
+AUTO = "auto"
+THRESHOLD = 0.5
+"""The same as that of `Solution.first_error`. Math-Shepherd's own labels are + where any continuation was right: a threshold just
+above 0."""
+
+
+@dataclass(frozen=True)
+class Format:
+    """columns: by which a row is recognised.  read: a row as the solution, and further ones that it holds.  write: a solution as a
+    row, with the threshold and the number of the row. Both raise ValueError, with the reason."""
+
+    columns: tuple[str, ...]
+    read: Callable[[Row], list[Solution]]
+    write: Callable[[Solution, float, int], Row]
+
+
+FORMATS: dict[str, Format] = {
+    "rewardlab": Format(("prompt", "steps"), lambda row: [solution_of(row)], lambda solution, threshold, number: row_of(solution)),
+    "processbench": Format(("problem", "steps", "label"), published.from_processbench, published.to_processbench),
+    "math-shepherd": Format(("input", "label"), published.from_math_shepherd, published.to_math_shepherd),
+    "prm800k": Format(("question", "label"), published.from_prm800k, published.to_prm800k),
+    "prmbench": Format(("modified_process", "error_steps"), published.from_prmbench, published.to_prmbench),
+    "trl": Format(("prompt", "completions", "labels"), published.from_trl, published.to_trl),
+}
+
+
+def check_format(name: str) -> None:
+    """Raise RewardlabError for a format that does not exist."""
+    if name not in FORMATS:
+        raise unknown("format of solutions", name, FORMATS)
+
+
+def format_of(row: Row) -> str | None:
+    """The format that a row's columns are those of; None if there is none."""
+    return next((name for name, of in FORMATS.items() if all(column in row for column in of.columns)), None)
+
+
+def read_solutions(
+    path: Path | str, format: str = AUTO, *, alternatives: bool = False, broken: list[str] | None = None
+) -> Iterator[Solution]:
+    """The solutions of a file, in order.
+
+    format: one of FORMATS; "auto" recognises it by the columns of the first row.  alternatives: also the other solutions that a
+    row holds: in PRM800K each rated step that was not gone on with, after the steps before it; in PRMBench the process before
+    errors were put into it.  broken: takes a line for each row that cannot be read, with its place and the reason, and the row is
+    passed over; None: it raises RewardlabError.
+    """
+    if format != AUTO:
+        check_format(format)
+    for entry in _entries(path):
+        if entry.blank:
+            continue
+        try:
+            if entry.row is None:
+                raise ValueError(entry.why)
+            if format == AUTO:
+                format = _recognised(path, entry.row)
+            found = FORMATS[format].read(entry.row)
+        except ValueError as e:
+            why = f"{entry.place}: {e}"
+        except RewardlabError as e:
+            if format == AUTO:
+                raise
+            why = f"{entry.place}: {e}"
+        else:
+            yield from found if alternatives else found[:1]
+            continue
+        if broken is None:
+            raise RewardlabError(f"{path}, {why}")
+        broken.append(why)
+
+
+def row_in(solution: Solution, format: str, threshold: float = THRESHOLD, number: int = 0) -> Row:
+    """A solution as a row of a format.  number: of the row in its file, for formats whose rows have an id.
+
+    Raises RewardlabError for one that the format cannot hold, such as a step without a label in the middle.
+    """
+    check_format(format)
+    try:
+        return FORMATS[format].write(solution, threshold, number)
+    except ValueError as e:
+        raise RewardlabError(f"{format} cannot hold solution {number}: {e}") from None
+
+
+def write_solutions(
+    path: Path | str, solutions: Iterable[Solution], format: str = "rewardlab", *, threshold: float = THRESHOLD,
+    unfit: list[str] | None = None,
+) -> int:  # fmt: skip
+    """Write solutions as JSON lines ("-": standard output), and return how many; the file is replaced whole or not at all.
+
+    threshold: the least label of a right step, in formats where a step is either right or wrong.  unfit: takes a line for each
+    solution that the format cannot hold; None: it raises RewardlabError.
+    """
+    check_format(format)
+    if Path(path).suffix.lower() in (*TABLES, ".json"):
+        raise RewardlabError(f"{path}: solutions are written as JSON lines; give the name of a .jsonl file")
+    written = 0
+    with output(path) as file:
+        for number, solution in enumerate(solutions):
+            try:
+                row = row_in(solution, format, threshold, number)
+            except RewardlabError as e:
+                if unfit is None:
+                    raise
+                unfit.append(str(e))
+            else:
+                file.write(encoded(row))
+                written += 1
+    return written
+
+
+def _entries(path: Path | str) -> Iterator[Entry]:
+    """The rows of a file, also of a .json file that is one list of them."""
+    if Path(path).suffix.lower() != ".json":
+        yield from read(path)
+        return
+    try:
+        rows = json.loads(Path(path).read_text("utf-8"))
+    except ValueError as e:
+        raise RewardlabError(f"{path} is not JSON: {e}; JSON lines have the suffix .jsonl") from None
+    if not isinstance(rows, list):
+        raise RewardlabError(f"{path} is no list of rows")
+    for number, row in enumerate(rows, 1):
+        yield Entry(f"row {number}", row) if isinstance(row, dict) else Entry(f"row {number}", None, str(row), "not an object")
+
+
+def _recognised(path: Path | str, row: Row) -> str:
+    name = format_of(row)
+    if name is None:
+        known = "; ".join(f"{name}: {', '.join(of.columns)}" for name, of in FORMATS.items())
+        raise RewardlabError(f"{path} has the columns {', '.join(row)}, which is no format that is known here ({known})")
+    return name
