@@ -19,8 +19,10 @@ from .own_answers import own_answers
 from .pass_rates import pass_rate_file
 from .planning import plan
 from .result import Result
+from .step_scores import evaluate_scorer
 from .training import resume, train
 
 __all__ = [
-    "Result", "RunConfig", "answer", "evaluate", "export", "own_answers", "pass_rate_file", "plan", "resume", "train", "versions",
+    "Result", "RunConfig", "answer", "evaluate", "evaluate_scorer", "export", "own_answers", "pass_rate_file", "plan", "resume",
+    "train", "versions",
 ]  # fmt: skip

@@ -28,7 +28,7 @@ from .words import Parser, UsageError, printable, shortened
 
 COMMANDS = (
     *("demo", "train", "eval", "answer", "study", "reproduce", "compare", "parity"),
-    *("list", "show", "parts", "worlds", "export", "report", "diagnose", "bench", "verify", "audit", "data"),
+    *("list", "show", "parts", "worlds", "export", "report", "diagnose", "bench", "verify", "audit", "data", "prm"),
 )
 OVERVIEW = """rewardlab: learning from rewards, as recipes of small parts.
 
