@@ -32,8 +32,10 @@ MAY_IMPORT = {
     **{part: EVERYWHERE | SERVICES | {SLOT, part} for part in PARTS},
     # a policy scores text; it knows no reward
     "policies": EVERYWHERE | SERVICES | {"policies"},
-    # a reward may be made of a verifier, a task names its verifier
-    "rewards": EVERYWHERE | SERVICES | {"rewards", "verifiers.contract"},
+    # models of others, by their conventions: from transformers alone
+    "scorers": EVERYWHERE | SERVICES | {"policies", "models.checkpoint", "models.smollm2", "scorers"},
+    # a reward may be made of a verifier, or of a model that scores steps; a task names its verifier
+    "rewards": EVERYWHERE | SERVICES | {"rewards", "verifiers.contract", "scorers.load_scorer"},
     # a task may be made of what a small policy says, which is sampled when a problem is first asked for
     "tasks": EVERYWHERE | SERVICES | {SLOT, "verifiers.contract", "tasks", "models.samples"},
     "runs": EVERYWHERE | {"runs"},
@@ -43,12 +45,12 @@ MAY_IMPORT = {
     # another engine runs the same recipes on its own models
     "engines": EVERYWHERE | TRAINING | {SLOT, "engines", "policies", "models", "tasks.sources"},
     # a small policy is warmed up on its task, which is looked up by name
-    "models": EVERYWHERE | {"models", "policies", "engine", "runs.config", "registry"},
+    "models": EVERYWHERE | {"models", "policies", "scorers", "engine", "runs.config", "registry"},
     "methods": EVERYWHERE | SERVICES | PARTS | {"proof.claim", "methods.baselines"},
     # names to files; `list` needs no torch, so that core is imported only where a recipe is built
     "registry": EVERYWHERE | {SLOT, "rewards.external", "rewards.functions", "registry"},
     "audit": EVERYWHERE | SERVICES | {SLOT, "rewards.external", "rewards.functions", "verifiers", "registry", "audit"},
-    "api": EVERYWHERE | SERVICES | TRAINING | PARTS | {"registry", "models", "engines", "api"},
+    "api": EVERYWHERE | SERVICES | TRAINING | PARTS | {"scorers", "registry", "models", "engines", "api"},
     "proof": EVERYWHERE
     | {SLOT, "evals.known", "evals.passk", "evals.solving", "processes", "runs", "report", "models", "registry", "api", "proof"},
     "commands": EVERYWHERE | TRAINING | {"text", "data", "models", "engines", "registry", "api", "audit", "proof", "commands"},

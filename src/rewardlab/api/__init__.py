@@ -21,9 +21,11 @@ from .pass_rates import pass_rate_file
 from .planning import plan
 from .result import Result
 from .searching import search
+from .step_scores import evaluate_scorer
 from .training import resume, train
 
 __all__ = [
-    "Result", "RunConfig", "answer", "evaluate", "export", "label_file", "own_answers", "pass_rate_file", "plan", "resume", "search",
+    "Result", "RunConfig", "answer", "evaluate", "evaluate_scorer", "export", "label_file", "own_answers", "pass_rate_file",
+    "plan", "resume", "search",
     "train", "versions",
 ]  # fmt: skip

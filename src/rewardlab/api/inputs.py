@@ -124,6 +124,17 @@ def require_packages(recipe: Recipe, task: Task) -> None:
         part.require()
 
 
+def require_scorers(recipe: Recipe) -> None:
+    """Raise RewardlabError if a process reward model that the recipe names is not there, or does not say how it scores."""
+    from rewardlab.rewards.process import PREFIX
+    from rewardlab.scorers.load import settings_of
+
+    parts = [part for of in (recipe.reward, recipe.rollout) if of is not None for part in of.walk()]
+    named = [*(part.settings.get("model") for part in parts), *(learner.init for learner in recipe.also)]
+    for name in dict.fromkeys(x for x in named if isinstance(x, str) and x.startswith(PREFIX)):
+        settings_of(name)
+
+
 def policy_of(model: str | Policy | None, config: RunConfig, task: Task) -> Policy:
     """The policy: an object, or the one that the configuration names; without a name, the small one made for the task."""
     if model is not None and not isinstance(model, str):

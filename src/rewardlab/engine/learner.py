@@ -36,7 +36,7 @@ class LearnerState:
 
     def due(self, step: int) -> bool:
         """Whether it learns in this training step."""
-        return self.every > 0 and step % self.every == 0
+        return self.every > 0 and step % self.every == 0 and self.optimiser is not None
 
     def note_sampling(self, step: int) -> None:
         """Remember with which weights this training step's sampling began."""
@@ -62,10 +62,12 @@ def learners_of(recipe: Recipe, run: Run) -> dict[str, LearnerState]:
     return learners
 
 
-def new_optimiser(model: Any, update: Update) -> torch.optim.Optimizer:
-    """AdamW over the weights that train. Its learning rate is set anew before each update."""
+def new_optimiser(model: Any, update: Update) -> torch.optim.Optimizer | None:
+    """AdamW over the weights that train; None if there are none. Its learning rate is set anew before each update."""
     # with LoRA most parameters are frozen: AdamW must not keep moments for them
     trained = [p for p in model.parameters() if p.requires_grad]
+    if not trained:
+        return None
     return torch.optim.AdamW(
         trained, lr=update.lr, betas=(update.beta1, update.beta2), weight_decay=update.weight_decay, fused=True
     )

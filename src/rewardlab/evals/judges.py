@@ -75,9 +75,15 @@ def first_error_f1(gold: Sequence[Sequence[bool]], judged: Sequence[Sequence[boo
 
     Zheng et al. 2024, arXiv:2412.06559
     """
+    clean, flawed = first_error_accuracies(gold, judged)
+    return 2 * clean * flawed / (clean + flawed) if clean + flawed else 0.0
+
+
+def first_error_accuracies(gold: Sequence[Sequence[bool]], judged: Sequence[Sequence[bool]]) -> tuple[float, float]:
+    """The two shares of `first_error_f1`: of error-free solutions judged so, and of flawed ones whose first error is located."""
     located: dict[bool, list[bool]] = {True: [], False: []}
     for gold_steps, verdicts in zip(gold, judged, strict=True):
         position = first_error(gold_steps)
         located[position is None].append(len(verdicts) == len(gold_steps) and first_error(verdicts) == position)
     clean, flawed = (sum(located[k]) / max(1, len(located[k])) for k in (True, False))
-    return 2 * clean * flawed / (clean + flawed) if clean + flawed else 0.0
+    return clean, flawed

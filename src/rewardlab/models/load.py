@@ -195,6 +195,10 @@ def _initial(learner: Learner, policy: Policy) -> Policy:
                 f"(this policy is a {type(policy).__name__}): use 'value-head', or a model that the lean policy runs"
             )
         return policy.copy(learner.name, value_head=True).read_surprise(policy)
+    if learner.init.startswith("prm:"):
+        from rewardlab.scorers import load_scorer
+
+        return load_scorer(learner.init, str(policy.device))
     model = load_policy(learner.init, str(policy.device))
     objective = learner.recipe.objective
     # a language model that is to learn values gets a new head; one that has a head keeps it

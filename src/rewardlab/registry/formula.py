@@ -1,6 +1,6 @@
 """Read rewards written as text: a name, a function in a file of your own, or a formula.
 
-    correct    length_penalty:per_token=0.01    mine.py:score    mine.py:made(by=2)    package.module:score
+    correct    length_penalty:per_token=0.01    mine.py:score    mine.py:made(by=2)    package.module:score    prm:PATH
     format_ok(pattern=".+####.+") >> correct() - 0.1 * "mine.py:cost"
 
 A formula is what a recipe prints for its reward: + - * >>, numbers, brackets, .named("..."), rewards and operators by name with
@@ -22,6 +22,7 @@ from rewardlab.rewards.functions import find, find_in_module, only_function, pre
 from rewardlab.rewards.reward import Reward
 
 from .find_task import parse_options
+from .names import PREFIX
 from .parts import part, shared_parts
 from .settings import fit
 
@@ -38,6 +39,8 @@ SIGNS: dict[type, Callable[[Any, Any], Any]] = {
 def read_reward(written: str) -> Reward:
     """The reward that a text stands for. Raises RewardlabError that quotes what cannot be read."""
     NAME.check("a reward", written)
+    if written.startswith(PREFIX):
+        return part("reward", "prm_steps", model=absolute(written))
     if written.endswith(".py"):
         return _of_file(Path(written), only_function(Path(written)), None)
     if FUNCTION.fullmatch(written):
@@ -51,6 +54,13 @@ def read_reward(written: str) -> Reward:
         return _of_formula(written)
     name, _, options = written.partition(":")
     return part("reward", name, **parse_options(options))
+
+
+def absolute(scorer: str) -> str:
+    """prm:PATH with a folder made absolute, so that a saved recipe finds it from anywhere; a name on the hub is left as it is."""
+    place, mark, query = scorer.removeprefix(PREFIX).partition("?")
+    path = Path(place).expanduser()
+    return f"{PREFIX}{path.resolve() if path.exists() else place}{mark}{query}"
 
 
 def called(text: str) -> tuple[str, dict[str, Any] | None]:

@@ -17,6 +17,8 @@ from .parts import shared_parts
 
 SOURCE = re.compile(r"(.+\.py|[A-Za-z_][\w.]*):\w+(\(.*\))?|.+\.py", re.S)
 """FILE.py:function, MODULE:function, with or without settings, or FILE.py."""
+PREFIX = "prm:"
+"""Before the checkpoint of a process reward model that is to be the reward."""
 
 
 def check_methods(stack: str) -> None:
@@ -40,6 +42,9 @@ def check_reward(written: str) -> None:
     """Raise RewardlabError for a reward whose file, module or name does not exist. Formulas are checked where they are read."""
     NAME.check("a reward", written)
     name = written.partition(":")[0]
+    # a process reward model is looked at where the run begins: that needs torch
+    if written.startswith(PREFIX):
+        return
     if ("reward", name) in shared_parts() or ("(" in written and not SOURCE.fullmatch(written)) or '"' in written:
         return
     if SOURCE.fullmatch(written):

@@ -1,4 +1,9 @@
-"""Process rewards: label the steps of solutions, and write labels in the formats that others read."""
+"""Process rewards: label the steps of solutions, train models that judge steps, and measure them.
 
-HELP = "process rewards: labels for the steps of solutions"
-SUBCOMMANDS = ("label", "convert")
+Solutions are read in the formats of PRM800K, Math-Shepherd, ProcessBench, PRMBench, TRL, or our own, which is recognised by the
+columns. Models are checkpoints of transformers: ours, and those published as Math-Shepherd, RLHFlow, Qwen2.5-Math-PRM, Skywork
+and TRL's token classification; what a checkpoint does not say itself is said after its path, as in PATH?as=shepherd.
+"""
+
+HELP = "process rewards: label steps, train models that judge them, and measure those"
+SUBCOMMANDS = ("label", "convert", "eval")

@@ -1,0 +1,116 @@
+"""What a process reward model says of the steps of a reply: as one number for search, and step by step for training."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+from rewardlab.core import Group, Run, Score, Scores, Term, Trajectory
+from rewardlab.core.domain import Share
+from rewardlab.errors import RewardlabError
+from rewardlab.text.splitters import cut, mark
+
+from .reward import reward
+
+PREFIX = "prm:"
+"""Before the name of a checkpoint: a scorer of steps, and not a policy."""
+FORMS: dict[str, Callable[[Sequence[float]], float]] = {
+    "last": lambda x: x[-1], "min": min, "product": math.prod, "mean": lambda x: sum(x) / len(x),
+}  # fmt: skip
+Splitter = Literal["newline", "tag", "sentence"]
+
+
+@reward(over="groups")
+def prm_score(
+    groups: list[Group], run: Run, *, model: str = "prm", form: Literal["last", "min", "product", "mean"] = "last",
+    splitter: Splitter = "newline",
+) -> Scores:  # fmt: skip
+    """A reply, finished or not, by its steps' chances of being right: the last one, the least, their product or their mean.
+
+    model: a process reward model: `prm:PATH`, or the name of a `Learner` that begins from one. It reads text, so that its tokenizer
+    may be another than the policy's.  Steps: those of the search tree that the row comes from, else what the splitter makes of the
+    reply.  Which form fits depends on how the model learnt: Lightman et al. 2023 (arXiv:2305.20050) take the product, Wang et al.
+    2024 (arXiv:2312.08935) the least, Snell et al. 2024 (arXiv:2408.03314) the last.
+    No verdict for an empty reply, and for one that is longer than the model's context.
+    """
+    texts = [[steps_of(t, splitter) for t in group] for group in groups]
+    found = _judged(groups, texts, scorer_of(run, model))
+    # named after the reward by the slot
+    return [[Score(None, why=said) if isinstance(said, str) else Score(FORMS[form](said)) for said in row] for row in found]
+
+
+@reward(over="groups")
+def prm_steps(
+    groups: list[Group], run: Run, *, model: str = "prm", clip: Share | None = None, delta: bool = False,
+    splitter: Splitter = "newline",
+) -> Scores:  # fmt: skip
+    """At the end of each step, its chance of being right by a process reward model: dense rewards.
+
+    The sum of such rewards grows with every further step, which a policy soon finds out. Two cures (Gao et al. 2024,
+    arXiv:2410.15115): clip pays min(r - clip, 0), so that right steps earn nothing and padding neither; delta pays r_k - r_{k+1},
+    at the last step r itself, so that what a reply earns in all is its first step's r, however many follow. Others: the minimum in
+    place of the sum (the method pure_min_form), and a gate, `correct() >> prm_steps(...)`.
+    model, splitter: as in `prm_score`. Steps end where the splitter says, unless the rollout has marked them. A reply that the
+    model cannot read, and one whose text has another number of steps than its tokens, get no verdict.
+    """
+    policy = run.policy
+    groups = [[t if t.steps else mark(t, splitter, policy.pieces, policy.name) for t in group] for group in groups]
+    texts = [[_cut(t, splitter) for t in group] for group in groups]
+    found = _judged(groups, texts, scorer_of(run, model))
+    return [[_dense(t, said, clip, delta) for t, said in zip(*pair, strict=True)] for pair in zip(groups, found, strict=True)]
+
+
+def scorer_of(run: Run, model: str) -> Any:
+    """The scorer of this name in the run; one that is named by its checkpoint is loaded when it is first needed."""
+    if model.startswith(PREFIX) and model not in run.models:
+        from rewardlab.scorers import load_scorer
+
+        # among the models of the run, its tokens are counted with theirs
+        run.models[model] = load_scorer(model, str(run.policy.device))
+    scorer = run.model(model)
+    if not hasattr(scorer, "fits"):
+        raise RewardlabError(
+            f"the model {model!r} scores no steps (it is a {type(scorer).__name__}): name a process reward model, {PREFIX}PATH, or "
+            "read a value head at the end of a row by model_score"
+        )
+    return scorer
+
+
+def steps_of(t: Trajectory, splitter: str) -> list[str]:
+    """The steps of a row as text, without blank ones: those of its search tree, or else of its reply."""
+    tree = bool(t.path) and len(t.turns) == len(t.path) + 1
+    steps = [turn.text.strip() for turn in t.turns[1:]] if tree else _cut(t, splitter)
+    return [step for step in steps if step]
+
+
+def _cut(t: Trajectory, splitter: str) -> list[str]:
+    return [step for reply in t.replies for step in cut(reply, splitter)]
+
+
+def _judged(groups: list[Group], texts: list[list[list[str]]], scorer: Any) -> list[list[list[float] | str]]:
+    """For each rollout its steps' chances, or why there are none. Equal solutions are scored once."""
+    keys = [[(t.problem.question, tuple(x)) for t, x in zip(*pair, strict=True)] for pair in zip(groups, texts, strict=True)]
+    different = list(dict.fromkeys(key for row in keys for key in row))
+    refused = {key: why for key in different if (why := _why_not(scorer, *key))}
+    read = [key for key in different if key not in refused]
+    chances = dict(zip(read, scorer.score(read), strict=True)) if read else {}
+    return [[refused[key] if key in refused else chances[key] for key in row] for row in keys]
+
+
+def _why_not(scorer: Any, prompt: str, steps: tuple[str, ...]) -> str:
+    if not steps or not all(steps):
+        return "the reply is blank"
+    return "" if scorer.fits(prompt, steps) else f"the reply is longer than the scorer's context of {scorer.context} tokens"
+
+
+def _dense(t: Trajectory, said: list[float] | str, clip: float | None, delta: bool) -> Score:
+    if isinstance(said, str):
+        return Score(None, why=said)
+    if len(said) != len(t.steps):
+        why = f"{len(said)} steps in the text, {len(t.steps)} in the tokens: do reward and rollout use one splitter?"
+        return Score(None, why=why)
+    paid = said if clip is None else [min(r - clip, 0.0) for r in said]
+    if delta:
+        paid = [a - b for a, b in zip(paid, [*paid[1:], 0.0], strict=True)]
+    return Score(terms={"prm_steps": Term(None, tuple(zip(t.steps, paid, strict=True)))})
