@@ -12,6 +12,7 @@ row included, times n / (n - 1). Whitening is the code's. `online=False` freezes
 its rewards are 0: what is left is leave-one-out credit for outcomes alone, in the same loss and on the same problems.
 """
 
+import math
 from dataclasses import replace
 
 import torch.nn.functional as F
@@ -19,13 +20,13 @@ from torch import Tensor
 
 from rewardlab.core import Batch, Learner, Outputs, Recipe, Run, Update, credit, objective
 from rewardlab.credit.group import leave_one_out, subtract_mean_of_others, whiten
-from rewardlab.credit.implicit import log_auc_within
 from rewardlab.credit.value import to_go
 from rewardlab.errors import RewardlabError
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.objectives.pairs import row_sum
 from rewardlab.proof.claim import Claim, Within
 from rewardlab.rollouts.filtered import solved_between
+from rewardlab.util.ranking import auc_of
 
 
 @credit(needs=("prm.logprobs", "ref"))
@@ -35,9 +36,16 @@ def plus_implicit_rewards(
     """Add to each token the process rewards from there on, minus the group's baseline. Every token is a reward event of its own."""
     # the shared credit functions read rewards and events from the batch, so they get one in which every decision is an event
     tokens = replace(batch, rewarded=batch.mask, reward=beta * (batch.columns["prm.logprobs"] - batch.ref))
-    # how often the model's reward of a reply is higher for a right one than for a wrong one of the same group
-    log_auc_within(row_sum(tokens.reward, batch), batch, run)
+    _log_auc(row_sum(tokens.reward, batch), batch, run)
     return a + weight * (subtract_mean_of_others() >> to_go(gamma=gamma))(tokens.reward, tokens, run)
+
+
+def _log_auc(said: Tensor, batch: Batch, run: Run) -> None:
+    """prm_auc: how often the model's reward of a reply is higher for a right one than for a wrong one of the same group."""
+    right = batch.reward.sum(1) > 0  # (B,)
+    groups = ([*zip(said[batch.group == g].tolist(), right[batch.group == g].tolist(), strict=True)] for g in range(batch.groups))
+    if known := [auc for group in groups if not math.isnan(auc := auc_of(group))]:
+        run.log("prm_auc", sum(known) / len(known))
 
 
 @objective(unit="row", needs=("ref",))
