@@ -105,6 +105,9 @@ def test_heads_learn_at_the_rate_of_the_run():
     before = weights(ops.run.model("heads"))
     ops.recipe.loop(ops.recipe, ops.run, ops)
     assert ops.run.metrics["heads/lr"] == ops.run.metrics["lr"] == 1e-2
+    quick = begun(lr=1e-3, faster=5.0)
+    quick.recipe.loop(quick.recipe, quick.run, quick)
+    assert (quick.run.metrics["heads/lr"], quick.run.metrics["lr"]) == (5e-3, 1e-3)
     # Adam's first step is as long as the rate where there is a gradient
     moved = (weights(ops.run.model("heads"))["0"] - before["0"]).abs().max()
     assert float(moved) == pytest.approx(1e-2, rel=0.1)

@@ -144,7 +144,7 @@ class Spy:
 def replayed(step: int, kept: list[float], means: list[float], **settings):
     run, ops = Run(None, step=step, steps=8), Spy()
     rows = [[0, replace(row_of("rd"), tag=str(i)), earned] for i, earned in enumerate(kept)]
-    run.memory["spear"] = {"kept": rows, "means": [[0, means]]}
+    run.memory["spear"] = {"kept": rows, "means": [[0, means]], "replayed": 6}
     then_again(capacity=2, **settings)(spear(covarying=0.0), run, ops)
     return run, ops.learnt
 
@@ -160,7 +160,7 @@ def test_an_old_episode_earns_what_it_is_above_the_median_now():
     assert prefix == "replay"
     # half of the steps are the warm-up: at step 4 of 8 the weight is whole
     assert recipe.objective == 1.0 * clipped_ratio(eps_high=0.28)
-    assert run.metrics["replayed"] == 2
+    assert run.metrics["replayed"] == 8
     assert run.memory["spear"]["kept"] == []
 
 
@@ -174,7 +174,7 @@ def test_imitation_gets_stronger_by_a_cosine():
 def test_at_weight_0_nothing_is_updated():
     run, learnt = replayed(0, [1.0] * 4, [0.0])
     assert learnt == []
-    assert run.metrics["replayed"] == 0
+    assert run.metrics["replayed"] == 6
     assert run.memory["spear"]["kept"] == []
 
 
@@ -231,7 +231,9 @@ def test_old_episodes_keep_the_log_probs_they_were_sampled_with():
 
 def test_switches_leave_the_base():
     off = spear(weight=0.0, calls=0.0, covarying=0.0)
-    assert off.loop is None
+    run, ops = Run(None, step=4, steps=8), Spy()
+    off.loop(off, run, ops)
+    assert (ops.learnt, run.memory, run.metrics) == ([], {}, {"replayed": 0})
     assert "calls_made" not in str(off.reward)
     assert "drop_covarying" not in str(off)
     assert str(off.objective) == "clipped_ratio(eps_high=0.28)"

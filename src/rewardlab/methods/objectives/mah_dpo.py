@@ -9,19 +9,20 @@ pairs of its objective move need make none, and what all objectives have in comm
 Shen et al. 2025, arXiv:2510.01167, and pearls-lab/multiobj-align, c37836a (mah_dpo/multihead_model.py, mahdpo_trainers.py): heads
 begin as copies of the trained model's head, of which the first is itself; beta = 0.1; the trunk learns from all pairs; weights at
 decoding are normalised. Here the pairs of a batch weigh alike, there each objective does, which is the same where all have as many.
-Copies are exact, as in the code without its noise of .001: their pairs tell heads apart. (inferred): the learning rate of the heads
-is the trunk's. Left out: training process reward models for all objectives alike, and their guidance of decoding step by step.
+Copies are exact, as in the code without its noise of .001: their pairs tell heads apart. One learning rate for all is the code's
+(faster=1). Left out: training process reward models for all objectives alike, and their guidance of decoding step by step.
 A model that is saved decodes by `mix`; the heads stay in the checkpoints of the run.
 
 Data: rows with `chosen` and `rejected`, and in the column `objective` the name of what they were compared by (heads="A,B"); or
-prompts, and a reward or judge for each objective (objectives={"A": ..., "B": ...}; by default right and brief), by which the
-policy's own replies are paired.
+prompts, and in Python a reward or judge for each objective (objectives={"A": ..., "B": ...}; by default right and brief), by which
+the policy's own replies are paired.
 """
 
+from dataclasses import replace
 from typing import Any
 
 from rewardlab.core import Learner, Loop, Recipe, Run, loop
-from rewardlab.core.domain import PositiveInt
+from rewardlab.core.domain import PositiveFloat, PositiveInt
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.mixed import rewards_by_head
 from rewardlab.methods.baselines.dpo import dpo
@@ -38,10 +39,14 @@ RIGHT_AND_BRIEF: dict[str, Reward] = {"right": correct(), "brief": 1 + clip(-0.0
 
 
 @loop(inner="of")
-def speak_mixed(recipe: Recipe, run: Run, ops: Any, *, weights: dict[str, float], of: Loop | None = None) -> None:
-    """A step, after which the policy decides by its heads in these weights.  of: how a step is taken."""
-    # rate and epochs of the heads are those that the run was given for the trunk
-    ops.learners[HEADS].recipe = ops.learners[HEADS].recipe.but(update=recipe.update)
+def speak_mixed(
+    recipe: Recipe, run: Run, ops: Any, *, weights: dict[str, float], faster: PositiveFloat = 1.0, of: Loop | None = None
+) -> None:
+    """A step, after which the policy decides by its heads in these weights.  faster: the learning rate of the heads, as a multiple
+    of the trunk's.  of: how a step is taken.
+    """
+    # all else as the run was given it for the trunk
+    ops.learners[HEADS].recipe = ops.learners[HEADS].recipe.but(update=replace(recipe.update, lr=faster * recipe.update.lr))
     of(recipe, run, ops) if of else ops.standard_step(recipe)
     run.model(HEADS).decide(run.policy, weights)
 
@@ -54,11 +59,12 @@ def weights_of(names: list[str], mix: tuple[float, ...]) -> dict[str, float]:
 
 def mah_dpo(
     base: Recipe | None = None, *, objectives: dict[str, Reward] | None = None, heads: str = "", mix: tuple[float, ...] = (),
-    beta: float = 0.1, n: PositiveInt = 8, shared: bool = False,
+    beta: float = 0.1, n: PositiveInt = 8, faster: float = 1.0, shared: bool = False,
 ) -> Recipe:  # fmt: skip
     """objectives: a reward for each head, by which own replies are paired.  heads: names in the data, whose pairs are learnt
     instead.  mix: weights of the heads while and after they learn; none: all alike.  beta: of DPO.  n: own replies to each
-    prompt.  shared: one head for all objectives, which is plain DPO on the pairs of all.
+    prompt.  faster: the learning rate of the heads, as a multiple of the trunk's.  shared: one head for all objectives, which is
+    plain DPO on the pairs of all.
     """
     base = base or dpo(beta=beta, problems=16)
     if base.objective is None or base.objective.units != ("group",):
@@ -71,7 +77,8 @@ def mah_dpo(
         return base
     learnt = Recipe(objective=base.objective, weighting=base.weighting, update=base.update)
     return base.but(
-        objective=by_head(of=base.objective), loop=speak_mixed(weights=weights_of(names, mix), of=base.loop),
+        objective=by_head(of=base.objective),
+        loop=speak_mixed(weights=weights_of(names, mix), faster=faster, of=base.loop),
         also=(*base.also, Learner(HEADS, f"heads:{','.join(names)}", learnt)),
     )  # fmt: skip
 
