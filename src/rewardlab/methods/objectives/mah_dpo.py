@@ -85,9 +85,11 @@ def mah_dpo(
 
 claim = Claim(
     says="whoever wants one of two objectives gets more of it by its own head than by one head that learnt from the pairs of both",
-    versus="mah_dpo", task="arithmetic:biased=0.75,error=0.1,redundant=0.4", measure="own", direction="higher", margin=0.05,
-    settings={"lr": 3e-4}, versus_settings={"lr": 3e-4, "shared": True}, problems=500, steps=40,
-    fault=Within("own", high=0.75, says="mean of both rewards where one head serves both"),
+    versus="mah_dpo", task="arithmetic:biased=0.75,error=0.1", measure="own", direction="higher", margin=0.05,
+    settings={"faster": 10.0}, versus_settings={"shared": True}, problems=500, steps=40,
+    fault=Within("own", high=0.6, says="mean of both rewards where one head serves both"),
     moved=Within("control", low=0.05, says="how much more a reward is under its own head"), learns=None, start=None,
+    tried="redundant=0.4, one seed: 15 updates at 3e-4 for trunk and heads, control .03, right falls from .31 to .13 under its own "
+    "head too; 12 at 1e-4 with heads ten times as fast, control .02, right stays and brief rises from .27 to .41 under its own",
 )  # fmt: skip
 baseline = "dpo"
