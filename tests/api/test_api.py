@@ -197,7 +197,7 @@ def test_training_may_begin_anywhere_in_the_data(policy, tmp_path):
 
 @pytest.mark.parametrize(("bytes_per_token", "fits"), [(1, 16384), (100_000, 8192), (10**6, 1024), (10**9, 512)])
 def test_micro_batches_fit_in_a_quarter_of_the_memory(bytes_per_token, fits, monkeypatch):
-    from rewardlab.engine import step as ops
+    from rewardlab.engine import learner
 
     class Model:
         device = torch.device("cpu")
@@ -205,8 +205,8 @@ def test_micro_batches_fit_in_a_quarter_of_the_memory(bytes_per_token, fits, mon
         def activation_bytes(self, tokens: int) -> int:
             return tokens * bytes_per_token
 
-    monkeypatch.setattr(ops, "memory_of", lambda device: 4 << 30)
-    assert ops.fitting_tokens(Model()) == fits
+    monkeypatch.setattr(learner, "memory_of", lambda device: 4 << 30)
+    assert learner.fitting_tokens(Model()) == fits
 
 
 def test_the_memory_of_this_machine_is_shared_by_its_processes(monkeypatch):

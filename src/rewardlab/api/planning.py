@@ -10,7 +10,7 @@ import numpy as np
 
 from rewardlab.core import Problem, Recipe, Task, Trajectory, Turn
 from rewardlab.core.misuse import positional
-from rewardlab.engine.step import fitting_tokens
+from rewardlab.engine.learner import fitting_tokens
 from rewardlab.models.load import Policy
 from rewardlab.rewards.returned import is_ours
 from rewardlab.rewards.reward import Reward

@@ -12,8 +12,8 @@ from typing import Any
 from rewardlab import registry
 from rewardlab.core import Recipe, Run, Task
 from rewardlab.engine import distributed
+from rewardlab.engine.learner import fitting_tokens
 from rewardlab.engine.loop import train as run_training
-from rewardlab.engine.step import fitting_tokens
 from rewardlab.errors import RewardlabError
 from rewardlab.models.checkpoint import absolute_name
 from rewardlab.models.load import Policy

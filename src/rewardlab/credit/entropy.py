@@ -10,6 +10,7 @@ from torch import Tensor
 
 from rewardlab.core import Batch, Run, credit
 from rewardlab.core.domain import NonNegativeFloat, PositiveFloat, PositiveShare
+from rewardlab.errors import RewardlabError
 
 from .group import center, scale_by_std, with_verdict
 from .signs import outcomes
@@ -107,3 +108,33 @@ def damp_entropy_change(a: Tensor, batch: Batch, run: Run, *, least: PositiveSha
         run.log("entropy_change", float(omega[where].mean()))
     most = omega.abs().max().clamp(min=floor) if omega.numel() else floor
     return a * torch.exp(math.log(least) / most * omega.abs())
+
+
+@credit(needs=("old", "policy.logprobs"))
+def drop_covarying(
+    a: Tensor, batch: Batch, run: Run, *, share: PositiveShare = 0.02, low: float = 1.0, high: float = 40.0,
+    eps: PositiveFloat = 0.2, eps_high: PositiveFloat = 0.28,
+) -> Tensor:  # fmt: skip
+    """No credit for some of the decisions whose covariance (A - mean A)(log pi - mean log pi) is between `low` and `high`: a random
+    `share` of all decisions, one at least, or all such decisions if they are fewer. It is they that use the entropy up.
+
+    pi: the policy before the update; means over all decisions of the batch. Where the ratio to the old policy is clipped, at
+    1 - eps or 1 + eps_high, nothing is learnt anyway: such decisions are not chosen.  Logs `covarying`, the share between them.
+    Clip-Cov, Cui et al. 2025, arXiv:2505.22617
+    """
+    if not low < high:
+        raise RewardlabError(f"drop_covarying: low={low:g} must be below high={high:g}")
+    where, now = with_verdict(batch), batch.columns["policy.logprobs"]
+    count = int(where.sum())
+    if not count:
+        return a
+    ratio = (now - batch.old).exp()
+    clipped = torch.where(a > 0, ratio > 1 + eps_high, (a < 0) & (ratio < 1 - eps))
+    covariance = (a - a[where].mean()) * (now - now[where].mean())
+    between = (where & ~clipped & (covariance > low) & (covariance < high)).nonzero()
+    run.log("covarying", len(between) / count)
+    # the stream of random numbers lives on the CPU
+    chosen = between[torch.randperm(len(between), generator=run.rng("covarying"))[: max(1, int(share * count))].to(a.device)]
+    kept = torch.ones_like(where)
+    kept[chosen[:, 0], chosen[:, 1]] = False
+    return torch.where(kept, a, 0.0)

@@ -8,8 +8,12 @@ from typing import Any
 import torch
 
 from rewardlab.core import Part, Recipe, Run, Update
+from rewardlab.runs.config import MICRO_TOKENS
+from rewardlab.util.device import memory_of
 
 POLICY = "policy"
+SHARE_OF_ACTIVATIONS = 4
+"""Activations may take one part in so many of the memory; weights, gradients, optimiser and rollouts share the rest."""
 
 
 @dataclass(eq=False)
@@ -78,3 +82,13 @@ def learning_rate(update: Update, progress: float, step: int) -> float:
     # step + 1: with step alone, the first update would have a rate of 0 and change nothing
     ramp = min(1.0, (step + 1) / update.warmup) if update.warmup else 1.0
     return update.lr * ramp * (1.0 + (update.lr_end - 1.0) * progress)
+
+
+def fitting_tokens(model: Any) -> int:
+    """How many tokens a pass of this model may hold on its device: the most of 16384, 8192, 4096 ... that fit, 512 at least."""
+    available = memory_of(model.device) // SHARE_OF_ACTIVATIONS
+    tokens = MICRO_TOKENS
+    # halved, not computed exactly: sizes that recur let kernels be reused, and the estimate is rough anyway
+    while tokens > 512 and model.activation_bytes(tokens) > available:
+        tokens //= 2
+    return tokens

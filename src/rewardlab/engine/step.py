@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from torch import Tensor
@@ -15,26 +15,12 @@ from torch import Tensor
 from rewardlab.core import Batch, Group, Problem, Recipe, Run, Scores, Task, check_finite, seed_of
 from rewardlab.core.run import TOKENS
 from rewardlab.errors import NotFinite, RewardlabError
-from rewardlab.runs.config import MICRO_TOKENS, RunConfig
-from rewardlab.util.device import memory_of
+from rewardlab.runs.config import RunConfig
 
 from . import collate as collating
 from .distributed import all_gather, is_rank_zero, map_sharded, on_rank_zero, rank, world_size
 from .learner import LearnerState, learners_of
 from .update import update
-
-SHARE_OF_ACTIVATIONS = 4
-"""Activations may take one part in so many of the memory; weights, gradients, optimiser and rollouts share the rest."""
-
-
-def fitting_tokens(model: Any) -> int:
-    """How many tokens a pass of this model may hold on its device: the most of 16384, 8192, 4096 ... that fit, 512 at least."""
-    available = memory_of(model.device) // SHARE_OF_ACTIVATIONS
-    tokens = MICRO_TOKENS
-    # halved, not computed exactly: sizes that recur let kernels be reused, and the estimate is rough anyway
-    while tokens > 512 and model.activation_bytes(tokens) > available:
-        tokens //= 2
-    return tokens
 
 
 class StepData(NamedTuple):
@@ -215,6 +201,19 @@ class Ops:
             standard_loop(recipe, self.run, self)
         finally:
             self.policy.recipe = own
+
+    def learn_besides(self, groups: list[Group], scores: Scores, recipe: Recipe, prefix: str) -> None:
+        """An update of the policy on further rollouts, as those of earlier steps, by a recipe of their own.
+
+        What it logs is named prefix/...; the step's rollouts and metrics stay those that the policy sampled in it.
+        """
+        own, data, metrics = self.policy.recipe, self.step_data, self.run.metrics
+        self.policy.recipe, self.run.metrics = recipe, {}
+        try:
+            self.update(self.collate(groups, scores))
+        finally:
+            self.policy.recipe, self.step_data = own, data
+            self.run.metrics = metrics | {f"{prefix}/{name}": value for name, value in self.run.metrics.items()}
 
     def renew_reference(self) -> None:
         """Make the policy as it is now the reference, if the run has one."""

@@ -28,6 +28,8 @@ OWN = {
 """Model types of checkpoints that neither text policy can load: the module in `policies`, and its class."""
 
 
+HEADS = "heads:"
+"""A learner's init, and names that commas part: a vocabulary head for each on the policy's trunk (`policies/heads.py`)."""
 SURPRISED = "value-head:surprise"
 """A learner's init: a value head whose trunk also reads how surprised the first policy was (`policies/llama/surprise.py`)."""
 JUDGE = ":judge"
@@ -199,7 +201,18 @@ def _initial(learner: Learner, policy: Policy) -> Policy:
         from rewardlab.scorers import load_scorer
 
         return load_scorer(learner.init, str(policy.device))
+    if learner.init.startswith(HEADS):
+        return _heads(learner, policy)
     model = load_policy(learner.init, str(policy.device))
     objective = learner.recipe.objective
     # a language model that is to learn values gets a new head; one that has a head keeps it
     return model.copy(learner.name, value_head=True) if objective and "value" in objective.wants else model
+
+
+def _heads(learner: Learner, policy: Policy) -> Any:
+    from rewardlab.policies.heads import Heads
+    from rewardlab.policies.text import TextPolicy
+
+    if not isinstance(policy, TextPolicy):
+        raise RewardlabError(f"the learner {learner.name!r} is vocabulary heads, and a {type(policy).__name__} writes no text")
+    return Heads(policy, learner.init.removeprefix(HEADS).split(","), learner.name)

@@ -1,4 +1,4 @@
-"""Objectives of a model whose logits are added to those of a policy that stays as it is."""
+"""Objectives of log-probs that two models make: added logits, or the hidden states of one under the heads of another."""
 
 from __future__ import annotations
 
@@ -35,3 +35,12 @@ def joint_terms(of: Objective | None, model: str, weight: float) -> Objective:
     made = [(scale, joint(of=leaf, model=model, weight=weight)) for scale, leaf in terms]
     first, *others = [leaf if scale == 1 else scale * leaf for scale, leaf in made]
     return sum(others, start=first)
+
+
+@objective(unit="group", wants=("hidden",), needs=("policy.hidden",), inner="of")
+def by_head(out: Outputs, batch: Batch, run: Run, *, of: Objective, heads: str = "heads") -> Tensor:
+    """The objective `of`, of pairs, which reads the log-probs of each row under the head that its problem names.
+
+    heads: the learner that they are, which learns from the hidden states before the update; the gradient is the trunk's alone.
+    """
+    return of(replace(out, logprobs=run.model(heads).logprobs(out.hidden, batch, frozen=True)), batch, run)

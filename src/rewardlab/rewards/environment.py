@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rewardlab.core import Trajectory
+from rewardlab.core.domain import PositiveFloat
 
 from .reward import reward
 
@@ -11,3 +12,9 @@ from .reward import reward
 def paid(trajectory: Trajectory) -> list[tuple[int, float]]:
     """Every reward of the environment, at the position before the message that carried it."""
     return trajectory.paid
+
+
+@reward
+def calls_made(trajectory: Trajectory, *, each: float = 0.1, most: PositiveFloat = 1.0) -> float:
+    """`each` for every reply that the environment answered, which all but the last are; `most` at the most."""
+    return min(each * max(0, len(trajectory.ends) - 1), most)

@@ -33,6 +33,30 @@ def ranked(
 
 
 @rollout(rows=lambda **_: 2)
+def ranked_by_each(
+    problems: list[Problem], run: Run, *, by: dict[str, Reward], n: PositiveInt = 8, model: str = "reference",
+    temperature: NonNegativeFloat = 1.0,
+) -> list[Group]:  # fmt: skip
+    """Of the same n replies to each problem a pair for each reward in `by`, its best and its worst, better first; the problem of a
+    pair has the reward's name in the column `objective`.
+
+    Equal texts count once; where a reward is the same for all replies there is no pair by it. If there is none at all, replies are
+    paired with themselves, which teaches nothing, so that a step always has a batch.  model: who writes, as in `ranked`.
+    """
+    groups = _written(problems, run, n, model, Sampling(run.max_new, temperature))
+    chosen = []
+    for name, reward in by.items():
+        orders = [_best_first(group, [s.total for s in row]) for group, row in zip(groups, reward(groups, run), strict=True)]
+        pairs = [(group[0].problem, _at(order, (0, -1))) for group, order in zip(groups, orders, strict=True)]
+        chosen += [(_under(problem, name), at) for problem, at in pairs if at]
+    return _recorded(chosen or [(_under(group[0].problem, next(iter(by))), [group[0].reply] * 2) for group in groups], run)
+
+
+def _under(problem: Problem, objective: str) -> Problem:
+    return replace(problem, meta={**problem.meta, "objective": objective})
+
+
+@rollout(rows=lambda **_: 2)
 def ranked_twice(
     problems: list[Problem], run: Run, *, by: Reward, again: Reward, n: PositiveInt = 8, model: str = "reference",
     temperature: NonNegativeFloat = 1.0, top_p: PositiveShare = 1.0,

@@ -197,6 +197,20 @@ def vocabulary(model: Any) -> tuple[Tensor, Tensor | None]:
     return head.weight, getattr(head, "bias", None)
 
 
+def untied(model: Any) -> tuple[nn.Parameter, nn.Parameter | None]:
+    """Weight and bias of the vocabulary head, which from now on is a matrix of its own if it was that of the embeddings."""
+    weight, bias = vocabulary(model)
+    if weight is model.get_input_embeddings().weight:
+        own = nn.Linear(weight.shape[1], weight.shape[0], bias=bias is not None, device=weight.device, dtype=weight.dtype)
+        own.load_state_dict(model.get_output_embeddings().state_dict())
+        model.set_output_embeddings(own)
+        # a saved checkpoint must not be tied again when it is loaded
+        for config in (model.config, model.config.get_text_config()):
+            config.tie_word_embeddings = False
+    head = model.get_output_embeddings()
+    return head.weight, getattr(head, "bias", None)
+
+
 def decoder_layers(model: Any) -> nn.ModuleList:
     """The decoder layers of a causal language model, whatever its family calls them."""
     depth = model.config.get_text_config().num_hidden_layers

@@ -10,7 +10,7 @@ the gated MLP, are one matrix each; checkpoints hold them apart, as Hugging Face
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -123,6 +123,15 @@ class Llama(nn.Module):
                 scale = (2 * self.shape.layers) ** -0.5 if name.endswith(("out", "down")) else 1.0
                 nn.init.normal_(p, 0.0, std * scale, generator=generator)
         return self
+
+    def untied(self) -> nn.Parameter:
+        """The vocabulary head (V, hidden), which from now on is a matrix of its own if it was that of the embeddings."""
+        if self.shape.tied:
+            self.head = nn.Parameter(self.embed.detach().clone())
+            # a saved checkpoint must not be tied again when it is loaded
+            self.shape, self.config = replace(self.shape, tied=False), self.config | {"tie_word_embeddings": False}
+        assert self.head is not None
+        return self.head
 
     def cast(self, dtype: torch.dtype) -> SimpleNamespace:
         """All weights in a number format; gradients flow through the cast to the float32 weights."""

@@ -1,0 +1,95 @@
+"""MAH-DPO: one output head for each objective on a shared trunk; DPO on each, and users weigh the heads when they ask.
+
+    logits_h = W_h s(x, y_<t);    loss = sum over h and its pairs of -log sigmoid(beta [log pi_h/ref(y_w) - log pi_h/ref(y_l)])
+    decoding: logits = sum_h w_h logits_h,  w >= 0, sum w = 1
+
+Summed into one number, objectives that are at odds teach a compromise, which is fixed when training ends. A head that only the
+pairs of its objective move need make none, and what all objectives have in common is learnt once, by the trunk.
+
+Shen et al. 2025, arXiv:2510.01167, and pearls-lab/multiobj-align, c37836a (mah_dpo/multihead_model.py, mahdpo_trainers.py): heads
+begin as copies of the trained model's head, of which the first is itself; beta = 0.1; the trunk learns from all pairs; weights at
+decoding are normalised. Here the pairs of a batch weigh alike, there each objective does, which is the same where all have as many.
+Copies are exact, as in the code without its noise of .001: their pairs tell heads apart. One learning rate for all is the code's
+(faster=1). Left out: training process reward models for all objectives alike, and their guidance of decoding step by step.
+A model that is saved decodes by `mix`; the heads stay in the checkpoints of the run.
+
+Data: rows with `chosen` and `rejected`, and in the column `objective` the name of what they were compared by (heads="A,B"); or
+prompts, and in Python a reward or judge for each objective (objectives={"A": ..., "B": ...}; by default right and brief), by which
+the policy's own replies are paired.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+from rewardlab.core import Learner, Loop, Recipe, Run, loop
+from rewardlab.core.domain import PositiveFloat, PositiveInt
+from rewardlab.errors import RewardlabError
+from rewardlab.evals.mixed import rewards_by_head
+from rewardlab.methods.baselines.dpo import dpo
+from rewardlab.objectives.joint import by_head
+from rewardlab.proof.claim import Claim, Within
+from rewardlab.rewards.algebra import clip
+from rewardlab.rewards.length import tokens
+from rewardlab.rewards.reward import Reward
+from rewardlab.rewards.task import correct
+from rewardlab.rollouts.ranked import ranked_by_each
+
+HEADS = "heads"
+RIGHT_AND_BRIEF: dict[str, Reward] = {"right": correct(), "brief": 1 + clip(-0.02 * tokens(), low=-1.0)}
+
+
+@loop(inner="of")
+def speak_mixed(
+    recipe: Recipe, run: Run, ops: Any, *, weights: dict[str, float], faster: PositiveFloat = 1.0, of: Loop | None = None
+) -> None:
+    """A step, after which the policy decides by its heads in these weights.  faster: the learning rate of the heads, as a multiple
+    of the trunk's.  of: how a step is taken.
+    """
+    # all else as the run was given it for the trunk
+    ops.learners[HEADS].recipe = ops.learners[HEADS].recipe.but(update=replace(recipe.update, lr=faster * recipe.update.lr))
+    of(recipe, run, ops) if of else ops.standard_step(recipe)
+    run.model(HEADS).decide(run.policy, weights)
+
+
+def weights_of(names: list[str], mix: tuple[float, ...]) -> dict[str, float]:
+    if mix and len(mix) != len(names):
+        raise RewardlabError(f"mix has {len(mix)} weights for {len(names)} heads ({', '.join(names)}): give one for each")
+    return dict(zip(names, mix or (1.0,) * len(names), strict=True))
+
+
+def mah_dpo(
+    base: Recipe | None = None, *, objectives: dict[str, Reward] | None = None, heads: str = "", mix: tuple[float, ...] = (),
+    beta: float = 0.1, n: PositiveInt = 8, faster: float = 1.0, shared: bool = False,
+) -> Recipe:  # fmt: skip
+    """objectives: a reward for each head, by which own replies are paired.  heads: names in the data, whose pairs are learnt
+    instead.  mix: weights of the heads while and after they learn; none: all alike.  beta: of DPO.  n: own replies to each
+    prompt.  faster: the learning rate of the heads, as a multiple of the trunk's.  shared: one head for all objectives, which is
+    plain DPO on the pairs of all.
+    """
+    base = base or dpo(beta=beta, problems=16)
+    if base.objective is None or base.objective.units != ("group",):
+        raise RewardlabError(f"each head learns from pairs of its own, and the objective {base.objective} does not compare pairs")
+    names = [name.strip() for name in heads.split(",")] if heads else list(objectives or RIGHT_AND_BRIEF)
+    if not heads:
+        by = objectives or RIGHT_AND_BRIEF
+        base = base.but(rollout=ranked_by_each(by=by, n=n), measure=rewards_by_head(rewards=by))
+    if shared:
+        return base
+    learnt = Recipe(objective=base.objective, weighting=base.weighting, update=base.update)
+    return base.but(
+        objective=by_head(of=base.objective),
+        loop=speak_mixed(weights=weights_of(names, mix), faster=faster, of=base.loop),
+        also=(*base.also, Learner(HEADS, f"heads:{','.join(names)}", learnt)),
+    )  # fmt: skip
+
+
+claim = Claim(
+    says="whoever wants one of two objectives gets more of it by its own head than by one head that learnt from the pairs of both",
+    versus="mah_dpo", task="arithmetic:biased=0.75,error=0.1", measure="own", direction="higher", margin=0.05,
+    settings={"faster": 10.0}, versus_settings={"shared": True}, problems=500, steps=40,
+    fault=Within("own", high=0.6, says="mean of both rewards where one head serves both"),
+    moved=Within("control", low=0.05, says="how much more a reward is under its own head"), learns=None, start=None,
+    tried="redundant=0.4, one seed: 15 updates at 3e-4 for trunk and heads, control .03, right falls from .31 to .13 under its own "
+    "head too; 12 at 1e-4 with heads ten times as fast, control .02, right stays and brief rises from .27 to .41 under its own",
+)  # fmt: skip
+baseline = "dpo"
