@@ -72,6 +72,8 @@ def search(
     made_of = {"methods": [arm.described for arm in compared], "budgets": budgets, "problems": problems, "batch": batch}
     with answers_file(out, {**about, **made_of, "config": run_config.to_json()}) as answers:
         cells = searcher.cells(compared, budgets, answers)
+        if all("why" in cell for cell, _ in cells):
+            raise RewardlabError("; ".join(cell["why"] for cell, _ in cells) + ": give a larger budget")
     document = {**about, "n": len(searcher.problems), "results": [cell for cell, _ in cells]}
     if budgets and searcher.judges:
         document["plan"] = advice([known for _, known in cells if known], budgets)
@@ -98,6 +100,7 @@ class Searcher:
     def _cell(self, arm: Arm, budget: int | None, answers: Answers, bar: Bar) -> tuple[dict, Measured | None]:
         cell: dict[str, Any] = {"method": arm.name, "budget": budget}
         if budget is not None:
+            bar.advance(f"finding the {arm.scale} of {arm.name} for {budget:,} tokens", 0)
             value, cell["pilot_tokens"], least = self._fitting(arm, budget, answers)
             if value is None:
                 bar.advance(arm.name, len(self.problems))
@@ -108,10 +111,9 @@ class Searcher:
             part = self.problems[place : place + self.batch]
             done = self._answered(arm, part, f"from {place}", answers)
             found.append(done)
-            label = {"method": arm.name, "budget": budget, **arm.setting}
-            answers.write([{**label, **row} for row in done["rows"]])
+            answers.write([{"method": arm.name, "budget": budget, "setting": arm.setting, **row} for row in done["rows"]])
             bar.advance(f"{arm.name} {budget or ''}", len(part))
-        return self._reported({**cell, **arm.setting}, found)
+        return self._reported({**cell, "setting": arm.setting}, found)
 
     def _answered(self, arm: Arm, problems: Sequence[Problem], place: str, answers: Answers) -> dict[str, Any]:
         """The answers to some problems, from what is kept or searched for now, with the tokens of all models."""
@@ -147,7 +149,7 @@ class Searcher:
         numbers["replies"] = sum(row["replies"] for row in rows) / len(rows)
         if not self.judges:
             return {**cell, "accuracy": None, **numbers}, None
-        setting = ", ".join(f"{k}={v}" for k, v in cell.items() if k not in ("method", "budget", "pilot_tokens"))
+        setting = ", ".join(f"{k}={v}" for k, v in cell["setting"].items())
         known = Measured(cell["method"], setting, spent, tuple(right))
         return {**cell, "accuracy": with_interval(right), **numbers}, known
 
