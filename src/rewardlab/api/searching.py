@@ -55,8 +55,9 @@ def search(
     for name, value in (("problems", problems), ("batch", batch)):
         POSITIVE.check(name, value)
     compared = arms(methods, settings or {}, scorer, bool(budgets))
-    for path in filter(None, (out, page)):
-        check_writable(Path(path))
+    for path in (out, page):
+        if path:
+            check_writable(Path(path))
     searcher, about, run_config = _prepared(compared, named_model(model), task, config, problems, batch, bool(page))
     about |= {"scorer": "its own" if scorer is None else str(scorer)}
     made_of = {"methods": [arm.described for arm in compared], "budgets": budgets, "problems": problems, "batch": batch}
@@ -97,7 +98,8 @@ class Searcher:
 
     def cells(self, compared: Sequence[Arm], budgets: Sequence[int], answers: Answers) -> list[tuple[dict, Measured | None]]:
         """Each method at each budget, or at its own settings: what is reported of it, and its verdicts for the plan."""
-        todo = [(arm, budget) for budget in (budgets or [None]) for arm in compared]
+        levels: list[int | None] = [*budgets] or [None]
+        todo = [(arm, budget) for budget in levels for arm in compared]
         with Bar("searching", len(todo) * len(self.problems)) as bar:
             found = [self._cell(arm, budget, answers, bar) for arm, budget in todo]
         if all("why" in cell for cell, _ in found):
