@@ -120,10 +120,9 @@ class _SearchAndLearn:
             texts, ended, sampled = self._extended(active, start)
             tokens += sampled
             scores = self._scores(texts)
-            completed += [(score, text) for score, text, over in zip(scores, texts, ended, strict=True) if over]
-            still = sorted(
-                ((score, text) for score, text, over in zip(scores, texts, ended, strict=True) if not over), reverse=True
-            )
+            known = list(zip(scores, texts, ended, strict=True))
+            completed += [(score, text) for score, text, over in known if over]
+            still = sorted(((score, text) for score, text, over in known if not over), reverse=True)
             if not still:
                 break
             active = [text for _, text in still[: self.n // self.m]]
@@ -147,7 +146,8 @@ class _SearchAndLearn:
         ends = out == self.tokenizer.eos_token_id
         counts = (real | (ends & (ends.cumsum(1) == 1))).sum(1)
         full = length - prompt + counts >= self.max_new
-        over = [bool(f) or not step.endswith("\n") for f, step in zip(full, steps, strict=True)]
+        stopped = full | ends.any(1)
+        over = [bool(done) or not step.endswith("\n") for done, step in zip(stopped, steps, strict=True)]
         return [text + step for text, step in zip(texts, steps, strict=True)], over, int(counts.sum())
 
     def _scores(self, texts: list[str]) -> list[float]:

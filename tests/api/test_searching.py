@@ -70,12 +70,14 @@ def test_a_budget_decides_the_width_and_what_was_spent_is_measured(policy):
     document = search(["best_of_n", "beam_search"], world(), model=policy, budgets=(20, 60), problems=6, batch=4, **SMALL)
     cells = {(cell["method"], cell["budget"]): cell for cell in document["results"]}
     # a reply has at most 8 tokens, and a beam of width 1 samples 4 first steps
-    assert cells["best_of_n", 60]["n"] > cells["best_of_n", 20]["n"] >= 2
+    assert cells["best_of_n", 60]["setting"]["n"] > cells["best_of_n", 20]["setting"]["n"] >= 2
     assert 0 < cells["best_of_n", 60]["tokens"] <= 60 * 1.1
     assert cells["best_of_n", 60]["policy_tokens"] == cells["best_of_n", 60]["tokens"]
     assert cells["best_of_n", 60]["pilot_tokens"] > 0
     assert "spends" in cells["beam_search", 20].get("why", "spends")
     assert [row["budget"] for row in document["plan"]] == [20, 60]
+    with pytest.raises(RewardlabError, match=r"best_of_n spends \d tokens a problem at n=1: give a larger budget"):
+        search("best_of_n", world(), model=policy, budgets=1, problems=2, **SMALL)
 
 
 def test_the_tokens_of_the_scorer_count(policy):

@@ -16,14 +16,20 @@ def flags_of(command: str) -> set[str]:
     return set(parser._option_string_actions)
 
 
-@pytest.mark.parametrize("command", ["train", "compare", "eval", "answer", "audit", "parity"])
+@pytest.mark.parametrize("command", ["train", "compare", "eval", "answer", "search", "audit", "parity"])
 def test_every_command_that_reads_problems_takes_all_flags_about_them(command):
     assert {shared.flag_of(name) for name in shared.DATA} <= flags_of(command)
 
 
 @pytest.mark.parametrize(
     ("command", "fields"),
-    [("train", shared.MODEL), ("compare", shared.MODEL), ("answer", shared.LOADED), ("eval", shared.LOADED[1:])],
+    [
+        ("train", shared.MODEL),
+        ("compare", shared.MODEL),
+        ("answer", shared.LOADED),
+        ("search", shared.LOADED),
+        ("eval", shared.LOADED[1:]),
+    ],
 )
 def test_every_command_that_loads_a_policy_takes_the_flags_about_it(command, fields):
     assert {shared.flag_of(name) for name in fields} <= flags_of(command)

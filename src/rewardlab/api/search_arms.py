@@ -77,8 +77,10 @@ def scored(recipe: Recipe, scorer: Reward | str | None) -> Recipe:
 def _arm(method: str | Recipe, settings: Mapping[str, Any], scorer: Reward | str | None, scaled: bool) -> Arm:
     recipe = scored(registry.build(method, settings) if isinstance(method, str) else method.validate(), scorer)
     name = _name(method)
+    if not name:
+        raise RewardlabError("a recipe that searches needs a name: recipe.but(name=...)")
     if recipe.select is None or recipe.rollout is None:
-        raise RewardlabError(f"{name or 'this recipe'} selects no answer; beam_search, dvts, best_of_n and majority_vote do")
+        raise RewardlabError(f"{name} selects no answer; beam_search, dvts, best_of_n and majority_vote do")
     scale = next((name for name in SCALES if name in recipe.rollout.innermost.settings), "")
     if scaled and not scale:
         raise RewardlabError(f"{name} has none of the settings {', '.join(SCALES)}, so no budget can decide how much it spends")

@@ -55,32 +55,39 @@ def search(
     for name, value in (("problems", problems), ("batch", batch)):
         POSITIVE.check(name, value)
     compared = arms(methods, settings or {}, scorer, bool(budgets))
-    refuse_missing(model := named_model(model))
-    run_config, task = as_in_run(model, task, config)
-    task = task_of(task, run_config)
-    for arm in compared:
-        check_answers(arm.recipe, task)
-    if page and without_answers(task):
-        raise need_answers(task, "a page of accuracies")
-    for path in filter(None, (out, page)):
-        check_writable(Path(path))
-    policy = policy_of(model, run_config, task)
-    task, _ = fit_prompts(task, policy, run_config)
-    model_name = run_config.model or task.model if model is None or isinstance(model, str) else policy.name
-    about = {"task": task.name, "model": model_name, "scorer": "its own" if scorer is None else str(scorer)}
-    searcher = Searcher(_runs(compared, policy, task, run_config), held_out(task, problems), batch, not without_answers(task))
+    for path in (out, page):
+        if path:
+            check_writable(Path(path))
+    searcher, about, run_config = _prepared(compared, named_model(model), task, config, problems, batch, bool(page))
+    about |= {"scorer": "its own" if scorer is None else str(scorer)}
     made_of = {"methods": [arm.described for arm in compared], "budgets": budgets, "problems": problems, "batch": batch}
     with answers_file(out, {**about, **made_of, "config": run_config.to_json()}) as answers:
         cells = searcher.cells(compared, budgets, answers)
     document = {**about, "n": len(searcher.problems), "results": [cell for cell, _ in cells]}
     if budgets and searcher.judges:
         document["plan"] = advice([known for _, known in cells if known], budgets)
-    if out:
-        document["out"] = str(out)
     if page:
         write_text(Path(page), page_of(document))
-        document["page"] = str(page)
-    return document
+    return document | {name: str(path) for name, path in (("out", out), ("page", page)) if path}
+
+
+def _prepared(
+    compared: Sequence[Arm], model: str | Policy | None, task: Task | str | None, settings: Mapping[str, Any], problems: int,
+    batch: int, judged: bool,
+) -> tuple[Searcher, dict[str, Any], RunConfig]:  # fmt: skip
+    """What searches, the task and the model by name, and the configuration.  judged: the task must have answers to verify by."""
+    refuse_missing(model)
+    config, task = as_in_run(model, task, settings)
+    task = task_of(task, config)
+    for arm in compared:
+        check_answers(arm.recipe, task)
+    if judged and without_answers(task):
+        raise need_answers(task, "a page of accuracies")
+    policy = policy_of(model, config, task)
+    task, _ = fit_prompts(task, policy, config)
+    name = config.model or task.model if model is None or isinstance(model, str) else policy.name
+    searcher = Searcher(_runs(compared, policy, task, config), held_out(task, problems), batch, not without_answers(task))
+    return searcher, {"task": task.name, "model": name}, config
 
 
 class Searcher:
@@ -91,13 +98,18 @@ class Searcher:
 
     def cells(self, compared: Sequence[Arm], budgets: Sequence[int], answers: Answers) -> list[tuple[dict, Measured | None]]:
         """Each method at each budget, or at its own settings: what is reported of it, and its verdicts for the plan."""
-        todo = [(arm, budget) for budget in (budgets or [None]) for arm in compared]
+        levels: list[int | None] = [*budgets] or [None]
+        todo = [(arm, budget) for budget in levels for arm in compared]
         with Bar("searching", len(todo) * len(self.problems)) as bar:
-            return [self._cell(arm, budget, answers, bar) for arm, budget in todo]
+            found = [self._cell(arm, budget, answers, bar) for arm, budget in todo]
+        if all("why" in cell for cell, _ in found):
+            raise RewardlabError("; ".join(cell["why"] for cell, _ in found) + ": give a larger budget")
+        return found
 
     def _cell(self, arm: Arm, budget: int | None, answers: Answers, bar: Bar) -> tuple[dict, Measured | None]:
         cell: dict[str, Any] = {"method": arm.name, "budget": budget}
         if budget is not None:
+            bar.advance(f"finding the {arm.scale} of {arm.name} for {budget:,} tokens", 0)
             value, cell["pilot_tokens"], least = self._fitting(arm, budget, answers)
             if value is None:
                 bar.advance(arm.name, len(self.problems))
@@ -108,10 +120,9 @@ class Searcher:
             part = self.problems[place : place + self.batch]
             done = self._answered(arm, part, f"from {place}", answers)
             found.append(done)
-            label = {"method": arm.name, "budget": budget, **arm.setting}
-            answers.write([{**label, **row} for row in done["rows"]])
+            answers.write([{"method": arm.name, "budget": budget, "setting": arm.setting, **row} for row in done["rows"]])
             bar.advance(f"{arm.name} {budget or ''}", len(part))
-        return self._reported({**cell, **arm.setting}, found)
+        return self._reported({**cell, "setting": arm.setting}, found)
 
     def _answered(self, arm: Arm, problems: Sequence[Problem], place: str, answers: Answers) -> dict[str, Any]:
         """The answers to some problems, from what is kept or searched for now, with the tokens of all models."""
@@ -147,7 +158,7 @@ class Searcher:
         numbers["replies"] = sum(row["replies"] for row in rows) / len(rows)
         if not self.judges:
             return {**cell, "accuracy": None, **numbers}, None
-        setting = ", ".join(f"{k}={v}" for k, v in cell.items() if k not in ("method", "budget", "pilot_tokens"))
+        setting = ", ".join(f"{k}={v}" for k, v in cell["setting"].items())
         known = Measured(cell["method"], setting, spent, tuple(right))
         return {**cell, "accuracy": with_interval(right), **numbers}, known
 

@@ -78,8 +78,7 @@ def show(document: Mapping[str, Any]) -> None:
 def _row(cell: Mapping[str, Any]) -> list[Any]:
     if "why" in cell:
         return [cell["method"], cell["budget"], f"over budget: {cell['why']}", *[None] * 4]
-    known = ("method", "budget", "pilot_tokens", "accuracy", "tokens", "policy_tokens", "scorer_tokens", "replies")
-    setting = ", ".join(f"{name}={value}" for name, value in cell.items() if name not in known)
+    setting = ", ".join(f"{name}={value}" for name, value in cell["setting"].items())
     numbers = (cell[name] for name in ("accuracy", "tokens", "scorer_tokens", "replies"))
     return [cell["method"], cell["budget"], setting, *numbers]
 

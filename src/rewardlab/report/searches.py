@@ -131,18 +131,19 @@ def _plan(rows: Sequence[Row]) -> str:
 
 
 def _numbers(cells: Sequence[Row]) -> str:
-    columns = ["method", "budget", "right", "95% interval", "tokens", "of the policy", "of the scorer", "replies"]
+    columns = ["method", "budget", "setting", "right", "95% interval", "tokens", "of the policy", "of the scorer", "replies"]
     return table(columns, [_cells(cell) for cell in cells])
 
 
 def _cells(cell: Row) -> list[str]:
     budget = "" if cell["budget"] is None else f"{cell['budget']:,}"
     if not cell.get("accuracy"):
-        return [escape(cell["method"]), budget, escape(cell.get("why", "")), *[""] * 5]
+        return [escape(cell["method"]), budget, escape(cell.get("why", "")), *[""] * 6]
     low, high = cell["accuracy"]["ci95"]
     spent = [f"{cell[name]:,.0f}" for name in ("tokens", "policy_tokens", "scorer_tokens")]
     right = [percent(cell["accuracy"]["value"]), f"{percent(low)} to {percent(high)}"]
-    return [escape(cell["method"]), budget, *right, *spent, f"{cell['replies']:.1f}"]
+    setting = escape(", ".join(f"{name}={value}" for name, value in cell["setting"].items()))
+    return [escape(cell["method"]), budget, setting, *right, *spent, f"{cell['replies']:.1f}"]
 
 
 def _style() -> str:
