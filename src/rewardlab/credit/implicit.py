@@ -1,4 +1,4 @@
-"""Rewards that a second model's likelihoods imply, from the decisions of a batch."""
+"""Rewards that a second model's likelihoods imply, and how far what models say of replies goes along with what these earn."""
 
 from __future__ import annotations
 
@@ -26,6 +26,13 @@ def log_auc_within(said: Tensor, batch: Batch, run: Run, name: str = "prm_auc") 
     )
     if known := [auc for group in groups if not math.isnan(auc := auc_of(group))]:
         run.log(name, sum(known) / len(known))
+
+
+def log_fit(said: Tensor, batch: Batch, run: Run, name: str) -> None:
+    """Log the correlation over replies that have a verdict of `said` (B,) and what they earned, where both vary."""
+    pairs = torch.stack([said, batch.reward.sum(1)])[:, batch.rewarded.any(1)]
+    if pairs.shape[1] > 1 and bool((pairs.std(1) > 0).all()):
+        run.log(name, float(torch.corrcoef(pairs)[0, 1]))
 
 
 @credit(needs=("prm.logprobs", "old"))
