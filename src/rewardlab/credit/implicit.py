@@ -35,7 +35,7 @@ def log_fit(said: Tensor, batch: Batch, run: Run, name: str) -> None:
         run.log(name, float(torch.corrcoef(pairs)[0, 1]))
 
 
-@credit(needs=("prm.logprobs", "old"))
+@credit(needs=("prm.logprobs", "policy.logprobs"))
 def plus_implicit_turns(
     a: Tensor, batch: Batch, run: Run, *, chain: Credit, beta: PositiveFloat = 0.05, alpha: NonNegativeFloat = 1.0
 ) -> Tensor:
@@ -43,10 +43,12 @@ def plus_implicit_turns(
 
     r_t = beta sum over the decisions of turn t of log(prm / pi_old), through `chain`, for which each turn is one reward event
 
-    Rows without a verdict get nothing. prm_auc is logged, of the sums over a reply (`log_auc_within`).
+    pi_old is the policy before the update. Rows without a verdict get nothing. prm_auc is logged, of the sums over a reply
+    (`log_auc_within`).
     Liu et al. 2025, arXiv:2509.19199
     """
-    log_ratio = beta * (batch.columns["prm.logprobs"] - batch.old)
+    # not batch.old: sampler and trainer round differently, and a chain that divides by the deviation would make a signal of that
+    log_ratio = beta * (batch.columns["prm.logprobs"] - batch.columns["policy.logprobs"])
     sums = turn_sums(log_ratio, batch.mask)  # (B, N)
     log_auc_within(sums.sum(1), batch, run)
     judged = batch.mask & batch.rewarded.any(1, keepdim=True)
