@@ -12,6 +12,7 @@ from rows import batch_of, outcome
 from rewardlab import registry
 from rewardlab.core import Outputs, Run
 from rewardlab.engine.step import Ops, standard_loop
+from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.methods.process.oprl_implicit_step import oprl_implicit_step
 from rewardlab.models.embedded import untrained
 from rewardlab.objectives.pairs import group_preferences
@@ -30,8 +31,7 @@ def test_the_loss_over_all_pairs_of_a_group():
         ("rd", {"correct": outcome(None)}),
     ]  # fmt: skip
     same = [("rd", {"correct": outcome(1.0)}), ("rd", {"correct": outcome(1.0)})]
-    batch = batch_of([first, same])
-    batch.old = torch.zeros(6, 4)
+    batch = batch_of([first, same], {"policy.logprobs": [[0.0]] * 6})
     logprobs = torch.tensor([[9.0, 1, 1, 9], [9, -1, 9, 9], [9, 3, 9, 1], [9, 7, 9, 9], [9, 1, 9, 9], [9, 5, 9, 9]])
     loss = group_preferences(beta=0.5)(Outputs(logprobs=logprobs), batch, Run(policy=None))
     # the right one against the two wrong ones; a group of ties has no pair
@@ -40,16 +40,14 @@ def test_the_loss_over_all_pairs_of_a_group():
 
 def test_the_loss_of_graded_episodes():
     rows = [("rd", {"r": outcome(x)}) for x in (0.25, 1.0, 0.5)]
-    batch = batch_of([rows])
-    batch.old = torch.tensor([[0.0, -1.0], [0.0, -2.0], [0.0, -3.0]])
+    batch = batch_of([rows], {"policy.logprobs": [[0.0, -1.0], [0.0, -2.0], [0.0, -3.0]]})
     loss = group_preferences(beta=1.0)(Outputs(logprobs=torch.full((3, 2), -2.0)), batch, Run(policy=None))
     # implied: -1, 0, 1;  better over worse: (0, -1), (0, 1), (1, -1)
     assert loss.tolist() == pytest.approx([-(log_sigmoid(1) + log_sigmoid(-1) + log_sigmoid(2)) / 3])
 
 
 def credit_of(groups, prm, **settings):
-    batch = batch_of(groups, {"prm.logprobs": prm})
-    batch.old = torch.zeros(batch.mask.shape)
+    batch = batch_of(groups, {"prm.logprobs": prm, "policy.logprobs": [[0.0]] * len(prm)})
     run = Run(policy=None)
     return oprl_implicit_step(**settings).credit(batch.reward, batch, run), run
 
@@ -96,4 +94,17 @@ def test_the_model_learns_from_what_the_policy_samples():
     assert 0 < run.metrics["prm/loss"] <= math.log(2) + 1e-3
     changed = run.models["prm"].state()
     assert any(not torch.equal(v, changed[k]) for k, v in untrained(hidden=32, layers=1).state().items())
-    assert set(recipe.needs) >= {"prm.logprobs", "old"}
+    assert set(recipe.needs) >= {"prm.logprobs", "policy.logprobs"}
+
+
+def test_a_model_that_still_is_the_policy_implies_nothing():
+    task, policy = registry.task("facts:hops=1,test_size=2"), untrained(hidden=32, layers=1)
+    recipe = oprl_implicit_step(n=4, turns=2).but(problems=2)
+    run = Run(policy, models={"prm": policy.copy("prm")}, max_new=3, seed=1, verify=verify())
+    ops = Ops(recipe, run, task, RunConfig(steps=2))
+    groups = ops.rollout(ops.problems())
+    batch = ops.collate(groups, ops.score(groups))
+    outcome_alone = grpo().credit(batch.reward, batch, run)
+    assert torch.equal(batch.credit, outcome_alone)
+    # rounding must not become a signal: all turns tie
+    assert run.metrics["prm_auc"] == 0.5

@@ -80,7 +80,8 @@ def lost(below: Recipe, alone: Recipe, base: Recipe, made: Recipe) -> list:
     gone = [x for x in pieces(below) if x not in usual and not kept(*x) and not carried(*x)]
     # a part of the base in another slot, such as the reward that a rollout looks at, comes from whatever the base is
     of_base = [(name, settings) for _, name, settings in usual]
-    gone += [x for x in pieces(alone) if x[1:] not in of_base and not kept(*x)]
+    # where it changes a setting of the base's sampler, that is what it brings
+    gone += [x for x in pieces(alone) if x[1:] not in of_base and not kept(*x) and not carried(*x)]
     for f in fields(Update):
         low, own, first, now = (getattr(recipe.update, f.name) for recipe in (below, alone, base, made))
         gone += [f.name] if now not in (low, own) or (low != first and now != low) or (own != first and now != own) else []

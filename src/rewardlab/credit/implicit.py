@@ -1,4 +1,4 @@
-"""Rewards that a second model's likelihoods imply, from the decisions of a batch."""
+"""Rewards that a second model's likelihoods imply, and how far what models say of replies goes along with what these earn."""
 
 from __future__ import annotations
 
@@ -28,7 +28,14 @@ def log_auc_within(said: Tensor, batch: Batch, run: Run, name: str = "prm_auc") 
         run.log(name, sum(known) / len(known))
 
 
-@credit(needs=("prm.logprobs", "old"))
+def log_fit(said: Tensor, batch: Batch, run: Run, name: str) -> None:
+    """Log the correlation over replies that have a verdict of `said` (B,) and what they earned, where both vary."""
+    pairs = torch.stack([said, batch.reward.sum(1)])[:, batch.rewarded.any(1)]
+    if pairs.shape[1] > 1 and bool((pairs.std(1) > 0).all()):
+        run.log(name, float(torch.corrcoef(pairs)[0, 1]))
+
+
+@credit(needs=("prm.logprobs", "policy.logprobs"))
 def plus_implicit_turns(
     a: Tensor, batch: Batch, run: Run, *, chain: Credit, beta: PositiveFloat = 0.05, alpha: NonNegativeFloat = 1.0
 ) -> Tensor:
@@ -36,10 +43,12 @@ def plus_implicit_turns(
 
     r_t = beta sum over the decisions of turn t of log(prm / pi_old), through `chain`, for which each turn is one reward event
 
-    Rows without a verdict get nothing. prm_auc is logged, of the sums over a reply (`log_auc_within`).
+    pi_old is the policy before the update. Rows without a verdict get nothing. prm_auc is logged, of the sums over a reply
+    (`log_auc_within`).
     Liu et al. 2025, arXiv:2509.19199
     """
-    log_ratio = beta * (batch.columns["prm.logprobs"] - batch.old)
+    # not batch.old: sampler and trainer round differently, and a chain that divides by the deviation would make a signal of that
+    log_ratio = beta * (batch.columns["prm.logprobs"] - batch.columns["policy.logprobs"])
     sums = turn_sums(log_ratio, batch.mask)  # (B, N)
     log_auc_within(sums.sum(1), batch, run)
     judged = batch.mask & batch.rewarded.any(1, keepdim=True)

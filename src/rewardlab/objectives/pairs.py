@@ -54,14 +54,14 @@ def soft_dpo_loss(out: Outputs, batch: Batch, run: Run, *, beta: PositiveFloat =
     return -sure * F.logsigmoid(gap) - (1 - sure) * F.logsigmoid(-gap)
 
 
-@objective(unit="group", needs=("old",))
+@objective(unit="group", needs=("policy.logprobs",))
 def group_preferences(out: Outputs, batch: Batch, run: Run, *, beta: PositiveFloat = 0.05) -> Tensor:
     """The mean of -log sigmoid(beta [log m/old of the better row - log m/old of the other]) over a group's pairs that earn unlike.
 
-    m: the model that learns; old: the policy that sampled the rows, so that none is needed as a reference. A group without such a
+    m: the model that learns; old: the policy before the update, so that no other is needed as a reference. A group without such a
     pair, and rows without a verdict, teach nothing.  Liu et al. 2025, arXiv:2509.19199
     """
-    said = beta * row_sum(out.logprobs - batch.old, batch)
+    said = beta * row_sum(out.logprobs - batch.columns["policy.logprobs"], batch)
     earned, judged = row_sum(batch.reward, batch), batch.rewarded.any(1)
     pairs = (batch.group[:, None] == batch.group) & judged[:, None] & judged & (earned[:, None] > earned)  # (B, B): first is better
     losses = torch.where(pairs, -F.logsigmoid(said[:, None] - said), 0.0)

@@ -20,6 +20,7 @@ import torch
 from torch import Tensor
 
 from rewardlab.core import Batch, Learner, Recipe, Run, Update, credit
+from rewardlab.credit.implicit import log_fit
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.own_reward import own_reward
 from rewardlab.methods.baselines.ppo import ppo
@@ -38,13 +39,9 @@ def immediate(a: Tensor, batch: Batch, run: Run) -> Tensor:
     evaluator_fit is logged: the correlation over replies of what it says at their ends and what they earned.
     """
     said = batch.columns["evaluator.value"]
-    judged = batch.rewarded.any(1)
-    last = said.gather(1, (batch.length - 1)[:, None]).squeeze(1)
-    pairs = torch.stack([last, batch.reward.sum(1)])[:, judged]
-    if pairs.shape[1] > 1 and bool((pairs.std(1) > 0).all()):
-        run.log("evaluator_fit", float(torch.corrcoef(pairs)[0, 1]))
+    log_fit(said.gather(1, (batch.length - 1)[:, None]).squeeze(1), batch, run, "evaluator_fit")
     # the policy is judged where its reply is: without a verdict nobody knows what it was worth
-    return torch.where(batch.mask & judged[:, None], said, 0.0)
+    return torch.where(batch.mask & batch.rewarded.any(1, keepdim=True), said, 0.0)
 
 
 def ircoco(
@@ -56,9 +53,7 @@ def ircoco(
     """
     base = base or ppo(gamma=gamma)
     if not any(x.name == "critic" for x in base.also):
-        raise RewardlabError(
-            "IRCoCo pays a policy that has a critic: give it a base with a learner of this name, as ppo has"
-        )
+        raise RewardlabError("IRCoCo pays a policy that has a critic: give it a base with a learner of this name, as ppo has")
     score = similar_to(column=column) if base.reward in (None, correct()) else base.required("reward")
     # the critic foretells what the policy is paid
     own = tuple(

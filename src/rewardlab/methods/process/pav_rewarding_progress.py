@@ -9,7 +9,7 @@ policy seldom ends right. Only the tokens of a step are paid its progress, while
 
 Setlur et al. 2024, arXiv:2410.08146. K = 4 is the paper's prover. (inferred): alpha, and the mean of the group's first steps as the
 value of the prompt. Q is the share of right continuations, where the paper trains a verifier to foretell it: give such a one by
-of=prm_score(...), or any reward of chances at the ends of steps. Left out: distilling the verifier before.
+of=prm_steps(model="prm:PATH"), or any reward of chances at the ends of steps. Left out: training the verifier before.
 For search, rewards/progress.py has `promising`, Q + alpha A_mu of the last step, as `score=` of beams.
 
 Data: prompts with gold answers. Steps are lines.

@@ -1,0 +1,38 @@
+"""Replies whose steps are divided by a text that no splitter knows, such as the semicolons between statements on one line."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from rewardlab.core import Group, Problem, Rollout, Run, Trajectory, rollout
+from rewardlab.errors import RewardlabError
+
+
+@rollout(inner="of")
+def separated(problems: list[Problem], run: Run, *, of: Rollout, at: str = "\n") -> list[Group]:
+    """What `of` samples, with a step that ends at each token in which the text `at` is completed, and with the reply.
+
+    Blank steps are none: where nothing but spaces follows, the last step ends with the reply. For replies of one turn.
+    """
+    if not at:
+        raise RewardlabError("separated: a text that divides steps, such as at=';', is not empty")
+    return [[_marked(t, at, run) for t in group] for group in of(problems, run)]
+
+
+def _marked(t: Trajectory, at: str, run: Run) -> Trajectory:
+    decided = [i for i, own in enumerate(t.mask_of(run.policy.name)) if own]
+    pieces = run.policy.pieces(t.ids[decided]) if decided else []
+    ends, text, begun = list[int](), "", 0
+    for place, piece in zip(decided, pieces, strict=True):
+        text += piece
+        cut = text.find(at, begun)
+        if cut >= 0:
+            if text[begun:cut].strip():
+                ends.append(place)
+            begun = len(text)
+    # the end token is no text, and belongs to the last step
+    if decided and t.reply[begun:].strip():
+        ends.append(decided[-1])
+    elif ends:
+        ends[-1] = decided[-1]
+    return replace(t, steps=tuple(ends or decided[-1:]))
