@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import signal
 from pathlib import Path
 
@@ -10,8 +11,8 @@ import pytest
 from rewardlab.api import label_file
 from rewardlab.api.annotators import BY
 from rewardlab.api.stepped import written
-from rewardlab.commands import cli
-from rewardlab.commands.prm import label
+from rewardlab.commands import cli, prm
+from rewardlab.commands.prm import convert, label
 from rewardlab.core import Task, ask
 from rewardlab.data.solutions import Solution
 from rewardlab.data.step_formats import read_solutions, write_solutions
@@ -211,3 +212,13 @@ def test_the_command_labels_and_converts(capsys):
     assert cli.main(["prm", "label", "--out", "x.jsonl"]) == 2
     assert cli.main(["prm", "label", "--solutions", "s.jsonl", "--samples", "3", "--out", "x.jsonl"]) == 2
     assert "--samples has no effect" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", [label, convert])
+def test_the_examples_of_help_are_command_lines_that_the_command_takes(command):
+    name = command.__name__.rpartition(".")[2]
+    assert name in prm.SUBCOMMANDS
+    examples = [line for line in command.__doc__.splitlines() if line.startswith(f"rewardlab prm {name} ")]
+    assert len(examples) >= 2
+    for example in examples:
+        cli.parse(command, f"prm {name}", shlex.split(example)[3:])

@@ -174,6 +174,7 @@ def test_a_judge_names_the_first_wrong_step_and_says_nothing_of_those_after_it()
     assert [labels(s, t) for s, t in zip(found[:2], rows[:2], strict=True)] == [[1, 0, None], [1, 1, 1]]
     assert found[2].missing
     assert run.metrics["completions"] == 3
+    assert run.metrics["prefix_tokens"] > sum(len(row.reply) for row in rows)
 
 
 def test_the_most_frequent_of_several_verdicts_counts():

@@ -45,21 +45,14 @@ def _joined(prompt: Trajectory, steps: list[Turn], ended: bool) -> Trajectory:
     return Trajectory(prompt.problem, (*prompt.turns, *steps), "end", steps=tuple(end - 1 for end in ends))
 
 
-def labelled(
-    t: Trajectory,
-    score: Score,
-    right: bool | None,
-    splitter: str,
-    meta: Mapping[str, Any],
-) -> Solution:
+def labelled(t: Trajectory, score: Score, right: bool | None, splitter: str, meta: Mapping[str, Any]) -> Solution:
     """A row whose steps were scored; steps at whose end the score pays nothing have no label."""
     paid = {} if score.missing else dict(score.steps)
     texts = step_texts(t, splitter)
-    if len(texts) != len(t.steps):
+    labels = [paid.get(at) for at in t.steps]
+    if len(texts) != len(labels):
         # they cannot be told apart by their text; nothing is known of the whole as one step
         texts, labels = [t.reply.strip()], [None]
-    else:
-        labels = [paid.get(at) for at in t.steps]
     # that of an earlier annotator, in a file that is labelled anew
     known = {name: value for name, value in meta.items() if name != "why"}
     if all(label is None for label in labels):

@@ -53,21 +53,26 @@ def wrong_steps(
     rows = [t for group in groups for t in group]
     steps = [_steps(t, splitter) for t in rows]
     asked = [_to_criticise(t.problem, lines, ask) for t, lines in zip(rows, steps, strict=True)]
-    said = answers(run, model, asked, votes, Sampling(max_new, temperature))
+    said, _ = answers(run, model, asked, votes, Sampling(max_new, temperature))
     known = [[found for text in texts if (found := listed(text)) is not None] for texts in said]
-    scores = iter([_score(t, *of, agree) for t, *of in zip(rows, steps, known, strict=True)])
+    scores = iter([_score(t, lines, critiques, agree) for t, lines, critiques in zip(rows, steps, known, strict=True)])
     return [[next(scores) for _ in group] for group in groups]
 
 
-def answers(run: Run, model: str, asked: Sequence[Problem], votes: int, sampling: Sampling) -> list[list[str]]:
-    """`votes` replies of a model of the run to each question; none to a question that its context cannot hold with a reply."""
+def answers(
+    run: Run, model: str, asked: Sequence[Problem], votes: int, sampling: Sampling
+) -> tuple[list[list[str]], int]:  # fmt: skip
+    """`votes` replies of a model of the run to each question, and the tokens of the questions, each counted once.
+
+    None to a question that the model's context cannot hold with a reply.
+    """
     critic = run.model(model)
     read = critic.read([Trajectory(p) for p in asked], [p.prompt for p in asked]) if asked else []
     fits = [i for i, row in enumerate(read) if len(row) + sampling.max_new <= critic.context]
     begun = [read[i] for i in fits for _ in range(votes)]
     said = [t.reply for t in critic.extend(begun, sampling, run.rng("critiques"))] if begun else []
     found = {i: said[k * votes : (k + 1) * votes] for k, i in enumerate(fits)}
-    return [found.get(i, []) for i in range(len(asked))]
+    return [found.get(i, []) for i in range(len(asked))], sum(len(read[i]) for i in fits)
 
 
 def _to_criticise(problem: Problem, steps: Sequence[str], ask: str) -> Problem:

@@ -13,7 +13,7 @@ from rewardlab.errors import RewardlabError
 from rewardlab.text.filled import filled
 
 from .critiques import answers
-from .monte_carlo import COMPLETIONS
+from .monte_carlo import count_cost
 from .reward import reward
 from .steps import step_texts, unequal
 
@@ -70,9 +70,9 @@ def judged_steps(
         raise RewardlabError(f"judged_steps needs the positions where steps end: set splitter={splitter!r} in the rollout")
     lines = [step_texts(t, splitter) for t in rows]
     asked = [_question(t.problem, of, ask or ASK[form]) for t, of in zip(rows, lines, strict=True)]
-    said = answers(run, model, asked, votes, Sampling(max_new, temperature))
-    run.log(COMPLETIONS, run.metrics.get(COMPLETIONS, 0.0) + sum(map(len, said)))
-    scores = iter([_score(t, *of, form) for t, *of in zip(rows, lines, said, strict=True)])
+    said, tokens = answers(run, model, asked, votes, Sampling(max_new, temperature))
+    count_cost(run, sum(map(len, said)), tokens)
+    scores = iter([_score(t, steps, texts, form) for t, steps, texts in zip(rows, lines, said, strict=True)])
     return [[next(scores) for _ in group] for group in groups]
 
 

@@ -13,8 +13,8 @@ from .reward import reward
 
 TERM = "monte_carlo_steps"
 COMPLETIONS, PREFIX_TOKENS = "completions", "prefix_tokens"
-"""The metrics in which the cost is logged: continuations that were sampled, and the tokens of the prefixes that they go on from,
-each prefix counted once, since all continuations of one are computed from one reading of it."""
+"""The metrics in which the cost is logged: continuations that were sampled (of a judge: replies), and the tokens of the prefixes
+that they go on from (the questions), each counted once, since all continuations of one are computed from one reading of it."""
 
 
 @reward(over="groups")
@@ -85,8 +85,7 @@ class Continuations:
         run, n = self.run, self.n
         begun = [t.cut(at + 1, run.policy.decode) for t, at in places]
         done = run.policy.extend([t for t in begun for _ in range(n)], self.sampling, run.rng("monte_carlo"))
-        for name, value in ((COMPLETIONS, len(done)), (PREFIX_TOKENS, sum(map(len, begun)))):
-            run.log(name, run.metrics.get(name, 0.0) + value)
+        count_cost(run, len(done), sum(map(len, begun)))
         return [_share(row) for row in run.verify([done[k : k + n] for k in range(0, len(done), n)], run)]
 
 
@@ -141,6 +140,12 @@ class Bisection:
         # steps between the two could not be continued
         known = ((at, label) for k, at, label in labels if k <= right or k >= self.steps[self.high])
         return Score(steps=known, why=f"step {self.steps[self.high] + 1} of {len(self.reply.steps)} is the first wrong one")
+
+
+def count_cost(run: Run, completions: int, prefix_tokens: int) -> None:
+    """Add to what the annotators of this step have cost so far."""
+    for name, value in ((COMPLETIONS, completions), (PREFIX_TOKENS, prefix_tokens)):
+        run.log(name, run.metrics.get(name, 0.0) + value)
 
 
 def _marked(groups: list[Group], of: str) -> list[Trajectory]:

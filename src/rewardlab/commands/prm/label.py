@@ -5,8 +5,8 @@ rewardlab prm label --task train.jsonl --model runs/mine --by binary-search --sa
 rewardlab prm label --solutions processbench.json --by judge --judge smollm2 --out judged.jsonl
 rewardlab prm label --solutions solved.jsonl --by tool --format math-shepherd --out checked.jsonl
 
-By monte-carlo a step's label is the share of sampled continuations that come out right; by binary-search it is 1 up to the first
-step after which none does, and 0 from there. By judge, a model names the first wrong step; by tool, the equations in a step are
+By monte-carlo a step's label is the share of sampled continuations that come out right; by binary-search it is 1 before the first
+step after which none does, and 0 from there on. By judge, a model names the first wrong step; by tool, the equations in a step are
 checked; by reference, the steps are compared with the task's own. A step of which nothing is known has the label null.
 
 Rows are written as they are done. Killed and called again with the same flags, it goes on where it stopped.
