@@ -20,9 +20,10 @@ from .pass_rates import pass_rate_file
 from .planning import plan
 from .result import Result
 from .step_scores import evaluate_scorer
+from .step_training import train_scorer
 from .training import resume, train
 
 __all__ = [
     "Result", "RunConfig", "answer", "evaluate", "evaluate_scorer", "export", "own_answers", "pass_rate_file", "plan", "resume",
-    "train", "versions",
+    "train", "train_scorer", "versions",
 ]  # fmt: skip

@@ -27,21 +27,25 @@ BATCH = 64
 
 
 def evaluate_scorer(
-    model: str | StepScorer, on: str | Path, *, threshold: float = THRESHOLD, fit_threshold: bool = False, limit: int | None = None,
+    model: str | StepScorer, on: str | Path | Sequence[Solution], *,
+    threshold: float = THRESHOLD, fit_threshold: bool = False, limit: int | None = None,
     seed: int = 0, format: str = "auto", page: str | Path | None = None, out: str | Path | None = None, device: str = "auto",
     dtype: str = "auto",
 ) -> dict[str, Any]:  # fmt: skip
     """First errors, steps, calibration, categories and cost of a scorer: the figures of `evals/process.py`, as one document.
 
     model: what `load_scorer` takes, or a scorer.  on: a file or folder of solutions in any format of `data/step_formats.py`, or
-    processbench or prmbench, whose files lie in the folder that REWARDLAB_DATA names.  threshold: a step is judged right above it.
+    processbench or prmbench, whose files lie in the folder that REWARDLAB_DATA names; or a list.
+    threshold: a step is judged right above it.
     fit_threshold: choose it for the best F1 on half of the problems, and measure on the others; never on the same ones.  limit: so
     many solutions, chosen by chance.  page: an HTML page of it.  out: each solution with its `chances`, as JSON lines.
     Solutions without labels, with blank steps, or longer than the model's context, are left out and counted.
     """
     SHARE.check("threshold", threshold)
-    files = _files(on)
-    by_file = {file.stem: list(read_solutions(file, format)) for file in files}
+    if isinstance(on, str | Path):
+        by_file = {file.stem: list(read_solutions(file, format)) for file in _files(on)}
+    else:
+        by_file, on = {"given": list(on)}, "solutions"
     chosen = _sampled([(name, s) for name, found in by_file.items() for s in found], limit, seed)
     if not any(label is not None for _, s in chosen for label in s.labels):
         raise RewardlabError(f"{on} has no solution with a labelled step to measure on")

@@ -6,4 +6,4 @@ and TRL's token classification; what a checkpoint does not say itself is said af
 """
 
 HELP = "process reward models: train and measure them"
-SUBCOMMANDS = ("eval",)
+SUBCOMMANDS = ("train", "eval")
