@@ -39,10 +39,9 @@ MEASURED = 500
 
 
 def train_scorer(
-    data: str | Path | Sequence[Solution], model: str, out: str | Path, *, kind: str = "head",
-    loss: str = "bce", lr: float | None = None,
-    problems: int = 16, beta: float = 0.05, zeta: float = 4.0, tau: float = 0.5, test_share: float = 0.1, format: str = "auto",
-    run: str | Path | None = None, **settings: Any,
+    data: str | Path | Sequence[Solution], model: str, out: str | Path, *, kind: str = "head", loss: str = "bce",
+    lr: float | None = None, problems: int = 16, beta: float = 0.05, zeta: float = 4.0, tau: float = 0.5, test_share: float = 0.1,
+    format: str = "auto", run: str | Path | None = None, **settings: Any,
 ) -> dict[str, Any]:  # fmt: skip
     """Train a scorer of steps, save it in the folder `out`, and measure what was saved on held-out problems.
 
@@ -60,30 +59,31 @@ def train_scorer(
     out = Path(out)
     if out.exists() and any(out.iterdir()):
         raise RewardlabError(f"{out} exists and is not empty; choose a new folder")
-    folder = Path(run) if run else out.with_name(f"{out.name}.run")
-    if not isinstance(data, str | Path):
-        solutions, source = list(data), "solutions"
-    else:
-        solutions, source = list(read_solutions(data, format)), str(data)
-    task, kept_out = solutions_task(solutions, test_share, int(settings.get("seed") or 0))
+    named = isinstance(data, str | Path)
+    solutions = list(read_solutions(data, format)) if isinstance(data, str | Path) else list(data)
     config = RunConfig(**{**settings, "model": model})
+    task, kept_out = solutions_task(solutions, test_share, config.seed)
     policy = load_policy(model, config.device, config.dtype, config.lora_rank)
     words = word_ids(policy.tokenizer) if kind == "generative" else ()
     recipe = scorer_recipe(kind, loss, lr=lr, problems=problems, beta=beta, zeta=zeta, tau=tau, words=words)
-    done = _trained(recipe, policy, task, config, folder)
-    about = {"convention": kind, **_layout(kind, model, beta)}
+    done = _trained(recipe, policy, task, config, Path(run) if run else out.with_name(f"{out.name}.run"))
+    trained_on = sum(1 for s in solutions if _usable(s)) - len(kept_out)
+    about = {"model": model, "data": str(data) if named else "solutions", "kind": kind, "loss": loss, "trained_on": trained_on}
     with new_folder(out) as new:
-        _save(done, kind, about, new)
+        _save(done, kind, {"convention": kind, **_layout(kind, model, beta)}, new)
         found = evaluate_scorer(str(new), kept_out, limit=MEASURED, device=config.device, dtype="float32")
-        kept = {"model": model, "data": source, "kind": kind, "loss": loss, "trained_on": len(solutions) - len(kept_out)}
-        (new / "README.md").write_text(card(out.name, kept, {"zeta": zeta, "tau": tau, "beta": beta}, found), "utf-8")
+        (new / "README.md").write_text(card(out.name, about, {"zeta": zeta, "tau": tau, "beta": beta}, found), "utf-8")
     figures = {name: found[name] for name in ("first_error", "steps")}
-    return {"out": str(out), "run": str(done.out), **kept, "held_out": found["solutions"], **figures}
+    return {"out": str(out), "run": str(done.out), **about, "held_out": found["solutions"], **figures}
+
+
+def _usable(s: Solution) -> bool:
+    return any(label is not None for label in s.labels) and all(step.strip() for step in s.steps)
 
 
 def solutions_task(solutions: Sequence[Solution], test_share: float, seed: int) -> tuple[Task, list[Solution]]:
     """Solutions with labels as problems to train and test on, and those that are held out: all solutions of a prompt, or none."""
-    known = [s for s in solutions if any(label is not None for label in s.labels) and all(step.strip() for step in s.steps)]
+    known = [s for s in solutions if _usable(s)]
     both = [(_problem(s), s) for s in known]
     train_on = [p for p, _ in both if not held_out(p, test_share)]
     test = [(p, s) for p, s in both if held_out(p, test_share)]

@@ -26,10 +26,6 @@ def card(name: str, about: Mapping[str, Any], settings: Mapping[str, float], fou
     """about: model, data, kind, loss, trained_on.  settings: of the loss and the kind.  found: figures on held-out problems."""
     used = {"rank": ("zeta",), "quantile": ("tau",)}.get(about["loss"], ()) + (("beta",) if about["kind"] == "implicit" else ())
     how = "".join(f", {key} {settings[key]:g}" for key in used)
-    rows = [*found["first_error"].items(), *((f"step {key}", value) for key, value in found["steps"].items())]
-    figures = "\n".join(f"| {key.replace('_', ' ')} | {_shown(value)} |" for key, value in rows)
-    bins = "\n".join(f"| {b['chance']:.3f} | {b['right']:.3f} | {b['n']} |" for b in found["reliability"])
-    chance = "" if about["loss"] != "rank" else " This loss orders steps: its scores are no chances, whatever the table says."
     return f"""---
 base_model: {about["model"]}
 tags: [process-reward-model, rewardlab]
@@ -54,7 +50,15 @@ A process reward model: it scores each step of a solution by its chance of being
 
 {USE[about["kind"]]}
 
-## Held-out figures
+{_figures(about["loss"], found)}"""
+
+
+def _figures(loss: str, found: Mapping[str, Any]) -> str:
+    rows = [*found["first_error"].items(), *((f"step {key}", value) for key, value in found["steps"].items())]
+    figures = "\n".join(f"| {key.replace('_', ' ')} | {_shown(value)} |" for key, value in rows)
+    bins = "\n".join(f"| {b['chance']:.3f} | {b['right']:.3f} | {b['n']} |" for b in found["reliability"])
+    chance = "" if loss != "rank" else " This loss orders steps: its scores are no chances, whatever the table says."
+    return f"""## Held-out figures
 
 Of {found["solutions"]} solutions to problems that it was not trained on; a step is judged right above {found["threshold"]:g}.
 
