@@ -30,6 +30,8 @@ MAY_IMPORT = {
     # it serves files of any kind, and needs no torch
     "data": {"errors", "util", "text", "data"},
     **{part: EVERYWHERE | SERVICES | {SLOT, part} for part in PARTS},
+    # what a scorer of steps is to learn from is written as it will be read
+    "rollouts": EVERYWHERE | SERVICES | {SLOT, "rollouts", "scorers"},
     # a policy scores text; it knows no reward
     "policies": EVERYWHERE | SERVICES | {"policies"},
     # models of others, by their conventions: from transformers alone

@@ -1,4 +1,5 @@
-"""rewardlab from Python: train, resume, plan, evaluate, answer, search, export, pass rates, step labels.
+"""rewardlab from Python: train, resume, plan, evaluate, answer, search, export, pass rates, step labels and
+their models.
 
     from rewardlab import build, train
 
@@ -22,10 +23,10 @@ from .planning import plan
 from .result import Result
 from .searching import search
 from .step_scores import evaluate_scorer
+from .step_training import train_scorer
 from .training import resume, train
 
 __all__ = [
     "Result", "RunConfig", "answer", "evaluate", "evaluate_scorer", "export", "label_file", "own_answers", "pass_rate_file",
-    "plan", "resume", "search",
-    "train", "versions",
+    "plan", "resume", "search", "train", "train_scorer", "versions",
 ]  # fmt: skip

@@ -27,22 +27,22 @@ BATCH = 64
 
 
 def evaluate_scorer(
-    model: str | StepScorer, on: str | Path, *, threshold: float = THRESHOLD, fit_threshold: bool = False, limit: int | None = None,
-    seed: int = 0, format: str = "auto", page: str | Path | None = None, out: str | Path | None = None, device: str = "auto",
-    dtype: str = "auto",
+    model: str | StepScorer, on: str | Path | Sequence[Solution], *, threshold: float = THRESHOLD, fit_threshold: bool = False,
+    limit: int | None = None, seed: int = 0, format: str = "auto", page: str | Path | None = None, out: str | Path | None = None,
+    device: str = "auto", dtype: str = "auto",
 ) -> dict[str, Any]:  # fmt: skip
     """First errors, steps, calibration, categories and cost of a scorer: the figures of `evals/process.py`, as one document.
 
     model: what `load_scorer` takes, or a scorer.  on: a file or folder of solutions in any format of `data/step_formats.py`, or
-    processbench or prmbench, whose files lie in the folder that REWARDLAB_DATA names.  threshold: a step is judged right above it.
+    processbench or prmbench, whose files lie in the folder that REWARDLAB_DATA names; or a list.
+    threshold: a step is judged right above it.
     fit_threshold: choose it for the best F1 on half of the problems, and measure on the others; never on the same ones.  limit: so
     many solutions, chosen by chance.  page: an HTML page of it.  out: each solution with its `chances`, as JSON lines.
     Solutions without labels, with blank steps, or longer than the model's context, are left out and counted.
     """
     SHARE.check("threshold", threshold)
-    files = _files(on)
-    by_file = {file.stem: list(read_solutions(file, format)) for file in files}
-    chosen = _sampled([(name, s) for name, found in by_file.items() for s in found], limit, seed)
+    chosen = _sampled(_solutions(on, format), limit, seed)
+    on = str(on) if isinstance(on, str | Path) else "solutions"
     if not any(label is not None for _, s in chosen for label in s.labels):
         raise RewardlabError(f"{on} has no solution with a labelled step to measure on")
     scorer = load_scorer(model, device, dtype) if isinstance(model, str) else model
@@ -51,21 +51,26 @@ def evaluate_scorer(
     cost = {"tokens": scorer.token_count.total - before, "seconds": round(time.perf_counter() - began, 3)}
     if out:
         write(out, [{**row_of(j.solution), "chances": list(j.chances)} for _, j in judged])
-    measured = [j for _, j in judged]
+    measured = judged
     if fit_threshold:
-        halves = [[j for j in measured if _fits(j, seed) is first] for first in (True, False)]
-        threshold, measured = best_threshold(halves[0]), halves[1]
-    kept = {id(j) for j in measured}
-    subsets = {name: [j for of, j in judged if of == name and id(j) in kept] for name in by_file}
+        halves = [[(name, j) for name, j in judged if _fits(j, seed) is first] for first in (True, False)]
+        threshold, measured = best_threshold([j for _, j in halves[0]]), halves[1]
     document = {
-        "model": str(model) if isinstance(model, str) else scorer.name, "convention": scorer.convention, "on": str(on),
+        "model": model if isinstance(model, str) else scorer.name, "convention": scorer.convention, "on": on,
         "threshold": threshold, "threshold_fitted_on": len(judged) - len(measured), "solutions": len(measured),
-        "left_out": len(chosen) - len(judged), **figures(measured, threshold), "subsets": _of_subsets(subsets, threshold),
-        "cost": cost,
+        "left_out": len(chosen) - len(judged), **figures([j for _, j in measured], threshold),
+        "subsets": _of_subsets(measured, threshold), "cost": cost,
     }  # fmt: skip
     if page:
         write_page(document, Path(page))
     return document | {"page": str(page) if page else None}
+
+
+def _solutions(on: str | Path | Sequence[Solution], format: str) -> list[tuple[str, Solution]]:
+    """Each solution with the name of its file."""
+    if not isinstance(on, str | Path):
+        return [("given", s) for s in on]
+    return [(file.stem, s) for file in _files(on) for s in read_solutions(file, format)]
 
 
 def _files(on: str | Path) -> list[Path]:
@@ -114,10 +119,11 @@ def _fits(j: Judged, seed: int) -> bool:
     return uniform_of("threshold", seed, j.solution.prompt) < 0.5
 
 
-def _of_subsets(subsets: dict[str, list[Judged]], threshold: float) -> dict[str, Any]:
-    """First errors of each file, and the mean of their F1, as ProcessBench averages its four."""
-    if len(subsets) < 2:
+def _of_subsets(measured: Sequence[tuple[str, Judged]], threshold: float) -> dict[str, Any]:
+    """First errors of each file, where there are several, and the mean of their F1, as ProcessBench averages its four."""
+    names = list(dict.fromkeys(name for name, _ in measured))
+    if len(names) < 2:
         return {}
-    found: dict[str, Any] = {name: first_errors(of, threshold) for name, of in subsets.items()}
+    found: dict[str, Any] = {name: first_errors([j for of, j in measured if of == name], threshold) for name in names}
     f1 = [row["f1"] for row in found.values() if "f1" in row]
     return {**found, "mean_f1": sum(f1) / len(f1)} if f1 else found

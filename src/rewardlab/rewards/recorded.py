@@ -24,3 +24,12 @@ def number_in_data(trajectory: Trajectory, *, column: str = "pass_rate") -> Scor
     value = number_of(trajectory.problem.meta.get(column))
     why = f"the data has no number in the column {column}; rewardlab data pass-rate writes one"
     return Score(value, why="" if value is not None else why)
+
+
+@reward(steps=True)
+def step_labels(trajectory: Trajectory, *, column: str = "labels") -> list[tuple[int, float]] | Score:
+    """The labels in this column of the problem, at the ends of the steps that the rollout marked; a step with null gets none."""
+    labels = trajectory.problem.meta.get(column)
+    if not labels or len(labels) != len(trajectory.steps):
+        return Score(None, why=f"the problem has no label for each of {len(trajectory.steps)} steps in the column {column}")
+    return [(at, float(label)) for at, label in zip(trajectory.steps, labels, strict=True) if label is not None]

@@ -122,7 +122,9 @@ def _loaded(convention: str, found: Checkpoint, device: torch.device, dtype: tor
     trunk, of_head = _trunk(found, dtype), _head_weights(found.folder)
     if convention == "head":
         plain = {"layout": "chat" if found.config["architectures"][0].endswith("ForSequenceClassification") else "trl"}
-        return HeadScorer(trunk, tokenizer, device, linear(of_head, "score", dtype), **{**plain, **settings})
+        # some families call it classifier
+        part = next((name for name in ("score", "classifier") if f"{name}.weight" in of_head), "score")
+        return HeadScorer(trunk, tokenizer, device, linear(of_head, part, dtype), **{**plain, **settings})
     if convention == "qwen":
         head = nn.Sequential(linear(of_head, "score.0", dtype), nn.ReLU(), linear(of_head, "score.2", dtype))
         return QwenScorer(trunk, tokenizer, device, head)
@@ -149,14 +151,14 @@ def _trunk(found: Checkpoint, dtype: torch.dtype) -> Any:
 
     if found.adapter:
         raise RewardlabError(f"{found.adapter}: an adapter below a head is not loaded: merge it first (peft's merge_and_unload)")
-    with _quiet():
+    with quiet():
         model, told = AutoModel.from_pretrained(str(found.folder), dtype=dtype, trust_remote_code=False, output_loading_info=True)
     _complete(found.folder, told)
     return model
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """Transformers would report the head's weights as unexpected: they are read by us."""
     logger = logging.getLogger("transformers.modeling_utils")
     before, logger.disabled = logger.disabled, True

@@ -6,4 +6,4 @@ and TRL's token classification; what a checkpoint does not say itself is said af
 """
 
 HELP = "process rewards: label steps, train models that judge them, and measure those"
-SUBCOMMANDS = ("label", "convert", "eval")
+SUBCOMMANDS = ("label", "convert", "train", "eval")

@@ -1,0 +1,148 @@
+"""Train a process reward model on solutions with labelled steps, and save it as a checkpoint that others read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rewardlab.core import Learner, Message, Problem, Recipe, Task, Update
+from rewardlab.core.domain import one_of
+from rewardlab.data.solutions import Solution
+from rewardlab.data.step_formats import read_solutions
+from rewardlab.errors import RewardlabError
+from rewardlab.evals.labelled import labelled_steps
+from rewardlab.models.checkpoint import absolute_name
+from rewardlab.models.load import Policy, load_policy
+from rewardlab.objectives.step_labels import ratios_of_steps, value_of_steps, words_of_steps
+from rewardlab.report.model_card import card
+from rewardlab.rewards.recorded import step_labels
+from rewardlab.rollouts.labelled import labelled
+from rewardlab.runs.config import RunConfig
+from rewardlab.scorers.generative import word_ids
+from rewardlab.scorers.load import FILE
+from rewardlab.scorers.saving import token_classifier
+from rewardlab.tasks.sources import Shuffled, held_out
+from rewardlab.util.files import new_folder
+
+from .exporting import export
+from .result import Result
+from .step_scores import evaluate_scorer
+from .training import resume, train
+
+KINDS = ("head", "generative", "implicit")
+LOSSES = ("bce", "soft", "mse", "rank", "quantile")
+KIND, LOSS = one_of(*KINDS), one_of(*LOSSES)
+MEASURED = 500
+"""Held-out solutions of which the model card tells."""
+
+
+def train_scorer(
+    data: str | Path | Sequence[Solution], model: str, out: str | Path, *, kind: str = "head", loss: str = "bce",
+    lr: float | None = None, problems: int = 16, beta: float = 0.05, zeta: float = 4.0, tau: float = 0.5, test_share: float = 0.1,
+    format: str = "auto", run: str | Path | None = None, **settings: Any,
+) -> dict[str, Any]:  # fmt: skip
+    """Train a scorer of steps, save it in the folder `out`, and measure what was saved on held-out problems.
+
+    data: a file in any format of `data/step_formats.py`, or solutions.  kind: head, a value head at the ends of steps; generative,
+    the language model says Yes or No; implicit, its log-ratio to what it was.  loss, zeta, tau: `objectives/step_labels.py`.
+    beta: of implicit.  lr: None is 3e-4 for a head and 1e-4 else.  problems: solutions in a batch.  test_share: of the prompts,
+    all of whose solutions are held out.  run: the folder of the run (default: OUT.run); called again, it goes on from there.
+    settings: fields of RunConfig, such as steps, lora_rank, seed, device.
+
+    `out` holds a checkpoint that `load_scorer` and transformers load (a head as a token classifier, wrong or right),
+    step_scorer.json, which says how it reads solutions, and README.md, a model card. Returns the figures and where all is.
+    """
+    KIND.check("kind", kind)
+    LOSS.check("loss", loss)
+    out = Path(out)
+    if out.exists() and any(out.iterdir()):
+        raise RewardlabError(f"{out} exists and is not empty; choose a new folder")
+    named = isinstance(data, str | Path)
+    solutions = list(read_solutions(data, format)) if isinstance(data, str | Path) else list(data)
+    config = RunConfig(**{**settings, "model": model})
+    task, kept_out = solutions_task(solutions, test_share, config.seed)
+    policy = load_policy(model, config.device, config.dtype, config.lora_rank)
+    words = word_ids(policy.tokenizer) if kind == "generative" else ()
+    recipe = scorer_recipe(kind, loss, lr=lr, problems=problems, beta=beta, zeta=zeta, tau=tau, words=words)
+    done = _trained(recipe, policy, task, config, Path(run) if run else out.with_name(f"{out.name}.run"))
+    trained_on = sum(1 for s in solutions if _usable(s)) - len(kept_out)
+    about = {"model": model, "data": str(data) if named else "solutions", "kind": kind, "loss": loss, "trained_on": trained_on}
+    with new_folder(out) as new:
+        _save(done, kind, {"convention": kind, **_layout(kind, model, beta)}, new)
+        found = evaluate_scorer(str(new), kept_out, limit=MEASURED, device=config.device, dtype="float32")
+        (new / "README.md").write_text(card(out.name, about, {"zeta": zeta, "tau": tau, "beta": beta}, found), "utf-8")
+    figures = {name: found[name] for name in ("first_error", "steps")}
+    return {"out": str(out), "run": str(done.out), **about, "held_out": found["solutions"], **figures}
+
+
+def _usable(s: Solution) -> bool:
+    return any(label is not None for label in s.labels) and all(step.strip() for step in s.steps)
+
+
+def solutions_task(solutions: Sequence[Solution], test_share: float, seed: int) -> tuple[Task, list[Solution]]:
+    """Solutions with labels as problems to train and test on, and those that are held out: all solutions of a prompt, or none."""
+    known = [s for s in solutions if _usable(s)]
+    both = [(_problem(s), s) for s in known]
+    train_on = [p for p, _ in both if not held_out(p, test_share)]
+    test = [(p, s) for p, s in both if held_out(p, test_share)]
+    if not train_on or not test:
+        raise RewardlabError(
+            f"{len(known)} solutions with labels are {len(train_on)} to train on and {len(test)} held out: both are needed; "
+            "give more prompts, or another test share"
+        )
+    task = Task("solutions", Shuffled(train_on, seed), [p for p, _ in test], "final_answer", about="solutions with labelled steps")
+    return task, [s for _, s in test]
+
+
+def _problem(s: Solution) -> Problem:
+    return Problem((Message("user", s.prompt),), s.answer, {"steps": list(s.steps), "labels": list(s.labels)})
+
+
+def scorer_recipe(
+    kind: str, loss: str, *, lr: float | None = None, problems: int = 16, beta: float = 0.05, zeta: float = 4.0, tau: float = 0.5,
+    words: tuple[int, ...] = (),
+) -> Recipe:  # fmt: skip
+    """A scorer of this kind: recorded solutions, their labels as rewards, and a loss.  words: the tokens of wrong and right."""
+    written = labelled(layout="chat" if kind == "generative" else "steps")
+    update = Update(problems=problems, lr=lr or (3e-4 if kind == "head" else 1e-4), lr_end=0.1)
+    plain = Recipe(rollout=written, reward=step_labels(), update=update, name=f"process reward model ({kind}, {loss})")
+    shape: dict[str, Any] = {"loss": loss, "zeta": zeta, "tau": tau}
+    if kind == "head":
+        learner = Recipe(objective=value_of_steps(**shape), update=update)
+        return plain.but(measure=labelled_steps(rollout=written), also=(Learner("prm", "value-head", learner),))
+    measured = labelled_steps(rollout=written, kind=kind, words=words, beta=beta)
+    if kind == "implicit":
+        return plain.but(objective=ratios_of_steps(beta=beta, **shape), measure=measured)
+    return plain.but(objective=words_of_steps(wrong=words[0], right=words[1], **shape), measure=measured)
+
+
+def _trained(recipe: Recipe, policy: Policy, task: Task, config: RunConfig, folder: Path) -> Result:
+    if (folder / "config.json").exists():
+        return resume(folder, task=task, model=policy)
+    return train(recipe, policy, task, config=config.but(out=folder))
+
+
+def _layout(kind: str, model: str, beta: float) -> dict[str, Any]:
+    if kind == "implicit":
+        return {"reference": absolute_name(model), "beta": beta}
+    return {"layout": "chat", "separator": "\n"} if kind == "head" else {}
+
+
+def _save(done: Result, kind: str, about: dict[str, Any], new: Path) -> None:
+    """Write the run's best model and how it reads solutions."""
+    whole = new / ".whole"
+    export(done.out, whole, dtype="float32")
+    if kind == "head":
+        token_classifier(whole, new)
+    for file in [] if kind == "head" else whole.iterdir():
+        file.rename(new / file.name)
+    _remove(whole)
+    (new / FILE).write_text(json.dumps(about, indent=2) + "\n", "utf-8")
+
+
+def _remove(folder: Path) -> None:
+    for file in folder.iterdir():
+        file.unlink()
+    folder.rmdir()

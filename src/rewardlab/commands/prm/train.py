@@ -1,0 +1,60 @@
+"""Train a process reward model on solutions whose steps are labelled, and save it with a model card.
+
+rewardlab prm train labelled.jsonl --model ORG/NAME --out prm --lora-rank 32
+rewardlab prm train labelled.jsonl --model embedded:arithmetic:judge --out prm --loss soft --steps 100
+
+--as head puts a value head on the model and saves a token classifier with two labels; generative has the model say Yes or No
+after each step; implicit takes its log-ratio to what it was before. --loss: bce (labels rounded to right or wrong), soft (shares as
+they are), mse, rank (PQM: right steps above wrong ones, by a margin --zeta), quantile (the --tau quantile of the shares).
+
+A share of the problems is held out: the figures printed, and in the model card, are of these. Training writes a run with its report
+in OUT.run; killed and called again, it goes on from there.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from typing import Any
+
+from rewardlab.core.domain import ABOVE_ZERO, NOT_NEGATIVE, POSITIVE_SHARE, SHARE
+
+from .. import flags as shared
+
+HELP = "train one on labelled steps; saved for transformers"
+FIELDS = ("steps", "lora_rank", "device", "dtype", "seed", "eval_every", "checkpoint_every", "micro_tokens", "track")
+
+
+def flags(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("data", metavar="DATA", help="labelled solutions, in our format or a published one (rewardlab prm --help)")
+    parser.add_argument("--model", required=True, metavar="MODEL", help="where it starts: a folder, a hub model, embedded:TASK ...")
+    parser.add_argument("--out", required=True, metavar="DIR", help="folder of the trained model")
+    parser.add_argument("--run", metavar="DIR", help="folder of the run (default: OUT.run)")
+    parser.add_argument("--as", dest="kind", default="head", metavar="KIND", help="head (default), generative or implicit")
+    parser.add_argument("--loss", default="bce", metavar="LOSS", help="bce (default), soft, mse, rank or quantile")
+    shared.number_flag(parser, "lr", "learning rate (default 3e-4 for a head, else 1e-4)", POSITIVE_SHARE, metavar="LR")
+    shared.number_flag(parser, "problems", "solutions in a batch (default 16)", default=16)
+    shared.number_flag(parser, "beta", "of implicit (default 0.05)", ABOVE_ZERO, metavar="B", default=0.05)
+    shared.number_flag(parser, "zeta", "margin of the loss rank (default 4)", NOT_NEGATIVE, metavar="Z", default=4.0)
+    shared.number_flag(parser, "tau", "quantile of the loss quantile (default 0.5)", SHARE, metavar="T", default=0.5)
+    shared.number_flag(parser, "test_share", "of the problems, held out (default 0.1)", POSITIVE_SHARE, metavar="P", default=0.1)
+    parser.add_argument("--format", default="auto", metavar="NAME", help="of DATA (default: by its columns)")
+    shared.config_flags(parser, FIELDS)
+
+
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    from rewardlab import api
+
+    return api.train_scorer(
+        args.data, args.model, args.out, kind=args.kind, loss=args.loss, lr=args.lr, problems=args.problems, beta=args.beta,
+        zeta=args.zeta, tau=args.tau, test_share=args.test_share, format=args.format, run=args.run, **shared.given(args, FIELDS),
+    )  # fmt: skip
+
+
+def show(document: Mapping[str, Any]) -> None:
+    from ..tables import facts, heading
+
+    facts({name: value for name, value in document.items() if name not in ("first_error", "steps")})
+    for title, part in (("First errors", "first_error"), ("Steps", "steps")):
+        heading(title)
+        facts(document[part])
