@@ -113,7 +113,8 @@ def test_in_sampling_it_sees_prompts_once_and_then_each_token(policies):
         written = int(row.mask.sum())
         # the last token that is sampled is never read
         assert sum(seen) == len(row) - 1
-        assert seen[-written:-1] == [1] * (written - 1)
+        assert seen[1:] == [1] * (len(seen) - 1)
+        assert len(seen) >= written
 
 
 def test_a_layer_that_is_not_there_is_refused(policies):
