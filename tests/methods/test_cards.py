@@ -16,7 +16,8 @@ PROBLEMS = [ask("1 + 2 = ?"), ask("3 + 4 = ?")]
 
 
 def test_one_score_judges_segments_and_replies():
-    for recipe, score in ((cards(), likelihood()), (cards(score=unbroken()), unbroken()), (cards(best_of_n().but(reward=leading_steps())), leading_steps())):  # fmt: skip
+    given = cards(best_of_n().but(reward=leading_steps()))
+    for recipe, score in ((cards(), likelihood()), (cards(score=unbroken()), unbroken()), (given, leading_steps())):
         assert recipe.rollout.settings["score"] == recipe.reward == score
         assert recipe.select == best()
 

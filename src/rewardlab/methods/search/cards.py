@@ -46,10 +46,10 @@ STRICT = {"score": unbroken(), "target": 1.0, "beta": 0.2, "temperature": 1.0, "
 """An exact judge of beginnings: a reply with a wrong line is accepted with probability exp(-5)."""
 
 claim = Claim(
-    says="by rejecting segments an answer takes fewer tokens than by rejecting whole replies for the same reward, and is as often right",
-    versus="cards", task="arithmetic:biased=0.75,error=0.1", measure="tokens_per_answer", direction="lower", margin=15.0,
+    says="rejecting segments costs fewer tokens an answer than rejecting whole replies by the same reward, and is as often right",
+    versus="cards", task="arithmetic:biased=0.75,error=0.1", measure="tokens_per_answer", direction="lower", margin=60.0,
     settings=STRICT | {"max_entropy": 0.3}, versus_settings=STRICT | {"max_entropy": 1e9, "most": 100_000}, problems=300,
-    guard=Within("accuracy", low=-0.03), fault=Within("tokens_per_answer", low=50.0, says="tokens for an answer"), learns=None,
+    guard=Within("accuracy", low=-0.03), fault=Within("tokens_per_answer", low=100.0, says="tokens for an answer"), learns=None,
     start=None,
 )  # fmt: skip
 baseline = "best_of_n"
