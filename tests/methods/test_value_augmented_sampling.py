@@ -5,13 +5,16 @@ from __future__ import annotations
 import pytest
 import torch
 
-from rewardlab import registry
+from rewardlab import api, registry
 from rewardlab.api.inputs import begin_run
 from rewardlab.core import Outputs, Task, ask
 from rewardlab.engine.step import Ops, standard_loop
+from rewardlab.errors import RewardlabError
 from rewardlab.methods.search.value_augmented_sampling import value_augmented_sampling, whole_text_error
 from rewardlab.models.embedded import untrained
+from rewardlab.models.load import load_policy
 from rewardlab.objectives.regularise import value_error
+from rewardlab.rewards.length import length_penalty
 from rewardlab.rewards.reward import reward
 from rewardlab.runs.config import RunConfig
 from rewardlab.tasks.sources import Listed
@@ -81,12 +84,22 @@ def test_value_models_answer_together_each_by_its_weight():
     assert not recipe.learns
 
 
-def test_a_saved_value_model_answers(tmp_path):
-    from rewardlab.api import answer
-
-    untrained().copy("critic", value_head=True).save(tmp_path / "value")
-    recipe = value_augmented_sampling(values=(str(tmp_path / "value"),), n=2)
-    assert isinstance(answer(recipe.but(reward=letters()), untrained(), prompt="2+3=?", max_new=8)["answer"], str)
+def test_what_training_has_learnt_is_exported_and_answers(tmp_path):
+    recipe = value_augmented_sampling(n=2).but(reward=length_penalty(), problems=2)
+    trained = api.train(recipe, "untrained", "arithmetic", steps=1, out=tmp_path / "run", max_new=8, eval_problems=2)
+    found = api.export(trained, tmp_path / "value", model="critic")
+    assert found["which"] == "critic"
+    model = load_policy(str(tmp_path / "value"), "cpu")
+    assert model.has_value_head
+    # a head of zeros has learnt
+    assert model.model.value_head.any()
+    asked = {"model": "untrained", "task": "arithmetic", "problems": 2, "max_new": 8}
+    answered = api.answer(value_augmented_sampling(values=(str(tmp_path / "value"),), n=2), **asked)
+    assert answered["n"] == 2
+    with pytest.raises(RewardlabError, match="trained model of this run"):
+        api.export(trained, tmp_path / "other", model="teacher")
+    with pytest.raises(RewardlabError, match="not empty"):
+        api.export(trained, tmp_path / "value", model="critic")
 
 
 def test_the_claim_measures_what_it_sets():

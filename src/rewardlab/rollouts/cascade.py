@@ -54,8 +54,8 @@ def cascade(
     A segment ends where the next token's entropy exceeds `max_entropy` nats, after `least` tokens of it at the earliest and `most`
     at the latest. It is kept with the probability min(1, exp((r - bar) / beta)), r being what `score` pays for the reply so far;
     the bar rises with the tokens written from (1 - alpha) r(prompt) + alpha `target` to `target` at the run's max_new. Otherwise
-    the segment alone is sampled again; after `attempts` rejections the best candidate is kept. A candidate without a score is rejected,
-    and never the best of several. Each segment is a turn, and `path` holds the number of its candidate.
+    the segment alone is sampled again; after `attempts` rejections the best candidate is kept. A candidate without a score is
+    rejected, and never the best of several. Each segment is a turn, and `path` holds the number of its candidate.
 
     Li et al. 2024, arXiv:2406.16306
     """

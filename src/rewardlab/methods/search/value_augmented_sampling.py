@@ -11,8 +11,8 @@ lambda = 0.95, two epochs, k = 20, a head of zeros, beta = 3 in the example. The
 checkpoint of its family. (inferred): that the value of a whole text is learnt too, as its reward, without which the end token's
 would be a guess. Rewards are neither scaled nor clipped, as by default there.
 
-Data: prompts and a reward. `init`: what the value model begins as, such as a smaller checkpoint with the same tokenizer. Training
-saves it; with it as `values`, the method answers.
+Data: prompts and a reward. `init`: what the value model begins as, such as a smaller checkpoint with the same tokenizer. After
+training, `rewardlab export RUN DIR --model critic` writes it, and with `values` = [DIR] the method answers.
 """
 
 from typing import Any
@@ -44,10 +44,10 @@ def whole_text_error(out: Outputs, batch: Batch, run: Run) -> Tensor:
 def value_augmented_sampling(
     base: Recipe | None = None, *, beta: float = 3.0, candidates: int = 20, values: tuple[str, ...] = (),
     betas: tuple[float, ...] = (), n: int = 4, temperature: float = 1.0, lam: float = 0.95, init: str = "value-head",
-    value_lr: float = 1e-3, value_epochs: int = 2,
+    value_lr: float = 1e-3, value_epochs: int = 2, value_minibatches: int = 1,
 ) -> Recipe:  # fmt: skip
     """candidates: k.  n: replies to each problem, in training and in answers (the best is given).  lam: lambda.  value_lr,
-    value_epochs: of the value model.
+    value_epochs, value_minibatches: of the value model.
     values: instead of training, answer by these value models, each times beta and its own of `betas`.
     """
     base = base or Recipe(name="value_augmented_sampling", reward=correct(), measure=accuracy(), update=Update())
@@ -62,7 +62,7 @@ def value_augmented_sampling(
     critic = Recipe(
         # unclipped, as in the released code: the policy that is valued does not move
         credit=lambda_return(lam=lam), objective=value_error(clip=None) + whole_text_error(), weighting=token_mean(),
-        update=Update(lr=value_lr, epochs=value_epochs),
+        update=Update(lr=value_lr, epochs=value_epochs, minibatches=value_minibatches),
     )  # fmt: skip
     # without an objective the policy is sampled alone, and stays as it is
     return base.but(credit=None, objective=None, measure=measured, also=(*base.also, Learner(CRITIC, init, critic)))
