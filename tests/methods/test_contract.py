@@ -148,13 +148,9 @@ def test_its_claim_is_written_in_the_order_of_its_fields(name):
 # ---- what it does ----------------------------------------------------------------------------------------------------
 
 
-def learns(recipe: Recipe) -> bool:
-    return recipe.objective is not None or bool(recipe.also) or recipe.loop is not None
-
-
 def test_it_trains_finite_steps_that_a_seed_repeats(name):
     recipe, (task, policy) = small_recipe(name), world(name)
-    if not learns(recipe):
+    if not recipe.learns:
         pytest.skip("trains nothing")
     if recipe.reward is not None and task.model in ("embedded", "vision"):
         recipe = recipe.but(reward=recipe.reward + share_of_letters())

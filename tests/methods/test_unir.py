@@ -86,6 +86,8 @@ def test_further_reasoners_and_another_model_are_used_in_measurements_alone():
         "by": ("reasoner", "reasoner_2", "reasoner_3"),
         "weight": 0.5,
         "on": "other",
+        "weights": (),
+        "candidates": 20,
     }
     assert recipe.rollout.settings["by"] == ("reasoner",)
 

@@ -76,12 +76,45 @@ def test_layers_below_a_cut_get_no_gradient(policies):
         policy.model.zero_grad(set_to_none=True)
 
 
-def test_sampling_is_not_changed(policies):
+def sampled(policy, temperature=1.0):
+    asked = [ask(q) for q in QUESTIONS for _ in range(3)]
+    rows = policy.read([Trajectory(p) for p in asked], [p.prompt for p in asked])
+    return policy.extend(rows, Sampling(max_new=6, temperature=temperature), torch.Generator().manual_seed(2))
+
+
+@pytest.mark.parametrize("layer", [0, 2])
+def test_what_is_sampled_is_changed_as_what_is_evaluated(policies, layer):
+    texts = []
     for policy in policies:
-        prompts = policy.read([Trajectory(ask(QUESTIONS[0]))], [ask(QUESTIONS[0]).prompt])
-        plain = policy.extend(prompts, Sampling(max_new=4, temperature=0.0), torch.Generator())
-        with policy.inserted(0, torch.zeros_like):
-            assert policy.extend(prompts, Sampling(max_new=4, temperature=0.0), torch.Generator())[0].reply == plain[0].reply
+        plain, vector = sampled(policy), torch.linspace(-2, 2, 32)
+        with policy.inserted(layer, lambda x, v=vector: x + v):
+            rows = sampled(policy)
+            own = [s[t.mask] for s, t in zip(policy.score(rows), rows, strict=True)]
+            said = [t.turns[-1].logprobs for t in rows]
+            texts.append([t.reply for t in rows])
+        for a, b in zip(own, said, strict=True):
+            torch.testing.assert_close(torch.tensor(a), torch.tensor(b), atol=2e-3, rtol=2e-3)
+        assert texts[-1] != [t.reply for t in plain] == [t.reply for t in sampled(policy)]
+    assert texts[0] == texts[1]
+
+
+def test_in_sampling_it_sees_prompts_once_and_then_each_token(policies):
+    for policy in policies:
+        seen = []
+
+        def counted(x, seen=seen):
+            seen.append(len(x))
+            return x
+
+        with policy.inserted(1, counted):
+            (row,) = policy.extend(
+                policy.read([Trajectory(ask(QUESTIONS[0]))], [ask(QUESTIONS[0]).prompt]), Sampling(4, 0.0), torch.Generator()
+            )
+        written = int(row.mask.sum())
+        # the last token that is sampled is never read
+        assert sum(seen) == len(row) - 1
+        assert seen[1:] == [1] * (len(seen) - 1)
+        assert len(seen) >= written
 
 
 def test_a_layer_that_is_not_there_is_refused(policies):

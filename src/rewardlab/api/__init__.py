@@ -1,5 +1,4 @@
-"""rewardlab from Python: train, resume, plan, evaluate, answer, search, export, pass rates, step labels and
-their models.
+"""rewardlab from Python: train, resume, plan, evaluate, answer, search, export, pass rates, labels of steps and their models.
 
     from rewardlab import build, train
 

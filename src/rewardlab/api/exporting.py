@@ -9,7 +9,8 @@ from shlex import quote
 from typing import Any
 
 from rewardlab.core.domain import PATH, one_of
-from rewardlab.errors import RewardlabError
+from rewardlab.engine import checkpoint
+from rewardlab.errors import RewardlabError, unknown
 from rewardlab.models.formats import FORMATS, cast, stored_dtype
 from rewardlab.policies.adapter import CONFIG
 from rewardlab.runs.config import read_config
@@ -17,6 +18,7 @@ from rewardlab.util.files import new_folder
 
 from .arguments import run_folder
 from .choosing import choice
+from .remeasure import begun_again
 from .result import Result
 
 DTYPE = one_of("auto", *FORMATS.values())
@@ -25,9 +27,13 @@ OWN = ("rewardlab_denoiser", "rewardlab_actor", "rewardlab_surprise")
 
 
 def export(
-    run: Path | str | Result, out: Path | str, last: bool = False, *, adapter: bool = False, dtype: str = "auto"
-) -> dict[str, Any]:
+    run: Path | str | Result, out: Path | str, last: bool = False, *, adapter: bool = False, dtype: str = "auto",
+    model: str = "policy",
+) -> dict[str, Any]:  # fmt: skip
     """Write a run's policy as an ordinary Hugging Face checkpoint: the best by held-out measure, or with `last` the last.
+
+    model: a model that learned beside the policy, such as "critic", as it was at the newest checkpoint, in float32 unless `dtype`
+    says otherwise.
 
     LoRA adapters are merged into their base model; with `adapter` they are copied as they are, in PEFT's format.  dtype: number
     format of the weights. "auto" is that of the model which the run began from; in the run's folder all are float32.
@@ -39,20 +45,44 @@ def export(
     DTYPE.check("dtype", dtype)
     folder, out = run_folder(run), PATH.check("out", out)
     document = read_config(folder)  # raises if the folder is not a run
+    if model != "policy":
+        return _learner(folder, Path(out), model, dtype, adapter)
     # a run without evaluations has no best policy
     source = folder / "best" if (folder / "best").is_dir() and not last else folder / "model"
     if not source.is_dir():
         raise RewardlabError(
             f"{folder} has no {source.name} yet; resume the run with: rewardlab train --resume {quote(str(folder))}"
         )
-    if Path(out).exists() and any(Path(out).iterdir()):
-        raise RewardlabError(f"{out} exists and is not empty; choose a new folder")
+    _refuse_files(Path(out))
     _refuse_own_kind(source)
     # the folder appears under its name only when it is complete
     with new_folder(Path(out)) as new:
         what = _copy(source, new) if adapter else _whole(source, new, document.get("loaded_dtype") if dtype == "auto" else dtype)
     which = "best" if source.name == "best" else "last"
     return {"run": str(folder), "which": which, "out": str(out), **what, **choice(folder, source.name)}
+
+
+def _refuse_files(out: Path) -> None:
+    if out.exists() and any(out.iterdir()):
+        raise RewardlabError(f"{out} exists and is not empty; choose a new folder")
+
+
+def _learner(folder: Path, out: Path, name: str, dtype: str, adapter: bool) -> dict[str, Any]:
+    """Write a model that learned beside the policy, from the newest checkpoint."""
+    if adapter:
+        raise RewardlabError(f"--adapter is for the run's policy, which {name!r} is not: leave it out")
+    _refuse_files(out)
+    ops = begun_again(folder, f"give its model {name!r}")
+    trained = [other for other, learner in ops.learners.items() if learner.recipe.objective is not None]
+    if name not in trained:
+        raise unknown("trained model of this run", name, trained)
+    checkpoint.load_weights(folder / "checkpoints", ops.learners)
+    with new_folder(out) as new:
+        ops.learners[name].model.save(new)
+        _refuse_own_kind(new)
+        if dtype != "auto":
+            cast(new, dtype)
+    return {"run": str(folder), "which": name, "out": str(out), "dtype": stored_dtype(out)}
 
 
 def _refuse_own_kind(source: Path) -> None:

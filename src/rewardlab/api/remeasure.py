@@ -24,20 +24,23 @@ def remeasure(folder: Path, measure: Measure, problems: int | None = None) -> tu
     Raises RewardlabError for a folder without a run, or without checkpoints, and for a run that was started with objects made in
     Python, which cannot be loaded again.
     """
-    document = read_config(folder)
-    config = RunConfig.from_json(document)
-    if not document.get("source") or not checkpoint.checkpoints(folder / "checkpoints"):
-        raise RewardlabError(
-            f"{folder} cannot be measured again: it keeps no checkpoint, or was started with objects made in Python"
-        )
-    config = config.but(eval_problems=problems or config.eval_problems)
-    recipe = registry.load_recipe(document["recipe"]).but(measure=measure)
-    task = task_of(None, config)
-    run = begin_run(recipe, policy_of(None, config, task), task, config)
-    ops = Ops(recipe, run, task, config)
+    ops = begun_again(folder, "be measured again", measure, problems)
     before = ops.evaluate()
     checkpoint.load_weights(folder / "checkpoints", ops.learners)
     return before, ops.evaluate()
+
+
+def begun_again(folder: Path, what: str, measure: Measure | None = None, problems: int | None = None) -> Ops:
+    """The run in `folder` as it was before its first step, with another measure. Raises RewardlabError, that it cannot `what`."""
+    document = read_config(folder)
+    config = RunConfig.from_json(document)
+    if not document.get("source") or not checkpoint.checkpoints(folder / "checkpoints"):
+        raise RewardlabError(f"{folder} cannot {what}: it keeps no checkpoint, or was started with objects made in Python")
+    config = config.but(eval_problems=problems or config.eval_problems)
+    recipe = registry.load_recipe(document["recipe"])
+    recipe = recipe.but(measure=measure) if measure else recipe
+    task = task_of(None, config)
+    return Ops(recipe, begin_run(recipe, policy_of(None, config, task), task, config), task, config)
 
 
 def keep_weights(folder: Path) -> None:

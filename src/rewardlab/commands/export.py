@@ -3,6 +3,7 @@
   rewardlab export runs/mine mine-hf
   rewardlab export runs/lora mine-hf                # LoRA adapters merged into their base model
   rewardlab export runs/lora mine-lora --adapter    # the adapters alone, for peft
+  rewardlab export runs/ppo critic --model critic   # a model that learned beside the policy, at the newest checkpoint
 
 In the run's folder weights are float32, so that none of what was learned is lost; the export has the format of the model that the
 run began from, unless --dtype names another.
@@ -23,6 +24,8 @@ def flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run", type=Path, metavar="RUN", help="folder of a run")
     parser.add_argument("out", type=Path, metavar="DIR", help="folder to write")
     parser.add_argument("--last", action="store_true", help="the last policy instead of the best")
+    text = "a model that learned beside the policy, such as critic, instead of the policy"
+    parser.add_argument("--model", default="policy", metavar="NAME", help=text)
     parser.add_argument("--adapter", action="store_true", help="the LoRA adapters alone, in PEFT's format, instead of merging them")
     text = "format of the weights: auto (of the model that the run began from), float32, bfloat16 or float16"
     parser.add_argument("--dtype", default="auto", metavar="DTYPE", help=text)
@@ -31,7 +34,7 @@ def flags(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> dict[str, Any]:
     from rewardlab import api
 
-    return api.export(args.run, args.out, last=args.last, adapter=args.adapter, dtype=args.dtype)
+    return api.export(args.run, args.out, last=args.last, adapter=args.adapter, dtype=args.dtype, model=args.model)
 
 
 def show(document: Mapping[str, Any]) -> None:

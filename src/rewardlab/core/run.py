@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -78,6 +78,12 @@ class Run:
         if model is None:
             raise RewardlabError(f"the run has no model named {name!r}; it has: policy, {', '.join(self.models) or 'and no other'}")
         return model
+
+    def weighted(self, names: Sequence[str], weight: float, weights: Sequence[float] = ()) -> list[tuple[float, Any]]:
+        """Models of the run, each with a weight: `weight` times its own of `weights`, which without any are 1."""
+        if weights and len(weights) != len(names):
+            raise RewardlabError(f"{len(weights)} weights are given for the models {', '.join(names)}: give one for each, or none")
+        return [(weight * own, self.model(name)) for name, own in zip(names, weights or [1.0] * len(names), strict=True)]
 
     @property
     def token_count(self) -> TokenCount:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, pairwise
@@ -46,7 +47,7 @@ class Turn:
 class Trajectory:
     """One attempt at a problem.
 
-    stop: why it ended ("end", "stop", "predicate", "length"); None while it may be continued.
+    stop: why it ended ("end", "stop", "predicate", "length", "entropy"); None while it may be continued.
     path: child numbers from the root of a tree; rows that begin with the same numbers share those steps.
     steps: token position of the last decision of each reasoning step; set by a splitter.
     """
@@ -160,6 +161,8 @@ class Sampling:
 
     stop: strings that end a reply; they stay in it.  stop_when: called with the text at every new line; True ends the reply.
     enough: return as soon as this many rows have finished; the others stay open (`stop is None`).
+    max_entropy: a reply of at least `min_new` tokens pauses before one whose distribution, before temperature, top-k and top-p, has
+        more entropy than this, in nats.
     """
 
     max_new: int = 128
@@ -170,6 +173,8 @@ class Sampling:
     # not compared: two lambdas that do the same are not equal
     stop_when: Callable[[str], bool] | None = field(default=None, compare=False)
     enough: int | None = None
+    max_entropy: float = math.inf
+    min_new: int = 1
 
     @property
     def raw(self) -> bool:

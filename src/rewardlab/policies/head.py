@@ -146,8 +146,12 @@ def nucleus_logprobs(
 
 
 def joint_head(members: Sequence[tuple[float, Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
-    """Hidden states (n, sum of d) and a head (V, sum of d) whose logits are the sum of weight * hidden (n, d) @ head (V, d)^T."""
-    return torch.cat([h for _, h, _ in members], 1), torch.cat([weight * head for weight, _, head in members], 1)
+    """Hidden states (n, sum of d) and a head (V, sum of d) whose logits are the sum of weight * hidden (n, d) @ head (V, d)^T.
+
+    V is that of the narrowest head: what others have beyond it is padding.
+    """
+    width = min(len(head) for _, _, head in members)
+    return torch.cat([h for _, h, _ in members], 1), torch.cat([weight * head[:width] for weight, _, head in members], 1)
 
 
 @torch.no_grad()

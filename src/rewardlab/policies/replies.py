@@ -5,6 +5,7 @@ All state per row is numpy, vectorised over rows; Python runs once per decoding 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, Protocol
 
@@ -58,8 +59,26 @@ class Replies:
         # a row that has ended may still be computed beside the others: it must not read past the end
         return torch.from_numpy(self._uniforms[rows, np.minimum(self.count[rows], self.sampling.max_new - 1)])
 
-    def record(self, rows: np.ndarray, ids: np.ndarray, raw: np.ndarray, sampled: np.ndarray) -> list[int]:
-        """Add one token to each of `rows`; returns which of them (0 .. n-1) ended with it."""
+    def pauses(self, rows: np.ndarray, logits: torch.Tensor) -> np.ndarray | None:
+        """(n,) which of `rows` pause before the token that these logits (n, V) are for; None where no reply ever does."""
+        if math.isinf(self.sampling.max_entropy):
+            return None
+        logp = logits.log_softmax(1)
+        # a token that cannot be sampled has 0 * -inf
+        entropy = -(logp.exp() * logp.clamp(min=-1e4)).sum(1)
+        unsure = (entropy > self.sampling.max_entropy).cpu().numpy()
+        return unsure & (self.count[rows] >= self.sampling.min_new)
+
+    def record(
+        self, rows: np.ndarray, ids: np.ndarray, raw: np.ndarray, sampled: np.ndarray, pauses: np.ndarray | None = None
+    ) -> list[int]:
+        """Add one token to each of `rows` that does not pause; returns which of them (0 .. n-1) ended with it, or pause."""
+        if pauses is not None and pauses.any():
+            going = np.flatnonzero(~pauses)
+            for row in rows[pauses]:
+                self.stops[int(row)] = "entropy"
+            ended = self.record(rows[going], ids[going], raw[going], sampled[going])
+            return sorted([*np.flatnonzero(pauses).tolist(), *going[ended].tolist()])
         column = self.count[rows]
         self.ids[rows, column], self.raw[rows, column], self.sampled[rows, column] = ids, raw, sampled
         self.count[rows] = column + 1

@@ -16,7 +16,9 @@ from rewardlab.core import Batch, Message, Outputs, Policy, TokenCount, Trajecto
 from rewardlab.errors import RewardlabError
 
 from .adapter import Base
+from .ends import end_ids
 from .head import divergences, gradient_products, joint_head, nucleus_logprobs, token_logprobs
+from .joint import check_joined
 from .packing import SCORE_TOKENS, by_tokens, pad
 from .perturbed import Place, perturbed
 from .weights import shown
@@ -37,11 +39,12 @@ class TextPolicy:
     depth: int
     """How many decoder layers it has."""
     _joined: Sequence[tuple[float, TextPolicy]] = ()
+    _candidates = 20
     _inserted: tuple[int, Callable[[Tensor], Tensor]] | None = None
 
     def __init__(self, tokenizer: Any):
         self.tokenizer = tokenizer
-        self.ends = frozenset(_end_ids(tokenizer))
+        self.ends = frozenset(end_ids(tokenizer))
         if not self.ends:
             raise RewardlabError("the tokenizer names no end-of-sequence token; set eos_token in tokenizer_config.json")
         self.token_count = TokenCount()
@@ -49,6 +52,11 @@ class TextPolicy:
 
     def parameters(self) -> list[torch.nn.Parameter]:
         """All weights, also those that are frozen."""
+        raise NotImplementedError
+
+    @property
+    def has_value_head(self) -> bool:
+        """Whether it says what text is worth, and so writes none."""
         raise NotImplementedError
 
     def __repr__(self) -> str:
@@ -177,23 +185,21 @@ class TextPolicy:
     # ---- several models that decide together -------------------------------------------------------------------------
 
     @contextmanager
-    def joined(self, others: Sequence[tuple[float, TextPolicy]]) -> Iterator[None]:
+    def joined(self, others: Sequence[tuple[float, TextPolicy]], candidates: int = 20) -> Iterator[None]:
         """A context in which replies are sampled from the sum of this model's logits and those of others, each times a weight.
 
-        What `evaluate` and `score` give stays this model's own: see `joint_logprobs`. Raises RewardlabError for other vocabularies.
+        A model with a value head has no logits: it adds its weight times the value of the text with each of the `candidates` most
+        likely tokens (by the sum so far), minus the mean over those, to theirs. What `evaluate` and `score` give stays this model's
+        own: see `joint_logprobs`. Raises RewardlabError for other vocabularies.
         """
         for _, other in others:
-            same = type(other) is type(self) and other.vocabulary_head().shape[0] == self.vocabulary_head().shape[0]
-            if not same or other.tokenizer.get_vocab() != self.tokenizer.get_vocab():
-                raise RewardlabError(
-                    f"the logits of {other.name!r} and {self.name!r} cannot be added: both need the same tokenizer and vocabulary, "
-                    "and to be run by the same policy (write hf: before both)"
-                )
-        before, self._joined = self._joined, others
+            check_joined(self, other)
+        before = self._joined, self._candidates
+        self._joined, self._candidates = others, candidates
         try:
             yield
         finally:
-            self._joined = before
+            self._joined, self._candidates = before
 
     def joint_logprobs(self, hidden: Tensor, others: Sequence[tuple[float, TextPolicy, Tensor]], ids: Tensor) -> Tensor:
         """(n,) log-probs of `ids` under the sum of logits, with gradient for the others alone; from the hidden states (n, d)."""
@@ -202,17 +208,21 @@ class TextPolicy:
         return token_logprobs(*joint_head(members), ids)[0]
 
     def count_generated(self, tokens: int) -> None:
-        """Bill sampled tokens to this model, and to those that it is joined with."""
+        """Bill sampled tokens to this model, and to those that it is joined with; one that values reads each candidate too."""
         for model in (self, *(other for _, other in self._joined)):
-            model.token_count.generated += tokens
+            if model.has_value_head:
+                model.token_count.scored += tokens * (1 + self._candidates)
+            else:
+                model.token_count.generated += tokens
 
     # ---- between the layers ------------------------------------------------------------------------------------------
 
     @contextmanager
     def inserted(self, layer: int, change: Callable[[Tensor], Tensor]) -> Iterator[None]:
-        """A context in which `evaluate` and `score` put `change` (n, hidden) -> (n, hidden) after a decoder layer, counted from 0.
+        """A context in which the model has `change` (n, hidden) -> (n, hidden) after a decoder layer, counted from 0.
 
-        It is called with what the layer passes on for the n real tokens, in float32. Sampling is not changed.
+        It is called with what the layer passes on for n real tokens, in float32: in sampling first those of prompts, then the
+        newest token of each reply.
         """
         if not 0 <= layer < self.depth:
             raise RewardlabError(f"{self.name!r} has the decoder layers 0 to {self.depth - 1}: there is no layer {layer}")
@@ -283,14 +293,6 @@ def pay_of(messages: Sequence[Message]) -> float | None:
     """The sum of the rewards that messages carry for the decisions before them; None if none carries one, which is not 0."""
     rewards = [m.reward for m in messages if m.reward is not None]
     return sum(rewards) if rewards else None
-
-
-def _end_ids(tokenizer: Any) -> list[int]:
-    """Ids of the end-of-sequence token, and of the end-of-turn tokens that chat models use instead."""
-    vocabulary = tokenizer.get_vocab()
-    marks = ("<|im_end|>", "<|eot_id|>", "<end_of_turn>", "<|end|>")
-    ids = [vocabulary[m] for m in marks if m in vocabulary]
-    return ids + ([tokenizer.eos_token_id] if tokenizer.eos_token_id is not None else [])
 
 
 __all__ = ["Policy", "TextPolicy"]

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from rewardlab.core import Group, Problem, Rollout, Run, rollout
+from rewardlab.core.domain import PositiveInt
 
 
 @rollout(inner="of")
-def joined(problems: list[Problem], run: Run, *, of: Rollout, by: tuple[str, ...], weight: float = 1.0) -> list[Group]:
+def joined(
+    problems: list[Problem], run: Run, *, of: Rollout, by: tuple[str, ...], weight: float = 1.0, weights: tuple[float, ...] = (),
+    candidates: PositiveInt = 20,
+) -> list[Group]:  # fmt: skip
     """What `of` samples where the logits of the models `by`, each times `weight`, are added to the policy's. The turns are the
     policy's, and their log-probs those of the sum.
+
+    A model with a value head adds its values of the `candidates` most likely tokens, minus their mean (`TextPolicy.joined`).
+    weights: one for each model, times `weight`; without them 1 for each.
     """
-    with run.policy.joined([(weight, run.model(name)) for name in by]):
+    with run.policy.joined(run.weighted(by, weight, weights), candidates):
         return of(problems, run)

@@ -1,1 +1,1 @@
-"""Search at test time: steps or partial replies that a reward scores decide where the next tokens are spent."""
+"""Methods that search or select at test time, or learn to: where the next tokens are spent, and what is made of what was found."""

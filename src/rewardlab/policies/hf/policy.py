@@ -7,7 +7,7 @@ those; a model that scales or soft-caps its logits is refused when it is loaded.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ from rewardlab.policies.sampler import sample
 from rewardlab.policies.text import TextPolicy
 from rewardlab.util.device import device_of, dtype_of, keep_freed_memory
 
+from .joined import processors
 from .model import (
     adapted,
     check_head,
@@ -160,7 +161,7 @@ class HFPolicy(TextPolicy):
         ids, mask = torch.zeros(2, len(prompts), width, dtype=torch.long)
         for row, p in enumerate(prompts):
             ids[row, width - len(p) :], mask[row, width - len(p) :] = torch.from_numpy(p), 1
-        added = [_Added(weight, other, mask.to(self.device)) for weight, other in self._joined]
+        added = processors(self._joined, self._candidates, mask.to(self.device))
         chosen, over = LogitsProcessorList([*added, sampler]), StoppingCriteriaList([sampler.over])
         own_config = model.generation_config
         # the checkpoint's own penalties and limits would change what is sampled without changing the log-probs
@@ -168,7 +169,7 @@ class HFPolicy(TextPolicy):
         # greedy, because `_Sampler` leaves a single token possible
         greedy = GenerationConfig(do_sample=False, max_new_tokens=sampler.replies.sampling.max_new, pad_token_id=0)
         try:
-            with torch.no_grad(), self._autocast():
+            with torch.no_grad(), self._autocast(), self._changed(self._read_in_sampling(mask), model):
                 model.generate(
                     input_ids=ids.to(self.device), attention_mask=mask.to(self.device), generation_config=greedy,
                     logits_processor=chosen, stopping_criteria=over,
@@ -185,7 +186,7 @@ class HFPolicy(TextPolicy):
 
     def _forward(self, ids: Tensor, length: Tensor, mask: Tensor, wants: Sequence[str], per_token: Sequence[Any] = ()) -> Outputs:
         real = torch.arange(ids.shape[1], device=ids.device) < length[:, None]
-        with self._changed(real):
+        with self._changed(lambda x: real, self.whole):
             hidden = self._hidden(ids)
         out = Outputs()
         if "value" in wants:
@@ -203,8 +204,13 @@ class HFPolicy(TextPolicy):
         with self._autocast():
             return self.model.base_model(input_ids=ids, use_cache=False).last_hidden_state.to(self.dtype)
 
+    def _read_in_sampling(self, mask: Tensor) -> Callable[[Tensor], Tensor]:
+        """x (rows, t, hidden) -> (rows, t), which tokens are real: of prompts as `mask` says, and each sampled after them."""
+        prompts = mask.bool().to(self.device)
+        return lambda x: prompts if x.shape[1] == prompts.shape[1] > 1 else prompts[:, -1:].expand(-1, x.shape[1])
+
     @contextmanager
-    def _changed(self, real: Tensor) -> Iterator[None]:
+    def _changed(self, real: Callable[[Tensor], Tensor], whole: Any) -> Iterator[None]:
         """A context in which the model's forward pass has what is inserted after a layer, for the tokens where `real` (B, T)."""
         if self._inserted is None:
             yield
@@ -213,10 +219,12 @@ class HFPolicy(TextPolicy):
 
         def hook(module: nn.Module, inputs: Any, output: Any) -> Any:
             x = output[0] if isinstance(output, tuple) else output
-            changed = x.masked_scatter(real[:, :, None], change(x[real].float()).to(x.dtype))
+            at = real(x)
+            changed = x.masked_scatter(at[:, :, None], change(x[at].float()).to(x.dtype))
             return (changed, *output[1:]) if isinstance(output, tuple) else changed
 
-        handle = decoder_layers(self.model)[layer].register_forward_hook(hook)
+        model = whole.get_base_model() if adapted(whole) else whole
+        handle = decoder_layers(model)[layer].register_forward_hook(hook)
         try:
             yield
         finally:
@@ -224,6 +232,10 @@ class HFPolicy(TextPolicy):
 
     def _scales(self) -> list[Place]:
         return layer_norms(self.model)
+
+    @property
+    def has_value_head(self) -> bool:
+        return self.value_head is not None
 
     def vocabulary_head(self) -> Tensor:
         weight, bias = vocabulary(self.model)
@@ -252,25 +264,6 @@ class HFPolicy(TextPolicy):
         return torch.autocast(self.device.type, self.dtype, enabled=self.dtype != torch.float32)
 
 
-class _Added:
-    """A logits processor that adds another model's logits, times a weight.  mask: (rows, width) of prompts padded on the left."""
-
-    def __init__(self, weight: float, policy: Any, mask: Tensor):
-        self.weight, self.policy, self.mask, self.cache = weight, policy, mask, None
-        self.model = for_sampling(policy.whole, policy.dtype)
-
-    def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
-        more = input_ids.shape[1] - self.mask.shape[1]
-        new = input_ids if self.cache is None else input_ids[:, -more:]
-        self.mask = F.pad(self.mask, (0, more), value=1)
-        places = (self.mask.cumsum(1) - 1).clamp(min=0)[:, -new.shape[1] :]
-        out = self.model(
-            input_ids=new, attention_mask=self.mask, position_ids=places, past_key_values=self.cache, use_cache=True
-        )  # fmt: skip
-        self.cache = out.past_key_values
-        return scores + self.weight * out.logits[:, -1].to(scores)
-
-
 class _Sampler:
     """Samples in place of `generate`, so that the recorded log-probs are those of the distribution sampled from.
 
@@ -287,9 +280,10 @@ class _Sampler:
 
     def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
         # `sample` overwrites its logits, and transformers may still use these
-        sampled = sample(scores.clone(), self.replies.sampling, self.replies.uniform(self.rows))
         live = np.flatnonzero(self.open[self.rows])
-        ended = self.replies.record(self.rows[live], *(x.cpu().numpy()[live] for x in sampled))
+        pauses = self.replies.pauses(self.rows[live], scores[torch.from_numpy(live).to(scores.device)].float())
+        sampled = sample(scores.clone(), self.replies.sampling, self.replies.uniform(self.rows))
+        ended = self.replies.record(self.rows[live], *(x.cpu().numpy()[live] for x in sampled), pauses)
         self.open[self.rows[live[ended]]] = False
         return torch.full_like(scores, -torch.inf).scatter_(1, sampled[0][:, None], 0.0)
 

@@ -14,13 +14,14 @@ import torch
 from torch import nn
 
 from rewardlab.core import Sampling, Trajectory
+from rewardlab.errors import RewardlabError
 from rewardlab.policies.replies import Replies, Writes
 from rewardlab.policies.sampler import sample
 
 from .decode_step import fold
 from .model import Llama
 from .native.library import HEAD_SIZES, library
-from .steps import JointSteps, NativeSteps, Steps
+from .steps import ChangedSteps, Inserted, JointSteps, NativeSteps, Steps, Values
 
 MAX_ROWS = {"cpu": 256, "cuda": 1024}
 """Replies sampled at a time: the cache of keys and values holds so many."""
@@ -42,6 +43,7 @@ class Generator(Writes, Protocol):
     model: Llama
     dtype: torch.dtype
     device: torch.device
+    _inserted: Inserted | None
 
     def parameters(self) -> list[nn.Parameter]: ...
 
@@ -51,9 +53,11 @@ class Generator(Writes, Protocol):
 @torch.no_grad()
 def generate(
     policy: Generator, trajectories: Sequence[Trajectory], sampling: Sampling, rng: torch.Generator,
-    joined: Sequence[tuple[float, Generator]] = (),
+    joined: Sequence[tuple[float, Generator]] = (), candidates: int = 20,
 ) -> list[Trajectory]:  # fmt: skip
-    """One reply for each trajectory, in order.  joined: models whose logits, times a weight, are added to the policy's."""
+    """One reply for each trajectory, in order.  joined: models whose logits, times a weight, are added to the policy's; those with
+    a value head add their values of the `candidates` most likely tokens.
+    """
     if not trajectories:
         return []
     for t in trajectories:
@@ -61,7 +65,7 @@ def generate(
             model.check_fits(t, sampling.max_new)
     replies = Replies(policy, len(trajectories), sampling, rng, policy.model.shape.vocab)
     with torch.inference_mode():
-        make, prompts = _joint_maker(policy, joined) if joined else _maker(policy), [t.ids for t in trajectories]
+        make, prompts = _joint_maker(policy, joined, candidates) if joined else _maker(policy), [t.ids for t in trajectories]
         shares = np.array_split(np.arange(len(prompts)), workers(policy, len(prompts), sampling))
         slots = [min(len(share), MAX_ROWS.get(policy.device.type, 256)) for share in shares]
         decoders = [_Decoder(make(n), n, prompts, replies, share) for n, share in zip(slots, shares, strict=True)]
@@ -74,14 +78,19 @@ def generate(
 
 def _maker(policy: Generator) -> Callable[[int], Steps]:
     """Slots -> the forward passes of a policy for so many; its weights are made ready once."""
-    kind = NativeSteps if runs_in_cpp(policy) else Steps
+    inserted, valued = policy._inserted, policy.model.value_head is not None
+    if policy.model.surprise is not None:
+        raise RewardlabError("a value head that reads surprise cannot say what next tokens are worth: use value-head")
+    kind = Values if valued else NativeSteps if runs_in_cpp(policy) and inserted is None else Steps
     weights = kind.prepared(fold(policy.model, policy.dtype))
+    if inserted is not None and not valued:
+        return lambda slots: ChangedSteps(policy.model, weights, slots, inserted)
     return lambda slots: kind(policy.model, weights, slots)
 
 
-def _joint_maker(policy: Generator, joined: Sequence[tuple[float, Generator]]) -> Callable[[int], JointSteps]:
+def _joint_maker(policy: Generator, joined: Sequence[tuple[float, Generator]], candidates: int) -> Callable[[int], JointSteps]:
     makers = [(1.0, _maker(policy)), *((weight, _maker(other)) for weight, other in joined)]
-    return lambda slots: JointSteps([(weight, make(slots)) for weight, make in makers])
+    return lambda slots: JointSteps([(weight, make(slots)) for weight, make in makers], candidates)
 
 
 def workers(policy: Generator, rows: int, sampling: Sampling) -> int:
@@ -197,12 +206,14 @@ class _Decoder:
         live = np.flatnonzero(self.slots >= 0)
         rows = self.slots[live]
         logits = self.steps.step(live, self.last, self.position)
+        # before sampling, which overwrites the logits
+        pauses = self.replies.pauses(rows, logits)
         sampled = sample(logits, self.replies.sampling, self.replies.uniform(rows))
         # the only wait for the device in a step: ids and log-probs are needed to decide which rows ended
         ids, raw, warped = (x.cpu().numpy() for x in sampled)
         self.last[live] = ids
         self.position[live] += 1
-        ended = live[self.replies.record(rows, ids, raw, warped)]
+        ended = live[self.replies.record(rows, ids, raw, warped, pauses)]
         # a free slot may still be computed; at position 0 it overwrites only its own cache, which its next prompt fills anew
         self.slots[ended], self.last[ended], self.position[ended] = -1, 0, 0
         self.finished += len(ended)

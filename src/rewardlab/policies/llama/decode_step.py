@@ -44,7 +44,8 @@ def fold(model: Llama, dtype: torch.dtype) -> SimpleNamespace:
         layer.gate_up = (layer.gate_up * layer.mlp_norm).to(dtype)
         layer.out, layer.down = layer.out.to(dtype), layer.down.to(dtype)
         layer.attn_norm = layer.mlp_norm = None
-    w.head = (w.head * w.norm).to(dtype)
+    # a value head takes the place of the vocabulary head: its one logit is the value
+    w.head = ((w.head if w.value_head is None else w.value_head) * w.norm).to(dtype)
     w.embed, w.norm, w.cos, w.sin = w.embed.to(dtype), None, w.cos.to(dtype), w.sin.to(dtype)
     return w
 
@@ -80,17 +81,35 @@ def next_logits(
 
     cache: of each layer (2, n, Hkv, span, d), keys and values; mask: (n, span), 0 for what a row may see, else -inf.
     """
+    return logits_of(through(F.embedding(ids, embed), position, mask, cache, tables, layers, heads, eps), head, eps)
+
+
+def logits_of(x: Tensor, head: Tensor, eps: float) -> Tensor:
+    """Float32 logits (n, V) of what the last layer passes on, (n, hidden)."""
+    return linear(F.rms_norm(x, [x.shape[1]], None, eps), head).float()
+
+
+def through(
+    x: Tensor,
+    position: Tensor,
+    mask: Tensor,
+    cache: List[Tensor],  # noqa: UP006
+    tables: Tuple[Tensor, Tensor],  # noqa: UP006
+    layers: List[StepLayer],  # noqa: UP006
+    heads: int,
+    eps: float,
+) -> Tensor:
+    """What some layers make of one token for every row, x (n, hidden); the cache is theirs, otherwise as in `next_logits`."""
     n, kv, span, d = cache[0].shape[1:]
-    half, hidden, index, q_k, q_k_v = d // 2, [embed.shape[1]], torch.arange(n, device=ids.device), heads + kv, heads + 2 * kv
+    half, hidden, index, q_k, q_k_v = d // 2, [x.shape[1]], torch.arange(n, device=x.device), heads + kv, heads + 2 * kv
     mask.index_put_((index, position), torch.zeros((), dtype=mask.dtype, device=mask.device))
     # broadcast over key heads and the query heads that share one
     bias = mask.view(n, 1, 1, span)
     # flat indices into the cache seen as (2 * n * Hkv * span, d), for keys and values of every row and head
-    place = (torch.arange(2 * n * kv, device=ids.device).view(2, n, kv).transpose(0, 1) * span + position.view(n, 1, 1)).reshape(-1)
+    place = (torch.arange(2 * n * kv, device=x.device).view(2, n, kv).transpose(0, 1) * span + position.view(n, 1, 1)).reshape(-1)
     # values are rotated by an angle of 0: one product over all heads with full tables takes half the time of skipping the values
     cos, sin = [table[position].unsqueeze(1).repeat(1, q_k_v, 1) for table in tables]
     cos[:, q_k:], sin[:, q_k:] = 1.0, 0.0
-    x = F.embedding(ids, embed)
     for i, w in enumerate(layers):
         qkv = linear(F.rms_norm(x, hidden, None, eps), w.qkv, w.qkv_bias).view(n, q_k_v, d)
         if w.q_norm is not None and w.k_norm is not None:
@@ -103,4 +122,4 @@ def next_logits(
         a = torch.bmm(scores.softmax(-1).view(n * kv, -1, span), values)
         x = linear_plus(a.view(n, heads * d), w.out, x)
         x = linear_plus(gated(F.rms_norm(x, hidden, None, eps), w.gate, w.up), w.down, x)
-    return linear(F.rms_norm(x, hidden, None, eps), head).float()
+    return x

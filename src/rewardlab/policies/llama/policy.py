@@ -105,6 +105,10 @@ class LlamaPolicy(HasWeights, TextPolicy):
         save_llama(self.model, Path(folder))
         self.save_tokenizer(Path(folder))
 
+    @property
+    def has_value_head(self) -> bool:
+        return self.model.value_head is not None
+
     def vocabulary_head(self) -> Tensor:
         head = self.model.embed if self.model.shape.tied else self.model.head
         assert head is not None
@@ -128,7 +132,7 @@ class LlamaPolicy(HasWeights, TextPolicy):
         if self.model.value_head is not None:
             raise RewardlabError(f"the model {self.name!r} has a value head and cannot generate")
         # `joined` takes policies of the same kind alone
-        extended = generate(self, trajectories, sampling, rng, self._joined)  # type: ignore[arg-type]
+        extended = generate(self, trajectories, sampling, rng, self._joined, self._candidates)  # type: ignore[arg-type]
         self.count_generated(sum(map(len, extended)) - sum(map(len, trajectories)))
         return extended
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from types import SimpleNamespace
 
@@ -11,14 +11,17 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from rewardlab.policies.joint import plus_values
 from rewardlab.policies.scripting import scripted
 
 from .attention import causal_attention
-from .decode_step import next_logits, packed, step_layers
+from .decode_step import logits_of, next_logits, packed, step_layers, through
 from .model import Llama
 from .native.decoding import Decoding
 from .native.library import library
 
+Inserted = tuple[int, Callable[[Tensor], Tensor]]
+"""A layer, and what changes the (n, hidden) that it passes on."""
 SPAN_MULTIPLE = 16
 """The cache grows by so many positions at a time: growing copies it, since its matrices must be contiguous."""
 
@@ -84,7 +87,12 @@ class Steps:
 
         # padding on the right is computed too, but causal attention keeps it from the prompt, and the mask from replies
         positions = torch.arange(width, device=device).repeat(len(prompts))
-        self.model.trunk(self.weights, torch.from_numpy(table).to(device).view(-1), positions, attend)
+        real = positions < torch.tensor([len(p) for p in prompts], device=device).repeat_interleave(width)
+        self.model.trunk(self.weights, torch.from_numpy(table).to(device).view(-1), positions, attend, after=self.after(real))
+
+    def after(self, real: Tensor) -> Inserted | None:
+        """What is inserted after a layer, for the flat tokens that are `real`."""
+        return None
 
     def step(self, live: np.ndarray, ids: np.ndarray, positions: np.ndarray) -> Tensor:
         """Float32 logits (n, V) of what follows `ids` at `positions`, (slots,), in the n `live` slots."""
@@ -93,6 +101,54 @@ class Steps:
         tables = (w.cos, w.sin)
         logits = self.next_logits(last, position, self.mask, self.cache, w.embed, tables, self.layers, w.head, s.heads, s.eps)
         return logits if len(live) == len(ids) else logits[torch.from_numpy(live).to(self.device)]
+
+
+class ChangedSteps(Steps):
+    """The same with something inserted after a layer, which is a function of Python: the layers run in two parts."""
+
+    def __init__(self, model: Llama, weights: SimpleNamespace, slots: int, inserted: Inserted):
+        super().__init__(model, weights, slots)
+        self.layer, self.change = inserted
+
+    def compile(self) -> None:
+        super().compile()
+        self.through = scripted(through, self.device.type)
+
+    def after(self, real: Tensor) -> Inserted:
+        return self.layer, lambda x: x.masked_scatter(real[:, None], self.change(x[real].float()).to(x.dtype))
+
+    def step(self, live: np.ndarray, ids: np.ndarray, positions: np.ndarray) -> Tensor:
+        w, s, cut = self.weights, self.model.shape, self.layer + 1
+        rows = torch.from_numpy(live).to(self.device)
+        last, position = torch.from_numpy(ids).to(self.device), torch.from_numpy(positions).to(self.device)
+
+        def part(x: Tensor, which: slice) -> Tensor:
+            return self.through(
+                x, position, self.mask, self.cache[which], (w.cos, w.sin), self.layers[which], s.heads, s.eps
+            )  # fmt: skip
+
+        x = part(F.embedding(last, w.embed), slice(cut))
+        x[rows] = self.change(x[rows].float()).to(x.dtype)
+        # what is inserted after the last layer has nothing to go through
+        x = part(x, slice(cut, None)) if cut < s.layers else x
+        return logits_of(x[rows], w.head, s.eps)
+
+
+class Values(Steps):
+    """A model with a value head, that says what the text of a row is worth with each of several next tokens."""
+
+    def grow(self, span: int) -> None:
+        # a candidate is fed one position further than the token before it
+        super().grow(span + 1)
+
+    def of(self, live: np.ndarray, positions: np.ndarray, candidates: Tensor) -> Tensor:
+        """(n,) values with `candidates` (n,) at the positions after `positions` (slots,), in the n `live` slots.
+
+        They take the place of what is fed there next, or of nothing: a later token overwrites them.
+        """
+        ids = np.zeros(len(positions), np.int64)
+        ids[live] = candidates.cpu().numpy()
+        return self.step(live, ids, positions + 1)[:, 0]
 
 
 class NativeSteps(Steps):
@@ -130,10 +186,13 @@ class NativeSteps(Steps):
 
 
 class JointSteps:
-    """Several models on the same rows, each with a cache of its own: their logits are added, each times a weight."""
+    """Several models on the same rows, each with a cache of its own: their logits are added, each times a weight.
 
-    def __init__(self, members: Sequence[tuple[float, Steps]]):
-        self.members = members
+    `Values` are added to the `candidates` tokens that are most likely by the sum of the others (`plus_values`).
+    """
+
+    def __init__(self, members: Sequence[tuple[float, Steps]], candidates: int):
+        self.members, self.candidates = members, candidates
         self.gaps = any(steps.gaps for _, steps in members)
 
     def grow(self, span: int) -> None:
@@ -153,5 +212,10 @@ class JointSteps:
             steps.prefill(prompts, slots)
 
     def step(self, live: np.ndarray, ids: np.ndarray, positions: np.ndarray) -> Tensor:
-        first, *others = (weight * steps.step(live, ids, positions) for weight, steps in self.members)
-        return sum(others, start=first)
+        found = [(weight, steps, steps.step(live, ids, positions)) for weight, steps in self.members]
+        tables = [weight * table for weight, steps, table in found if not isinstance(steps, Values)]
+        # the sizes of one family pad their vocabularies differently
+        width = min(table.shape[1] for table in tables)
+        logits = torch.stack([table[:, :width] for table in tables]).sum(0)
+        valued = [(weight, partial(steps.of, live, positions)) for weight, steps, _ in found if isinstance(steps, Values)]
+        return plus_values(logits, self.candidates, valued) if valued else logits

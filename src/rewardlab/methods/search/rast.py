@@ -1,0 +1,61 @@
+"""RAST: what RL changed in a small model's logits is added to those of a larger one, which is never trained.
+
+    pi(y_t | x, y_<t) = softmax(l_large + lambda (l_small_RL - l_small))
+
+RL moves few tokens, much the same ones in models of every size: the difference of the small ones says where to reason otherwise,
+and the large one goes on knowing what it knows. lambda = 0 is the large model.
+
+Ouyang et al. 2025, arXiv:2506.15710, and the released code (ozyyshr/RAST, 4f59f61, vllm/vllm/contrast_decode): raw logits, cut to
+the narrowest vocabulary of a family, lambda = 1 at temperature 1; 32 replies, of which the paper reports the mean, pass@k and the
+majority. Left out: several pairs of small models at once. With `large` the pair is made here: the --model, small, is trained by
+GRPO, and its shift is measured on the large one before and after.
+
+Data: prompts and answers; --model is the large one, `small_rl` and `small_base` checkpoints or run folders of a small model of the
+same tokenizer, after and before RL. Without them both are the --model, whose shift is none.
+"""
+
+from rewardlab.core import Learner, Recipe, Update
+from rewardlab.evals.joined import together
+from rewardlab.evals.passk import accuracy
+from rewardlab.methods.baselines.grpo import grpo
+from rewardlab.proof.claim import Claim
+from rewardlab.rollouts.independent import independent
+from rewardlab.rollouts.joined import joined
+from rewardlab.select.vote import majority
+
+PLUS_MINUS = (1.0, -1.0)
+RL, BASE, LARGE = "small_rl", "small_base", "large"
+
+
+def rast(
+    base: Recipe | None = None, *, small_rl: str = "copy:policy", small_base: str = "copy:policy", strength: float = 1.0,
+    n: int = 1, temperature: float = 1.0, large: str = "",
+) -> Recipe:  # fmt: skip
+    """strength: lambda.  n: replies to each problem, of which the majority's answer is given.  large: instead of answering, train
+    the --model as small model, and measure its shift on this one.
+    """
+    if large:
+        base = base or grpo()
+        measured = together(of=base.measure or accuracy(), by=("policy", BASE), weight=strength, weights=PLUS_MINUS, on=LARGE)
+        also = (_frozen(BASE, "copy:policy"), _frozen(LARGE, large))
+        return base.but(measure=measured, also=(*base.also, *also))
+    base = base or Recipe(name="rast", measure=accuracy(), update=Update())
+    sampled = base.rollout or independent(n=n, temperature=temperature)
+    shift = {"by": (RL, BASE), "weight": strength, "weights": PLUS_MINUS}
+    return base.but(
+        rollout=joined(of=sampled, **shift), select=majority(), measure=together(of=base.measure or accuracy(), **shift),
+        also=(*base.also, _frozen(RL, small_rl), _frozen(BASE, small_base)),
+    )  # fmt: skip
+
+
+def _frozen(name: str, init: str) -> Learner:
+    return Learner(name, init, Recipe(), every=0)
+
+
+claim = Claim(
+    says="a model that is never trained is right more often with what GRPO changed in another one added to its logits",
+    versus=None, task="arithmetic:biased=0.75,error=0.1", measure="pass@1", direction="higher", margin=0.1, against="before.pass@1",
+    settings={"problems": 8, "large": "embedded:arithmetic:biased=0.8,error=0.05,difficulty=[2,5]"}, steps=40,
+    learns=None, start=None,
+)  # fmt: skip
+baseline = "grpo"

@@ -1,0 +1,76 @@
+"""VAS: values of the frozen policy's own texts are learnt, and tilt each next token towards what is worth more.
+
+    pi(y_t | x, y_<t) ~ pi_0(y_t | x, y_<t) exp(beta Q(x, y_<=t)) on the k likeliest tokens,    Q minus its mean over them
+    Q learns by TD(lambda) from what pi_0 samples and the reward pays: (V - lambda-return)^2 / 2
+
+Nothing but values is learnt, and of one policy that stands still: the optimal policy under a KL follows from them without actor and
+critic chasing each other. beta is chosen when it answers, and values of several rewards add up there.
+
+Han, Shenfeld et al. 2024, arXiv:2405.06639, and the released code (idanshen/Value-Augmented-Sampling, 43f7bad, vas_trainer.py):
+lambda = 0.95, two epochs, k = 20, a head of zeros, beta = 3 in the example. There the value model is smaller than the policy, a
+checkpoint of its family. (inferred): that the value of a whole text is learnt too, as its reward, without which the end token's
+would be a guess. Rewards are neither scaled nor clipped, as by default there.
+
+Data: prompts and a reward. `init`: what the value model begins as, such as a smaller checkpoint with the same tokenizer. After
+training, `rewardlab export RUN DIR --model critic` writes it, and with `values` = [DIR] the method answers.
+"""
+
+from typing import Any
+
+from torch import Tensor
+
+from rewardlab.core import Batch, Learner, Outputs, Recipe, Run, Update, objective
+from rewardlab.credit.value import lambda_return
+from rewardlab.evals.joined import together
+from rewardlab.evals.passk import accuracy
+from rewardlab.evals.rewards import mean_reward
+from rewardlab.objectives.regularise import value_error
+from rewardlab.objectives.weighting import token_mean
+from rewardlab.proof.claim import Claim
+from rewardlab.rewards.task import correct
+from rewardlab.rollouts.independent import independent
+from rewardlab.rollouts.joined import joined
+from rewardlab.select.best import best
+
+CRITIC = "critic"
+
+
+@objective(unit="token", wants=("value",))
+def whole_text_error(out: Outputs, batch: Batch, run: Run) -> Tensor:
+    """(V - reward)^2 / 2 where a reward is paid, V being the value of the text up to there and including it; 0 elsewhere."""
+    return (0.5 * (out.value - batch.reward).square()).where(batch.rewarded, 0.0)
+
+
+def value_augmented_sampling(
+    base: Recipe | None = None, *, beta: float = 3.0, candidates: int = 20, values: tuple[str, ...] = (),
+    betas: tuple[float, ...] = (), n: int = 4, temperature: float = 1.0, lam: float = 0.95, init: str = "value-head",
+    value_lr: float = 1e-3, value_epochs: int = 2, value_minibatches: int = 1,
+) -> Recipe:  # fmt: skip
+    """candidates: k.  n: replies to each problem, in training and in answers (the best is given).  lam: lambda.  value_lr,
+    value_epochs, value_minibatches: of the value model.
+    values: instead of training, answer by these value models, each times beta and its own of `betas`.
+    """
+    base = base or Recipe(name="value_augmented_sampling", reward=correct(), measure=accuracy(), update=Update())
+    base = base.but(rollout=base.rollout or independent(n=n, temperature=temperature))
+    names = tuple(f"{CRITIC}_{i}" for i in range(len(values))) or (CRITIC,)
+    how: dict[str, Any] = {"by": names, "weight": beta, "weights": betas, "candidates": candidates}
+    measured = together(of=base.measure or accuracy(), **how)
+    if values:
+        frozen = tuple(Learner(name, path, Recipe(), every=0) for name, path in zip(names, values, strict=True))
+        sampled = joined(of=base.required("rollout"), **how)
+        return base.but(rollout=sampled, select=best(), measure=measured, also=(*base.also, *frozen))
+    critic = Recipe(
+        # unclipped, as in the released code: the policy that is valued does not move
+        credit=lambda_return(lam=lam), objective=value_error(clip=None) + whole_text_error(), weighting=token_mean(),
+        update=Update(lr=value_lr, epochs=value_epochs, minibatches=value_minibatches),
+    )  # fmt: skip
+    # without an objective the policy is sampled alone, and stays as it is
+    return base.but(credit=None, objective=None, measure=measured, also=(*base.also, Learner(CRITIC, init, critic)))
+
+
+claim = Claim(
+    says="with the values of the frozen policy's own replies its next replies earn more, and no weight of it has moved",
+    versus=None, task="notes", measure="reward", direction="higher", margin=0.1, against="before.reward", settings={"beta": 20.0},
+    by=together(of=mean_reward(), by=(CRITIC,), weight=20.0), steps=40, learns=None, start=None,
+)  # fmt: skip
+baseline = "best_of_n"

@@ -1,0 +1,28 @@
+"""Whether a solution is right as far as it goes: an exact scorer of partial solutions."""
+
+from __future__ import annotations
+
+from rewardlab.core import Score, Trajectory
+from rewardlab.text.splitters import cut
+
+from .reward import reward
+from .steps import going_on
+
+
+@reward
+def unbroken(trajectory: Trajectory) -> Score:
+    """1 while every finished line of the reply follows rightly from the one before it (`going_on`), 0 once one does not.
+
+    For problems whose meta["steps"] are equations "7+5=12"; no verdict for others. The last line is judged once it has ended, or
+    the reply has.
+    """
+    gold = trajectory.problem.meta.get("steps")
+    if not gold:
+        return Score(None, why="the problem has no gold steps")
+    lines = cut(trajectory.reply, "newline") if trajectory.reply.strip() else []
+    if lines and not trajectory.reply.endswith("\n") and trajectory.stop != "end":
+        lines = lines[:-1]
+    right = going_on(lines, gold)
+    if False in right:
+        return Score(0.0, why=f"line {right.index(False) + 1} is wrong")
+    return Score(1.0, why=f"{len(lines)} lines, none of them wrong")
