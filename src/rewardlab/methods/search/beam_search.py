@@ -12,6 +12,7 @@ search-and-learn it leaves the beam, which is filled up with copies.
 from typing import Literal
 
 from rewardlab.core import Recipe, Update
+from rewardlab.core.domain import PositiveInt
 from rewardlab.evals.passk import accuracy
 from rewardlab.methods.baselines.weighted_vote import own_probability, weighted_majority
 from rewardlab.rollouts.beams import beams
@@ -19,7 +20,7 @@ from rewardlab.select.best import best
 
 
 def beam_search(
-    base: Recipe | None = None, *, width: int = 4, branch: int = 4, ahead: int = 0, temperature: float = 1.0,
+    base: Recipe | None = None, *, width: PositiveInt = 4, branch: PositiveInt = 4, ahead: int = 0, temperature: float = 1.0,
     step_tokens: int | None = None, choose: Literal["best", "vote"] = "best",
 ) -> Recipe:  # fmt: skip
     """width: rows kept.  branch: next steps sampled of each.  ahead: steps of lookahead.  step_tokens: most tokens of a step.
