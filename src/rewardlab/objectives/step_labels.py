@@ -26,12 +26,16 @@ from torch import Tensor
 from rewardlab.core import Batch, Outputs, Run, objective
 from rewardlab.core.domain import NonNegativeFloat, PositiveFloat, Share
 
-Loss = Literal["bce", "soft", "mse", "rank", "quantile"]
-
 
 @objective(unit="row", wants=("value",))
 def value_of_steps(
-    out: Outputs, batch: Batch, run: Run, *, loss: Loss = "bce", zeta: NonNegativeFloat = 4.0, tau: Share = 0.5
+    out: Outputs,
+    batch: Batch,
+    run: Run,
+    *,
+    loss: Literal["bce", "soft", "mse", "rank", "quantile"] = "bce",
+    zeta: NonNegativeFloat = 4.0,
+    tau: Share = 0.5,
 ) -> Tensor:
     """Q is the value at a step's last token.  loss, zeta, tau: as at the top of this file."""
     return step_loss(out.value, batch, loss, zeta, tau)
@@ -39,8 +43,8 @@ def value_of_steps(
 
 @objective(unit="row", wants=("hidden",))
 def words_of_steps(
-    out: Outputs, batch: Batch, run: Run, *, wrong: int, right: int, loss: Loss = "bce", zeta: NonNegativeFloat = 4.0,
-    tau: Share = 0.5,
+    out: Outputs, batch: Batch, run: Run, *, wrong: int, right: int,
+    loss: Literal["bce", "soft", "mse", "rank", "quantile"] = "bce", zeta: NonNegativeFloat = 4.0, tau: Share = 0.5,
 ) -> Tensor:  # fmt: skip
     """Q is the log-odds between two tokens, where the model says whether a step is right: a label falls on that token.
 
@@ -56,8 +60,8 @@ def words_of_steps(
 
 @objective(unit="row", needs=("ref",))
 def ratios_of_steps(
-    out: Outputs, batch: Batch, run: Run, *, beta: PositiveFloat = 0.05, loss: Loss = "bce", zeta: NonNegativeFloat = 4.0,
-    tau: Share = 0.5,
+    out: Outputs, batch: Batch, run: Run, *, beta: PositiveFloat = 0.05,
+    loss: Literal["bce", "soft", "mse", "rank", "quantile"] = "bce", zeta: NonNegativeFloat = 4.0, tau: Share = 0.5,
 ) -> Tensor:  # fmt: skip
     """Q is beta times the log-ratio to the reference, summed over a step's tokens (Yuan et al. 2024, arXiv:2412.01981)."""
     ratio = torch.where(batch.mask, beta * (out.logprobs - batch.ref), 0.0)
@@ -71,7 +75,7 @@ def ratios_of_steps(
     return step_loss(at_ends, batch, loss, zeta, tau)
 
 
-def step_loss(q: Tensor, batch: Batch, loss: Loss, zeta: float, tau: float) -> Tensor:
+def step_loss(q: Tensor, batch: Batch, loss: str, zeta: float, tau: float) -> Tensor:
     """(B,) the loss of each row, from Q (B, T) at the positions that have a label."""
     label, labelled = batch.reward.clamp(0, 1), batch.rewarded
     if loss == "rank":

@@ -18,13 +18,12 @@ PREFIX = "prm:"
 FORMS: dict[str, Callable[[Sequence[float]], float]] = {
     "last": lambda x: x[-1], "min": min, "product": math.prod, "mean": lambda x: sum(x) / len(x),
 }  # fmt: skip
-Splitter = Literal["newline", "tag", "sentence"]
 
 
 @reward(over="groups")
 def prm_score(
     groups: list[Group], run: Run, *, model: str = "prm", form: Literal["last", "min", "product", "mean"] = "last",
-    splitter: Splitter = "newline",
+    splitter: Literal["newline", "tag", "sentence"] = "newline",
 ) -> Scores:  # fmt: skip
     """A reply, finished or not, by its steps' chances of being right: the last one, the least, their product or their mean.
 
@@ -43,7 +42,7 @@ def prm_score(
 @reward(over="groups")
 def prm_steps(
     groups: list[Group], run: Run, *, model: str = "prm", clip: Share | None = None, delta: bool = False,
-    splitter: Splitter = "newline",
+    splitter: Literal["newline", "tag", "sentence"] = "newline",
 ) -> Scores:  # fmt: skip
     """At the end of each step, its chance of being right by a process reward model: dense rewards.
 

@@ -135,9 +135,9 @@ def causal(found: Checkpoint, device: torch.device, dtype: torch.dtype) -> Any:
     """The causal language model of a checkpoint, with its adapter merged; its logits are a linear map of its hidden states."""
     from transformers import AutoModelForCausalLM
 
-    model, told = AutoModelForCausalLM.from_pretrained(
-        str(found.folder), dtype=dtype, trust_remote_code=False, output_loading_info=True
-    )
+    # its types are of a class that gives no pair
+    kind: Any = AutoModelForCausalLM
+    model, told = kind.from_pretrained(str(found.folder), dtype=dtype, trust_remote_code=False, output_loading_info=True)
     _complete(found.folder, told)
     if found.adapter:
         model = with_saved_adapter(model, found.adapter, trains=False)
