@@ -8,7 +8,8 @@ import pytest
 import torch
 from transformers import AutoModelForTokenClassification, AutoTokenizer
 
-from rewardlab import api
+from rewardlab import api, registry
+from rewardlab.api.step_training import solutions_task
 from rewardlab.data.solutions import Solution
 from rewardlab.errors import RewardlabError
 from rewardlab.scorers import load_scorer
@@ -82,3 +83,13 @@ def test_wrong_requests_are_refused_before_anything_is_written(base, tmp_path):
             api.train_scorer(SOLUTIONS, base, tmp_path / "prm", **{**QUICK, **wrong})
     assert not (tmp_path / "prm").exists()
     assert not (tmp_path / "prm.run").exists()
+
+
+def test_solutions_of_problems_that_a_generated_task_trains_on_are_split_too():
+    # the hash by which such tasks keep problems apart has already chosen these
+    train_on = registry.task("arithmetic").train
+    problems = [train_on[i] for i in range(200)]
+    solutions = [Solution(p.question, ("a", "b"), (1.0, 0.0)) for p in problems]
+    task, kept = solutions_task(solutions, 0.2, 0)
+    assert 20 <= len(kept) <= 60
+    assert not {s.prompt for s in kept} & {p.question for p in map(task.train.__getitem__, range(200))}

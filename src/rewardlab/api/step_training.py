@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rewardlab.core import Learner, Message, Problem, Recipe, Task, Update
+from rewardlab.core import Learner, Message, Problem, Recipe, Task, Update, uniform_of
 from rewardlab.core.domain import one_of
 from rewardlab.data.solutions import Solution
 from rewardlab.data.step_formats import read_solutions
@@ -23,7 +23,7 @@ from rewardlab.runs.config import RunConfig
 from rewardlab.scorers.generative import word_ids
 from rewardlab.scorers.load import FILE
 from rewardlab.scorers.saving import token_classifier
-from rewardlab.tasks.sources import Shuffled, held_out
+from rewardlab.tasks.sources import Shuffled
 from rewardlab.util.files import new_folder
 
 from .exporting import export
@@ -85,8 +85,9 @@ def solutions_task(solutions: Sequence[Solution], test_share: float, seed: int) 
     """Solutions with labels as problems to train and test on, and those that are held out: all solutions of a prompt, or none."""
     known = [s for s in solutions if _usable(s)]
     both = [(_problem(s), s) for s in known]
-    train_on = [p for p, _ in both if not held_out(p, test_share)]
-    test = [(p, s) for p, s in both if held_out(p, test_share)]
+    # by a hash of its own: the problems that a generated task trains on are those which the tasks' hash does not hold out
+    train_on = [p for p, _ in both if uniform_of("solutions", p.key) >= test_share]
+    test = [(p, s) for p, s in both if uniform_of("solutions", p.key) < test_share]
     if not train_on or not test:
         raise RewardlabError(
             f"{len(known)} solutions with labels are {len(train_on)} to train on and {len(test)} held out: both are needed; "
