@@ -43,7 +43,9 @@ def mutants(
     made = []
     for problem in {group[0].problem.key: group[0].problem for group in groups if group}.values():
         program = problem.meta.get(column)
-        for k in range(each if isinstance(program, str) else 0):
+        if not isinstance(program, str):
+            continue
+        for k in range(each):
             rng = random.Random(seed_of(run.seed, "mutants", run.moment, problem.key, k))
             if (found := mutant_of(program, rng, separator)) is not None:
                 made.append(replace(problem, meta={**problem.meta, "mutant": found[0], "line": found[1]}))
