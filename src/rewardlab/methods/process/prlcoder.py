@@ -88,8 +88,10 @@ def prlcoder(
     """column, separator, each: of the reference program, between its lines, and mutants per problem and step.  weight: of the lines
     beside the outcome.  init, prm_lr, prm_epochs: of the line model (`Learner.init`)."""
     base = base or ppo()
+    if not any(x.name == "critic" for x in base.also):
+        raise RewardlabError("PRLCoder pays a policy that has a critic: give it a base with a learner of this name, as ppo has")
     pays = plus_lines(weight=weight)
-    # a critic foretells what the policy is paid
+    # the critic foretells what the policy is paid
     own = tuple(replace(x, recipe=x.recipe.but(credit=pays >> x.recipe.credit)) if x.name == "critic" else x for x in base.also)
     prm = Recipe(
         rollout=separated(of=recorded(fields=("mutant",)), at=separator), reward=line_labels(), objective=label_cross_entropy(),
