@@ -26,7 +26,8 @@ from rewardlab.rollouts.partial import partial
 
 METHODS = {name: registry.method(name) for name in registry.methods()}
 ON_ANY_ENVIRONMENT = {
-    "atom_searcher", "capo_genprm", "hdpo_metis", "masksearch", "oprl_implicit_step", "otc_po", "ppr_renorm", "spae", "stepsearch",
+    "atom_searcher", "capo_genprm", "hdpo_metis", "masksearch", "oprl_implicit_step", "otc_po", "planner_r1", "ppr_renorm", "spae",
+    "stepsearch",
 }  # fmt: skip
 """Methods that play the environment of the method below; their own rollout and measure are only used without one."""
 PLACES = ("rollout", "reward", "credit", "objective", "weighting", "select", "measure", "loop", "study", "update", "learner")
