@@ -91,3 +91,8 @@ def test_the_model_learns_beside_policy_and_critic():
     assert any(not torch.equal(v, before[k]) for k, v in models["prm"].state().items())
     critic = next(x for x in recipe.also if x.name == "critic")
     assert str(critic.recipe.credit).startswith("plus_lines")
+
+
+def test_a_base_without_a_critic_is_refused():
+    with pytest.raises(RewardlabError, match=r"give it a base with a learner of this name, as ppo has"):
+        registry.build("grpo+prlcoder")

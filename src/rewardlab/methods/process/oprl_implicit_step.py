@@ -35,11 +35,13 @@ def oprl_implicit_step(
     base = base or grpo(n=n)
     prm = Recipe(objective=group_preferences(beta=beta), update=Update(lr=prm_lr, epochs=prm_epochs))
     steps = plus_implicit_turns(chain=center() >> scale_by_std(), beta=beta, alpha=alpha)
-    return base.but(
+    made = base.but(credit=base.required("credit") >> steps, also=(*base.also, Learner("prm", "copy:policy", prm)))
+    # a base that plays in an environment keeps it, and keeps its measure
+    if env is None and base.rollout is not None and base.rollout.settings.get("env"):
+        return made
+    return made.but(
         rollout=interactive(env=env or search(), n=n, turns=turns),
-        credit=base.required("credit") >> steps,
         measure=episode_accuracy(rollout=interactive(env=env or search(), n=1, turns=turns)),
-        also=(*base.also, Learner("prm", "copy:policy", prm)),
     )
 
 

@@ -43,7 +43,9 @@ def mutants(
     made = []
     for problem in {group[0].problem.key: group[0].problem for group in groups if group}.values():
         program = problem.meta.get(column)
-        for k in range(each if isinstance(program, str) else 0):
+        if not isinstance(program, str):
+            continue
+        for k in range(each):
             rng = random.Random(seed_of(run.seed, "mutants", run.moment, problem.key, k))
             if (found := mutant_of(program, rng, separator)) is not None:
                 made.append(replace(problem, meta={**problem.meta, "mutant": found[0], "line": found[1]}))
@@ -86,8 +88,10 @@ def prlcoder(
     """column, separator, each: of the reference program, between its lines, and mutants per problem and step.  weight: of the lines
     beside the outcome.  init, prm_lr, prm_epochs: of the line model (`Learner.init`)."""
     base = base or ppo()
+    if not any(x.name == "critic" for x in base.also):
+        raise RewardlabError("PRLCoder pays a policy that has a critic: give it a base with a learner of this name, as ppo has")
     pays = plus_lines(weight=weight)
-    # a critic foretells what the policy is paid
+    # the critic foretells what the policy is paid
     own = tuple(replace(x, recipe=x.recipe.but(credit=pays >> x.recipe.credit)) if x.name == "critic" else x for x in base.also)
     prm = Recipe(
         rollout=separated(of=recorded(fields=("mutant",)), at=separator), reward=line_labels(), objective=label_cross_entropy(),

@@ -37,9 +37,12 @@ def stepsearch(
     reward = base.reward or correct()
     # a weight of 0 leaves the term out: it would only be computed to be logged
     reward = reward + weight * search_progress(redundancy=redundancy) if weight else reward
-    return base.but(
+    made = base.but(reward=reward + key * searched_for() if key else reward)
+    # a base that plays in an environment keeps it, and keeps its measure
+    if env is None and base.rollout is not None and base.rollout.settings.get("env"):
+        return made
+    return made.but(
         rollout=interactive(env=env or search(), n=n, turns=turns),
-        reward=reward + key * searched_for() if key else reward,
         measure=episode_accuracy(rollout=interactive(env=env or search(), n=1, turns=turns)),
     )
 

@@ -50,8 +50,9 @@ def value_augmented_sampling(
     value_epochs, value_minibatches: of the value model.
     values: instead of training, answer by these value models, each times beta and its own of `betas`.
     """
-    base = base or Recipe(name="value_augmented_sampling", reward=correct(), measure=accuracy(), update=Update())
-    base = base.but(rollout=base.rollout or independent(n=n, temperature=temperature))
+    sampled = independent(n=n, temperature=temperature)
+    base = base or Recipe(name="value_augmented_sampling", rollout=sampled, reward=correct(), measure=accuracy(), update=Update())
+    base = base.but(rollout=base.rollout or sampled)
     names = tuple(f"{CRITIC}_{i}" for i in range(len(values))) or (CRITIC,)
     how: dict[str, Any] = {"by": names, "weight": beta, "weights": betas, "candidates": candidates}
     measured = together(of=base.measure or accuracy(), **how)
