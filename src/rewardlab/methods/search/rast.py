@@ -34,12 +34,11 @@ def rast(
     """strength: lambda.  n: replies to each problem, of which the majority's answer is given.  large: instead of answering, train
     the --model as small model, and measure its shift on this one.
     """
+    base = base or (grpo() if large else Recipe(name="rast", measure=accuracy(), update=Update()))
     if large:
-        base = base or grpo()
         measured = together(of=base.measure or accuracy(), by=("policy", BASE), weight=strength, weights=PLUS_MINUS, on=LARGE)
         also = (_frozen(BASE, "copy:policy"), _frozen(LARGE, large))
         return base.but(measure=measured, also=(*base.also, *also))
-    base = base or Recipe(name="rast", measure=accuracy(), update=Update())
     sampled = base.rollout or independent(n=n, temperature=temperature)
     shift = {"by": (RL, BASE), "weight": strength, "weights": PLUS_MINUS}
     return base.but(
