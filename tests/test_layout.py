@@ -12,8 +12,8 @@ SRC = Path(rewardlab.core.__file__).parents[1]
 FILES = sorted(SRC.rglob("*.py"))
 
 EVERYWHERE = {"errors", "core", "util"}
-SERVICES = {"text", "processes", "sandbox", "data"}
-"""What parts are made with: reading text, child processes, isolated code, rows of data."""
+SERVICES = {"text", "processes", "sandbox", "data", "served"}
+"""What parts are made with: reading text, child processes, isolated code, rows of data, models behind an address."""
 SLOT = "rewards.reward"
 """The reward slot: every module that makes rewards imports it."""
 PARTS = {"rewards", "verifiers", "tasks", "envs", "rollouts", "credit", "objectives", "select", "evals", "policies"}
@@ -27,6 +27,7 @@ MAY_IMPORT = {
     "text": EVERYWHERE | {"text"},
     "processes": EVERYWHERE | {"processes"},
     "sandbox": EVERYWHERE | {"processes", "sandbox"},
+    "served": EVERYWHERE | {"served"},
     # it serves files of any kind, and needs no torch
     "data": {"errors", "util", "text", "data"},
     **{part: EVERYWHERE | SERVICES | {SLOT, part} for part in PARTS},
