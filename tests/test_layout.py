@@ -44,7 +44,7 @@ MAY_IMPORT = {
     # another engine runs the same recipes on its own models
     "engines": EVERYWHERE | TRAINING | {SLOT, "engines", "policies", "models", "tasks.sources"},
     # a small policy is warmed up on its task, which is looked up by name
-    "models": EVERYWHERE | {"models", "policies", "engine", "runs.config", "registry"},
+    "models": EVERYWHERE | {"served", "models", "policies", "engine", "runs.config", "registry"},
     "methods": EVERYWHERE | SERVICES | PARTS | {"proof.claim", "methods.baselines"},
     # names to files; `list` needs no torch, so that core is imported only where a recipe is built
     "registry": EVERYWHERE | {SLOT, "rewards.external", "rewards.functions", "registry"},

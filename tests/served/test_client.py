@@ -189,7 +189,7 @@ def test_the_key_is_sent_where_it_is_safe_and_never_said(server, monkeypatch, tm
     monkeypatch.setenv("MINE", "other")
     client(server, key="MINE").chat(ask("a"))
     assert server.headers[-1]["authorization"] == "Bearer other"
-    with pytest.raises(RewardlabError, match="environment variable NONE_SUCH.* is not set"):
+    with pytest.raises(RewardlabError, match=r"environment variable NONE_SUCH.* is not set"):
         client(server, key="NONE_SUCH")
     assert not endpoint_of("openai:http://far.example/v1#m").secure
 

@@ -29,7 +29,17 @@ from rewardlab.util.ranks import is_first
 from .arguments import check_settings, check_task, named_model, run_folder
 from .changes import prepare, resumable, write
 from .fitting import fit_prompts, text_reader
-from .inputs import begin_run, configured, policy_of, recipe_of, require_learning, require_packages, task_of, versions
+from .inputs import (
+    begin_run,
+    configured,
+    policy_of,
+    recipe_of,
+    require_learning,
+    require_packages,
+    require_weights,
+    task_of,
+    versions,
+)
 from .measuring import check_answers, measured
 from .result import Result
 from .same_task import check_given, check_same, digest
@@ -59,6 +69,7 @@ def train(
     check_answers(recipe, task)
     recipe = measured(recipe, task)
     model_name = config.model or task.model if model is None or isinstance(model, str) else None
+    require_weights(model_name or model)
     config = config.but(
         method=config.method or recipe.name or "recipe", model=absolute_name(model_name) if model_name else IN_PYTHON,
         max_new=config.max_new or task.max_new,

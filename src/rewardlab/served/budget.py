@@ -103,6 +103,6 @@ class Budget:
                 f"{self._price(bill):.4g}. Replies so far are kept: give a higher cost= and run the same again"
             )
         return (
-            f"the budget is used up: {self.usage.tokens:,} of budget={most:,} tokens are spent, and the next request may take up to "
-            f"{bill.tokens:,}. Replies so far are kept: give a higher budget= and run the same again"
+            f"the budget is used up: {self.usage.tokens:,} of budget={most:,} tokens are spent, and the next request may take up "
+            f"to {bill.tokens:,}. Replies so far are kept: give a higher budget= and run the same again"
         )

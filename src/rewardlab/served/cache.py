@@ -14,8 +14,10 @@ from rewardlab.util.files import cache as cache_folder
 
 
 def key_of(url: str, body: dict[str, Any], sample: int) -> str:
-    """A hash of all that a reply depends on: the address, the model, the messages, the settings of sampling with the seed, and which
-    of several replies to the same request it is. No API key is part of it."""
+    """A hash of all that a reply depends on. No API key is part of it.
+
+    body: the model, the messages, and the settings of sampling with the seed.  sample: which of several replies it is.
+    """
     document = json.dumps([url, body, sample], sort_keys=True, ensure_ascii=False)
     return hashlib.blake2b(document.encode("utf-8", "surrogatepass"), digest_size=20).hexdigest()
 
@@ -39,8 +41,8 @@ class Cache:
             return self._open().execute(statement, values).fetchone()
         except (sqlite3.Error, OSError) as problem:
             raise RewardlabError(
-                f"the cache of served models {self.path} cannot be used: {problem}; delete the file, set REWARDLAB_CACHE to a folder "
-                "that can be written to, or do without: openai:URL#NAME,cache=false"
+                f"the cache of served models {self.path} cannot be used: {problem}; delete the file, set REWARDLAB_CACHE to a "
+                "folder that can be written to, or do without: openai:URL#NAME,cache=false"
             ) from None
 
     def _open(self) -> sqlite3.Connection:

@@ -26,8 +26,8 @@ class Settings:
     retries: tries after the first.  backoff: seconds before the first of them, at random from half of it up; twice that before each
     further one.  cache: replies are kept on disk, and not asked for again; turn it off where another model may be served by the
     same name.  budget: tokens, read and written, of this process.  cost: the same in money, by price_in and price_out for a million
-    tokens.  limit: what the server calls the most tokens of a reply.  prefill: the server continues a last message of the assistant.
-    tokenizer: a folder or a name of the hub, for a policy's ids.  context: tokens of prompt and reply, where it is to be checked.
+    tokens.  limit: what the server calls the most tokens of a reply.  prefill: the server continues a last message of the
+    assistant.  tokenizer: a folder or a name of the hub, for a policy's ids.  context: ids of prompt and reply, if to be checked.
     """
 
     key: str = ""
