@@ -27,7 +27,7 @@ MAY_IMPORT = {
     "text": EVERYWHERE | {"text"},
     "processes": EVERYWHERE | {"processes"},
     "sandbox": EVERYWHERE | {"processes", "sandbox"},
-    "served": EVERYWHERE | {"served"},
+    "served": EVERYWHERE | {"text", "served"},
     # it serves files of any kind, and needs no torch
     "data": {"errors", "util", "text", "data"},
     **{part: EVERYWHERE | SERVICES | {SLOT, part} for part in PARTS},

@@ -245,6 +245,13 @@ def test_names_that_cannot_be_read(name, says):
     assert "secret" not in str(error.value)
 
 
+def test_any_text_can_be_sent(server):
+    server.says, before = (lambda body: ascii(body["messages"][0]["content"])), server.says
+    odd = ["\x00", "\ud800", "€ \u202e 🙂", ""]
+    assert said(client(server, cache="true").chat(ask(*odd))) == [ascii(text) for text in odd]
+    server.says = before
+
+
 def test_it_may_be_asked_from_several_threads(server):
     of, found = client(server), []
 

@@ -249,6 +249,8 @@ class PartFactory(NotCalled):
         missing = [k for k, v in hyperparameters(self.function).items() if v is inspect.Parameter.empty and k not in bound]
         if missing:
             raise RewardlabError(f"{self.function.__name__} needs {', '.join(missing)}")
+        if check := getattr(self.options, "check", None):
+            check(**{**hyperparameters(self.function), **bound})
 
     def __repr__(self) -> str:
         return f"<{self.make.slot} {self.function.__name__}>"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
+import json
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -61,6 +62,7 @@ class Client:
         self._key = _secret(endpoint)
         self._session: tuple[int, Any, asyncio.Semaphore] | None = None
         self._reached = False
+        self._chances: bool | None = None
         self.endpoint = endpoint
         if not endpoint.model:
             self.endpoint = replace(endpoint, model=self._only_model())
@@ -85,6 +87,13 @@ class Client:
     def ask(self, calls: Sequence[Call], read: Callable[[Any], T]) -> list[T | Failure]:
         """What `read` makes of each answer; it raises Trouble for one that is not as it should be."""
         return wait_for(self._all(calls, read), LOOP)
+
+    def gives_chances(self, likely: int) -> bool:
+        """Whether the server gives log-probs of the likeliest tokens. It is asked once, since some refuse a request for them."""
+        if self._chances is None:
+            (found,) = self.chat([Request((("user", "Say 1."),), 1, likely=likely)])
+            self._chances = isinstance(found, Reply) and bool(found.chances)
+        return self._chances
 
     def _only_model(self) -> str:
         (found,) = self.ask([Call("/models", {})], lambda document: [str(m["id"]) for m in checked(document, "data")])
@@ -168,7 +177,7 @@ class Client:
         try:
             # httpx's own limits are for each operation: a server that sends a byte now and then would never exceed them
             async with asyncio.timeout(seconds):
-                answer = await (http.post(call.path, json=call.body) if call.body else http.get(call.path))
+                answer = await self._send(http, call)
         except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.UnsupportedProtocol) as problem:
             bill.counted(0, 0)
             raise Trouble(
@@ -190,6 +199,12 @@ class Client:
         read(document)
         return document
 
+    async def _send(self, http: Any, call: Call) -> Any:
+        if not call.body:
+            return await http.get(call.path)
+        # in ASCII, since a text may hold half of a surrogate pair, which UTF-8 has no bytes for
+        return await http.post(call.path, content=json.dumps(call.body).encode(), headers={"Content-Type": "application/json"})
+
     def _connected(self) -> tuple[Any, asyncio.Semaphore]:
         """The connections of this process, which has an event loop of its own."""
         if self._session is None or self._session[0] != os.getpid():
@@ -199,6 +214,8 @@ class Client:
             http = httpx2.AsyncClient(
                 base_url=self.endpoint.url, headers=headers, timeout=httpx2.Timeout(None, connect=CONNECT),
                 limits=httpx2.Limits(max_connections=self.settings.concurrency),
+                # a proxy of the environment does not lead back to this machine
+                trust_env=not self.endpoint.local,
             )  # fmt: skip
             self._session = os.getpid(), http, asyncio.Semaphore(self.settings.concurrency)
         return self._session[1:]
