@@ -223,5 +223,5 @@ def test_grpo_with_a_judge_as_its_reward(tmp_path):
         )
     rows = [json.loads(line) for line in (result.out / "metrics.jsonl").read_text().splitlines()]
     assert [row["judge_no_verdict"] for row in rows if "judge_no_verdict" in row] == [0.0]
-    assert 0.0 < rows[0]["reward"] < 1.0
+    assert 0.0 < rows[-1]["reward"] < 1.0
     assert registry.load_recipe(json.loads((result.out / "config.json").read_text())["recipe"]).reward == reward

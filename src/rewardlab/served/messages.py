@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 from .retries import Trouble, checked
 
@@ -105,8 +105,11 @@ def counted(document: Any) -> tuple[int, int] | None:
     if not isinstance(usage, dict):
         return None
     read, written = usage.get("prompt_tokens"), usage.get("completion_tokens", 0)
-    whole = all(isinstance(n, int) and not isinstance(n, bool) and n >= 0 for n in (read, written))
-    return (read, written) if whole else None
+    return (read, written) if _is_count(read) and _is_count(written) else None
+
+
+def _is_count(n: Any) -> TypeGuard[int]:
+    return isinstance(n, int) and not isinstance(n, bool) and n >= 0
 
 
 def _chances(choice: dict[str, Any]) -> tuple[Token, ...]:
