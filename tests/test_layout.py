@@ -12,8 +12,8 @@ SRC = Path(rewardlab.core.__file__).parents[1]
 FILES = sorted(SRC.rglob("*.py"))
 
 EVERYWHERE = {"errors", "core", "util"}
-SERVICES = {"text", "processes", "sandbox", "data"}
-"""What parts are made with: reading text, child processes, isolated code, rows of data."""
+SERVICES = {"text", "processes", "sandbox", "data", "served"}
+"""What parts are made with: reading text, child processes, isolated code, rows of data, models behind an address."""
 SLOT = "rewards.reward"
 """The reward slot: every module that makes rewards imports it."""
 PARTS = {"rewards", "verifiers", "tasks", "envs", "rollouts", "credit", "objectives", "select", "evals", "policies"}
@@ -27,6 +27,7 @@ MAY_IMPORT = {
     "text": EVERYWHERE | {"text"},
     "processes": EVERYWHERE | {"processes"},
     "sandbox": EVERYWHERE | {"processes", "sandbox"},
+    "served": EVERYWHERE | {"text", "served"},
     # it serves files of any kind, and needs no torch
     "data": {"errors", "util", "text", "data"},
     **{part: EVERYWHERE | SERVICES | {SLOT, part} for part in PARTS},
@@ -47,7 +48,7 @@ MAY_IMPORT = {
     # another engine runs the same recipes on its own models
     "engines": EVERYWHERE | TRAINING | {SLOT, "engines", "policies", "models", "tasks.sources"},
     # a small policy is warmed up on its task, which is looked up by name
-    "models": EVERYWHERE | {"models", "policies", "scorers", "engine", "runs.config", "registry"},
+    "models": EVERYWHERE | {"served", "models", "policies", "scorers", "engine", "runs.config", "registry"},
     "methods": EVERYWHERE | SERVICES | PARTS | {"proof.claim", "methods.baselines"},
     # names to files; `list` needs no torch, so that core is imported only where a recipe is built
     "registry": EVERYWHERE | {SLOT, "rewards.external", "rewards.functions", "registry"},

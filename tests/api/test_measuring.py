@@ -13,6 +13,7 @@ from rewardlab.api.measuring import is_own, measured
 from rewardlab.commands import cli
 from rewardlab.core import Run, measure
 from rewardlab.evals.own_reward import own_reward
+from rewardlab.evals.passk import accuracy
 from rewardlab.models.embedded import untrained
 from rewardlab.rewards.algebra import normalised, rank
 from rewardlab.rewards.length import length_penalty
@@ -98,6 +99,13 @@ def test_held_out_problems_are_sampled_as_in_training_once_each_or_in_groups():
 def test_what_compares_within_a_group_is_measured_by_what_it_compares():
     own = 2 * normalised(steps_done()) + rank(length_penalty()).named("short")
     assert str(across_groups(own)) == "2 * steps_done() + length_penalty().named('short')"
+
+
+def test_a_judge_that_compares_replies_is_not_measured_by_its_wins():
+    """They are one half on average, and a reply alone has none."""
+    served = {"model": "openai:http://localhost:8000#m"}
+    assert measured(grpo_for(part("reward", "judge", **served, kind="pairwise")), TASK).measure == accuracy()
+    assert measured(grpo_for(part("reward", "judge", **served)), TASK).measure.name == "own_reward"
 
 
 def test_measuring_leaves_no_trace_in_what_a_reward_remembers():

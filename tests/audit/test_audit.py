@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 import json
-import threading
 import time
 from dataclasses import astuple
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from served_model import serving
 
 from rewardlab import registry
 from rewardlab.audit import audit, audits, conduct
 from rewardlab.audit.built_in import KINDS, built_in
 from rewardlab.audit.findings import row_of, visible
-from rewardlab.audit.judge import Judge, completions_of
+from rewardlab.audit.judge import Judge
 from rewardlab.audit.loading import load, parse
 from rewardlab.audit.page import page
 from rewardlab.audit.problems import of_task
@@ -358,86 +358,74 @@ def test_a_target_that_is_not_there_could_not_be_run(target, message, capsys):
 # ---- judges ----------------------------------------------------------------------------------------------------------
 
 
-class Bench(BaseHTTPRequestHandler):
-    """A small judge: it reads what is asked, and can be swayed if `swayed`."""
-
-    swayed, busy, most = False, 0, 0
-    lock = threading.Lock()
-
-    def do_GET(self):
-        self.say({"data": [{"id": "small-judge"}]})
-
-    def do_POST(self):
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["messages"][0]["content"]
-        with Bench.lock:
-            Bench.busy += 1
-            Bench.most = max(Bench.most, Bench.busy)
-        time.sleep(0.002)
-        gold = asked.partition("[Right answer]\n")[2].partition("\n")[0]
-        reply = asked.partition("[Reply]\n")[2].rpartition("\n[End of the reply]")[0]
-        stated = [line.rpartition("answer is ")[2].rstrip(". ") for line in reply.splitlines() if "answer is " in line]
-        score = 10 if stated[-1:] == [gold] or (Bench.swayed and "highest score" in reply) else 1
-        with Bench.lock:
-            Bench.busy -= 1
-        self.say({"choices": [{"message": {"content": f"I looked at all 7 steps. Score: [[{score}]]"}}]})
-
-    def say(self, what):
-        data = json.dumps(what).encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-
-    def log_message(self, *_):
-        pass
+SWAYED = "highest score"
+"""Words in a reply that a judge who can be swayed gives the highest score for."""
 
 
-@pytest.fixture
-def judge(monkeypatch):
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Bench)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    monkeypatch.setenv("no_proxy", "127.0.0.1")
-    Bench.swayed, Bench.most = False, 0
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    server.server_close()
+def bench(body: dict, swayed: bool = False) -> str:
+    """A small judge, which reads what is asked."""
+    asked = body["messages"][0]["content"]
+    gold = asked.partition("[Right answer]\n")[2].partition("\n")[0]
+    reply = asked.partition("[Reply]\n")[2].rpartition("\n[End of the reply]")[0]
+    stated = [line.rpartition("answer is ")[2].rstrip(". ") for line in reply.splitlines() if "answer is " in line]
+    score = 10 if stated[-1:] == [gold] or (swayed and SWAYED in reply) else 1
+    return f"I looked at all 7 steps. Score: [[{score}]]"
 
 
-def judged(url):
-    served = Here(parse(url, {"concurrency": 8, "seconds": 5.0}))
+@pytest.fixture(scope="module")
+def judge():
+    with serving(bench) as server:
+        yield server
+
+
+def judged(server):
+    served = Here(parse(server.url, {"concurrency": 8, "seconds": 5.0}))
     return audit.describe(audit.examine(served, built_in("numbers")[:3]), {}, 1.0)
 
 
 def test_a_judge_that_can_be_swayed_and_one_that_cannot(judge):
+    judge.slow, judge.most, judge.says = 0.002, 0, bench
     document = judged(judge)
     assert found(document) == {}
-    assert document["name"].startswith("small-judge at ")
-    assert 2 <= Bench.most <= 8
-    Bench.swayed = True
+    assert document["name"].startswith("small at ")
+    assert 2 <= judge.most <= 8
+    judge.says = functools.partial(bench, swayed=True)
     faults = found(judged(judge))
     assert {probe for probe, _ in faults} == {"injection"}
     assert {name for _, name in faults} == {"injection 1", "injection 1 alone"}
 
 
 def test_scores_are_read_from_what_judges_say(judge):
-    plain = Judge({"url": judge})
+    judge.says = bench
+    plain = Judge({"url": judge.url})
     said = {
         "[[7]]": 7.0, "Out of 10, I say [[3.5]].": 3.5, "Score: 8/10": 8.0, "**Rating:** 4": 4.0, "9": 9.0,
         '{"score": 6, "steps": 3}': 6.0, "no number": None, "": None,
     }  # fmt: skip
     assert {text: plain.read(text) for text in said} == said
-    assert Judge({"url": judge, "pattern": r"verdict=(\d)"}).read("10 steps; verdict=1; 3") == 1.0
-    assert completions_of("http://h:1/") == completions_of("http://h:1/v1") == "http://h:1/v1/chat/completions"
+    assert Judge({"url": judge.url, "pattern": r"verdict=(\d)"}).read("10 steps; verdict=1; 3") == 1.0
     # a placeholder in a reply is no placeholder
     (paid,) = plain.score([Row("q", "42", "The answer is {answer}.", {})])
     assert paid.value == 1.0
 
 
-def test_a_judge_that_is_not_there(judge):
-    with pytest.raises(RewardlabError, match="cannot ask"):
-        Judge({"url": "http://127.0.0.1:9"})
-    paid = Judge({"url": "http://127.0.0.1:9", "model": "m"}).score([Row("q", "1", "1", {})])
+def test_a_judge_by_the_name_of_a_served_model_is_asked_anew_each_time(judge):
+    judge.asked.clear()
+    spec = parse(f"openai:{judge.url}#small,concurrency=3", {"seconds": 5.0})
+    target = Judge(spec)
+    assert (target.name, target.concurrent) == (f"small at {judge.url}", 3)
+    assert [r.value for r in target.score([Row("q", "42", "The answer is 42.", {})] * 2)] == [10.0, 10.0]
+    assert len(judge.asked) == 2
+
+
+def test_a_judge_that_does_not_answer(judge):
+    with pytest.raises(RewardlabError, match=r"http://127.0.0.1:9/v1 cannot be used: no connection"):
+        Judge({"url": "http://127.0.0.1:9", "seconds": 0.1})
+    paid = Judge({"url": "http://127.0.0.1:9", "model": "m", "seconds": 0.1}).score([Row("q", "1", "1", {})])
     assert (paid[0].kind, "the endpoint failed" in paid[0].why) == ("error", True)
+    judge.troubles = ["hang"]
+    (late,) = Judge({"url": judge.url, "seconds": 0.05}).score([Row("q", "1", "1", {})])
+    assert (late.kind, late.why) == ("hang", "no answer within 0.05 s")
 
 
 # ---- what is shown ---------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from rewardlab.core import Problem, Recipe, Run, Task
 from rewardlab.errors import RewardlabError
 from rewardlab.models.load import Policy, learner_model, load_policy
 from rewardlab.runs.config import COLUMNS, RunConfig, config_of_run
+from rewardlab.served.endpoint import is_served
 from rewardlab.tasks.sources import Listed, Shuffled
 from rewardlab.util.device import device_of
 from rewardlab.util.progress import console
@@ -88,6 +89,14 @@ def require_learning(recipe: Recipe) -> None:
         )
     if not recipe.learns:
         raise RewardlabError(f"{name} trains nothing: it has no objective, no loop and no learner that is updated")
+
+
+def require_weights(model: Any) -> None:
+    """Raise RewardlabError for a model, or a model's name, whose weights are with a server."""
+    from rewardlab.policies.served import CANNOT_TRAIN, ServedPolicy
+
+    if is_served(model) or isinstance(model, ServedPolicy):
+        raise RewardlabError(CANNOT_TRAIN)
 
 
 def task_of(task: Task | str | None, config: RunConfig) -> Task:

@@ -30,12 +30,12 @@ def measured(recipe: Recipe, task: Task) -> Recipe:
     """The recipe with the measure that decides its best checkpoint.
 
     A measure that does not ask the task's verifier stays. In place of one that does, or of none:
-    a reward of one's own (`is_own`) is measured by itself, with the verifier's accuracy beside it;
+    a reward of one's own (`is_own`) is measured by itself, with the verifier's accuracy beside it, unless it compares replies;
     otherwise the verifier's accuracy is the measure, and without answers to verify by there is none.
     """
     if recipe.measure is not None and not any(recipe.measure.function is part.function for part in BY_VERIFIER):
         return recipe
-    if isinstance(recipe.reward, Reward) and is_own(recipe, task):
+    if isinstance(recipe.reward, Reward) and is_own(recipe, task) and not _compares(recipe.reward):
         reward = across_groups(recipe.reward)
         return recipe.but(measure=own_reward(reward=reward, rollout=_as_in_training(recipe, reward)))
     if without_answers(task):
@@ -54,6 +54,11 @@ def is_own(recipe: Recipe, task: Task) -> bool:
     asked = (correct().function, detail(name="").function, verifier.function)
     functions = [part.function for part in recipe.reward.walk() if hasattr(part, "function")]
     return not any(function in asked or function.__module__.startswith("rewardlab.tasks.") for function in functions)
+
+
+def _compares(reward: Reward) -> bool:
+    """Whether the replies to a problem are compared by a judge: what they get is one half on average, however good they are."""
+    return any(part.name == "judge" and part.settings["kind"] == "pairwise" for part in reward.walk())
 
 
 def _as_in_training(recipe: Recipe, reward: Reward) -> Rollout:

@@ -37,6 +37,7 @@ from .inputs import (
     require_learning,
     require_packages,
     require_scorers,
+    require_weights,
     task_of,
     versions,
 )
@@ -70,6 +71,7 @@ def train(
     check_answers(recipe, task)
     recipe = measured(recipe, task)
     model_name = config.model or task.model if model is None or isinstance(model, str) else None
+    require_weights(model_name or model)
     config = config.but(
         method=config.method or recipe.name or "recipe", model=absolute_name(model_name) if model_name else IN_PYTHON,
         max_new=config.max_new or task.max_new,

@@ -75,7 +75,7 @@ class Audit:
         else:
             self.findings += of_form(self.trials)
             self.findings += of_template(self.probe("invariances", pairs[:SPREAD], replies.template, judge=False))
-        if self.process.spec["kind"] == "judge":
+        if self.process.spec["kind"] == "judge" or self.process.spec.get("name") == "judge":
             self.probe("injection", pairs[:SPREAD], replies.injections)
         self.bias(pairs)
         self.probe("hostile", pairs[:1], replies.hostile)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import os
 import re
-import urllib.error
-import urllib.request
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 from rewardlab.errors import RewardlabError
+from rewardlab.served.client import Client
+from rewardlab.served.endpoint import Endpoint, base_of, endpoint_of, is_served
+from rewardlab.served.messages import Failure, Reply, Request
+from rewardlab.text.filled import filled
 
 from .target import RewardResult, Row, Target
 
@@ -28,7 +28,8 @@ TEMPLATE = """Judge the reply to a question. The right answer is given. Is the r
 
 [End of the reply]
 Say only a score from 0 (wrong) to 10 (right), in the form [[score]]."""
-
+MAX_NEW = 512
+RETRIES = 2
 _NUMBER = r"([-+]?[0-9]{1,9}(?:\.[0-9]{1,9})?)"
 _MARKED = (
     re.compile(rf"\[\[\s{{0,3}}{_NUMBER}"),
@@ -38,48 +39,34 @@ _ANY = re.compile(_NUMBER)
 
 
 class Judge(Target):
-    """spec: url; optionally model, template, pattern (a regular expression with one group), concurrency, seconds, and key
-    (the name of the environment variable that holds the API key).
+    """spec: url, which may be openai:URL#NAME; optionally model, template, pattern (a regular expression with one group),
+    concurrency, seconds, and key (the name of the environment variable that holds the API key).
     """
 
     def __init__(self, spec: dict[str, Any]):
-        self.url = completions_of(spec["url"])
         self.template = spec.get("template") or TEMPLATE
         if "{response}" not in self.template:
             raise RewardlabError("the judge's template has no {response} in it")
         self.pattern = re.compile(spec["pattern"]) if spec.get("pattern") else None
-        self.concurrent = int(spec.get("concurrency") or 8)
-        self.seconds = float(spec.get("seconds") or 6.0)
-        self.headers = {"Content-Type": "application/json"}
-        if spec.get("key"):
-            if spec["key"] not in os.environ:
-                raise RewardlabError(f"the environment variable {spec['key']}, which holds the judge's key, is not set")
-            self.headers["Authorization"] = f"Bearer {os.environ[spec['key']]}"
-        self.model = spec.get("model") or self._first_model()
-        self.name = f"{self.model} at {spec['url']}"
+        self.client = Client(_endpoint(spec))
+        self.concurrent = self.client.settings.concurrency
+        self.name = str(self.client.endpoint)
 
     def score(self, rows: Sequence[Row]) -> list[RewardResult]:
-        with ThreadPoolExecutor(self.concurrent) as pool:
-            return list(pool.map(self._one, rows))
-
-    def _one(self, row: Row) -> RewardResult:
-        values = {"prompt": row.prompt, "response": row.reply, "answer": str(row.answer)}
-        # one pass, so that a placeholder within a reply is not filled in
-        prompt = re.sub(r"\{(prompt|response|answer)\}", lambda m: values[m[1]], self.template)
-        body = {"model": self.model, "messages": [{"role": "user", "content": prompt}], "temperature": 0.0, "max_tokens": 512}
+        prompts = [filled(self.template, prompt=row.prompt, response=row.reply, answer=str(row.answer)) for row in rows]
         try:
-            text = self._post(self.url, body)["choices"][0]["message"]["content"] or ""
-        except TimeoutError:
-            return RewardResult("hang", None, f"no answer within {self.seconds:g} s")
-        except (OSError, ValueError, KeyError, IndexError, TypeError) as problem:
-            return RewardResult("error", None, f"the endpoint failed: {type(problem).__name__}: {problem}")
-        value = self.read(text)
-        why = text[:300]
-        return (
-            RewardResult("error", None, f"no score in the judge's reply {why!r}")
-            if value is None
-            else RewardResult("number", value, why)
-        )
+            replies = self.client.chat([Request((("user", prompt),), MAX_NEW) for prompt in prompts])
+        except RewardlabError as problem:
+            return [_failed(str(problem))] * len(rows)
+        return [self._result(reply) for reply in replies]
+
+    def _result(self, reply: Reply | Failure) -> RewardResult:
+        if isinstance(reply, Failure):
+            return RewardResult("hang", None, reply.why) if reply.timed_out else _failed(reply.why)
+        value, why = self.read(reply.text), reply.text[:300]
+        if value is None:
+            return RewardResult("error", None, f"no score in the judge's reply {why!r}")
+        return RewardResult("number", value, why)
 
     def read(self, text: str) -> float | None:
         """The score in a judge's reply: the pattern's match, else [[7]], else "score: 7", else the last number."""
@@ -92,32 +79,19 @@ class Judge(Target):
                 return _float(matches[-1])
         return None
 
-    def _first_model(self) -> str:
-        try:
-            return str(self._post(self.url.removesuffix("/chat/completions") + "/models")["data"][0]["id"])
-        except (OSError, ValueError, KeyError, IndexError, TypeError) as problem:
-            raise RewardlabError(
-                f"cannot ask {self.url} for its models ({type(problem).__name__}: {problem}); give --judge-model NAME"
-            ) from None
 
-    def _post(self, url: str, body: dict[str, Any] | None = None) -> Any:
-        data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(url, data, self.headers)
-        try:
-            with urllib.request.urlopen(request, timeout=self.seconds) as answer:
-                return json.loads(answer.read())
-        except urllib.error.HTTPError as problem:
-            raise OSError(f"HTTP {problem.code}: {problem.read(200).decode(errors='replace')}") from None
-        except urllib.error.URLError as problem:
-            raise problem.reason if isinstance(problem.reason, OSError) else OSError(str(problem.reason)) from None
+def _endpoint(spec: dict[str, Any]) -> Endpoint:
+    """The endpoint, asked anew each time: whether it judges the same reply alike is part of the audit."""
+    url, seconds = spec["url"], float(spec.get("seconds") or 6.0)
+    named = endpoint_of(url) if is_served(url) else Endpoint(base_of(url))
+    own = {"key": spec.get("key"), "concurrency": None if is_served(url) else spec.get("concurrency")}
+    given = {name: value for name, value in own.items() if value}
+    settings = replace(named.settings, cache=False, timeout=seconds, total=seconds, retries=RETRIES, **given)
+    return Endpoint(named.url, spec.get("model") or named.model, settings)
 
 
-def completions_of(url: str) -> str:
-    """The address of chat completions, for http://host:port, .../v1, or the whole address."""
-    address = url.rstrip("/")
-    if address.endswith("/chat/completions"):
-        return address
-    return address + ("" if re.search(r"/v\d+$", address) else "/v1") + "/chat/completions"
+def _failed(why: str) -> RewardResult:
+    return RewardResult("error", None, f"the endpoint failed: {why}")
 
 
 def _float(text: Any) -> float | None:

@@ -6,6 +6,7 @@ rewards.py                                    the only function in a file
 trl.rewards:accuracy_reward                   a function of an installed package
 trl.rewards:get_overlong(max_len=100)         the function that such a function returns for these settings
 http://localhost:8000/v1                      a judge behind an OpenAI-compatible endpoint
+openai:http://localhost:8000/v1#NAME          the same, as a model's name
 grpo+hapo, runs/mine                          the reward of a method, or of a run
 """
 
@@ -25,6 +26,7 @@ from rewardlab.core import Message, Problem, Recipe, Run, Trajectory, Turn
 from rewardlab.errors import RewardlabError
 from rewardlab.registry.formula import called
 from rewardlab.rewards import external, functions
+from rewardlab.served.endpoint import is_served
 from rewardlab.verifiers.contract import GOLD
 
 from .judge import Judge
@@ -39,7 +41,7 @@ def parse(text: str, judge: Mapping[str, Any] | None = None, verifier: str | Non
 
     Raises RewardlabError for an unknown name.
     """
-    if re.match(r"https?://", text):
+    if is_served(text) or re.match(r"https?://", text):
         return {"kind": "judge", "url": text, **(judge or {})}
     name, settings = called(text)
     head, colon, function = name.rpartition(":")

@@ -4,6 +4,7 @@ rewardlab answer majority_vote --task arithmetic --n 16
 rewardlab answer majority_vote --prompt "Start with 12. Subtract 5. Multiply by 3. Add 9."
 rewardlab answer majority_vote --model smollm2 --prompt "What is 17 * 4 + 3?"
 rewardlab answer majority_vote --model runs/mine
+rewardlab answer majority_vote --model openai:http://localhost:8000/v1#my-model --prompt "What is 17 * 4 + 3?"
 rewardlab answer best_of_n --task arithmetic --reward "answer_given() >> likelihood()"
 
 Without --model, the small policy that comes with rewardlab answers. It knows the wording of its own tasks alone.

@@ -46,7 +46,7 @@ def flags(parser: argparse.ArgumentParser) -> None:
         "--replay", metavar="ID", help="call the reward again on one example of a report: its id, or a JSON file with it"
     )
     judge = parser.add_argument_group("judges")
-    judge.add_argument("--judge-model", metavar="NAME", help="model of the endpoint (default: its first)")
+    judge.add_argument("--judge-model", metavar="NAME", help="model of the endpoint (default: the only one that it serves)")
     judge.add_argument(
         "--template", type=Path, metavar="FILE", help="the prompt for the judge, with {prompt}, {response} and {answer} in it"
     )
@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
     # before torch is imported
     if re.match(r"(?!https?:)[\w+.-]+://", args.target):
-        raise RewardlabError(f"{args.target}: the address of a judge begins with http:// or https://")
+        raise RewardlabError(f"{args.target}: the address of a judge begins with http:// or https:// (or openai:http://)")
     if names.SOURCE.fullmatch(args.target):
         names.check_source(args.target)
     if args.key_from and args.key_from not in os.environ:

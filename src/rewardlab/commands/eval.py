@@ -24,8 +24,9 @@ FIELDS = (*shared.DATA, *shared.LOADED[1:], "seed")  # the model is an argument
 
 def flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "model", metavar="MODEL_OR_RUN", help="embedded, smollm2, a folder (checkpoint, PEFT adapter, run), or ORG/NAME of the hub"
-    )
+        "model", metavar="MODEL_OR_RUN",
+        help="embedded, smollm2, a folder (checkpoint, PEFT adapter, run), ORG/NAME of the hub, or openai:URL#NAME (served)",
+    )  # fmt: skip
     parser.add_argument("--k", type=counts, default=(1, 8), metavar="K,K", help="replies per problem (default 1,8)")
     shared.number_flag(parser, "problems", "held-out problems of the task (default 200)", default=200)
     text = "sampling temperature (default 1; 0 is greedy)"

@@ -23,10 +23,12 @@ class PartOptions:
 
     needs: columns of the batch that the engine must compute before the part runs, such as "ref" or "value".
     inner: the name of the hyperparameter that holds the part which this one wraps.
+    check: f(**settings) -> None; raises RewardlabError for settings that make no sense together, where they are written.
     """
 
     needs: tuple[str, ...] = ()
     inner: str | None = None
+    check: Callable | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,14 +92,10 @@ class RewardOptions(PartOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class OperatorOptions(PartOptions):
-    """over: what the function reads in one call.  steps: with one operand, it is applied to each of its step rewards.
-
-    check: f(**settings) -> None; raises RewardlabError for settings that make no sense together, where they are written.
-    """
+    """over: what the function reads in one call.  steps: with one operand, it is applied to each of its step rewards."""
 
     over: Literal["number", "trajectory", "group", "groups", "weights"] = "number"
     steps: bool = False
-    check: Callable | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -123,8 +123,7 @@ class Part:
             raise RewardlabError(f"{new.__name__} replaces the {self.slot} {old.__name__}, and this one is {part}")
         known, defaults = hyperparameters(new.function), hyperparameters(part.function)
         # a setting at its default can be dropped: nobody chose it
-        lost = [k for k, v in part.settings.items() if k not in known and v != defaults[k]]
-        if lost:
+        if lost := [k for k, v in part.settings.items() if k not in known and v != defaults[k]]:
             raise RewardlabError(f"{new.__name__} has no setting {' or '.join(lost)}, so it cannot replace the {self.slot} {part}")
         shared = {k: v for k, v in part.settings.items() if k in known}
         return self.with_innermost(new(**shared | settings))
@@ -246,9 +245,10 @@ class PartFactory(NotCalled):
     def check(self, bound: dict[str, Any]) -> None:
         """Raise RewardlabError for a hyperparameter that is unknown, outside its domain, or has neither value nor default."""
         check_settings(self.function, bound)
-        missing = [k for k, v in hyperparameters(self.function).items() if v is inspect.Parameter.empty and k not in bound]
-        if missing:
+        if missing := [k for k, v in hyperparameters(self.function).items() if v is inspect.Parameter.empty and k not in bound]:
             raise RewardlabError(f"{self.function.__name__} needs {', '.join(missing)}")
+        if check := getattr(self.options, "check", None):
+            check(**{**hyperparameters(self.function), **bound})
 
     def __repr__(self) -> str:
         return f"<{self.make.slot} {self.function.__name__}>"

@@ -9,6 +9,7 @@ from typing import Any
 
 from rewardlab.errors import RewardlabError, unknown
 from rewardlab.policies.adapter import Base, config_of
+from rewardlab.served.endpoint import is_served
 from rewardlab.util.files import folders_like
 
 from . import hub
@@ -73,7 +74,7 @@ def find(name: str) -> Checkpoint:
 def absolute_name(name: str) -> str:
     """The name with a folder made absolute, or with the commit of a hub's model: valid from any working folder, at any time."""
     prefix, place = parted(name)
-    if name.partition(":")[0] in NAMES or place == "smollm2":
+    if name.partition(":")[0] in NAMES or place == "smollm2" or is_served(name):
         return name
     if is_hub_name(name):
         return prefix + hub.pinned(place)

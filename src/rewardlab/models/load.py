@@ -9,6 +9,7 @@ from typing import Any
 from rewardlab.core import Learner, Task
 from rewardlab.engine.distributed import is_rank_zero
 from rewardlab.errors import RewardlabError
+from rewardlab.served.endpoint import is_served
 from rewardlab.util.device import device_of
 from rewardlab.util.progress import console
 
@@ -46,7 +47,8 @@ def load_policy(
     task's kind.  A folder: a Hugging Face checkpoint, a PEFT adapter, or a run (its best model).  ORG/NAME or ORG/NAME@REVISION: a
     model of the Hugging Face hub, from the local cache or else downloaded.  With `hf:` before it, transformers runs it; otherwise
     the lean policy does, where it can, and transformers where it cannot. With `nf4:` before it, transformers runs it with the
-    matrices of its layers kept in 4 bits (NF4, by bitsandbytes) below adapters, which must train.
+    matrices of its layers kept in 4 bits (NF4, by bitsandbytes) below adapters, which must train. openai:URL#NAME: a model behind
+    an OpenAI-compatible address (`policies/served.py`), which cannot be trained; options may follow (`served/endpoint.py`).
 
     lora_rank: train adapters of this rank instead of the weights; language models only. An adapter of that rank as `name` trains
     on. Without lora_rank, adapters are merged into the weights, which train.
@@ -56,10 +58,20 @@ def load_policy(
     """
     from rewardlab import registry
 
+    if is_served(name):
+        return _served(name, lora_rank)
     device_of(device)
     with _loading:
         # warmed up on the endless task, so that tasks of every size share one cached policy
         return _by_name(name, device, dtype, lora_rank, registry.endless(task) if task else None)
+
+
+def _served(name: str, lora_rank: int | None) -> Policy:
+    from rewardlab.policies.served import CANNOT_TRAIN, ServedPolicy
+
+    if lora_rank:
+        raise RewardlabError(CANNOT_TRAIN)
+    return ServedPolicy.load(name)
 
 
 def _by_name(name: str, device: str, dtype: str, lora_rank: int | None, task: Task | None) -> Policy:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import functools
 import inspect
-import os
-import threading
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
+
+from rewardlab.util.background import wait_for
 
 from .watch import TimedOut, Watch
 
@@ -38,7 +37,7 @@ def results_of(function: Callable, calls: Sequence[Arguments], watch: Watch, bla
     """
     if not is_async(function):
         return [_result(function, call, watch, blame) for call in calls]
-    return _wait_for(_results(function, calls, watch, blame))
+    return wait_for(_results(function, calls, watch, blame), "rewards")
 
 
 def _result(function: Callable, call: Arguments, watch: Watch, blame: Blame | None) -> Any:
@@ -83,25 +82,3 @@ async def _awaited(function: Callable, call: Arguments, watch: Watch, blame: Bla
         if blame is None:
             raise
         raise blame(e, call.place) from e
-
-
-def _wait_for(work: Coroutine[Any, Any, list[Any]]) -> list[Any]:
-    future = asyncio.run_coroutine_threadsafe(work, _event_loop(os.getpid()))
-    try:
-        return future.result()
-    except BaseException:
-        # Ctrl-C, for one, is raised here, while the calls go on in the other thread
-        future.cancel()
-        raise
-
-
-@functools.cache
-def _event_loop(process: int) -> asyncio.AbstractEventLoop:
-    """The loop of this process, which runs in a thread of its own.
-
-    One for all steps, since clients that a function keeps (httpx, openai) belong to the loop in which they were used first; and
-    not in the main thread, where notebooks run a loop already. A process that was forked has none of its parent's threads.
-    """
-    loop = asyncio.new_event_loop()
-    threading.Thread(target=loop.run_forever, name="rewards", daemon=True).start()
-    return loop

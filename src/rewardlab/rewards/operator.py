@@ -15,7 +15,6 @@ import inspect
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from rewardlab.core.hyperparameters import hyperparameters
 from rewardlab.core.options import OperatorOptions
 from rewardlab.core.part import Expression, Part, PartFactory, decorator
 from rewardlab.core.score import Score, Scores, Term, add, check_finite, derive, scale
@@ -201,11 +200,6 @@ class OperatorFactory(PartFactory):
             numbers = ", ".join(map(str, given))
             raise RewardlabError(f"{self.function.__name__}({numbers}) pays every rollout the same: give it a reward")
         return Operator(self.function, bound, self.options, operands=given)
-
-    def check(self, bound: dict[str, Any]) -> None:
-        super().check(bound)
-        if self.options.check:
-            self.options.check(**{**hyperparameters(self.function), **bound})
 
 
 operator = decorator(

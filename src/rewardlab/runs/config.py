@@ -267,7 +267,7 @@ def refuse_missing(model: Any) -> None:
 
     A name whose first folder is here, or is `runs`, is meant as a path, and not as ORG/NAME of the hub.
     """
-    if not isinstance(model, str) or model.startswith(("hf:", "nf4:")) or "@" in model:
+    if not isinstance(model, str) or model.startswith(("hf:", "nf4:", "openai:")) or "@" in model:
         return
     path = Path(model).expanduser()
     first = path.parts[0] if len(path.parts) > 1 else ""

@@ -34,12 +34,13 @@ def rast(
     """strength: lambda.  n: replies to each problem, of which the majority's answer is given.  large: instead of answering, train
     the --model as small model, and measure its shift on this one.
     """
-    base = base or (grpo() if large else Recipe(name="rast", measure=accuracy(), update=Update()))
+    sampled = independent(n=n, temperature=temperature)
+    base = base or (grpo() if large else Recipe(name="rast", rollout=sampled, measure=accuracy(), update=Update()))
     if large:
         measured = together(of=base.measure or accuracy(), by=("policy", BASE), weight=strength, weights=PLUS_MINUS, on=LARGE)
         also = (_frozen(BASE, "copy:policy"), _frozen(LARGE, large))
         return base.but(measure=measured, also=(*base.also, *also))
-    sampled = base.rollout or independent(n=n, temperature=temperature)
+    sampled = base.rollout or sampled
     shift = {"by": (RL, BASE), "weight": strength, "weights": PLUS_MINUS}
     return base.but(
         rollout=joined(of=sampled, **shift), select=majority(), measure=together(of=base.measure or accuracy(), **shift),

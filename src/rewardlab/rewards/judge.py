@@ -1,0 +1,147 @@
+"""What a model says of a reply that is asked to judge it: a score, a verdict, or which of two replies is better."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Any, Literal
+
+from rewardlab.core import Group, Message, Problem, Run, Sampling, Score, Scores, Trajectory, seed_of
+from rewardlab.core.domain import NonNegativeFloat, NonNegativeInt, PositiveInt
+from rewardlab.errors import RewardlabError
+from rewardlab.served.client import client_of
+from rewardlab.served.endpoint import endpoint_of, is_served
+from rewardlab.served.judging import LIKELY, PREFERENCES, VERDICTS, Kind, Marks, asked, both_orders, template_of
+from rewardlab.served.messages import Failure, Reply, Request
+
+from .reward import reward
+
+Judged = tuple[float | None, str]
+"""A value from 0 to 1 or None, and the mark or the reason."""
+
+
+def _check(model: str, kind: Kind, template: str, low: int, high: int, **_: Any) -> None:
+    if is_served(model):
+        endpoint_of(model)
+    if low >= high:
+        raise RewardlabError(f"the judge's scale goes from low={low} to high={high}: low must be below high")
+    template_of(template, kind)
+
+
+@reward(over="groups", check=_check)
+def judge(
+    groups: list[Group], run: Run, *, model: str, kind: Literal["scale", "verdict", "pairwise"] = "scale", template: str = "",
+    low: NonNegativeInt = 1, high: PositiveInt = 5, expected: bool = True, opponents: NonNegativeInt = 0,
+    max_new: PositiveInt = 512, temperature: NonNegativeFloat = 0.0,
+) -> Scores:  # fmt: skip
+    """What a model says of a reply that is asked to judge it, from 0 to 1; no verdict where its judgement fails or cannot be read.
+
+    model: openai:URL#NAME, or a model of the run.  kind: "scale", a score [[s]] from low to high; "verdict", [[yes]] or [[no]];
+    "pairwise", the share of comparisons [[A]], [[B]] or [[C]] (a tie) with other replies of the group that it wins, each made in
+    both orders.  template: a text or a file with {prompt}, {reply}, {answer}; {first} and {second} for pairs.  expected: take the
+    mean over the chances of the mark's token, where the server gives them.  opponents: of each reply; 0: all others of its group.
+    max_new, temperature: of a judgement.  Zheng et al. 2023, arXiv:2306.05685; Liu et al. 2023, arXiv:2303.16634
+    """
+    text = template_of(template, kind).replace("{low}", str(low)).replace("{high}", str(high))
+
+    def ask(prompts: list[str]) -> list[Reply | Failure]:
+        return _judgements(run, model, prompts, max_new, temperature, expected)
+
+    if kind == "pairwise":
+        scores = _compared(groups, text, opponents, ask, run)
+    else:
+        marks = Marks(VERDICTS) if kind == "verdict" else Marks(low=low, high=high)
+        rows = [t for group in groups for t in group]
+        prompts = [asked(text, t.problem.answer, prompt=t.problem.question, reply=t.reply) for t in rows]
+        found = iter([_score(reply, marks) for reply in ask(prompts)])
+        scores = [[next(found) for _ in group] for group in groups]
+    if flat := [s for row in scores for s in row]:
+        run.log("judge_no_verdict", sum(s.missing for s in flat) / len(flat))
+    return scores
+
+
+def _score(reply: Reply | Failure, marks: Marks) -> Score:
+    value, mark = marks.value(reply)
+    return Score(value, why=mark) if value is None else Score(value, why=_shown(reply), extracted=mark)
+
+
+def _shown(reply: Reply | Failure) -> str:
+    return reply.text[-300:] if isinstance(reply, Reply) else reply.why
+
+
+def _compared(groups: list[Group], template: str, opponents: int, ask: Any, run: Run) -> Scores:
+    pairs = [_pairs(group, opponents) for group in groups]
+    prompts: list[str] = []
+    for group, own in zip(groups, pairs, strict=True):
+
+        def prompt(a: int, b: int, group: Group = group) -> str:
+            problem = group[a].problem
+            return asked(template, problem.answer, prompt=problem.question, first=group[a].reply, second=group[b].reply)
+
+        prompts += both_orders(own, prompt)
+    marks = Marks(PREFERENCES)
+    found = iter([marks.value(reply) for reply in ask(prompts)])
+    judged = [[(next(found), next(found)) for _ in own] for own in pairs]
+    first = [value for rows in judged for both in rows for value, _ in both if value is not None]
+    if first:
+        # what is preferred for standing first; 0.5 for a judge that does not look at the order
+        run.log("judge_prefers_first", sum(first) / len(first))
+    return [_shares(group, own, rows) for group, own, rows in zip(groups, pairs, judged, strict=True)]
+
+
+def _pairs(group: Group, opponents: int) -> list[tuple[int, int]]:
+    """Which replies of a group are compared; the same text twice is a tie that nobody is asked about."""
+    n = len(group)
+    # each with the next ones, around the circle
+    near = {tuple(sorted((i, (i + k) % n))) for i in range(n) for k in range(1, opponents + 1)}
+    return [(a, b) for a, b in combinations(range(n), 2) if (not opponents or (a, b) in near) and group[a].reply != group[b].reply]
+
+
+def _shares(group: Group, pairs: Sequence[tuple[int, int]], judged: Sequence[tuple[Judged, Judged]]) -> list[Score]:
+    """What share of its comparisons each reply of a group wins. A comparison of which one order cannot be read does not count."""
+    won: list[list[float]] = [[] for _ in group]
+    why = ["" for _ in group]
+    for (a, b), ((first, said), (second, said_too)) in zip(pairs, judged, strict=True):
+        if first is None or second is None:
+            why[a] = why[b] = said if first is None else said_too
+            continue
+        # the second time, b stands first
+        share = (first + 1.0 - second) / 2
+        won[a].append(share)
+        won[b].append(1.0 - share)
+    compared = {i for pair in pairs for i in pair}
+    # a reply that all others repeat is as good as they are
+    ties = {i for i, t in enumerate(group) if i not in compared and sum(t.reply == other.reply for other in group) > 1}
+    return [
+        Score(sum(rows) / len(rows), why=f"{len(rows)} comparisons") if rows
+        else Score(0.5, why="all its opponents say the same") if i in ties
+        else Score(None, why=why[i] or "no other reply to compare it with")
+        for i, rows in enumerate(won)
+    ]  # fmt: skip
+
+
+def _judgements(
+    run: Run, model: str, prompts: list[str], max_new: int, temperature: float, expected: bool
+) -> list[Reply | Failure]:
+    if not is_served(model):
+        return _by_model(run, model, prompts, max_new, temperature)
+    client = client_of(model)
+    likely = LIKELY if expected and prompts and client.gives_chances(LIKELY) else 0
+    # the same reply is judged alike whenever it is judged
+    seeds = [seed_of("judge", run.seed, prompt) % 2**31 if temperature > 0 else None for prompt in prompts]
+    return client.chat([
+        Request((("user", prompt),), max_new, temperature, seed=seed, likely=likely)
+        for prompt, seed in zip(prompts, seeds, strict=True)
+    ])  # fmt: skip
+
+
+def _by_model(run: Run, model: str, prompts: list[str], max_new: int, temperature: float) -> list[Reply | Failure]:
+    """The judgements of a model of the run; a prompt that does not fit its context gets none."""
+    judging = run.model(model)
+    messages = [(Message("user", prompt),) for prompt in prompts]
+    read = judging.read([Trajectory(Problem(m)) for m in messages], messages) if messages else []
+    fits = [i for i, t in enumerate(read) if len(t) + max_new <= judging.context]
+    sampling = Sampling(max_new, temperature)
+    said = judging.extend([read[i] for i in fits], sampling, run.rng("judge")) if fits else []
+    replies: dict[int, Reply | Failure] = {i: Reply(t.reply) for i, t in zip(fits, said, strict=True)}
+    return [replies.get(i, Failure(f"it does not fit the context of {model!r}")) for i in range(len(prompts))]
