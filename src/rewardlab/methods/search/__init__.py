@@ -1,0 +1,1 @@
+"""Methods that search or select at test time, and train nothing."""
