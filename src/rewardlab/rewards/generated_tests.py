@@ -46,7 +46,7 @@ def passed_generated(
         counts = allocated(said_rates(groups, run, probe), list(map(len, written)), each * len(groups), replies, right, wrong)
         run.log("tests_most", max(counts))
     tables = executed(groups, [tests[:count] for tests, count in zip(written, counts, strict=True)], run)
-    known = run.verdicts(groups) if labels else [[None] * len(group) for group in groups]
+    known: Sequence[Sequence[Score | None]] = run.verdicts(groups) if labels else [[None] * len(group) for group in groups]
     return [
         [_score(value, verdict) for value, verdict in zip(_paid(table, len(group)), row, strict=True)]
         for group, table, row in zip(groups, tables, known, strict=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from rewardlab.text.derivations import check
 from rewardlab.text.logic import parse
@@ -33,7 +34,8 @@ def _judged(pair: Pair, column: str) -> Verdict:
         wanted, checked = parse(goal), check(lines, [str(p) for p in given])
     except ValueError as problem:
         return no_verdict(f"goal or premises cannot be read: {problem}")
-    said = {"parts": {"steps": sum(c.right for c in checked) / max(1, len(checked))}, "tests": tuple(c.right for c in checked)}
+    tests = tuple(line.right for line in checked)
+    said: dict[str, Any] = {"parts": {"steps": sum(tests) / max(1, len(tests))}, "tests": tests}
     for number, found in enumerate(checked, len(given) + 1):
         if not found.right:
             return wrong(f"line {number}: {found.why}", **said)
