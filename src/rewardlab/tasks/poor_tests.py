@@ -17,7 +17,7 @@ from rewardlab.core.domain import PositiveInt, Share
 
 from .codes.language import slip
 from .codes.problems import codes
-from .programs import ProgramError, Value, parse, run, show_value
+from .programs import Program, ProgramError, Value, parse, run, show_value
 from .sources import Shuffled
 
 LONGEST = 6
@@ -60,15 +60,14 @@ class _Told:
 def with_tests(problem: Problem, tests: int, wrong: float, alike: float) -> Problem:
     """The problem with its generated tests, the same ones whenever they are asked for."""
     rng = random.Random(seed_of("poor_tests", problem.key))
-    solution = problem.meta["solution"]
-    careless = slip(solution, rng, 1.0, 0.0, 0.0)
+    solution, careless = (parse(text) for text in (problem.meta["solution"], slip(problem.meta["solution"], rng, 1.0, 0.0, 0.0)))
     written = [_test(solution, careless, rng, wrong, alike) for _ in range(tests)]
     return replace(problem, meta={**problem.meta, "generated": written})
 
 
-def _test(solution: str, careless: str, rng: random.Random, wrong: float, alike: float) -> list[str]:
+def _test(solution: Program, careless: Program, rng: random.Random, wrong: float, alike: float) -> list[str]:
     value = [rng.randint(0, 9) for _ in range(rng.randint(0, LONGEST))]
-    output = run(parse(solution), value).value
+    output = run(solution, value).value
     if rng.random() < wrong:
         if rng.random() < alike:
             output = _output(careless, value, output)
@@ -77,8 +76,8 @@ def _test(solution: str, careless: str, rng: random.Random, wrong: float, alike:
     return [show_value(value), show_value(output)]
 
 
-def _output(program: str, value: list[int], otherwise: Value) -> Value:
+def _output(program: Program, value: list[int], otherwise: Value) -> Value:
     try:
-        return run(parse(program), value).value
+        return run(program, value).value
     except ProgramError:
         return otherwise
