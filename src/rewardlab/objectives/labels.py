@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from rewardlab.core import Batch, Outputs, Run, objective
+from rewardlab.core import Batch, Outputs, Run, objective, weighting
 from rewardlab.core.domain import NonNegativeInt
 
 from .pairs import row_sum
@@ -30,6 +30,32 @@ def label_cross_entropy(out: Outputs, batch: Batch, run: Run, *, before: NonNega
         label, labelled = torch.where(taken, later, label), labelled | taken
     losses = F.binary_cross_entropy_with_logits(out.value, label, reduction="none")
     return torch.where(labelled, losses, 0.0).sum(1) / labelled.sum(1).clamp(min=1)
+
+
+@objective(unit="token", wants=("value",))
+def each_label_cross_entropy(out: Outputs, batch: Batch, run: Run) -> Tensor:
+    """As `label_cross_entropy`, for each label by itself, so that the weighting says what a label counts: `balanced_labels`."""
+    loss = F.binary_cross_entropy_with_logits(out.value, batch.reward.clamp(0, 1), reduction="none")
+    return torch.where(batch.rewarded, loss, 0.0)
+
+
+@weighting
+def balanced_labels(batch: Batch) -> Tensor:
+    """Labels above 1/2 weigh as much together as the others do, 0 where there is no label.
+
+    Each weighs as often as it would stay if of the more frequent kind so many were left out, at random, that both are equally many:
+    with right labels alone none stays. The last label of a reply, of the step with its answer, is balanced among the last ones.
+    """
+    right = batch.reward > 0.5
+    later = batch.rewarded.flip(1).cumsum(1).flip(1)
+    weight = torch.zeros_like(batch.reward)
+    for place in (batch.rewarded & (later == 1), batch.rewarded & (later > 1)):
+        kinds = [place & right, place & ~right]
+        fewer = min(kind.sum() for kind in kinds)
+        for kind in kinds:
+            weight += kind * fewer / kind.sum().clamp(min=1)
+    # a batch of one kind of labels has loss 0, not NaN
+    return weight / weight.sum().clamp(min=1)
 
 
 @objective(unit="row", wants=("value",))

@@ -111,6 +111,8 @@ WORLDS = (
         reward={"paid": 1.0},
     ),
     World("snippets", "snippets", "code without instructions: outputs, errors, masked lines; most of it copies"),
+    World("poor-tests", "poor_tests", "choice among programs by tests that a model wrote, a third of them wrong"),
+    World("derivations", "derivations", "process rewards: a checker labels steps; goals are stated that were not reached"),
     World("drafts", "drafts", "several roles: an attempt, a critique of it, and the attempt refined"),
 )
 """All worlds; some may not have been measured yet."""

@@ -10,6 +10,7 @@ from typing import Literal
 
 from rewardlab.core import Score, Trajectory
 from rewardlab.errors import RewardlabError
+from rewardlab.text.derivations import check
 from rewardlab.text.splitters import cut
 
 from .reward import reward
@@ -27,7 +28,10 @@ def correct_steps(
     known numbers. No verdict where the problem has no steps, or where reply and token positions disagree.
     Raises RewardlabError where the rollout marked no steps.
     """
-    return _at_ends(trajectory, splitter, wrong, lambda lines, gold: _judge(lines, [*gold, f"Answer: {trajectory.problem.answer}"]))
+    gold = trajectory.problem.meta.get("steps")
+    if not gold:
+        return Score(None, why="the problem has no gold steps")
+    return _at_ends(trajectory, splitter, wrong, lambda lines: _judge(lines, [*gold, f"Answer: {trajectory.problem.answer}"]))
 
 
 @reward(steps=True)
@@ -38,22 +42,41 @@ def sound_steps(
 
     The step in place k must do what gold step k does, to the result of the line before it; lines that only check are wrong.
     """
-    return _at_ends(trajectory, splitter, wrong, going_on)
-
-
-def _at_ends(
-    trajectory: Trajectory, splitter: str, wrong: float, judge: Callable[[list[str], list[str]], list[bool]]
-) -> list[tuple[int, float]] | Score:
-    """1 or `wrong` at the end of each step, by judge(lines, gold steps)."""
     gold = trajectory.problem.meta.get("steps")
     if not gold:
         return Score(None, why="the problem has no gold steps")
+    return _at_ends(trajectory, splitter, wrong, lambda lines: going_on(lines, gold))
+
+
+@reward(steps=True)
+def derived_steps(
+    trajectory: Trajectory, *, splitter: Literal["newline", "tag", "sentence", "token"] = "newline", wrong: float = 0.0,
+    premises: str = "premises",
+) -> list[tuple[int, float]] | Score:  # fmt: skip
+    """1 at the end of each line of a derivation that follows from the lines that it cites, `wrong` at the end of the others.
+
+    premises: the column with the formulas that are given, a list. Lines are those of `text/derivations.py`: checked by the table of
+    all cases, and by what they cite alone, be it wrong itself. No verdict where there are no premises that can be read.
+    """
+    given = trajectory.problem.meta.get(premises)
+    if not isinstance(given, list | tuple):
+        return Score(None, why=f"the problem has no list of formulas in the column {premises!r}")
+    try:
+        return _at_ends(trajectory, splitter, wrong, lambda lines: [line.right for line in check(lines, given)])
+    except ValueError as problem:
+        return Score(None, why=f"the premises cannot be read: {problem}")
+
+
+def _at_ends(
+    trajectory: Trajectory, splitter: str, wrong: float, judge: Callable[[list[str]], list[bool]]
+) -> list[tuple[int, float]] | Score:
+    """1 or `wrong` at the end of each step, by judge(lines)."""
     if not trajectory.steps:
         raise RewardlabError(f"rewards of steps need the positions where steps end: set splitter={splitter!r} in the rollout")
     lines = step_texts(trajectory, splitter)
     if len(lines) != len(trajectory.steps):
         return unequal(lines, trajectory)
-    return [(at, 1.0 if right else wrong) for at, right in zip(trajectory.steps, judge(lines, gold), strict=True)]
+    return [(at, 1.0 if right else wrong) for at, right in zip(trajectory.steps, judge(lines), strict=True)]
 
 
 def step_texts(trajectory: Trajectory, splitter: str) -> list[str]:

@@ -1,0 +1,55 @@
+"""FoVer: a process reward model learns from labels that a formal verifier gives to every step, and judges steps of other tasks.
+
+    label of step k = 1 if the statements that it cites entail what it says, else 0        (a checker decides, nobody annotates)
+    loss = -[label log sigmoid(V_k) + (1 - label) log(1 - sigmoid(V_k))],    V_k the value at the end of step k
+    right steps weigh as much as wrong ones;     score of a solution = min over k of sigmoid(V_k)
+
+The policy writes solutions to symbolic problems, which a program can check line by line, and is not trained. What the model has
+learnt there is used where no program can: best-of-K by the least step. A step is judged by what it cites alone: what rightly
+follows from an error is right.
+
+Kamoi et al. 2025, arXiv:2505.15960; balanced steps as in the released code (psunlpgroup/FoVer, 0715af8, src/dataset_creation/
+postprocessing/generate_final_dataset.py), which leaves out the surplus at random; here it weighs less. There the last step,
+balanced apart, is the second to last by a slip of its index; here the last. Z3 and Isabelle are replaced by the table of all
+cases, which decides propositional logic. The paper's model says "correct" or "incorrect" after each step; here a value head's
+log-odds say it (inferred to be equivalent). Its fixed dataset is sampled as we go.
+
+Data: problems with the column premises (formulas of propositional logic) and the goal as their answer; held-out problems of any
+task, with `truth`, a reward that knows which of their steps are right (by default equations, in the column steps).
+"""
+
+from rewardlab.core import Learner, Recipe, Update
+from rewardlab.evals.step_judges import step_judgements
+from rewardlab.objectives.labels import balanced_labels, each_label_cross_entropy
+from rewardlab.objectives.weighting import token_mean
+from rewardlab.proof.claim import Claim
+from rewardlab.rewards.reward import Reward
+from rewardlab.rewards.steps import derived_steps, sound_steps
+from rewardlab.rollouts.independent import independent
+
+
+def fover(
+    base: Recipe | None = None, *, n: int = 2, k: int = 4, prm_lr: float = 1e-3, init: str = "value-head", balanced: bool = True,
+    labels: Reward | None = None, truth: Reward | None = None,
+) -> Recipe:  # fmt: skip
+    """n: solutions per problem to be labelled.  k: solutions that the best is chosen from, held out.  init: what the process reward
+    model starts from (`Learner.init`).  balanced: right and wrong labels weigh the same.  labels, truth: rewards that say which
+    steps are right, of training and of held-out problems."""
+    base = base or Recipe(name="fover", update=Update())
+    weighting = balanced_labels() if balanced else token_mean()
+    learner = Recipe(objective=each_label_cross_entropy(), weighting=weighting, update=Update(lr=prm_lr, lr_end=0.2))
+    return base.but(
+        rollout=independent(n=n, steps="newline"),
+        reward=labels or derived_steps(),
+        measure=step_judgements(rollout=independent(n=k, steps="newline"), steps=truth or sound_steps()),
+        also=(*base.also, Learner("prm", init, learner)),
+    )
+
+
+claim = Claim(
+    says="labels of derivations by a checker teach a model to judge steps of arithmetic, which it has no label of",
+    versus=None, task="formal", measure="step_auc", direction="higher", margin=0.05, against="before.step_auc",
+    settings={"init": "value-head:surprise", "problems": 16}, problems=300, steps=40, learns=None, start=None,
+)  # fmt: skip
+baseline = None
+kind = "reward-model"

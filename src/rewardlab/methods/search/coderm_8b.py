@@ -1,0 +1,72 @@
+"""CodeRM-8B: programs are chosen by how many tests of a test writer they pass, and hard problems are given more of these tests.
+
+    P_ij = 1 if program i passes generated test j;     chosen: argmax over i of sum_j P_ij, of equals one of the largest set of rows
+    that are alike;     tests are given one by one to the problem where the next raises the chance of a right choice most
+
+Test writers are confident and often wrong, but right programs agree on most tests and wrong ones fail in ways of their own: many
+poor tests select better than few. Easy problems need few. How hard a problem is, a probe says from the prompt alone.
+
+Ma et al. 2025, arXiv:2501.01054; the choice is that of the released code (RUCKBReasoning/CodeRM, 3be634c, evaluation/
+calculate_result.py), which shares the verdict among the rows that are still equal; here the first is taken. (inferred): the chance
+of a right choice behind the greedy allocation, from binomials of independent tests (`rewards/generated_tests.py`), and the chances
+that right and wrong programs pass a test. The probe is a value head on a copy of the policy, which is trained as well; the paper
+probes frozen hidden states. Left out: training the test writer (8B, on filtered synthetic tests), which sft does on such data.
+
+Data: prompts, and in the column `generated` tests that a model wrote: pairs [input, output] or asserts, run by the task's verifier
+(`code`: in the sandbox). The gold answer is used by the probe's training alone.
+"""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from rewardlab.core import Batch, Learner, Outputs, Recipe, Run, Update, objective
+from rewardlab.errors import RewardlabError
+from rewardlab.evals.reranked import reranked
+from rewardlab.objectives.pairs import row_sum
+from rewardlab.proof.claim import Claim
+from rewardlab.rewards.generated_tests import passed_generated
+from rewardlab.rollouts.independent import independent
+from rewardlab.select.best import best
+
+
+@objective(unit="row", wants=("value",))
+def prompt_cross_entropy(out: Outputs, batch: Batch, run: Run, *, term: str = "correct") -> Tensor:
+    """-[o log sigmoid(V) + (1 - o) log(1 - sigmoid(V))], V the value at the prompt's end, o whether a reply is right by `term`."""
+    if term not in batch.terms:
+        raise RewardlabError(f"the probe learns from the reward term {term!r}, which this reward does not have")
+    outcome = batch.terms[term]
+    first = batch.mask.float().argmax(1)
+    value = out.value.gather(1, (first - 1).clamp(min=0)[:, None]).squeeze(1)
+    loss = F.binary_cross_entropy_with_logits(value, (row_sum(outcome.reward, batch) > 0).float(), reduction="none")
+    # replies without a verdict, and rows that nobody wrote, teach nothing
+    return torch.where(outcome.rewarded.any(1) & batch.mask.any(1), loss, 0.0)
+
+
+def coderm_8b(
+    base: Recipe | None = None, *, n: int = 8, each: int = 16, column: str = "generated", probe: str = "", train_probe: bool = True,
+    probe_lr: float = 3e-4, right: float = 0.9, wrong: float = 0.6, temperature: float = 1.0,
+) -> Recipe:  # fmt: skip
+    """n: programs per problem.  each: tests per problem, on average.  column: with the tests.  probe: what the model that predicts
+    pass rates starts from, value-head or the folder of a trained one; "": every problem is given `each` tests.  train_probe: on
+    the policy's programs and their verdicts.  right, wrong: chances that a right and a wrong program pass a test."""
+    base = base or Recipe(name="coderm_8b", update=Update(lr=probe_lr))
+    trained = bool(probe) and train_probe
+    scored = passed_generated(column=column, each=each, probe="probe" if probe else "", right=right, wrong=wrong, labels=trained)
+    learner = Recipe(objective=prompt_cross_entropy(), update=Update(lr=probe_lr)) if trained else Recipe()
+    also = (Learner("probe", probe, learner, every=1 if trained else 0),) if probe else ()
+    return base.but(
+        rollout=independent(n=n, temperature=temperature), reward=scored, select=best(), also=(*base.also, *also),
+        measure=reranked(by=scored, n=n, temperature=temperature),
+    )  # fmt: skip
+
+
+# the same programs and the same tests, of which the baseline is given the first
+claim = Claim(
+    says="of the same programs, sixteen generated tests, a third of them wrong, choose a right one more often than two do",
+    versus="coderm_8b", task="poor_tests", measure="accuracy", direction="higher", margin=0.05, settings={"each": 16},
+    versus_settings={"each": 2}, problems=500, learns=None,
+    tried="one seed, 80 problems: one program .56, chosen by 2 tests .71, by 4 .81, by 16 .86",
+)  # fmt: skip
+baseline = "best_of_n"
+kind = "answer"

@@ -1,0 +1,175 @@
+"""Programs judged by tests that a model wrote, some of them wrong; and how many tests each problem is given."""
+
+from __future__ import annotations
+
+import ast
+import heapq
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from rewardlab.core import Group, Problem, Run, Score, Scores, Term, Trajectory, last_values
+from rewardlab.core.domain import PositiveInt, Share
+from rewardlab.errors import RewardlabError
+
+from .reward import reward
+
+TERM = "passed_generated"
+AHEAD = 4
+"""Further tests whose gain is looked at, on average of each."""
+
+
+@reward(over="groups")
+def passed_generated(
+    groups: list[Group], run: Run, *, column: str = "generated", each: PositiveInt = 16, probe: str = "", right: Share = 0.9,
+    wrong: Share = 0.6, labels: bool = False,
+) -> Scores:  # fmt: skip
+    """How many of the first tests in the column `column` a program passes; of programs that pass equally many, one that passes the
+    same tests as more of the others is paid more, by less than a test.
+
+    column: tests that a model wrote, pairs of input and output or asserts, which the task's verifier runs. each: tests of a
+    problem, on average.  probe: the model whose value at the end of a prompt is the log-odds that a program for it is right; it
+    says how the tests are shared out, for chances `right` and `wrong` that a right and a wrong program pass one (`allocated`).
+    labels: keep the verdict by the gold answer as the term `correct`, without a weight, for the probe to learn.
+    A problem without tests gets no verdict. Ma et al. 2025, arXiv:2501.01054
+    """
+    if run.verify is None:
+        raise RewardlabError("passed_generated needs the task's verifier to run tests, and this run has none: name a task")
+    written = [usable(group[0].problem.meta.get(column)) if group else [] for group in groups]
+    counts = [min(each, len(tests)) for tests in written]
+    if probe and groups:
+        replies = max(map(len, groups))
+        counts = allocated(said_rates(groups, run, probe), list(map(len, written)), each * len(groups), replies, right, wrong)
+        run.log("tests_most", max(counts))
+    tables = executed(groups, [tests[:count] for tests, count in zip(written, counts, strict=True)], run)
+    known: Sequence[Sequence[Score | None]] = run.verdicts(groups) if labels else [[None] * len(group) for group in groups]
+    return [
+        [_score(value, verdict) for value, verdict in zip(_paid(table, len(group)), row, strict=True)]
+        for group, table, row in zip(groups, tables, known, strict=True)
+    ]
+
+
+def usable(tests: Any) -> list[Any]:
+    """The tests that can be run: pairs of texts, and asserts that are Python. A wrong one is judged by being run, not here."""
+    return [test for test in tests if _is_pair(test) or _is_python(test)] if isinstance(tests, list | tuple) else []
+
+
+def _is_pair(test: Any) -> bool:
+    return isinstance(test, list | tuple) and len(test) == 2 and all(isinstance(text, str) for text in test)
+
+
+def _is_python(test: Any) -> bool:
+    if not isinstance(test, str) or not test.strip():
+        return False
+    try:
+        ast.parse(test)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        # one that cannot be read would take all others of its problem with it
+        return False
+    return True
+
+
+def executed(groups: list[Group], tests: Sequence[list[Any]], run: Run) -> list[np.ndarray | None]:
+    """(replies, tests) of 0 and 1 for each group: which replies pass which tests; None where there is no test, or no verdict."""
+    chosen = [g for g, own in enumerate(tests) if own and groups[g]]
+    tried = [[_with_tests(t, tests[g]) for t in groups[g]] for g in chosen]
+    tables: list[np.ndarray | None] = [None] * len(groups)
+    for g, row in zip(chosen, run.verify(tried, run) if tried else [], strict=True):
+        if not any(s.missing for s in row):
+            # a program that never came to its tests has passed none of them
+            tables[g] = np.array([[*s.tests, *[False] * len(tests[g])][: len(tests[g])] for s in row], float)
+    return tables
+
+
+def _with_tests(t: Trajectory, tests: list[Any]) -> Trajectory:
+    answer = t.problem.answer
+    kept = {k: v for k, v in answer.items() if k not in ("io", "tests")} if isinstance(answer, Mapping) else {}
+    pairs = all(_is_pair(test) for test in tests)
+    given = {"io": [list(test) for test in tests]} if pairs else {"tests": "\n".join(x for x in tests if isinstance(x, str))}
+    return replace(t, problem=replace(t.problem, answer={**kept, **given}))
+
+
+def _paid(table: np.ndarray | None, replies: int) -> list[float | None]:
+    if table is None:
+        return [None] * replies
+    alike = Counter(map(tuple, table.tolist()))
+    return [float(row.sum()) + alike[tuple(row.tolist())] / (replies + 1) for row in table]
+
+
+def _score(value: float | None, verdict: Score | None) -> Score:
+    terms = {TERM: Term(value)}
+    if verdict is not None:
+        terms["correct"] = Term(verdict.value, weight=None)
+    return Score(terms=terms, missing=value is None, why="" if value is not None else "no generated tests that could be run")
+
+
+# ---- how many tests a problem is given -------------------------------------------------------------------------------
+
+
+def said_rates(groups: list[Group], run: Run, probe: str) -> list[float]:
+    """The chance of a right program that the probe says of each prompt, before anything is written."""
+    problems = [group[0].problem if group else Problem(()) for group in groups]
+    prompts = run.policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
+    return [float(1 / (1 + np.exp(-v))) for v in last_values(run.model(probe), prompts)]
+
+
+def allocated(
+    rates: Sequence[float], available: Sequence[int], budget: int, replies: int, right: float = 0.9, wrong: float = 0.6
+) -> list[int]:
+    """Tests of each problem, `budget` in all: one after the other goes where further ones raise the chance of a right choice most.
+
+    rates: the chance that a program for a problem is right.  available: the most tests that a problem has. Where all gains are 0
+    (hopeless or sure problems), and among equal ones, those that have fewest come first.
+    """
+    counts = [0] * len(rates)
+
+    def gain(i: int) -> tuple[float, int, int]:
+        # rounded: predictions differ in more digits than they mean
+        rate, count = round(rates[i], 2), counts[i]
+        now = chance(replies, rate, count, right, wrong)
+        # a single further test may do nothing where two do
+        most = max((chance(replies, rate, count + m, right, wrong) - now) / m for m in range(1, AHEAD + 1))
+        return -round(most, 9), count, i
+
+    waiting = [gain(i) for i in range(len(rates)) if available[i]]
+    heapq.heapify(waiting)
+    for _ in range(budget):
+        if not waiting:
+            break
+        *_, i = heapq.heappop(waiting)
+        counts[i] += 1
+        if counts[i] < available[i]:
+            heapq.heappush(waiting, gain(i))
+    return counts
+
+
+@cache
+def chance(replies: int, rate: float, tests: int, right: float, wrong: float) -> float:
+    """The chance that the program that passes most of `tests` tests is right, if each of `replies` is right with chance `rate`.
+
+    A right program passes a test with chance `right`, a wrong one with `wrong`, each by itself. Of equals any is chosen.
+    """
+    passes, fails = (_binomial(tests, p) for p in (right, wrong))
+    below = [np.cumsum(p) - p for p in (passes, fails)]
+    # equals in a random order are counts with a fraction u in (0, 1) added; Gauss's rule is exact for the power of u in it
+    nodes, weights = np.polynomial.legendre.leggauss(replies // 2 + 1)
+    u = (nodes[:, None] + 1) / 2
+    total = 0.0
+    for k, share in enumerate(_binomial(replies, rate)):
+        if k:
+            # one of the k right ones passes x tests and u, and all others fewer
+            others = (below[0] + passes * u) ** (k - 1) * (below[1] + fails * u) ** (replies - k)
+            total += share * k * float((weights / 2) @ (others @ passes))
+    return float(total)
+
+
+def _binomial(n: int, p: float) -> np.ndarray:
+    """(n + 1,) the chance of each count."""
+    found = np.array([1.0])
+    for _ in range(n):
+        found = np.convolve(found, (1 - p, p))
+    return found

@@ -1,0 +1,1 @@
+"""Derivations in propositional logic, whose every line a small program can check."""

@@ -1,0 +1,45 @@
+"""CodeRM-8B: who is chosen, and what its probe learns."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from rewardlab import build, registry
+from rewardlab.core import Outputs, Run, Trajectory, ask
+from rewardlab.models.embedded import untrained
+from tests.helpers.rows import batch_of, outcome
+
+SUM = ask("Sum?", {"io": [["[1, 2]", "3"]]}, generated=[["[1, 2]", "3"], ["[2, 2]", "4"], ["[3]", "4"]])
+
+
+def chosen(replies, **settings):
+    policy = untrained(0)
+    run = Run(policy, verify=registry.part("reward", "list_program"))
+    recipe = build("coderm_8b", settings)
+    (prompt,) = policy.read([Trajectory(SUM)], [SUM.prompt])
+    group = policy.write([prompt] * len(replies), replies)
+    return recipe.select(group, recipe.reward([group], run)[0], run).reply
+
+
+def test_the_choice_is_the_one_that_passes_most_and_of_equals_the_one_in_larger_company():
+    assert chosen(["max", "sum; + 1", "sum"]) == "sum"
+    # one test each: max and head pass the last alone where it says 4 and they say 3 nowhere; len passes none
+    assert chosen(["sum; + 1", "sum", "* 1; sum"], each=3) == "sum"
+    # by the first test alone, last is as good as sum is not: of 2 programs that pass nothing, the first
+    assert chosen(["max", "len"], each=1) == "max"
+
+
+def test_the_probe_learns_the_pass_rate_at_the_end_of_the_prompt():
+    (probe,) = build("coderm_8b", {"probe": "value-head"}).also
+    rows = [("rrd", {"correct": outcome(1.0)}), ("rrd", {"correct": outcome(0.0)}), ("rrd", {"correct": outcome(None)})]
+    value = torch.tensor([[9.0, 2.0, 9.0]] * 3)
+    loss = probe.recipe.objective(Outputs(torch.zeros(3, 3), value=value), batch_of([rows]), Run(None))
+    right, wrong = (float(-F.logsigmoid(torch.tensor(x))) for x in (2.0, -2.0))
+    assert loss.tolist() == pytest.approx([right, wrong, 0.0])
+
+
+def test_without_a_probe_nothing_learns_and_a_finished_one_is_only_read():
+    assert not build("coderm_8b").learns
+    assert build("coderm_8b", {"probe": "value-head"}).learns
+    (finished,) = build("coderm_8b", {"probe": "some/folder", "train_probe": False}).also
+    assert finished.every == 0

@@ -1,0 +1,82 @@
+"""Programs judged by generated tests: the matrix, the choice among equals, and who gets how many tests."""
+
+from itertools import pairwise
+
+import pytest
+
+from rewardlab import registry
+from rewardlab.core import Run, Trajectory, ask
+from rewardlab.errors import RewardlabError
+from rewardlab.models.embedded import untrained
+from rewardlab.rewards.generated_tests import allocated, chance, passed_generated, usable
+
+GOLD = {"io": [["[1, 2]", "3"], ["[5, 5]", "10"]]}
+GENERATED = [["[1, 2]", "3"], ["[2, 2]", "4"], ["[3]", "4"], ["[]", "0"]]
+"""Of the sum; the third is wrong."""
+
+
+def paid(replies, problem=None, verifier="list_program", **settings):
+    policy = untrained(0)
+    problem = problem or ask("Sum?", GOLD, generated=GENERATED)
+    (prompt,) = policy.read([Trajectory(problem)], [problem.prompt])
+    run = Run(policy, verify=registry.part("reward", verifier))
+    return passed_generated(**settings)([policy.write([prompt] * len(replies), replies)], run)[0]
+
+
+def test_a_program_is_paid_for_tests_that_it_passes_and_a_little_for_company():
+    # sum passes all but the wrong test, written in two ways; max is right of [] alone; `* 1; sum; + 1` of the wrong one alone
+    scores = paid(["max", "sum", "* 1; sum", "sum; + 1", "no program"])
+    assert [s.total for s in scores] == pytest.approx([1 + 1 / 6, 3 + 2 / 6, 3 + 2 / 6, 1 + 1 / 6, 0 + 1 / 6])
+
+
+def test_the_first_tests_alone_are_run():
+    assert [s.total for s in paid(["max", "+ 1; max"], each=2)] == pytest.approx([0 + 1 / 3, 1 + 1 / 3])
+
+
+def test_gold_verdicts_are_kept_for_the_probe_and_pay_nothing():
+    right, wrong = paid(["sum", "max"], labels=True)
+    assert (right.terms["correct"].value, wrong.terms["correct"].value) == (1.0, 0.0)
+    assert right.total == pytest.approx(3 + 1 / 3)
+    assert "correct" not in paid(["sum"])[0].terms
+
+
+@pytest.mark.parametrize("generated", [None, [], "assert", [["[1]"]], ["assert ("]])
+def test_without_tests_that_can_be_run_there_is_no_verdict(generated):
+    (score,) = paid(["sum"], ask("Sum?", GOLD, generated=generated))
+    assert score.missing
+
+
+def test_without_a_verifier_nothing_can_be_run():
+    with pytest.raises(RewardlabError, match="needs the task's verifier"):
+        passed_generated()([], Run(None))
+
+
+def test_asserts_run_in_the_sandbox_and_one_that_cannot_be_read_takes_no_other_with_it():
+    tests = ["assert add(1, 2) == 3", "assert add(", "assert add(2, 2) == 5", "import os; os._exit(0)"]
+    assert usable(tests) == [tests[0], tests[2], tests[3]]
+    problem = ask("Add.", {"tests": "assert add(1, 1) == 2"}, generated=tests[:3])
+    right, wrong = paid(["def add(a, b):\n    return a + b", "def add(a, b):\n    return 5"], problem, "code")
+    # each passes one of the two: the right one and the wrong one differ in which
+    assert (right.total, wrong.total) == (pytest.approx(1 + 1 / 3), pytest.approx(1 + 1 / 3))
+
+
+def test_the_chance_of_a_right_choice_by_hand():
+    # without tests any of the programs is chosen
+    assert chance(4, 0.3, 0, 0.9, 0.5) == pytest.approx(0.3)
+    # two programs, one test: both right .25; one right .5, chosen if it passes alone, or half of the time where both do or fail
+    assert chance(2, 0.5, 1, 0.9, 0.5) == pytest.approx(0.25 + 0.5 * (0.9 * 0.5 + 0.5 * (0.9 * 0.5 + 0.1 * 0.5)))
+    rising = [chance(8, 0.3, tests, 0.9, 0.5) for tests in range(20)]
+    assert all(a < b for a, b in pairwise(rising))
+    assert chance(8, 0.0, 5, 0.9, 0.5) == 0.0
+    assert chance(8, 1.0, 5, 0.9, 0.5) == pytest.approx(1.0)
+
+
+def test_hard_problems_are_given_more_tests_and_the_budget_is_kept():
+    counts = allocated([0.9, 0.2, 0.0], [20, 20, 20], 15, replies=8)
+    assert sum(counts) == 15
+    assert counts[1] > counts[0] > counts[2]
+    # no more than there are; the rest goes to others
+    assert allocated([0.5, 0.5], [2, 20], 10, replies=8) == [2, 8]
+    assert allocated([0.5, 0.5], [0, 3], 10, replies=8) == [0, 3]
+    assert allocated([0.0, 1.0], [5, 5], 6, replies=8) == [3, 3]
+    assert allocated([], [], 6, replies=8) == []
