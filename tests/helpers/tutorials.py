@@ -28,6 +28,9 @@ SMALL = {
     "train": {"--model": "untrained", "--steps": "2", "--eval-problems": "4", "--max-new": "12"},
     "compare": {"--model": "untrained", "--steps": "2", "--problems": "4", "--seeds": "2", "--max-new": "12"},
     "eval": {"--problems": "4"},
+    "prm label": {"--problems": "40", "--max-new": "12"},
+    "prm train": {"--model": "untrained", "--steps": "2"},
+    "search": {"--problems": "4", "--budgets": "200"},
 }
 """The flags of commands that are set when a tutorial is scaled down; a model of its own is kept, unless it is `embedded`."""
 WHOLE_ONLY = ("reproduce",)
@@ -112,8 +115,8 @@ def scaled(words: list[str]) -> list[str]:
     flags = dict(SMALL.get(" ".join(words[:2])) or SMALL.get(words[0], {}))
     if "--resume" in words:
         return words
-    if "--model" in words and words[words.index("--model") + 1] != "embedded":
-        del flags["--model"]
+    if "--model" in words and not words[words.index("--model") + 1].startswith("embedded"):
+        flags.pop("--model", None)
     kept = [word for before, word in zip([None, *words], words, strict=False) if word not in flags and before not in flags]
     return [*kept, *(word for pair in flags.items() for word in pair)]
 
