@@ -51,8 +51,7 @@ def train_scorer(
     the language model says Yes or No; implicit, its log-ratio to what it was.  loss, zeta, tau: `objectives/step_labels.py`.
     beta: of implicit.  lr: None is 3e-4 for a head and 1e-4 else.  problems: solutions in a batch.  test_share: of the prompts,
     all of whose solutions are held out.  run: the folder of the run (default: OUT.run); called again, it goes on from there.
-    settings: fields of RunConfig, such as steps, lora_rank, seed, device.  Solutions longer than the model's context are left out
-    and counted.
+    settings: fields of RunConfig, such as steps, lora_rank, seed, device.  Solutions that exceed the context are left out.
 
     `out` holds a checkpoint that `load_scorer` and transformers load (a head as a token classifier, wrong or right),
     step_scorer.json, which says how it reads solutions, and README.md, a model card. Returns the figures and where all is.
@@ -62,32 +61,34 @@ def train_scorer(
     out = Path(out)
     if out.exists() and any(out.iterdir()):
         raise RewardlabError(f"{out} exists and is not empty; choose a new folder")
-    named = isinstance(data, str | Path)
     solutions = list(read_solutions(data, format)) if isinstance(data, str | Path) else list(data)
     # no reply is sampled: no room is needed for one
     config = RunConfig(**{**settings, "model": model, "max_new": 1})
     solutions_task(solutions, test_share, config.seed)
     policy = load_policy(model, config.device, config.dtype, config.lora_rank)
-    known = [s for s in solutions if _usable(s)]
-    fitting = [s for s in known if _fits(s, kind, policy)]
+    fitting = [s for s in solutions if _usable(s) and _fits(s, kind, policy)]
     task, kept_out = solutions_task(fitting, test_share, config.seed)
     words = word_ids(policy.tokenizer) if kind == "generative" else ()
-    recipe = scorer_recipe(kind, loss, lr=lr, problems=problems, beta=beta, zeta=zeta, tau=tau, words=words)
+    shape = {"zeta": zeta, "tau": tau, "beta": beta}
+    recipe = scorer_recipe(kind, loss, lr=lr, problems=problems, words=words, **shape)
     done = _trained(recipe, policy, task, config, Path(run) if run else out.with_name(f"{out.name}.run"))
-    about = {
-        "model": model, "data": str(data) if named else "solutions", "kind": kind, "loss": loss,
-        "trained_on": len(fitting) - len(kept_out), "too_long": len(known) - len(fitting),
-    }  # fmt: skip
+    counts = {"trained_on": len(fitting) - len(kept_out), "too_long": sum(map(_usable, solutions)) - len(fitting)}
+    of = str(data) if isinstance(data, str | Path) else "solutions"
+    found = _write(out, done, kept_out, config, {"model": model, "data": of, "kind": kind, "loss": loss, **counts}, shape)
+    return {"out": str(out), "run": str(done.out), **found}
+
+
+def _write(
+    out: Path, done: Result, kept_out: Sequence[Solution], config: RunConfig, about: dict[str, Any], shape: dict[str, float]
+) -> dict[str, Any]:
+    """Write what was trained, measured on what was kept out, with a model card that says so."""
+    kind, model = about["kind"], about["model"]
     with new_folder(out) as new:
-        _save(done, kind, {"convention": kind, **_layout(kind, model, beta)}, new)
-        if kind == "implicit" and _made_here(model):
-            # anew: the one at hand has learnt
-            (new / REFERENCE).mkdir()
-            load_policy(model, config.device, "float32").save(new / REFERENCE)
+        _save(done, kind, {"convention": kind, **_layout(kind, model, shape["beta"])}, new)
+        _save_reference(kind, model, config.device, new)
         found = evaluate_scorer(str(new), kept_out, limit=MEASURED, device=config.device, dtype="float32")
-        (new / "README.md").write_text(card(out.name, about, {"zeta": zeta, "tau": tau, "beta": beta}, found), "utf-8")
-    figures = {name: found[name] for name in ("first_error", "steps")}
-    return {"out": str(out), "run": str(done.out), **about, "held_out": found["solutions"], **figures}
+        (new / "README.md").write_text(card(out.name, about, shape, found), "utf-8")
+    return {**about, "held_out": found["solutions"], **{name: found[name] for name in ("first_error", "steps")}}
 
 
 def _usable(s: Solution) -> bool:
@@ -98,10 +99,10 @@ def _fits(s: Solution, kind: str, policy: Policy) -> bool:
     """Whether the model can read the solution as it would be written for it."""
     tokenizer = policy.tokenizer
     if kind == "generative":
-        return len(judged_chat(tokenizer, s.prompt, s.steps).ids) <= policy.context
-    return (
-        len(steps_after(chat_prompt(tokenizer, (Message("user", s.prompt),)), tokenizer, s.steps, SEPARATOR).ids) <= policy.context
-    )
+        row = judged_chat(tokenizer, s.prompt, s.steps)
+    else:
+        row = steps_after(chat_prompt(tokenizer, _problem(s).prompt), tokenizer, s.steps, SEPARATOR)
+    return len(row.ids) <= policy.context
 
 
 def solutions_task(solutions: Sequence[Solution], test_share: float, seed: int) -> tuple[Task, list[Solution]]:
@@ -150,8 +151,8 @@ def _trained(recipe: Recipe, policy: Policy, task: Task, config: RunConfig, fold
     differing = [name for name in ("seed", "lora_rank") if getattr(began, name) != getattr(config, name)]
     if differing or document["recipe"] != now:
         raise RewardlabError(
-            f"{folder} holds a run with {' and '.join(differing) or 'another kind, loss or learning rate'} of its own: go on with what "
-            "it began with, remove it, or give another --run"
+            f"{folder} holds a run with {' and '.join(differing) or 'another kind, loss or learning rate'} of its own: go on with "
+            "what it began with, remove it, or give another --run"
         )
     return resume(folder, task=task, model=policy, **({} if config.steps is None else {"steps": config.steps}))
 
@@ -177,6 +178,14 @@ def _save(done: Result, kind: str, about: dict[str, Any], new: Path) -> None:
         file.rename(new / file.name)
     _remove(whole)
     (new / FILE).write_text(json.dumps(about, indent=2) + "\n", "utf-8")
+
+
+def _save_reference(kind: str, model: str, device: str, new: Path) -> None:
+    """Write what implicit rewards are measured against, where no checkpoint elsewhere holds it."""
+    if kind == "implicit" and _made_here(model):
+        (new / REFERENCE).mkdir()
+        # made anew, since the one at hand has learnt
+        load_policy(model, device, "float32").save(new / REFERENCE)
 
 
 def _remove(folder: Path) -> None:
