@@ -154,7 +154,9 @@ def _trained(recipe: Recipe, policy: Policy, task: Task, config: RunConfig, fold
             f"{folder} holds a run with {' and '.join(differing) or 'another kind, loss or learning rate'} of its own: go on with "
             "what it began with, remove it, or give another --run"
         )
-    return resume(folder, task=task, model=policy, **({} if config.steps is None else {"steps": config.steps}))
+    # open until the run begins: then it has as many as it began with
+    more: dict[str, Any] = {} if config.steps is None else {"steps": config.steps}
+    return resume(folder, task=task, model=policy, **more)
 
 
 def _layout(kind: str, model: str, beta: float) -> dict[str, Any]:
