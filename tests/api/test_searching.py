@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from rewardlab.api import search
+from rewardlab.api import search, searching
 from rewardlab.api.search_arms import arms
 from rewardlab.api.search_plan import Measured, advice
 from rewardlab.api.searching import next_value
@@ -20,6 +20,8 @@ from rewardlab.report.searches import chart
 from rewardlab.rewards.model import model_score
 from rewardlab.rewards.reward import reward
 from rewardlab.rewards.task import correct
+from rewardlab.scorers import StepScorer, load_scorer
+from tests.helpers.checkpoints import checkpoint
 
 SMALL = {"max_new": 8, "device": "cpu"}
 
@@ -91,6 +93,33 @@ def test_the_tokens_of_the_scorer_count(policy):
     with_search = with_search.but(also=recipe.also, name="b")
     (more,) = search(with_search, world(), model=policy, problems=2, **SMALL)["results"]
     assert more["scorer_tokens"] > cell["scorer_tokens"]
+
+
+@pytest.fixture
+def prm(tmp_path, words):
+    checkpoint(tmp_path / "prm", words, "LlamaForTokenClassification", num_labels=2)
+    return f"prm:{tmp_path / 'prm'}"
+
+
+def test_a_scorer_in_a_formula_is_looked_for_at_once_and_loaded_once(policy, prm, monkeypatch):
+    with pytest.raises(RewardlabError, match="nowhere"):
+        search("best_of_n", world(), model=policy, scorer="prm_score(model='prm:nowhere/at/all')", **SMALL)
+    loaded = []
+    monkeypatch.setattr(searching, "load_scorer", lambda *args: loaded.append(args) or load_scorer(*args))
+    methods = [build("best_of_n", {"n": 2}), build("beam_search", {"width": 1, "branch": 2})]
+    found = search(methods, world(), model=policy, scorer=f"0.5 * prm_score(model={prm!r})", problems=2, **SMALL)
+    assert len(loaded) == 1
+    assert all(cell["scorer_tokens"] > 0 for cell in found["results"])
+
+
+def test_replies_that_a_search_has_scored_are_not_read_again_to_choose_among_them(policy, prm, monkeypatch):
+    read = []
+    scored = StepScorer._read
+    monkeypatch.setattr(StepScorer, "_read", lambda self, x: read.extend((p, tuple(s)) for p, s in x) or scored(self, x))
+    recipe = build("beam_search", {"width": 1, "branch": 3})
+    (cell,) = search(recipe, world(), model=policy, scorer=prm, problems=2, **SMALL)["results"]
+    assert cell["scorer_tokens"] > 0
+    assert len(read) == len(set(read)) > 0
 
 
 # ---- methods and scorers ---------------------------------------------------------------------------------------------

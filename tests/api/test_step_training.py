@@ -12,6 +12,7 @@ from rewardlab import api, registry
 from rewardlab.api.step_training import solutions_task
 from rewardlab.data.solutions import Solution
 from rewardlab.errors import RewardlabError
+from rewardlab.models.load import load_policy
 from rewardlab.scorers import load_scorer
 from tests.helpers.checkpoints import checkpoint
 
@@ -64,6 +65,18 @@ def test_language_models_as_scorers(base, tmp_path, kind, loss):
     assert summary["best"]["step_auc"] == pytest.approx(found["steps"]["auc"], abs=0.02)
 
 
+def test_a_model_made_here_is_saved_as_the_reference_of_its_implicit_rewards(tmp_path):
+    found = api.train_scorer(SOLUTIONS, "untrained:arithmetic", tmp_path / "prm", kind="implicit", lr=1e-2, **QUICK)
+    moved = (tmp_path / "prm").rename(tmp_path / "moved")
+    scorer = load_scorer(str(moved), "cpu", "float32")
+    (chances,) = scorer.score([(SOLUTIONS[0].prompt, SOLUTIONS[0].steps)])
+    # the reference is what the model was before it learnt: against itself all would be 1/2
+    assert all(abs(c - 0.5) > 1e-5 for c in chances)
+    before = load_policy("untrained:arithmetic", "cpu").state()
+    assert torch.equal(next(iter(scorer.reference.parameters())), next(iter(before.values())))
+    assert found["held_out"] > 0
+
+
 def test_a_run_that_was_stopped_goes_on(base, tmp_path):
     (tmp_path / "blocked").mkdir()
     first = api.train_scorer(SOLUTIONS, base, tmp_path / "a", run=tmp_path / "run", **QUICK)
@@ -93,3 +106,22 @@ def test_solutions_of_problems_that_a_generated_task_trains_on_are_split_too():
     task, kept = solutions_task(solutions, 0.2, 0)
     assert 20 <= len(kept) <= 60
     assert not {s.prompt for s in kept} & {p.question for p in map(task.train.__getitem__, range(200))}
+
+
+def test_a_run_goes_on_only_with_what_it_began_with(base, tmp_path):
+    api.train_scorer(SOLUTIONS, base, tmp_path / "a", run=tmp_path / "run", **QUICK)
+    for other in ({"loss": "soft"}, {"kind": "implicit"}, {"lr": 1e-2}, {"seed": 3}, {"lora_rank": 2}):
+        with pytest.raises(RewardlabError, match=r"run holds a run with .* of its own: .* give another --run"):
+            api.train_scorer(SOLUTIONS, base, tmp_path / "b", run=tmp_path / "run", **{**QUICK, **other})
+    assert not (tmp_path / "b").exists()
+    api.train_scorer(SOLUTIONS, base, tmp_path / "c", run=tmp_path / "run", **{**QUICK, "steps": 3})
+    assert json.loads((tmp_path / "run" / "summary.json").read_text())["steps"] == 3
+
+
+@pytest.mark.parametrize("kind", ["head", "generative"])
+def test_solutions_that_the_model_cannot_read_are_left_out_and_counted(base, tmp_path, kind):
+    # of the same prompts, so that the same ones are held out
+    long = [Solution(s.prompt, s.steps * 400, s.labels * 400) for s in SOLUTIONS[::7]]
+    found = api.train_scorer([*SOLUTIONS, *long], base, tmp_path / "prm", kind=kind, **QUICK)
+    assert found["too_long"] == len(long)
+    assert found["trained_on"] + found["held_out"] == len(SOLUTIONS)

@@ -8,6 +8,7 @@ import pytest
 
 from rewardlab import api
 from rewardlab.commands.cli import main
+from rewardlab.errors import RewardlabError
 from rewardlab.scorers import load_scorer
 from tests.helpers.checkpoints import checkpoint
 
@@ -77,6 +78,14 @@ def test_a_threshold_is_chosen_on_other_problems_than_it_is_measured_on(prm, tmp
     assert found["threshold"] != 0.5
     limited = api.evaluate_scorer(str(prm), tmp_path / "many.jsonl", device="cpu", limit=7)
     assert (limited["solutions"], limited["threshold"]) == (7, 0.5)
+
+
+def test_a_threshold_is_not_fitted_on_what_cannot_tell_it(prm, tmp_path):
+    # one problem has no other half, and right solutions alone have no F1
+    for name, rows in (("one", ROWS[:2]), ("right", [{**ROWS[0], "problem": f"{i}+2", "label": -1} for i in range(20)])):
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        with pytest.raises(RewardlabError, match=r"no threshold can be fitted on .*Give more, or a --threshold"):
+            api.evaluate_scorer(str(prm), tmp_path / f"{name}.jsonl", device="cpu", fit_threshold=True)
 
 
 def test_eval_says_what_is_wrong(prm, data, tmp_path, capsys, monkeypatch):

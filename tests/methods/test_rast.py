@@ -46,12 +46,14 @@ def test_replies_are_sampled_from_the_large_model_plus_the_shift(tmp_path):
     assert np.abs(found - large.log_softmax(1).gather(1, batch.ids[batch.mask][:, None]).squeeze(1).numpy()).max() > 0.05
 
 
-def test_without_a_pair_it_answers_as_the_large_model_and_counts_all_three():
+def test_without_a_pair_it_answers_as_the_large_model_and_counts_all_three(capsys):
     plain = registry.build("majority_vote", {"n": 1})
     shifted, alone = (answer(recipe, untrained(), prompt="2+3=?", max_new=8) for recipe in (rast(), plain))
     assert shifted["answer"] == alone["answer"]
     numbers = [answer(recipe, untrained(), TASK, max_new=8)["tokens"] for recipe in (rast(), plain)]
     assert numbers[0] == 3 * numbers[1]
+    # once in each of the two calls
+    assert capsys.readouterr().err.count("rast has no shift to add") == 2
 
 
 @reward

@@ -123,6 +123,7 @@ def test_a_process_reward_model_is_a_reward_by_its_path(prm, tmp_path, monkeypat
     reward = read_reward("prm:prm?as=head")
     assert str(reward) == f"prm_steps(model='prm:{prm}?as=head')"
     assert "prm_steps" in str(read_reward('correct() >> "prm:prm"'))
+    assert str(read_reward("2 * prm_score(model='prm:prm', form='min')")).count(f"'prm:{prm}'") == 1
     result = api.train(
         build("grpo", {"n": 2, "problems": 2}).but(reward=reward), "untrained", "arithmetic", steps=1, max_new=12,
         eval_problems=0, out=tmp_path / "run",

@@ -93,6 +93,18 @@ def test_what_partial_replies_promise():
 
 
 @reward
+def of_steps_alone(trajectory):
+    return {"": None, "a": 0.25, "b": 0.75}[trajectory.turns[-1].text]
+
+
+def test_a_prompt_of_which_nothing_is_known_promises_what_its_first_steps_do():
+    group = [grown("a"), grown("b"), grown("a", "b"), grown()]
+    found = [s.value for s in promising(of=of_steps_alone(), k=2, alpha=2.0)([group], Run(policy=None))[0]]
+    # the prompt is worth the mean of 1/4 and 3/4, so that a prover has 3/4 there
+    assert found == [0.25 + 2 * (7 / 16 - 12 / 16), 0.75 + 2 * (15 / 16 - 12 / 16), 0.75 + 2 * (15 / 16 - 7 / 16), None]
+
+
+@reward
 def even(trajectory):
     return float(len(trajectory.reply) % 2 == 0)
 

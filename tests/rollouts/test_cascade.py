@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from rewardlab.core import Run, Score, Turn, ask, entropies
+from rewardlab.errors import NotFinite
 from rewardlab.models.embedded import untrained
 from rewardlab.rewards.reward import reward
 from rewardlab.rollouts.cascade import bar, cascade, chance
@@ -80,6 +81,11 @@ def test_after_enough_rejections_the_best_candidate_is_kept():
 def test_without_any_score_the_first_candidate_is_kept():
     ((row,),) = sampled(Told(["none", "none", "1"]), attempts=1)
     assert row.turns[1].text == "none"
+
+
+def test_a_score_that_is_no_number_is_an_error_and_accepts_nothing():
+    with pytest.raises(NotFinite, match="is not finite"):
+        sampled(Told(["nan", "1"]))
 
 
 def test_replies_end_where_their_room_ends_and_share_no_segment():

@@ -4,10 +4,12 @@ import math
 
 import pytest
 import torch
+from served_model import choice, serving
 
 from rewardlab.core import Run, Score, ask
 from rewardlab.errors import NotFinite, RewardlabError
 from rewardlab.models.embedded import untrained
+from rewardlab.models.load import load_policy
 from rewardlab.rewards.intrinsic import likelihood
 from rewardlab.rewards.reward import reward
 from rewardlab.rollouts.beams import beams, subtrees
@@ -54,6 +56,24 @@ def test_a_step_that_is_too_long_goes_on_as_a_further_step_and_a_reply_has_at_mo
     assert [(r.reply, r.stop) for r in short] == [("abc", None), ("abcde", "length")]
     # one token of prompt: the context holds four more
     assert grow_one(says, size=3, context=5)[-1].reply == "abcd"
+
+
+def test_a_served_reply_has_as_many_tokens_as_its_server_counts():
+    lines = ("alpha beta", "gamma delta", "epsilon")
+
+    def says(body):
+        last = body["messages"][-1]
+        done = last["content"].count("\n") if last["role"] == "assistant" else 0
+        return choice(lines[done], stop_reason="\n") if done < 2 else choice(lines[done], "length")
+
+    with serving(says) as server:
+        run = Run(load_policy(f"{server.name},prefill=true"), max_new=5)
+        (row,) = started([ask("?")], run)
+        while row.stop is None:
+            (row,) = grown([row], [0], Stepping(), run)
+        # its server counts words, and its text is held as characters, of which the first step alone has eleven
+        assert (row.reply, row.stop) == ("alpha beta\ngamma delta\nepsilon", "length")
+        assert [body["max_tokens"] for body in server.asked] == [5, 3, 1]
 
 
 def test_a_row_with_less_room_than_the_others_is_cut_where_its_reply_ends():

@@ -14,7 +14,7 @@ from rewardlab.util.progress import in_batches
 from .arguments import check_settings, named_model
 from .evaluation import with_interval
 from .fitting import fit_prompts
-from .inputs import as_in_run, begin_run, configured, held_out, policy_of, recipe_of, task_of
+from .inputs import as_in_run, begin_run, configured, held_out, policy_of, recipe_of, require_scorers, task_of
 
 
 def answer(
@@ -33,6 +33,7 @@ def answer(
         raise RewardlabError(
             f"{recipe.name or 'this recipe'} trains a policy and selects no answer; best_of_n and majority_vote do"
         )
+    require_scorers(recipe)
     config, task = _asked(model, task, prompt, settings)
     policy = policy_of(model, config, task)
     task, _ = fit_prompts(task, policy, config)

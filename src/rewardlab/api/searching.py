@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -16,13 +17,14 @@ from rewardlab.models.load import Policy, learner_model
 from rewardlab.report.searches import page as page_of
 from rewardlab.rewards.reward import Reward
 from rewardlab.runs.config import RunConfig, refuse_missing
+from rewardlab.scorers import StepScorer, load_scorer
 from rewardlab.util.files import check_writable, write_text
 from rewardlab.util.progress import Bar
 
 from .arguments import named_model
 from .evaluation import with_interval
 from .fitting import fit_prompts
-from .inputs import as_in_run, begin_run, held_out, policy_of, task_of
+from .inputs import as_in_run, begin_run, held_out, policy_of, require_scorers, scorers_in, task_of
 from .measuring import check_answers, need_answers, without_answers
 from .search_arms import Arm, arms
 from .search_plan import Measured, advice
@@ -81,6 +83,7 @@ def _prepared(
     task = task_of(task, config)
     for arm in compared:
         check_answers(arm.recipe, task)
+        require_scorers(arm.recipe)
     if judged and without_answers(task):
         raise need_answers(task, "a page of accuracies")
     policy = policy_of(model, config, task)
@@ -136,8 +139,12 @@ class Searcher:
 
     def _searched(self, recipe: Recipe, problems: Sequence[Problem], run: Run) -> dict[str, Any]:
         all_before, policy_before = run.token_count.total, run.policy.token_count.total
-        groups = recipe.rollout(list(problems), run)  # type: ignore[misc]  # `arms` refuses recipes without it
-        scores = recipe.reward(groups, run) if recipe.reward else [[Score(None)] * len(group) for group in groups]
+        with contextlib.ExitStack() as stack:
+            for scorer in (model for model in run.models.values() if isinstance(model, StepScorer)):
+                # replies were scored when they ended: what chooses among them need not read them again
+                stack.enter_context(scorer.remembering())
+            groups = recipe.rollout(list(problems), run)  # type: ignore[misc]  # `arms` refuses recipes without it
+            scores = recipe.reward(groups, run) if recipe.reward else [[Score(None)] * len(group) for group in groups]
         chosen = [recipe.select(group, row, run) for group, row in zip(groups, scores, strict=True)]  # type: ignore[misc]
         # read before verifying, which is no part of the method
         tokens, by_policy = run.token_count.total - all_before, run.policy.token_count.total - policy_before
@@ -210,5 +217,8 @@ def _runs(compared: Sequence[Arm], policy: Policy, task: Task, config: RunConfig
         for learner in arm.recipe.also:
             key = (learner.name, learner.init)
             loaded[key] = run.models[learner.name] = loaded.get(key) or learner_model(learner, policy)
+        for name in scorers_in(arm.recipe):
+            key = (name, name)
+            loaded[key] = run.models[name] = loaded.get(key) or load_scorer(name, str(policy.device))
         runs[arm.name] = run
     return runs

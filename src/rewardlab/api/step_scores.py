@@ -53,8 +53,7 @@ def evaluate_scorer(
         write(out, [{**row_of(j.solution), "chances": list(j.chances)} for _, j in judged])
     measured = judged
     if fit_threshold:
-        halves = [[(name, j) for name, j in judged if _fits(j, seed) is first] for first in (True, False)]
-        threshold, measured = best_threshold([j for _, j in halves[0]]), halves[1]
+        threshold, measured = _fitted(judged, on, seed)
     document = {
         "model": model if isinstance(model, str) else scorer.name, "convention": scorer.convention, "on": on,
         "threshold": threshold, "threshold_fitted_on": len(judged) - len(measured), "solutions": len(measured),
@@ -112,6 +111,17 @@ def _judged(scorer: StepScorer, chosen: Sequence[tuple[str, Solution]]) -> list[
             found += [(name, Judged(s, tuple(row))) for (name, s), row in zip(part, rows, strict=True)]
             bar.advance(n=len(part))
     return found
+
+
+def _fitted(judged: Sequence[tuple[str, Judged]], on: str, seed: int) -> tuple[float, list[tuple[str, Judged]]]:
+    """The threshold that is best on half of the problems, and the solutions of the others."""
+    fit, measured = ([(name, j) for name, j in judged if _fits(j, seed) is first] for first in (True, False))
+    if "f1" not in first_errors([j for _, j in fit]) or not measured:
+        raise RewardlabError(
+            f"no threshold can be fitted on {on}: half of its problems must hold solutions with a wrong step and others without, "
+            f"and the other half some to measure on; {len(judged)} could be read. Give more, or a --threshold"
+        )
+    return best_threshold([j for _, j in fit]), measured
 
 
 def _fits(j: Judged, seed: int) -> bool:

@@ -13,14 +13,15 @@ from rewardlab.data.solutions import Solution
 from rewardlab.data.step_formats import read_solutions
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.labelled import labelled_steps
-from rewardlab.models.checkpoint import absolute_name
+from rewardlab.models.checkpoint import NAMES, absolute_name
 from rewardlab.models.load import Policy, load_policy
 from rewardlab.objectives.step_labels import ratios_of_steps, value_of_steps, words_of_steps
 from rewardlab.report.model_card import card
 from rewardlab.rewards.recorded import step_labels
 from rewardlab.rollouts.labelled import labelled
-from rewardlab.runs.config import RunConfig
-from rewardlab.scorers.generative import word_ids
+from rewardlab.runs.config import RunConfig, read_config
+from rewardlab.scorers.generative import judged_chat, word_ids
+from rewardlab.scorers.head import chat_prompt, steps_after
 from rewardlab.scorers.load import FILE
 from rewardlab.scorers.saving import token_classifier
 from rewardlab.tasks.sources import Shuffled
@@ -34,6 +35,7 @@ from .training import resume, train
 KINDS = ("head", "generative", "implicit")
 LOSSES = ("bce", "soft", "mse", "rank", "quantile")
 KIND, LOSS = one_of(*KINDS), one_of(*LOSSES)
+SEPARATOR, REFERENCE = "\n", "reference"
 MEASURED = 500
 """Held-out solutions of which the model card tells."""
 
@@ -49,7 +51,7 @@ def train_scorer(
     the language model says Yes or No; implicit, its log-ratio to what it was.  loss, zeta, tau: `objectives/step_labels.py`.
     beta: of implicit.  lr: None is 3e-4 for a head and 1e-4 else.  problems: solutions in a batch.  test_share: of the prompts,
     all of whose solutions are held out.  run: the folder of the run (default: OUT.run); called again, it goes on from there.
-    settings: fields of RunConfig, such as steps, lora_rank, seed, device.
+    settings: fields of RunConfig, such as steps, lora_rank, seed, device.  Solutions that exceed the context are left out.
 
     `out` holds a checkpoint that `load_scorer` and transformers load (a head as a token classifier, wrong or right),
     step_scorer.json, which says how it reads solutions, and README.md, a model card. Returns the figures and where all is.
@@ -59,26 +61,48 @@ def train_scorer(
     out = Path(out)
     if out.exists() and any(out.iterdir()):
         raise RewardlabError(f"{out} exists and is not empty; choose a new folder")
-    named = isinstance(data, str | Path)
     solutions = list(read_solutions(data, format)) if isinstance(data, str | Path) else list(data)
-    config = RunConfig(**{**settings, "model": model})
-    task, kept_out = solutions_task(solutions, test_share, config.seed)
+    # no reply is sampled: no room is needed for one
+    config = RunConfig(**{**settings, "model": model, "max_new": 1})
+    solutions_task(solutions, test_share, config.seed)
     policy = load_policy(model, config.device, config.dtype, config.lora_rank)
+    fitting = [s for s in solutions if _usable(s) and _fits(s, kind, policy)]
+    task, kept_out = solutions_task(fitting, test_share, config.seed)
     words = word_ids(policy.tokenizer) if kind == "generative" else ()
-    recipe = scorer_recipe(kind, loss, lr=lr, problems=problems, beta=beta, zeta=zeta, tau=tau, words=words)
+    shape = {"zeta": zeta, "tau": tau, "beta": beta}
+    recipe = scorer_recipe(kind, loss, lr=lr, problems=problems, words=words, **shape)
     done = _trained(recipe, policy, task, config, Path(run) if run else out.with_name(f"{out.name}.run"))
-    trained_on = sum(1 for s in solutions if _usable(s)) - len(kept_out)
-    about = {"model": model, "data": str(data) if named else "solutions", "kind": kind, "loss": loss, "trained_on": trained_on}
+    counts = {"trained_on": len(fitting) - len(kept_out), "too_long": sum(map(_usable, solutions)) - len(fitting)}
+    of = str(data) if isinstance(data, str | Path) else "solutions"
+    found = _write(out, done, kept_out, config, {"model": model, "data": of, "kind": kind, "loss": loss, **counts}, shape)
+    return {"out": str(out), "run": str(done.out), **found}
+
+
+def _write(
+    out: Path, done: Result, kept_out: Sequence[Solution], config: RunConfig, about: dict[str, Any], shape: dict[str, float]
+) -> dict[str, Any]:
+    """Write what was trained, measured on what was kept out, with a model card that says so."""
+    kind, model = about["kind"], about["model"]
     with new_folder(out) as new:
-        _save(done, kind, {"convention": kind, **_layout(kind, model, beta)}, new)
+        _save(done, kind, {"convention": kind, **_layout(kind, model, shape["beta"])}, new)
+        _save_reference(kind, model, config.device, new)
         found = evaluate_scorer(str(new), kept_out, limit=MEASURED, device=config.device, dtype="float32")
-        (new / "README.md").write_text(card(out.name, about, {"zeta": zeta, "tau": tau, "beta": beta}, found), "utf-8")
-    figures = {name: found[name] for name in ("first_error", "steps")}
-    return {"out": str(out), "run": str(done.out), **about, "held_out": found["solutions"], **figures}
+        (new / "README.md").write_text(card(out.name, about, shape, found), "utf-8")
+    return {**about, "held_out": found["solutions"], **{name: found[name] for name in ("first_error", "steps")}}
 
 
 def _usable(s: Solution) -> bool:
     return any(label is not None for label in s.labels) and all(step.strip() for step in s.steps)
+
+
+def _fits(s: Solution, kind: str, policy: Policy) -> bool:
+    """Whether the model can read the solution as it would be written for it."""
+    tokenizer = policy.tokenizer
+    if kind == "generative":
+        row = judged_chat(tokenizer, s.prompt, s.steps)
+    else:
+        row = steps_after(chat_prompt(tokenizer, _problem(s).prompt), tokenizer, s.steps, SEPARATOR)
+    return len(row.ids) <= policy.context
 
 
 def solutions_task(solutions: Sequence[Solution], test_share: float, seed: int) -> tuple[Task, list[Solution]]:
@@ -106,7 +130,7 @@ def scorer_recipe(
     words: tuple[int, ...] = (),
 ) -> Recipe:  # fmt: skip
     """A scorer of this kind: recorded solutions, their labels as rewards, and a loss.  words: the tokens of wrong and right."""
-    written = labelled(layout="chat" if kind == "generative" else "steps")
+    written = labelled(layout="chat" if kind == "generative" else "steps", separator=SEPARATOR)
     update = Update(problems=problems, lr=lr or (3e-4 if kind == "head" else 1e-4), lr_end=0.1)
     plain = Recipe(rollout=written, reward=step_labels(), update=update, name=f"process reward model ({kind}, {loss})")
     shape: dict[str, Any] = {"loss": loss, "zeta": zeta, "tau": tau}
@@ -120,15 +144,30 @@ def scorer_recipe(
 
 
 def _trained(recipe: Recipe, policy: Policy, task: Task, config: RunConfig, folder: Path) -> Result:
-    if (folder / "config.json").exists():
-        return resume(folder, task=task, model=policy)
-    return train(recipe, policy, task, config=config.but(out=folder))
+    if not (folder / "config.json").exists():
+        return train(recipe, policy, task, config=config.but(out=folder))
+    document = read_config(folder)
+    began, now = RunConfig.from_json(document), json.loads(json.dumps(recipe.to_json()))
+    differing = [name for name in ("seed", "lora_rank") if getattr(began, name) != getattr(config, name)]
+    if differing or document["recipe"] != now:
+        raise RewardlabError(
+            f"{folder} holds a run with {' and '.join(differing) or 'another kind, loss or learning rate'} of its own: go on with "
+            "what it began with, remove it, or give another --run"
+        )
+    # open until the run begins: then it has as many as it began with
+    more: dict[str, Any] = {} if config.steps is None else {"steps": config.steps}
+    return resume(folder, task=task, model=policy, **more)
 
 
 def _layout(kind: str, model: str, beta: float) -> dict[str, Any]:
     if kind == "implicit":
-        return {"reference": absolute_name(model), "beta": beta}
-    return {"layout": "chat", "separator": "\n"} if kind == "head" else {}
+        return {"reference": REFERENCE if _made_here(model) else absolute_name(model), "beta": beta}
+    return {"layout": "chat", "separator": SEPARATOR} if kind == "head" else {}
+
+
+def _made_here(model: str) -> bool:
+    """Whether a model is made by rewardlab, so that no checkpoint elsewhere is it."""
+    return model != "smollm2" and model.partition(":")[0] in NAMES
 
 
 def _save(done: Result, kind: str, about: dict[str, Any], new: Path) -> None:
@@ -141,6 +180,14 @@ def _save(done: Result, kind: str, about: dict[str, Any], new: Path) -> None:
         file.rename(new / file.name)
     _remove(whole)
     (new / FILE).write_text(json.dumps(about, indent=2) + "\n", "utf-8")
+
+
+def _save_reference(kind: str, model: str, device: str, new: Path) -> None:
+    """Write what implicit rewards are measured against, where no checkpoint elsewhere holds it."""
+    if kind == "implicit" and _made_here(model):
+        (new / REFERENCE).mkdir()
+        # made anew, since the one at hand has learnt
+        load_policy(model, device, "float32").save(new / REFERENCE)
 
 
 def _remove(folder: Path) -> None:

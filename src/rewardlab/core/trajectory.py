@@ -26,6 +26,7 @@ class Turn:
     sampled: (n,) log-probs of the distribution that was sampled from, after temperature, top-k and top-p.
     step: the training step whose weights sampled it, -1 for recorded text.
     reward: the environment's reward for the decisions before this message.
+    tokens: that its author wrote, where they are not `ids` (a served model's text is held as characters); None: as many as ids.
     """
 
     author: str | None
@@ -36,11 +37,13 @@ class Turn:
     images: tuple = ()
     step: int = -1
     reward: float | None = None
+    tokens: int | None = None
 
     def cut(self, n: int, text: str = "") -> Turn:
         """The first n decisions."""
         logprobs, sampled = (None if x is None else x[:n] for x in (self.logprobs, self.sampled))
-        return replace(self, ids=self.ids[:n], logprobs=logprobs, sampled=sampled, text=text)
+        tokens = None if self.tokens is None else min(self.tokens, n)
+        return replace(self, ids=self.ids[:n], logprobs=logprobs, sampled=sampled, text=text, tokens=tokens)
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +77,11 @@ class Trajectory:
     def mask(self) -> np.ndarray:
         """(len,) True where any policy decided; False for text that was only read."""
         return np.concatenate([np.full(len(t.ids), t.author is not None) for t in self.turns] or [np.zeros(0, bool)])
+
+    @property
+    def written(self) -> int:
+        """The tokens that policies wrote in it, of which replies have at most `max_new`."""
+        return sum(len(t.ids) if t.tokens is None else t.tokens for t in self.turns if t.author is not None)
 
     def column(self, name: str, missing: float = np.nan) -> np.ndarray:
         """(len,) `logprobs` or `sampled` over all turns; `missing` where nothing was sampled."""

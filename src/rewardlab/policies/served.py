@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn
@@ -176,9 +177,12 @@ class ServedPolicy:
 
     def _extended(self, trajectory: Trajectory, reply: Reply, sampling: Sampling) -> Trajectory:
         text, stop = cut(reply.text + (reply.stopped_by or ""), sampling)
-        return trajectory.plus(
-            Turn(self.name, self.encode(text), text=text, step=self.step), stop or ("end" if reply.ended else "length")
-        )
+        tokens: int | None = None
+        if self._characters and reply.tokens is not None:
+            # of a reply that is cut here, its share
+            tokens = math.ceil(reply.tokens * min(1.0, len(text) / max(1, len(reply.text))))
+        turn = Turn(self.name, self.encode(text), text=text, step=self.step, tokens=tokens)
+        return trajectory.plus(turn, stop or ("end" if reply.ended else "length"))
 
     def score(self, trajectories: Sequence[Trajectory]) -> list[np.ndarray]:
         """Log-prob of every position, (len,); 0 for the first. By `echo` of the server's completions, for ids of a tokenizer.

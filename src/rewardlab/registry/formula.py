@@ -135,6 +135,8 @@ def _read(node: ast.expr, written: str) -> Any:
 
 
 def _called(name: str, operands: list[Any], settings: dict[str, Any]) -> Reward:
+    if isinstance(model := settings.get("model"), str) and model.startswith(PREFIX):
+        settings = {**settings, "model": absolute(model)}
     reward = part("reward", name, *operands, **settings)
     for key, value in settings.items():
         # after `part`, which reports unknown names; this reports values of the wrong type

@@ -72,7 +72,7 @@ def chance_from_here(groups: list[Group], run: Run, *, n: PositiveInt = 4, tempe
         raise RewardlabError("chance_from_here needs the task's verifier, and this run has none: name a task")
     rows = {_key(t): t for group in groups for t in group}
     ended = [key for key, t in rows.items() if t.stop is not None]
-    room = {key: min(run.max_new - int(t.mask.sum()), run.policy.context - len(t)) for key, t in rows.items() if t.stop is None}
+    room = {key: min(run.max_new - t.written, run.policy.context - len(t)) for key, t in rows.items() if t.stop is None}
     shares: dict[tuple[str, bytes], float | None] = {}
     if ended:
         verdicts = run.verify([[rows[key]] for key in ended], run)
@@ -97,12 +97,18 @@ def promising(groups: list[Group], run: Run, *, of: Reward, k: PositiveInt = 4, 
     """Q + alpha A of the last step of each row of a search: to rank partial replies by.
 
     Q: what `of` says of the row, the chance that the policy ends right from there.  A: what the step adds to the chance of a prover
-    that has k tries, best_of(Q after the step) - best_of(Q before it). A row without a step yet has Q alone.
+    that has k tries, best_of(Q after the step) - best_of(Q before it). A row without a step yet has Q alone. Where `of` has nothing
+    to say of a prompt, as models that judge steps have not, its Q is the mean of the group's first steps.
     Setlur et al. 2024, arXiv:2410.08146
     """
     before = [[_without_last_step(t) for t in group] for group in groups]
-    scored = zip(of(groups, run), of(before, run), strict=True)
-    return [[_promise(q, v, k, alpha) for q, v in zip(after, earlier, strict=True)] for after, earlier in scored]
+    found = []
+    for group, after, earlier in zip(before, of(groups, run), of(before, run), strict=True):
+        begun = [q.total for t, q in zip(group, after, strict=True) if q.total is not None and not t.mask.any()]
+        prompt = Score(sum(begun) / len(begun)) if begun else Score(None, why="no first step has a verdict")
+        known = [prompt if v.total is None and not t.mask.any() else v for t, v in zip(group, earlier, strict=True)]
+        found.append([_promise(q, v, k, alpha) for q, v in zip(after, known, strict=True)])
+    return found
 
 
 def _without_last_step(t: Trajectory) -> Trajectory:

@@ -11,6 +11,7 @@ import torch
 
 from rewardlab.core import Group, Problem, Run, Sampling, Trajectory, rollout
 from rewardlab.core.domain import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, Share
+from rewardlab.core.score import check_finite
 from rewardlab.rewards.reward import Reward
 
 
@@ -89,10 +90,12 @@ def _extended(drafts: Sequence[Draft], segment: Sampling, run: Run) -> list[Traj
 
 
 def _paid(rows: Sequence[Trajectory], score: Reward, run: Run) -> list[float]:
-    """What each row is worth so far; -inf without a verdict."""
+    """What each row is worth so far; -inf without a verdict. Raises NotFinite for a score that is NaN or infinite."""
     # each is a group of its own: candidates of different replies are not compared
-    totals = [row[0].total for row in score([[t] for t in rows], run)]
-    return [-math.inf if total is None else total for total in totals]
+    groups = [[t] for t in rows]
+    scores = score(groups, run)
+    check_finite(groups, scores, f"the score {score}")
+    return [-math.inf if row[0].total is None else row[0].total for row in scores]
 
 
 def _decide(draft: Draft, row: Trajectory, score: float, accepted: bool, attempts: int, run: Run) -> None:

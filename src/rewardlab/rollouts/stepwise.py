@@ -44,12 +44,12 @@ def grown(rows: Sequence[Trajectory], numbers: Sequence[int], how: Stepping, run
     It stays open (`stop` is None) where a step has ended, or is as long as a step may be, and the reply is not. A reply has at most
     run.max_new tokens, in however many steps.
     """
-    room = [max(1, min(run.max_new - int(t.mask.sum()), run.policy.context - len(t))) for t in rows]
+    room = [max(1, min(run.max_new - t.written, run.policy.context - len(t))) for t in rows]
     size = min(how.size or run.max_new, max(room, default=1))
     calls: dict[int, list[int]] = {}
     for i, t in enumerate(rows):
         # policies refuse a row that might outgrow their context: those near its end are sampled apart
-        calls.setdefault(size if len(t) + size <= run.policy.context else room[i], []).append(i)
+        calls.setdefault(_most(t, size, room[i], run), []).append(i)
     done = list(rows)
     for most, at in calls.items():
         longer = run.policy.extend([rows[i] for i in at], Sampling(most, how.temperature, stop=how.stop), run.rng("rollout"))
@@ -58,15 +58,24 @@ def grown(rows: Sequence[Trajectory], numbers: Sequence[int], how: Stepping, run
     return done
 
 
+def _most(t: Trajectory, size: int, room: int, run: Run) -> int:
+    """The most tokens of a row's next step, which may be more than its room: it is cut afterwards, where ids are tokens."""
+    if any(turn.tokens is not None for turn in t.turns):
+        return min(size, room)
+    return size if len(t) + size <= run.policy.context else room
+
+
 def _child(longer: Trajectory, before: int, room: int, number: int, run: Run) -> Trajectory:
     """A row as `extend` gave it, as a child; a step that was sampled beside rows with more room is cut where the reply ends."""
-    if len(longer) - before > room:
+    told = longer.turns[-1].tokens
+    step = len(longer) - before if told is None else told
+    if step > room and told is None:
         longer = longer.cut(before + room, run.policy.decode)
         stop: str | None = "length"
     elif longer.stop == "end":
         stop = "end"
     else:
-        stop = None if len(longer) - before < room else "length"
+        stop = None if step < room else "length"
     return replace(longer, path=(*longer.path, number), stop=stop)
 
 

@@ -107,7 +107,11 @@ def _plain_name(place: str) -> str:
 
 def _written(folder: Path) -> dict[str, Any]:
     path = folder / FILE
-    return json.loads(path.read_text("utf-8")) if path.is_file() else {}
+    written = json.loads(path.read_text("utf-8")) if path.is_file() else {}
+    if "reference" in written and (own := folder / written["reference"]).is_dir():
+        # one that is saved with the scorer moves with it
+        written["reference"] = str(own)
+    return written
 
 
 def _loaded(convention: str, found: Checkpoint, device: torch.device, dtype: torch.dtype, settings: dict[str, Any]) -> StepScorer:

@@ -23,7 +23,7 @@ def token_classifier(source: Path, out: Path) -> None:
     with quiet():
         # its head has other shapes, and is filled in below
         model = AutoModelForTokenClassification.from_pretrained(
-            str(source), dtype=torch.float32, trust_remote_code=False, ignore_mismatched_sizes=True, num_labels=2,
+            str(source), dtype=torch.float32, trust_remote_code=False, ignore_mismatched_sizes=True,
             id2label=LABELS, label2id={name: i for i, name in LABELS.items()},
         )  # fmt: skip
     head = getattr(model, "score", None) or getattr(model, "classifier", None)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -42,6 +43,7 @@ class StepScorer:
     def __init__(self, model: Any, tokenizer: Any, device: torch.device):
         self.model, self.tokenizer, self.device = model.to(device).eval(), tokenizer, device
         self.token_count, self.context, self.name = TokenCount(), context_of(model, tokenizer), self.convention
+        self._known: dict[tuple[str, tuple[str, ...]], list[float]] | None = None
 
     def score(self, solutions: Sequence[tuple[str, Sequence[str]]]) -> list[list[float]]:
         """For each (prompt, steps) the chance, in [0, 1], that each step is right, given the prompt and the steps before it.
@@ -49,6 +51,23 @@ class StepScorer:
         Longest rows first, as many at once as fit. Raises RewardlabError for a solution without steps, with a blank one, or with
         more tokens than the model's context: nothing is ever cut off.
         """
+        if self._known is None:
+            return self._read(solutions)
+        keys = [(prompt, tuple(steps)) for prompt, steps in solutions]
+        new = [key for key in dict.fromkeys(keys) if key not in self._known]
+        self._known |= dict(zip(new, self._read(new), strict=True))
+        return [list(self._known[key]) for key in keys]
+
+    @contextmanager
+    def remembering(self) -> Iterator[None]:
+        """A context in which no solution is read twice, such as a search, whose replies are scored on the way and in the end."""
+        self._known = {}
+        try:
+            yield
+        finally:
+            self._known = None
+
+    def _read(self, solutions: Sequence[tuple[str, Sequence[str]]]) -> list[list[float]]:
         encoded = [self._checked(prompt, steps) for prompt, steps in solutions]
         lengths = [self.length(e) for e in encoded]
         found: list[list[float]] = [[] for _ in encoded]

@@ -11,10 +11,10 @@ majority. Left out: several pairs of small models at once. With `large` the pair
 GRPO, and its shift is measured on the large one before and after.
 
 Data: prompts and answers; --model is the large one, `small_rl` and `small_base` checkpoints or run folders of a small model of the
-same tokenizer, after and before RL. Without them both are the --model, whose shift is none.
+same tokenizer, after and before RL. Without them both are the --model, whose shift is none, which is said.
 """
 
-from rewardlab.core import Learner, Recipe, Update
+from rewardlab.core import Group, Learner, Problem, Recipe, Rollout, Run, Update, rollout
 from rewardlab.evals.joined import together
 from rewardlab.evals.passk import accuracy
 from rewardlab.methods.baselines.grpo import grpo
@@ -22,9 +22,22 @@ from rewardlab.proof.claim import Claim
 from rewardlab.rollouts.independent import independent
 from rewardlab.rollouts.joined import joined
 from rewardlab.select.vote import majority
+from rewardlab.util.progress import console
 
 PLUS_MINUS = (1.0, -1.0)
 RL, BASE, LARGE = "small_rl", "small_base", "large"
+
+
+@rollout(inner="of")
+def unshifted(problems: list[Problem], run: Run, *, of: Rollout) -> list[Group]:
+    """What `of` samples, after saying once in a run that the pair of small models is none."""
+    if not run.memory.get("rast.said"):
+        run.memory["rast.said"] = True
+        console.print(
+            "warning: rast has no shift to add, since small_rl and small_base are the same model: answers are those of --model. "
+            "Give --small-rl and --small-base, a small model after and before RL", highlight=False, markup=False, soft_wrap=True,
+        )  # fmt: skip
+    return of(problems, run)
 
 
 def rast(
@@ -42,8 +55,10 @@ def rast(
         return base.but(measure=measured, also=(*base.also, *also))
     sampled = base.rollout or sampled
     shift = {"by": (RL, BASE), "weight": strength, "weights": PLUS_MINUS}
+    answers = joined(of=sampled, **shift)
     return base.but(
-        rollout=joined(of=sampled, **shift), select=majority(), measure=together(of=base.measure or accuracy(), **shift),
+        rollout=unshifted(of=answers) if small_rl == small_base else answers, select=majority(),
+        measure=together(of=base.measure or accuracy(), **shift),
         also=(*base.also, _frozen(RL, small_rl), _frozen(BASE, small_base)),
     )  # fmt: skip
 
