@@ -7,7 +7,7 @@ Right replies of one model to one problem differ much in length, and the shortes
 its brief replies have in common is one direction of its activations, which needs no training; or the group's own shortest right
 reply is what the others are paid for being near to.
 
-Zhao et al. 2025, arXiv:2506.15647 (abstract, introduction and our row; no code was found). (inferred): h is averaged over the
+Zhao et al. 2025, arXiv:2506.15647 (abstract and our row; no code was found). (inferred): h is averaged over the
 tokens of each reply, the middle layer, alpha = 1, one pair of the shortest and the longest of 8 replies to a problem; the linear
 form of the reward, w = 0.5, and that right replies that are all as long earn all of it.
 
