@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from rewardlab.core import Score, Trajectory
+from rewardlab.core import Group, Run, Score, Scores, Trajectory
 from rewardlab.core.domain import NonNegativeInt, PositiveFloat, PositiveInt
 from rewardlab.text.rationale import rationale
 from rewardlab.text.words import words_and_signs
 
 from .reward import reward
+from .task import correct
 
 
 @reward
@@ -46,3 +47,26 @@ def short_penalty(trajectory: Trajectory, *, scale: PositiveFloat = 20.0) -> flo
     """-`scale` divided by the number of sampled tokens: a short reply loses most, and a longer one gains less and less, up to 0."""
     # a reply without any token loses as much as one of a single token
     return -scale / max(1.0, float(trajectory.mask.sum()))
+
+
+@reward(over="groups")
+def brevity_among_right(groups: list[Group], run: Run) -> Scores:
+    """(longest - length) / (longest - shortest) for right replies, over the sampled tokens of the group's right ones: 1 for the
+    shortest of them, 0 for the longest, 1 where all are as long. 0 for wrong replies; no verdict where the task has none.
+    """
+    return [_brevities(group, row) for group, row in zip(groups, correct()(groups, run), strict=True)]
+
+
+def _brevities(group: Group, verdicts: list[Score]) -> list[Score]:
+    lengths = [int(t.mask.sum()) for t in group]
+    right = [n for n, v in zip(lengths, verdicts, strict=True) if v.value is not None and v.value >= 1.0]
+    spread = max(right) - min(right) if right else 0
+    made = []
+    for n, verdict in zip(lengths, verdicts, strict=True):
+        if verdict.value is None or verdict.value < 1.0:
+            made.append(Score(None if verdict.value is None else 0.0, why=verdict.why))
+        else:
+            made.append(
+                Score((max(right) - n) / spread if spread else 1.0, why=f"{n} tokens; right ones have {min(right)} to {max(right)}")
+            )
+    return made

@@ -1,0 +1,84 @@
+"""Efficiency steering and SRE-RL: a model's own short right replies steer it, as a direction of its activations or as a reward.
+
+    steering:   h <- h + alpha v at a layer, for every token;    v = mean h(shortest right) - mean h(longest right), over problems
+    SRE-RL:     r = 1 + w (longest - len) / (longest - shortest) if right, 0 if wrong;    over the group's right replies
+
+Right replies of one model to one problem differ much in length, and the shortest mostly suffice: it can be brief already. What
+its brief replies have in common is one direction of its activations, which needs no training; or the group's own shortest right
+reply is what the others are paid for being near to.
+
+Zhao et al. 2025, arXiv:2506.15647 (abstract and our row; no code was found). (inferred): h is averaged over the
+tokens of each reply, the middle layer, alpha = 1, one pair of the shortest and the longest of 8 replies to a problem; the linear
+form of the reward, w = 0.5, and that right replies that are all as long earn all of it.
+
+Data: prompts and answers. By default the policy is trained by SRE-RL; half of the held-out problems then give a direction, and the
+other half shows what it does. `solutions`: instead, a file of the --model's own solutions (prompt, steps, right), as `rewardlab prm
+label` writes it: nothing is trained, and the method answers steered by them.
+"""
+
+from rewardlab.core import Problem, Recipe, Run, Update, measure
+from rewardlab.core.domain import NonNegativeFloat, PositiveInt
+from rewardlab.errors import RewardlabError
+from rewardlab.evals.length import length_of_right
+from rewardlab.evals.passk import accuracy
+from rewardlab.methods.baselines.grpo import grpo
+from rewardlab.proof.claim import Claim, Within
+from rewardlab.rewards.length import brevity_among_right
+from rewardlab.rewards.task import correct
+from rewardlab.rollouts.independent import independent
+from rewardlab.rollouts.steered import added, contrast, shortest_and_longest, steered
+from rewardlab.select.vote import majority
+
+
+@measure
+def steered_length(
+    problems: list[Problem], run: Run, *, strength: float = 1.0, layer: int = -1, n: PositiveInt = 1, examples: PositiveInt = 8,
+    temperature: NonNegativeFloat = 1.0,
+) -> dict[str, float]:  # fmt: skip
+    """`length_of_right` on the second half of the problems, and the same steered, where numbers begin with steered_.
+
+    The direction is that of the first half, with `examples` replies to each, of which `pairs` problems had two right ones of
+    different lengths.  steered_gain: steered pass@1 minus plain.  Without a pair nothing is steered.
+    """
+    if len(problems) < 2:
+        raise RewardlabError("steering is measured on half of the held-out problems, and there is only one")
+    half, count = len(problems) // 2, {"pairs": 0.0}
+    sampled = independent(n=examples, temperature=temperature)(problems[:half], run)
+    pairs = shortest_and_longest(sampled, run.verify(sampled, run))
+    # the same random numbers for both
+    measured = length_of_right(rollout=independent(n=n, temperature=temperature))
+    plain = after = measured(problems[half:], run.for_evaluation())
+    if pairs:
+        with added(run.policy, strength * contrast(run.policy, pairs, layer), layer):
+            after = measured(problems[half:], run.for_evaluation())
+        count = {"pairs": float(len(pairs))}
+    gain = {"steered_gain": after["pass@1"] - plain["pass@1"]}
+    return plain | count | gain | {f"steered_{name}": after[name] for name in ("pass@1", "right_length", "log_right_length")}
+
+
+def efficiency_steering_srerl(
+    base: Recipe | None = None, *, brevity: float = 0.5, strength: float = 1.0, layer: int = -1, n: int = 1, examples: int = 8,
+    temperature: float = 1.0, solutions: str = "",
+) -> Recipe:  # fmt: skip
+    """brevity: w, the weight of brevity in SRE-RL.  strength: alpha, negative to make replies longer.  layer: counted from 0; -1:
+    the middle one.  n: replies to each problem when answering (the majority is given) and when measuring.  examples: replies to
+    each problem that the direction is found from.  temperature: of these replies.  solutions: answer steered by this file.
+    """
+    if solutions:
+        base = base or Recipe(name="efficiency_steering_srerl", measure=accuracy(), update=Update())
+        sampled = base.rollout or independent(n=n, temperature=temperature)
+        return base.but(rollout=steered(of=sampled, solutions=solutions, strength=strength, layer=layer), select=majority())
+    base = base or grpo()
+    return base.but(
+        reward=(base.reward or correct()) + brevity * brevity_among_right(),
+        measure=steered_length(strength=strength, layer=layer, n=n, examples=examples, temperature=temperature),
+    )
+
+
+claim = Claim(
+    says="with the direction from its long to its short right replies added, right replies are shorter and as many",
+    versus=None, task="arithmetic:biased=0.75,error=0.1,redundant=0.4", measure="steered_log_right_length", direction="lower",
+    margin=0.05, against="log_right_length", settings={"problems": 8}, steps=1, guard=Within("steered_gain", low=-0.03),
+    fault=Within("right_length", low=31.0, says="tokens of right replies"), learns=None,
+)  # fmt: skip
+baseline = "grpo"
