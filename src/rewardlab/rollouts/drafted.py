@@ -18,9 +18,9 @@ Rule = Literal["threshold", "clipped", "constant"]
 
 @rollout
 def drafted(
-    problems: list[Problem], run: Run, *, score: Reward, draft: str = "draft", rule: Rule = "threshold", threshold: float = 0.7,
-    n: PositiveInt = 1, temperature: NonNegativeFloat = 0.0, step_tokens: PositiveInt | None = None,
-    stop: tuple[str, ...] = ("\n\n",),
+    problems: list[Problem], run: Run, *, score: Reward, draft: str = "draft",
+    rule: Literal["threshold", "clipped", "constant"] = "threshold", threshold: float = 0.7, n: PositiveInt = 1,
+    temperature: NonNegativeFloat = 0.0, step_tokens: PositiveInt | None = None, stop: tuple[str, ...] = ("\n\n",),
 ) -> list[Group]:  # fmt: skip
     """n replies to each problem. Each step is drafted by the model `draft`; the policy writes it anew if the draft is refused.
 
