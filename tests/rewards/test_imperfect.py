@@ -8,6 +8,7 @@ import pytest
 from rewardlab.core import Run, Trajectory, Turn, ask
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.imperfect import imperfect
+from rewardlab.rewards.reward import reward
 from rewardlab.verifiers.match import exact_match
 
 RUN = Run(policy=None, verify=exact_match())
@@ -53,3 +54,15 @@ def test_without_a_verifier_or_a_verdict_nothing_is_said():
     score = imperfect()([[Trajectory(problem, (question, answer))]], RUN)[0][0]
     assert score.value is None
     assert score.why
+
+
+def test_another_judge_takes_the_verifiers_place():
+    @reward
+    def even(trajectory):
+        return float(trajectory.problem.answer in "2468")
+
+    run = Run(policy=None)
+    scores = imperfect(auc=0.99, of=even())(replies(9), run)
+    assert [row[0].value > 0.5 for row in scores] == [i % 2 == 0 for i in range(1, 10)]
+    with pytest.raises(RewardlabError, match="verifier"):
+        imperfect()(replies(1), run)

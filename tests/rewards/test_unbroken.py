@@ -33,5 +33,14 @@ def test_a_beginning_is_right_until_a_finished_line_is_wrong(text, stop, score):
     assert unbroken()([[row(text, stop)]], None)[0][0].value == score
 
 
+@pytest.mark.parametrize(
+    ("text", "score"),
+    [("7+", 1.0), ("7+5=1", 1.0), ("7+6", 0.0), ("7+5=12\n12 - 2", 1.0), ("7+5=13\n13-", 0.0), ("7+5=12\n12-2=10\nAns", 1.0),
+     ("7+5=12\n12-2=10\nAnswer: 9", 0.0), ("7+5=12\n12-2=10\nAnswer: 10\nx", 0.0)],
+)  # fmt: skip
+def test_an_unfinished_line_is_wrong_once_it_cannot_become_right(text, score):
+    assert unbroken(partial=True)([[row(text)]], None)[0][0].value == score
+
+
 def test_a_problem_without_steps_gets_no_verdict():
     assert unbroken()([[row("7+5=13\n", problem=Problem(()))]], None)[0][0].value is None

@@ -110,8 +110,8 @@ class Pairs:
 
 
 def _paid_by(reward: Reward | None, recipe: Recipe) -> Recipe:
-    """The recipe with this reward in place of its own, if it has one."""
-    return recipe if reward is None or recipe.reward is None else recipe.but(reward=reward)
+    """The recipe with this reward in place of its own, if it has one; a search searches by it, too."""
+    return recipe if reward is None or recipe.reward is None else recipe.scored_by(reward)
 
 
 def _outcomes_of(

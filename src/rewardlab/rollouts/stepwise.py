@@ -11,8 +11,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from rewardlab.core import Group, Problem, Run, Sampling, Trajectory
 from rewardlab.core.score import check_finite
+from rewardlab.errors import RewardlabError
 from rewardlab.rewards.reward import Reward
 from rewardlab.text.splitters import mark
 
@@ -38,31 +41,36 @@ def started(problems: Sequence[Problem], run: Run) -> list[Trajectory]:
     return run.policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
 
 
-def grown(rows: Sequence[Trajectory], numbers: Sequence[int], how: Stepping, run: Run) -> list[Trajectory]:
+def grown(
+    rows: Sequence[Trajectory], numbers: Sequence[int], how: Stepping, run: Run, model: str = "policy"
+) -> list[Trajectory]:  # fmt: skip
     """Each row after its next step, as the child of this number.
 
     It stays open (`stop` is None) where a step has ended, or is as long as a step may be, and the reply is not. A reply has at most
-    run.max_new tokens, in however many steps.
+    run.max_new tokens, in however many steps. model: who writes the step, the policy or a model of the run that reads the same
+    tokens. The row stays one reply of the policy's; the log-probs are the writer's.
     """
-    room = [max(1, min(run.max_new - t.written, run.policy.context - len(t))) for t in rows]
+    writer = run.model(model)
+    context = min(run.policy.context, writer.context)
+    room = [max(1, min(run.max_new - t.written, context - len(t))) for t in rows]
     size = min(how.size or run.max_new, max(room, default=1))
     calls: dict[int, list[int]] = {}
     for i, t in enumerate(rows):
         # policies refuse a row that might outgrow their context: those near its end are sampled apart
-        calls.setdefault(_most(t, size, room[i], run), []).append(i)
+        calls.setdefault(_most(t, size, room[i], context), []).append(i)
     done = list(rows)
     for most, at in calls.items():
-        longer = run.policy.extend([rows[i] for i in at], Sampling(most, how.temperature, stop=how.stop), run.rng("rollout"))
+        longer = writer.extend([rows[i] for i in at], Sampling(most, how.temperature, stop=how.stop), run.rng("rollout"))
         for i, t in zip(at, longer, strict=True):
             done[i] = _child(t, len(rows[i]), room[i], numbers[i], run)
     return done
 
 
-def _most(t: Trajectory, size: int, room: int, run: Run) -> int:
+def _most(t: Trajectory, size: int, room: int, context: int) -> int:
     """The most tokens of a row's next step, which may be more than its room: it is cut afterwards, where ids are tokens."""
     if any(turn.tokens is not None for turn in t.turns):
         return min(size, room)
-    return size if len(t) + size <= run.policy.context else room
+    return size if len(t) + size <= context else room
 
 
 def _child(longer: Trajectory, before: int, room: int, number: int, run: Run) -> Trajectory:
@@ -76,7 +84,30 @@ def _child(longer: Trajectory, before: int, room: int, number: int, run: Run) ->
         stop = "end"
     else:
         stop = None if step < room else "length"
-    return replace(longer, path=(*longer.path, number), stop=stop)
+    # whoever wrote it: turns of another author would be another reply
+    turns = (*longer.turns[:-1], replace(longer.turns[-1], author=run.policy.name))
+    return replace(longer, turns=turns, path=(*longer.path, number), stop=stop)
+
+
+def completed(rows: Sequence[Trajectory], how: Stepping, run: Run) -> list[Trajectory]:
+    """Each open row whose last step was cut before one of `how.stop`, with the rest of that step; other rows as they are."""
+    done, at = list(rows), [i for i, t in enumerate(rows) if t.stop is None and not t.turns[-1].text.endswith(how.stop)]
+    for i, t in zip(at, grown([rows[i] for i in at], [0] * len(at), how, run), strict=True):
+        done[i] = one_step(t, run)
+    return done
+
+
+def one_step(t: Trajectory, run: Run) -> Trajectory:
+    """The row with its last two steps as one, the child that the first of them was."""
+    *before, a, b = t.turns
+    ids, logprobs, sampled = (
+        None if x is None or y is None else np.concatenate([x, y])
+        for x, y in ((a.ids, b.ids), (a.logprobs, b.logprobs), (a.sampled, b.sampled))
+    )
+    # decoded together: a character may begin in the first part and end in the second
+    tokens = None if a.tokens is None or b.tokens is None else a.tokens + b.tokens
+    whole = replace(a, ids=ids, logprobs=logprobs, sampled=sampled, text=run.policy.decode(ids), tokens=tokens)
+    return replace(t, turns=(*before, whole), path=t.path[:-1])
 
 
 def to_the_end(rows: Sequence[Trajectory], number: int, temperature: float, run: Run) -> list[Trajectory]:
@@ -125,3 +156,11 @@ def softmax(values: Sequence[float], temperature: float = 1.0) -> list[float]:
         return [1 / len(values)] * len(values)
     weights = [math.exp((value - highest) / temperature) for value in values]
     return [w / math.fsum(weights) for w in weights]
+
+
+def read_alike(run: Run, models: Sequence[str]) -> None:
+    """Raises RewardlabError unless a token means the same to the policy and to these models of the run, which write beside it."""
+    for model in map(run.model, models):
+        ours, theirs = (getattr(x, "tokenizer", None) for x in (run.policy, model))
+        if model is not run.policy and ours and theirs and ours.get_vocab() != theirs.get_vocab():
+            raise RewardlabError(f"{model.name!r} and the policy cannot write one reply together: their vocabularies differ")

@@ -1,0 +1,47 @@
+"""Early rejection: a beam search whose candidate steps are scored after a few tokens, and only the best of them completed.
+
+    each of the N / M rows of a beam begins M next steps, tau tokens long;    the N / M best of the N by r(partial) are completed
+
+A process reward model is a partial reward model, too: if r(partial) is r(whole) plus noise that shrinks with tau, the chance that
+the best row is dropped falls exponentially in tau, while most tokens of steps that would be dropped anyhow are never written.
+
+Cheshmi, Khan et al. 2025, arXiv:2508.01969, and the released code (scheshmi/accelerated-reasoning-ER-PRM, b50b781,
+partial_beam_search.py; tau = 64, N = 16, M = 4, temperature 0.8 in main_partial_beam_search.py, 2a865a0). As there, what is
+completed is not scored again before the next step. There the answer is the row with the best partial score; here complete replies
+are scored once more. There a complete reply is recognised by "boxed" and a phrase; here it ends at its end token. Left out: larger
+batches while steps are partial, which save memory and change no reply.
+
+Data: prompts, and a scorer that reads unfinished steps, such as a process reward model (`rewardlab search --scorer`).
+"""
+
+from rewardlab.core import Recipe, Update
+from rewardlab.evals.passk import accuracy
+from rewardlab.methods.baselines.weighted_vote import own_probability
+from rewardlab.proof.claim import Claim, Within
+from rewardlab.rewards.imperfect import imperfect
+from rewardlab.rewards.unbroken import unbroken
+from rewardlab.rollouts.beams import beams
+from rewardlab.select.best import best
+
+
+def early_rejection(
+    base: Recipe | None = None, *, width: int = 4, branch: int = 4, tokens: int = 64, temperature: float = 0.8,
+    step_tokens: int | None = None,
+) -> Recipe:  # fmt: skip
+    """width: rows kept, N / M.  branch: steps begun of each, M.  tokens: tau.  step_tokens: most tokens of a step."""
+    base = base or Recipe(name="early_rejection", reward=own_probability(), measure=accuracy(), update=Update())
+    search = beams(
+        score=base.required("reward"), width=width, branch=branch, temperature=temperature, step_tokens=step_tokens, early=tokens
+    )
+    return base.but(rollout=search, select=best())
+
+
+claim = Claim(
+    says="scoring begun steps and completing only the best costs fewer tokens than beam search, and is as often right",
+    versus="beam_search", task="arithmetic:biased=0.75,error=0.1", measure="tokens_per_answer", direction="lower", margin=30.0,
+    settings={"tokens": 5, "temperature": 1.0}, reward=imperfect(auc=0.8, of=unbroken(partial=True)), problems=300,
+    guard=Within("accuracy", low=-0.03), fault=Within("tokens_per_answer", low=100.0, says="tokens for an answer"), learns=None,
+    start=None,
+)  # fmt: skip
+baseline = "beam_search"
+system = "early-rejection-partial-rm"

@@ -1,0 +1,48 @@
+"""PRISM: replies are particles in the energy of a process reward model, resampled where few matter, refined, and voted on by score.
+
+    w = r^(1 / T);   resample by w if (sum w)^2 / sum w^2 < n / 2;   refine y -> y', accept with min(1, w(y') / w(y));   repeat
+    answer = argmax over a of sum_i 1[answer(y_i) = a] r(y_i)
+
+Deliberation without a signal of what is right drags minorities that are right to what most believe. Here a refinement that scores
+worse is mostly refused, and one that scores better spreads by resampling, of one text no more than 30% of the population.
+
+Sharma et al. 2026, arXiv:2603.02479, and the released code (Rituraj003/PRISM, bc4b063, prism.py; README: n = 10, 5 rounds, T = 0.8,
+resampling below 0.5, noise 0.1, temperature 0.8). There the model is shown its solution with the verdict on each step, and asked to
+mend it, with the noise as the chance of a hint to try another way; here it goes on from before the first step with which the reply
+scores below 1/2, with the noise as the chance of any step, which needs no model that follows instructions (inferred to be alike).
+Left out: a comparison of two answers that both score 1. As there, acceptance ignores how likely a refinement was: no exact sampler.
+
+Data: prompts, and a scorer of unfinished replies, a chance from 0 to 1 (`rewardlab search --scorer`).
+"""
+
+from rewardlab.core import Recipe, Update
+from rewardlab.evals.passk import accuracy
+from rewardlab.methods.baselines.weighted_vote import own_probability, weighted_majority
+from rewardlab.proof.claim import Claim, Within
+from rewardlab.rewards.imperfect import imperfect
+from rewardlab.rewards.unbroken import unbroken
+from rewardlab.rollouts.population import population
+
+
+def prism_deepthink(
+    base: Recipe | None = None, *, n: int = 10, rounds: int = 5, heat: float = 0.8, resample_below: float = 0.5,
+    copies: float = 0.3, elsewhere: float = 0.1, temperature: float = 0.8, step_tokens: int | None = None,
+) -> Recipe:  # fmt: skip
+    """n: replies.  rounds: of resampling and refining.  heat: T.  resample_below: share of effective replies.  copies: largest
+    share of one text after resampling.  elsewhere: the noise.  step_tokens: most tokens of a step."""
+    base = base or Recipe(name="prism_deepthink", reward=own_probability(), measure=accuracy(), update=Update())
+    search = population(
+        score=base.required("reward"), n=n, rounds=rounds, heat=heat, resample_below=resample_below, copies=copies,
+        elsewhere=elsewhere, temperature=temperature, step_tokens=step_tokens,
+    )  # fmt: skip
+    return base.but(rollout=search, select=weighted_majority())
+
+
+claim = Claim(
+    says="a population refined by scores is right more often than a vote by the same scores over more replies, at no more tokens",
+    versus="weighted_vote", task="arithmetic:biased=0.75,error=0.1", measure="accuracy", direction="higher", margin=0.05,
+    settings={"n": 6, "rounds": 3, "temperature": 1.0}, versus_settings={"n": 24}, reward=imperfect(auc=0.8, of=unbroken()),
+    problems=300, guard=Within("tokens_per_answer", high=0.0),
+    fault=Within("accuracy", high=0.85, says="right answers by the weighted vote"), learns=None, start=None,
+)  # fmt: skip
+baseline = "weighted_vote"

@@ -1,0 +1,53 @@
+"""RSD: a small model drafts each step, and the large one writes it anew only where a process reward model does not like the draft.
+
+    P(z_t) = w(r) P_draft(z_t) + nu P_target(z_t),    w = 1[r(x, z_<=t) >= delta],    nu = 1 - E_draft[w]
+
+Speculative decoding keeps the target's distribution, and so refuses right steps that the target would have worded otherwise. Here
+a good draft is accepted however unlikely it is: of all w that ask the target as often, the threshold has the highest mean reward.
+
+Liao et al. 2025, arXiv:2501.19324, and the released code (BaohaoLiao/RSD, ce9aa41, main_online.py): delta = 0.7, greedy, steps end
+at a blank line, the model's score of the last step. The policy is the target. w = min(1, max(0, r)) and a constant are the paper's
+other weights (inferred); left out are its sigmoids, and the stop after five rounds in which no reply of the batch ends.
+
+Data: prompts; --model is the target, `draft` a checkpoint or run folder of a smaller model with the same vocabulary, and the scorer
+one of steps (`rewardlab search --scorer`). With the default draft, a copy of the policy, it samples twice at most.
+"""
+
+from rewardlab.core import Learner, Recipe, Update
+from rewardlab.evals.passk import accuracy
+from rewardlab.methods.baselines.weighted_vote import own_probability
+from rewardlab.proof.claim import Claim, Within
+from rewardlab.rewards.imperfect import imperfect
+from rewardlab.rewards.unbroken import unbroken
+from rewardlab.rollouts.drafted import Rule, drafted
+from rewardlab.select.best import best
+
+DRAFT = "draft"
+
+
+def rsd(
+    base: Recipe | None = None, *, draft: str = "copy:policy", rule: Rule = "threshold", threshold: float = 0.7, n: int = 1,
+    temperature: float = 0.0, step_tokens: int | None = None, step_end: str = "\n\n",
+) -> Recipe:  # fmt: skip
+    """draft: the small model.  rule: w, a threshold, min(1, max(0, r)) or a constant.  threshold: delta, or the constant.
+    n: replies to each problem, the best of which is the answer.  step_tokens: most tokens of a step.  step_end: what ends one."""
+    base = base or Recipe(name="rsd", reward=own_probability(), measure=accuracy(), update=Update())
+    search = drafted(
+        score=base.required("reward"), draft=DRAFT, rule=rule, threshold=threshold, n=n, temperature=temperature,
+        step_tokens=step_tokens, stop=(step_end,),
+    )  # fmt: skip
+    return base.but(rollout=search, select=best(), also=(*base.also, Learner(DRAFT, draft, Recipe(), every=0)))
+
+
+WEAKER = {"draft": "embedded:arithmetic:biased=0.75,error=0.4", "temperature": 1.0, "step_end": "\n"}
+"""A draft model whose teacher slipped four times as often; both are of one size, so that tokens are what they cost."""
+
+claim = Claim(
+    says="drafts accepted by reward lead to more right answers than drafts accepted at random, at no more tokens",
+    versus="rsd", task="arithmetic:biased=0.75,error=0.1", measure="accuracy", direction="higher", margin=0.05,
+    settings=WEAKER | {"threshold": 0.5}, versus_settings=WEAKER | {"rule": "constant", "threshold": 0.5},
+    reward=imperfect(auc=0.8, of=unbroken()), problems=500, guard=Within("tokens_per_answer", high=5.0),
+    fault=Within("accuracy", high=0.7, says="right answers with drafts accepted at random"), learns=None, start=None,
+)  # fmt: skip
+baseline = "best_of_n"
+system = "rsd-reward-guided-speculative"
