@@ -25,7 +25,7 @@ def monte_carlo_steps(groups: list[Group], run: Run, *, n: PositiveInt = 4, temp
     estimation). The rollout marks the steps; continuations are as long as replies may be, and equal prefixes are continued once.
     A reply without a verdict gets none, and a step whose continuation does not fit the context gets no label.
     """
-    rows, continued = _marked(groups, TERM), Continuations(run, n, temperature, TERM)
+    rows, continued = rows_in_steps(groups, TERM), Continuations(run, n, temperature, TERM)
     starts = [(i, at) for i, t in enumerate(rows) for at in t.steps[:-1] if continued.fits(at)]
     shares = dict(zip(starts, continued.shares([(rows[i], at) for i, at in starts]), strict=True))
     ended = [s.value for row in run.verdicts(groups) for s in row]
@@ -43,7 +43,7 @@ def binary_search_steps(groups: list[Group], run: Run, *, n: PositiveInt = 4, te
     granted; a right reply is evidence enough for its own steps, though it may be right by luck. No verdict for a reply without
     one, and where no continuation of a step that is asked for has one; no label where the context does not tell.
     """
-    rows, continued = _marked(groups, "binary_search_steps"), Continuations(run, n, temperature, "binary_search_steps")
+    rows, continued = rows_in_steps(groups, "binary_search_steps"), Continuations(run, n, temperature, "binary_search_steps")
     ended = [s.value for row in run.verdicts(groups) for s in row]
     searches = [Bisection.of(t, continued) for t in rows]
     wrong = [search for search, value in zip(searches, ended, strict=True) if value is not None and value < 1.0]
@@ -148,7 +148,8 @@ def count_cost(run: Run, completions: int, prefix_tokens: int) -> None:
         run.log(name, run.metrics.get(name, 0.0) + value)
 
 
-def _marked(groups: list[Group], of: str) -> list[Trajectory]:
+def rows_in_steps(groups: list[Group], of: str) -> list[Trajectory]:
+    """All rollouts, in a row. Raises RewardlabError unless their steps are marked; `of` names the reward in the message."""
     rows = [t for group in groups for t in group]
     if not all(t.steps for t in rows):
         raise RewardlabError(f'{of} needs the positions where steps end: set steps="newline" in the rollout')
