@@ -8,7 +8,7 @@ from scripted import ScriptedPolicy
 
 from rewardlab.core import Run, Trajectory, Turn, ask
 from rewardlab.errors import RewardlabError
-from rewardlab.rewards.denoised import self_denoised_steps
+from rewardlab.rewards.denoised import reachable_steps, self_denoised_steps
 from rewardlab.rewards.reward import reward
 from rewardlab.text.splitters import mark
 
@@ -88,3 +88,44 @@ def test_it_says_what_it_needs():
     policy = ScriptedPolicy({})
     with pytest.raises(RewardlabError, match="task's verifier"):
         self_denoised_steps()([replies(policy, "R")], Run(policy))
+
+
+STEPS = {
+    "=5\n": ["5+1=6\nR", "R"],
+    "=5\n=7\n": ["W", "R"],
+    "=5\n=7\n=9\n": ["W", "W"],
+    "no number\n": ["R", "W"],
+}
+
+
+def reached(*texts, **settings):
+    policy = ScriptedPolicy(STEPS)
+    (scores,) = reachable_steps(n=2, **settings)([replies(policy, *texts)], run_of(policy))
+    return policy, [None if s.missing else [x for _, x in s.steps] for s in scores]
+
+
+def test_a_step_is_right_if_any_continuation_is_and_has_used_its_result():
+    # after =7 one of two is right, but without the 7; after =5 one is right that goes on with the 5
+    assert reached("=5\n=7\n=9\nW")[1] == [[1.0, 0.0, 0.0, 0.0]]
+    assert reached("=5\n=7\n=9\nW", used=False)[1] == [[1.0, 1.0, 0.0, 0.0]]
+    # where there is no number there is nothing to use
+    assert reached("no number\nW")[1] == [[1.0, 0.0]]
+
+
+def test_a_right_reply_makes_all_of_its_steps_right_and_costs_nothing():
+    policy, labels = reached("=9\n=8\nR", "x?")
+    assert labels == [[1.0, 1.0, 1.0], None]
+    assert not any(policy.calls)
+
+
+def test_a_step_from_which_a_later_one_is_right_is_right_itself():
+    says = {"1\n": ["W"], "1\n2\n": ["2R"]}
+    policy = ScriptedPolicy(says)
+    ((score,),) = reachable_steps(n=1)([replies(policy, "1\n2\nW")], run_of(policy))
+    assert [x for _, x in score.steps] == [1.0, 1.0, 0.0]
+
+
+def test_as_many_labels_of_either_kind_in_every_place():
+    _, labels = reached("=5\n=7\n=9\nW", "=9\n=8\nR", "R", used=False, balance=True)
+    # first steps: three right ones, no wrong one; second: two right; third: one of either; fourth: one wrong
+    assert labels == [[0.0], [1.0], None]

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from rewardlab.core import Group, Run, Score, Scores, Trajectory, uniform_of
 from rewardlab.core.domain import NonNegativeFloat, NonNegativeInt, PositiveInt, Share
+from rewardlab.text.splitters import mark
 
 from .monte_carlo import Continuations, rows_in_steps
 from .reward import reward
+
+_NUMBER = re.compile(r"[0-9]+(?:[.][0-9]+)?")
+Labels = dict[int, list[tuple[int, float]]]
 
 
 @reward(over="groups")
@@ -36,10 +42,65 @@ def self_denoised_steps(
             walk.step(share)
     found = {i: w.labels(sure[i] or 0.0, tolerance) for i, w in walks.items() if w.over and not w.lost}
     found |= {i: [(at, 1.0) for at in rows[i].steps] for i in range(len(rows)) if known[i] and i not in walks}
-    kept = set(_balanced(rows, {i: i not in walks for i in found}, run)) if balance else set(found)
+    kept = {i for i, _ in _balanced(rows, {(i, 0): i not in walks for i in found}, run)} if balance else set(found)
     why = "too few replies to the problem are right, or the reply is one too many of its kind, or a step cannot be continued"
     scores = iter([Score(steps=found[i]) if i in kept else Score(None, why=why) for i in range(len(rows))])
     return [[next(scores) for _ in group] for group in groups]
+
+
+@reward(over="groups")
+def reachable_steps(
+    groups: list[Group], run: Run, *, n: PositiveInt = 8, used: bool = True, balance: bool = False,
+    temperature: NonNegativeFloat = 1.0,
+) -> Scores:  # fmt: skip
+    """1 at the end of each step from which a right answer can be reached, 0 at the others.
+
+    One can if any of n continuations is right, or one of a later step's; after the last step, if the reply is right, which needs no
+    continuations.  used: a continuation counts only if it has the last number of the step in it: the step has led to something.
+    balance: of the first steps as many labels of either kind are kept, at random; so of the second ones, and so on.
+    No verdict for a reply without one.  Havrilla et al. 2024, arXiv:2402.10963 (GLoRe, the labels of its SORM)
+    """
+    rows = rows_in_steps(groups, "reachable_steps")
+    continued = Continuations(run, n, temperature, "reachable_steps", _uses(run) if used else lambda t, at: True)
+    ended = [s.value for row in run.verdicts(groups) for s in row]
+    wrong = [i for i, value in enumerate(ended) if value is not None and value < 1.0]
+    starts = [(i, at) for i in wrong for at in rows[i].steps[:-1] if continued.fits(at)]
+    shares = dict(zip(starts, continued.shares([(rows[i], at) for i, at in starts]), strict=True))
+    labels = {i: _reachable(t, i, shares, value >= 1.0) for i, t in enumerate(rows) if (value := ended[i]) is not None}
+    if balance:
+        labels = _balanced_by_place(rows, labels, run)
+    known = [labels.get(i) for i in range(len(rows))]
+    scores = iter([Score(steps=row) if row else Score(None, why="no verdict, or no label is left") for row in known])
+    return [[next(scores) for _ in group] for group in groups]
+
+
+def _uses(run: Run) -> Callable[[Trajectory, int], bool]:
+    """Whether the text after a step has the last number of the step in it; a step without a number need not be used."""
+
+    def uses(t: Trajectory, at: int) -> bool:
+        ends = mark(t, "newline", run.policy.pieces, run.policy.name).steps
+        # the first step begins after the prompt
+        start = max((end for end in ends if end < at), default=int(t.mask.argmax()) - 1)
+        step, after = run.policy.decode(t.ids[start + 1 : at + 1]), run.policy.decode(t.ids[at + 1 :])
+        return not (numbers := _NUMBER.findall(step)) or numbers[-1] in _NUMBER.findall(after)
+
+    return uses
+
+
+def _reachable(t: Trajectory, i: int, shares: dict[tuple[int, int], float | None], right: bool) -> list[tuple[int, float]]:
+    known = {at: bool(share) for at in t.steps[:-1] if (share := shares.get((i, at))) is not None} | {t.steps[-1]: right}
+    last = max((at for at, ok in known.items() if ok), default=-1)
+    return [(at, float(at <= last)) for at in t.steps if at <= last or at in known]
+
+
+def _balanced_by_place(rows: list[Trajectory], labels: Labels, run: Run) -> Labels:
+    """As many labels of 1 as of 0 of the steps in each place."""
+    places: dict[int, dict[tuple[int, int], bool]] = {}
+    for i, row in labels.items():
+        for at, label in row:
+            places.setdefault(rows[i].steps.index(at), {})[i, at] = label > 0
+    kept = {key for kinds in places.values() for key in _balanced(rows, kinds, run)}
+    return {i: [(at, label) for at, label in row if (i, at) in kept] for i, row in labels.items()}
 
 
 @dataclass
@@ -88,12 +149,12 @@ def _right(values: list[float | None]) -> float | None:
     return sum(known) / len(known) if known else None
 
 
-def _balanced(rows: list[Trajectory], kinds: dict[int, bool], run: Run) -> list[int]:
-    """As many of both kinds, a random choice of the more frequent one."""
-    sides = [[i for i, kind in kinds.items() if kind == side] for side in (True, False)]
+def _balanced(rows: list[Trajectory], kinds: dict[tuple[int, int], bool], run: Run) -> list[tuple[int, int]]:
+    """As many of both kinds, a random choice of the more frequent one; the first number of a key is the row's."""
+    sides = [[key for key, kind in kinds.items() if kind == side] for side in (True, False)]
     number = min(map(len, sides))
 
-    def by_chance(i: int) -> float:
-        return uniform_of("balanced", run.seed, run.moment, rows[i].problem.key, i)
+    def by_chance(key: tuple[int, int]) -> float:
+        return uniform_of("balanced", run.seed, run.moment, rows[key[0]].problem.key, *key)
 
-    return [i for side in sides for i in sorted(side, key=by_chance)[:number]]
+    return [key for side in sides for key in sorted(side, key=by_chance)[:number]]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rewardlab.core import Trajectory
+from rewardlab.core import Score, Trajectory
 from rewardlab.core.domain import PositiveFloat
 
 from .reward import reward
@@ -12,6 +12,15 @@ from .reward import reward
 def paid(trajectory: Trajectory) -> list[tuple[int, float]]:
     """Every reward of the environment, at the position before the message that carried it."""
     return trajectory.paid
+
+
+@reward(steps=True)
+def found_labels(trajectory: Trajectory) -> list[tuple[int, float]] | Score:
+    """What a rollout found out of the steps of a reply while it sampled, as `divided_tree` does; no verdict where it found nothing.
+
+    It is carried as rewards of an environment are.
+    """
+    return trajectory.paid or Score(None, why="the rollout says nothing of its steps")
 
 
 @reward

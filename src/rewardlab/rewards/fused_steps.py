@@ -20,10 +20,10 @@ def fused_steps(
 ) -> Scores:
     """1 at the end of each step whose value is above 0, 0 where it is below; no label where it is 0.
 
-    The value of a step: tool v + the sum of decay^k V over the replies of the group that branch off k steps later, at a step that no
-    earlier reply has. v is 1 or -1 where the step reward `check` pays the step at least 1/2 or less, and 0 where it says nothing of
-    it. V is what became of such a branch: with N steps between the first and the last, which the outcome F (1 or -1, by the task's
-    verifier) stands for,
+    The value of a step: tool v + the sum of decay^k V over the replies of the group that branch off k steps later, at a step that
+    no earlier reply has. v is 1 or -1 where the step reward `check` pays the step at least 1/2 or less, and 0 where it says nothing
+    of it. V is what became of such a branch: with N steps between the first and the last, which the outcome F (1 or -1, by the
+    task's verifier) stands for,
 
         V = (F + sum over i < N of (N - i) / N tool v_i) / N,  i = 0 the step after the first;    V = F if N = 0
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from rewardlab.core import Group, Run, Sampling, Score, Scores, Term, Trajectory, uniform_of
@@ -58,13 +58,16 @@ def binary_search_steps(groups: list[Group], run: Run, *, n: PositiveInt = 4, te
 class Continuations:
     """The shares of right ones among n continuations of prefixes; those of equal prefixes are sampled once.
 
-    Raises RewardlabError where the run has no verifier; `of` names the reward in the message.
+    counts: says of a continuation, and the position that it goes on after, whether it counts if it is right. Raises RewardlabError
+    where the run has no verifier; `of` names the reward in the message.
     """
 
-    def __init__(self, run: Run, n: int, temperature: float, of: str):
+    def __init__(
+        self, run: Run, n: int, temperature: float, of: str, counts: Callable[[Trajectory, int], bool] = lambda t, at: True
+    ):  # fmt: skip
         if run.verify is None:
             raise RewardlabError(f"{of} needs the task's verifier, and this run has none: name a task")
-        self.run, self.n, self.sampling = run, n, Sampling(run.max_new, temperature)
+        self.run, self.n, self.sampling, self.counts = run, n, Sampling(run.max_new, temperature), counts
         self._known: dict[tuple[str, str, bytes], float | None] = {}
 
     def fits(self, at: int) -> bool:
@@ -86,7 +89,13 @@ class Continuations:
         begun = [t.cut(at + 1, run.policy.decode) for t, at in places]
         done = run.policy.extend([t for t in begun for _ in range(n)], self.sampling, run.rng("monte_carlo"))
         count_cost(run, len(done), sum(map(len, begun)))
-        return [_share(row) for row in run.verify([done[k : k + n] for k in range(0, len(done), n)], run)]
+        groups = [done[k : k + n] for k in range(0, len(done), n)]
+        verdicts = run.verify(groups, run)
+        return [self._share(row, at, group) for row, (_, at), group in zip(verdicts, places, groups, strict=True)]
+
+    def _share(self, scores: list[Score], at: int, done: Group) -> float | None:
+        idle = [s.value is not None and s.value >= 1.0 and not self.counts(t, at) for s, t in zip(scores, done, strict=True)]
+        return _share([Score(0.0) if skip else s for s, skip in zip(scores, idle, strict=True)])
 
 
 @dataclass

@@ -5,15 +5,15 @@
     label of step k:  1 if k < t - 2;   min(1, share_k / c) if t - 2 <= k < t;   0 if k = t;   none after it
     process reward model: cross-entropy to these labels;    at test time it chooses among n replies
 
-A policy that seldom finds the answer to a problem fails from right steps too, and would label them as wrong; one that is able to mend
-an error labels the step that made it as right. The first is left out by c, and the second is softened around the error. Right
-replies, which are most of those that are left, need no continuation.
+A policy that seldom finds the answer to a problem fails from right steps too, and would label them as wrong; one that is able to
+mend an error labels the step that made it as right. The first is left out by c, and the second is softened around the error.
+Right replies, which are most of those that are left, need no continuation.
 
 Ding et al. 2025, arXiv:2509.16548, by the released code (yyDing1/SCAN-PRM, f33fdc7, src/eval_prm/main_datasyn.py,
-dataset/SCAN-Base/process.py): the threshold, 2 steps of tolerance, and as many right replies as wrong ones, here within a batch. c is
-the share among 128 replies there, among the group's here. There the last step of a wrong reply is continued too, and a reply
-none of whose steps comes out at 0 is dropped; here its verdict stands for that. The model learns beside the policy, which stays as it
-is; there it learns once, from a file. (inferred): that the model's word on the last step chooses.
+dataset/SCAN-Base/process.py): the threshold, 2 steps of tolerance, and as many right replies as wrong ones, here within a batch. c
+is the share among 128 replies there, among the group's here. There the last step of a wrong reply is continued too, and a reply
+none of whose steps comes out at 0 is dropped; here its verdict stands for that. The model learns beside the policy, which stays as
+it is; there it learns once, from a file. (inferred): that the model's word on the last step chooses.
 
 Data: prompts with gold answers; the policy continues its own solutions. Steps are lines.
 """
@@ -28,6 +28,7 @@ from rewardlab.rewards.model import model_score
 from rewardlab.rewards.monte_carlo import monte_carlo_steps
 from rewardlab.rewards.progress import soft_best
 from rewardlab.rewards.steps import correct_steps
+from rewardlab.rewards.task import correct
 from rewardlab.rollouts.independent import independent
 
 
@@ -40,11 +41,11 @@ def scan(
     epochs: of the model (`Learner.init`)."""
     base = base or Recipe(name="scan", update=Update(problems=8))
     labels = self_denoised_steps(n=continuations, least=least, tolerance=tolerance, balance=True)
-    prm = Recipe(objective=label_cross_entropy(), update=Update(lr=lr, epochs=epochs))
+    # labels are the model's own reward: the policy, which stays as it is, needs a verdict on every reply
+    prm = Recipe(reward=labels, objective=label_cross_entropy(), update=Update(lr=lr, epochs=epochs))
     return base.but(
-        # no objective of its own: the policy samples, continues, and stays as it is
         rollout=independent(n=n, steps="newline"),
-        reward=labels,
+        reward=base.reward or correct(),
         measure=reranked(by=model_score(model="prm"), n=choose),
         also=(*base.also, Learner("prm", init, prm)),
     )
