@@ -37,7 +37,7 @@ def test_a_wrong_reply_is_halved_until_its_first_error_is_found():
     assert [call[0] for call in policy.calls] == ["", "a\nb\n", "a\nb\nc\n", "a\nb\nc\nd\n"]
     assert (row.reply, row.steps) == (WRONG, (2, 4, 6, 8, 10))
     ((score,),) = found_labels()([[row]], run)
-    assert score.steps == ((4, 0.5), (6, 0.5), (8, 0.0))
+    assert score.steps == ((4, 0.5), (6, 0.5), (8, 0.0), (10, 0.0))
     assert run.metrics["completions"] == 8
     assert row.ids.tolist() == [1, *(ord(c) for c in WRONG), 0]
 
@@ -49,9 +49,9 @@ def test_what_was_sampled_on_the_way_is_searched_next():
     _, run, group = tree_of(SAYS, searches=3, explore=0.0, length=2.0)
     assert group[2].reply == "a\nb\ncc\nW"
     _, second, third = found_labels()([group], run)[0]
-    assert second.missing
+    assert second.steps == ((8, 0.0),)
     # its one step between is asked for; those up to the state that it goes on from are labelled where they were found
-    assert third.steps == ((7, 0.0),)
+    assert third.steps == ((7, 0.0), (9, 0.0))
 
 
 def test_the_choice_by_hand():
@@ -78,6 +78,6 @@ def test_the_choice_by_hand():
 def test_a_problem_without_candidates_has_one_row_without_labels():
     _, run, group = tree_of({"": ["R", "a\nR"]}, searches=3)
     assert [t.reply for t in group] == ["R"]
-    assert found_labels()([group], run)[0][0].missing
+    assert found_labels()([group], run)[0][0].steps == ((2, 1.0),)
     with pytest.raises(RewardlabError, match="task's verifier"):
         divided_tree()([ask("?")], Run(ScriptedPolicy({})))

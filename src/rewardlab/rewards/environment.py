@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rewardlab.core import Score, Trajectory
+from rewardlab.core import Group, Run, Score, Scores, Trajectory
 from rewardlab.core.domain import PositiveFloat
 
 from .reward import reward
@@ -14,13 +14,20 @@ def paid(trajectory: Trajectory) -> list[tuple[int, float]]:
     return trajectory.paid
 
 
-@reward(steps=True)
-def found_labels(trajectory: Trajectory) -> list[tuple[int, float]] | Score:
-    """What a rollout found out of the steps of a reply while it sampled, as `divided_tree` does; no verdict where it found nothing.
+@reward(over="groups")
+def found_labels(groups: list[Group], run: Run) -> Scores:
+    """What a rollout found out of the steps of a reply while it sampled, as `divided_tree` does; of the last step, its verdict.
 
-    It is carried as rewards of an environment are.
+    It is carried as rewards of an environment are. No verdict where there is neither.
     """
-    return trajectory.paid or Score(None, why="the rollout says nothing of its steps")
+    pairs = [zip(*both, strict=True) for both in zip(groups, run.verdicts(groups), strict=True)]
+    return [[_found(t, s) for t, s in row] for row in pairs]
+
+
+def _found(t: Trajectory, verdict: Score) -> Score:
+    last = [] if verdict.value is None or not t.steps else [(t.steps[-1], float(verdict.value >= 1.0))]
+    labels = [*t.paid, *last]
+    return Score(steps=labels) if labels else Score(None, why=verdict.why or "the rollout says nothing of its steps")
 
 
 @reward

@@ -10,7 +10,6 @@ from itertools import pairwise
 from rewardlab.core import Group, Problem, Run, Sampling, Trajectory, Turn, rollout
 from rewardlab.core.domain import NonNegativeFloat, PositiveFloat, PositiveInt, PositiveShare
 from rewardlab.errors import RewardlabError
-from rewardlab.rewards.monte_carlo import count_cost
 from rewardlab.text.splitters import mark
 
 from .stepwise import started
@@ -146,7 +145,9 @@ def _continued(
     """n continuations of each prefix, and whether they are right; None without a verdict."""
     rows = [replace(t, path=()) for _, t in places for _ in range(n)]
     done = run.policy.extend(rows, how, run.rng("rollout"))
-    count_cost(run, len(done), sum(len(t) for _, t in places))
+    # as the rewards that sample continuations count them
+    for name, value in (("completions", len(done)), ("prefix_tokens", sum(len(t) for _, t in places))):
+        run.log(name, run.metrics.get(name, 0.0) + value)
     done = [mark(t, steps, run.policy.pieces, run.policy.name) for t in done]
     groups = [done[i : i + n] for i in range(0, len(done), n)]
     verdicts = [[None if s.value is None else s.value >= 1.0 for s in row] for row in run.verify(groups, run)]
