@@ -26,6 +26,7 @@ from rewardlab.rewards.environment import found_labels
 from rewardlab.rewards.monte_carlo import monte_carlo_steps
 from rewardlab.rewards.progress import soft_best
 from rewardlab.rewards.steps import correct_steps
+from rewardlab.rewards.task import correct
 from rewardlab.rollouts.divided import divided_tree
 
 
@@ -37,10 +38,11 @@ def omegaprm(
     init, lr, epochs: of the model (`Learner.init`)."""
     base = base or Recipe(name="omegaprm", update=Update(problems=8))
     tree = divided_tree(n=n, searches=searches, alpha=alpha, beta=beta, length=length, explore=explore)
-    # the policy stays as it is, and has no reward: all of its replies that are searched are wrong
+    # labels are the model's own reward: the policy, which stays as it is, needs a verdict on every reply
     prm = Recipe(reward=found_labels(), objective=label_cross_entropy(), update=Update(lr=lr, epochs=epochs))
     return base.but(
         rollout=tree,
+        reward=base.reward or correct(),
         measure=reranked(by=said_right(model="prm"), n=choose),
         also=(*base.also, Learner("prm", init, prm)),
     )
