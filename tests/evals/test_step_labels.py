@@ -51,7 +51,18 @@ def test_wrong_steps_that_are_found_and_right_ones_that_are_suspected():
     assert (found["recall.x"], found["precision.x"]) == (3 / 5, 3 / 4)
     assert (found["none_right.recall.x"], found["none_right.precision.x"]) == (2 / 5, 1.0)
     assert found["first_error.x"] == 1.0
+    # the only reply without an error has a step that is said to be wrong: all of its labels are noise, and one reply's of three
+    assert (found["f1.x"], found["noise.x"], found["labelled.x"]) == (0.0, 1 / 3, 1.0)
+    # of eight labelled steps, four are right (1, .5, .25, 1) and four wrong (.25, 0, .75, 0)
+    assert found["auc.x"] == (4 + 3 + 2.5 + 4) / 16
     assert (found["completions.x"], found["tokens.x"]) == (0, 0)
+
+
+def test_a_reply_without_labels_is_no_noise_but_not_found_either():
+    found = measured(x=says([1.0, 0.0, None], [1.0, 1.0, 1.0], [None, None, None]), y=says([None] * 3, [1.0] * 3, [1.0] * 3))
+    assert (found["labelled.x"], found["noise.x"], found["first_error.x"]) == (2 / 3, 0.0, 1 / 2)
+    assert found["f1.x"] == pytest.approx(2 / 3)
+    assert (found["labelled.y"], found["noise.y"], found["f1.y"]) == (2 / 3, 1 / 2, 0.0)
 
 
 def test_each_annotator_pays_for_itself_and_the_truth_is_perfect():

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from rewardlab.core import Problem, Run, Sampling, Trajectory, measure
+from rewardlab.core import Group, Problem, Run, Sampling, Trajectory, measure
 from rewardlab.core.domain import NonNegativeFloat, PositiveInt
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.reward import Reward
 from rewardlab.text.answers import final_answer
+from rewardlab.text.votes import answer_of
 from rewardlab.util.ranking import auc_of
 
 from .passk import mean_interval
@@ -26,6 +28,8 @@ def reranked(
     reranked: the mean over replies that it pays alike; one without a score comes last.  pass@1: of the samples, which is what a
     random choice gets.  majority: of the first reply with the most frequent answer.  best: whether any is right.  by_auc: how often
     `by` pays a right reply to a problem more than a wrong one to the same, ties half.  judged: share of replies that it scores.
+    voted: of the first reply with the answer whose replies `by` pays most in sum: a weighted vote, in which those have none that it
+    pays less than 0.
     """
     if run.verify is None:
         raise RewardlabError("reranked needs the task's verifier, and this run has none: name a task")
@@ -40,6 +44,7 @@ def reranked(
         "reranked": float(np.mean(chosen)), "ci95_low": low, "ci95_high": high, "n": float(len(groups)),
         "pass@1": float(np.mean([np.mean(row) for row in right])), "best": float(np.mean([any(row) for row in right])),
         "majority": float(np.mean([row[_most_frequent([t.reply for t in g])] for g, row in zip(groups, right, strict=True)])),
+        "voted": float(np.mean([row[_most_paid(g, x)] for g, x, row in zip(groups, paid, right, strict=True)])),
         "by_auc": _within(paid, right), "judged": float(np.mean([[x > -math.inf for x in row] for row in paid])),
     }  # fmt: skip
 
@@ -52,6 +57,15 @@ def _most_frequent(replies: Sequence[str]) -> int:
     answers = [final_answer(reply) for reply in replies]
     known = [a for a in answers if a is not None]
     return answers.index(max(known, key=known.count)) if known else 0
+
+
+def _most_paid(group: Group, paid: Sequence[float]) -> int:
+    answers = [answer_of(t.reply) for t in group]
+    weights: dict[Any, list[float]] = {}
+    for answer, x in zip(answers, paid, strict=True):
+        if answer is not None and x > 0:
+            weights.setdefault(answer, []).append(x)
+    return answers.index(max(weights, key=lambda a: math.fsum(weights[a]))) if weights else 0
 
 
 def _within(paid: Sequence[Sequence[float]], right: Sequence[Sequence[bool]]) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rewardlab.core import Trajectory
+from rewardlab.core import Group, Run, Score, Scores, Trajectory
 from rewardlab.core.domain import PositiveFloat
 
 from .reward import reward
@@ -12,6 +12,22 @@ from .reward import reward
 def paid(trajectory: Trajectory) -> list[tuple[int, float]]:
     """Every reward of the environment, at the position before the message that carried it."""
     return trajectory.paid
+
+
+@reward(over="groups")
+def found_labels(groups: list[Group], run: Run) -> Scores:
+    """What a rollout found out of the steps of a reply while it sampled, as `divided_tree` does; of the last step, its verdict.
+
+    It is carried as rewards of an environment are. No verdict where there is neither.
+    """
+    pairs = [zip(*both, strict=True) for both in zip(groups, run.verdicts(groups), strict=True)]
+    return [[_found(t, s) for t, s in row] for row in pairs]
+
+
+def _found(t: Trajectory, verdict: Score) -> Score:
+    last = [] if verdict.value is None or not t.steps else [(t.steps[-1], float(verdict.value >= 1.0))]
+    labels = [*t.paid, *last]
+    return Score(steps=labels) if labels else Score(None, why=verdict.why or "the rollout says nothing of its steps")
 
 
 @reward

@@ -61,8 +61,9 @@ def judged_steps(
 
     model: the judge, a model of the run.  form: "first": it names the first wrong step; those before get 1, that one 0, and those
     after it no label, since nothing is said of them (ProcessBench: Zheng et al. 2024, arXiv:2412.06559). "each": it says of every
-    step whether it is right.  ask: what it reads, with {question} and {steps}; None: a text of ours.  votes: replies, of which the
-    most frequent verdict counts, the first of equals.  splitter: that of the rollout.  max_new, temperature: of a judge's reply.
+    step whether it is right.  ask: what it reads, with {question}, {steps}, and {answer}, the problem's; None: a text of ours.
+    votes: replies, of which the most frequent verdict counts, the first of equals.  splitter: that of the rollout.  max_new,
+    temperature: of a judge's reply.
     A reply that cannot be read strictly is no verdict, and neither is a question that does not fit the judge's context.
     """
     rows = [t for group in groups for t in group]
@@ -78,7 +79,7 @@ def judged_steps(
 
 def _question(problem: Problem, steps: Sequence[str], ask: str) -> Problem:
     tagged = "\n\n".join(f"<paragraph_{i}>\n{step}\n</paragraph_{i}>" for i, step in enumerate(steps))
-    return problem.reworded(filled(ask, question=problem.question, steps=tagged))
+    return problem.reworded(filled(ask, question=problem.question, steps=tagged, answer=str(problem.answer or "")))
 
 
 def _score(t: Trajectory, lines: list[str], texts: Sequence[str], form: str) -> Score:

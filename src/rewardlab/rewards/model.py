@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from rewardlab.core import Group, Problem, Run, Sampling, Score, Scores, Term, Trajectory, last_values
+from rewardlab.core import Group, Problem, Run, Sampling, Score, Scores, Term, Trajectory, last_values, values
 from rewardlab.core.domain import PositiveInt
 from rewardlab.core.score import derive
 from rewardlab.errors import RewardlabError
@@ -25,6 +25,18 @@ def model_score(groups: list[Group], run: Run, *, model: str = "reward_model") -
     # one flat batch, for speed; the values come back in the order of the groups
     values = iter(last_values(scorer, [t for group in groups for t in group]))
     return [[Score(next(values)) for _ in group] for group in groups]
+
+
+@reward(over="groups")
+def said_of_steps(groups: list[Group], run: Run, *, model: str = "prm") -> Scores:
+    """At the end of each step, the chance of being right by a model with a value head: its value there is the log-odds.
+
+    model: its name in the run (a `Learner` of the recipe).  The rollout marks the steps.
+    """
+    read = iter(values(run.model(model), [t for group in groups for t in group]))
+    # a tanh does not overflow
+    return [[Score(steps=((at, (1 + math.tanh(float(v[at]) / 2)) / 2) for at in t.steps)) for t in group for v in [next(read)]]
+            for group in groups]  # fmt: skip
 
 
 @reward(over="groups")

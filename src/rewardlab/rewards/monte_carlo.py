@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from rewardlab.core import Group, Run, Sampling, Score, Scores, Term, Trajectory, uniform_of
@@ -25,7 +25,7 @@ def monte_carlo_steps(groups: list[Group], run: Run, *, n: PositiveInt = 4, temp
     estimation). The rollout marks the steps; continuations are as long as replies may be, and equal prefixes are continued once.
     A reply without a verdict gets none, and a step whose continuation does not fit the context gets no label.
     """
-    rows, continued = _marked(groups, TERM), Continuations(run, n, temperature, TERM)
+    rows, continued = rows_in_steps(groups, TERM), Continuations(run, n, temperature, TERM)
     starts = [(i, at) for i, t in enumerate(rows) for at in t.steps[:-1] if continued.fits(at)]
     shares = dict(zip(starts, continued.shares([(rows[i], at) for i, at in starts]), strict=True))
     ended = [s.value for row in run.verdicts(groups) for s in row]
@@ -43,7 +43,7 @@ def binary_search_steps(groups: list[Group], run: Run, *, n: PositiveInt = 4, te
     granted; a right reply is evidence enough for its own steps, though it may be right by luck. No verdict for a reply without
     one, and where no continuation of a step that is asked for has one; no label where the context does not tell.
     """
-    rows, continued = _marked(groups, "binary_search_steps"), Continuations(run, n, temperature, "binary_search_steps")
+    rows, continued = rows_in_steps(groups, "binary_search_steps"), Continuations(run, n, temperature, "binary_search_steps")
     ended = [s.value for row in run.verdicts(groups) for s in row]
     searches = [Bisection.of(t, continued) for t in rows]
     wrong = [search for search, value in zip(searches, ended, strict=True) if value is not None and value < 1.0]
@@ -58,13 +58,16 @@ def binary_search_steps(groups: list[Group], run: Run, *, n: PositiveInt = 4, te
 class Continuations:
     """The shares of right ones among n continuations of prefixes; those of equal prefixes are sampled once.
 
-    Raises RewardlabError where the run has no verifier; `of` names the reward in the message.
+    counts: says of a continuation, and the position that it goes on after, whether it counts if it is right. Raises RewardlabError
+    where the run has no verifier; `of` names the reward in the message.
     """
 
-    def __init__(self, run: Run, n: int, temperature: float, of: str):
+    def __init__(
+        self, run: Run, n: int, temperature: float, of: str, counts: Callable[[Trajectory, int], bool] = lambda t, at: True
+    ):  # fmt: skip
         if run.verify is None:
             raise RewardlabError(f"{of} needs the task's verifier, and this run has none: name a task")
-        self.run, self.n, self.sampling = run, n, Sampling(run.max_new, temperature)
+        self.run, self.n, self.sampling, self.counts = run, n, Sampling(run.max_new, temperature), counts
         self._known: dict[tuple[str, str, bytes], float | None] = {}
 
     def fits(self, at: int) -> bool:
@@ -86,7 +89,13 @@ class Continuations:
         begun = [t.cut(at + 1, run.policy.decode) for t, at in places]
         done = run.policy.extend([t for t in begun for _ in range(n)], self.sampling, run.rng("monte_carlo"))
         count_cost(run, len(done), sum(map(len, begun)))
-        return [_share(row) for row in run.verify([done[k : k + n] for k in range(0, len(done), n)], run)]
+        groups = [done[k : k + n] for k in range(0, len(done), n)]
+        verdicts = run.verify(groups, run)
+        return [self._share(row, at, group) for row, (_, at), group in zip(verdicts, places, groups, strict=True)]
+
+    def _share(self, scores: list[Score], at: int, done: Group) -> float | None:
+        idle = [s.value is not None and s.value >= 1.0 and not self.counts(t, at) for s, t in zip(scores, done, strict=True)]
+        return _share([Score(0.0) if skip else s for s, skip in zip(scores, idle, strict=True)])
 
 
 @dataclass
@@ -148,7 +157,8 @@ def count_cost(run: Run, completions: int, prefix_tokens: int) -> None:
         run.log(name, run.metrics.get(name, 0.0) + value)
 
 
-def _marked(groups: list[Group], of: str) -> list[Trajectory]:
+def rows_in_steps(groups: list[Group], of: str) -> list[Trajectory]:
+    """All rollouts, in a row. Raises RewardlabError unless their steps are marked; `of` names the reward in the message."""
     rows = [t for group in groups for t in group]
     if not all(t.steps for t in rows):
         raise RewardlabError(f'{of} needs the positions where steps end: set steps="newline" in the rollout')

@@ -8,7 +8,7 @@ from fractions import Fraction
 from itertools import accumulate
 from typing import Literal
 
-from rewardlab.core import Score, Trajectory
+from rewardlab.core import Group, Run, Score, Scores, Trajectory
 from rewardlab.errors import RewardlabError
 from rewardlab.text.derivations import check
 from rewardlab.text.splitters import cut
@@ -116,6 +116,22 @@ def going_on(lines: list[str], gold: list[str]) -> list[bool]:
             right.append(line == f"Answer:{value}")
         value = line.rpartition("=")[2]
     return right
+
+
+@reward(over="groups")
+def outcome_at_steps(groups: list[Group], run: Run) -> Scores:
+    """Whether the reply is right, at the end of each of its steps: what a model learns that foretells the outcome of a prefix.
+
+    No verdict for a reply without one, nor where the rollout marks no steps.  Cobbe et al. 2021, arXiv:2110.14168
+    """
+    pairs = [zip(*both, strict=True) for both in zip(groups, run.verdicts(groups), strict=True)]
+    return [[_everywhere(t, s) for t, s in row] for row in pairs]
+
+
+def _everywhere(t: Trajectory, verdict: Score) -> Score:
+    if verdict.value is None:
+        return Score(None, why=verdict.why)
+    return Score(steps=[(at, float(verdict.value >= 1.0)) for at in t.steps])
 
 
 @reward

@@ -1,0 +1,79 @@
+"""AURORA: a judge labels steps under several prompts, which vote, and it is shown the reference answer to check them against.
+
+    label of a step: what most of the verdicts under the prompts A, B, C, .. say of it
+    reverse verification: the prompts hold the reference answer; where the reply has another one, a verdict that finds no step
+    wrong has no vote;     process reward model: cross-entropy to the labels; at test time it chooses among n replies
+
+A judge errs in the way that its prompt suggests: one that checks step by step overlooks a step that leads nowhere, one that looks
+for an error finds one where there is none. Verdicts under different prompts err on different steps. A judge who solves the problem
+alone may make the mistake that the reply makes; the reference tells that there is one.
+
+Tan et al. 2025, arXiv:2502.11520. No prompts and no training code were found: (inferred) are the four prompts, the vote step by
+step, the rule of the reference, and that the model is trained by cross-entropy, here beside the policy, there once, from a file.
+Left out: replies by many policies (a file of them can be labelled by `prm label`), and UniversalBench, of which no file was found.
+
+Data: prompts with gold answers, and a judge: --judge PATH, which is a copy of the policy's start without it, or in Python step
+rewards of your own that vote (annotators=...). Steps are lines.
+"""
+
+from rewardlab.core import Learner, Recipe, Update
+from rewardlab.evals.reranked import reranked
+from rewardlab.evals.step_labels import label_quality
+from rewardlab.objectives.labels import label_cross_entropy
+from rewardlab.proof.claim import Claim, Within
+from rewardlab.rewards.ensembles import noisy_steps, voted_steps
+from rewardlab.rewards.judged_steps import judged_steps
+from rewardlab.rewards.model import model_score
+from rewardlab.rewards.reward import Reward
+from rewardlab.rewards.steps import correct_steps
+from rewardlab.rewards.task import correct
+from rewardlab.rollouts.independent import independent
+
+ABOUT = (
+    "Here are a problem, its answer, and a solution to it, cut into paragraphs that are numbered from 0.\n\n"
+    "Problem:\n{question}\n\nReference answer: {answer}\n\nSolution:\n{steps}\n\n"
+)
+EACH = "End with one line for each paragraph: its number, a colon, and right or wrong, such as\n0: right"
+PROMPTS = (
+    "Check every paragraph by itself: its claims and its calculations. ",
+    "Solve the problem yourself first, and compare your solution with this one, paragraph by paragraph. ",
+    "Begin at the reference answer and go back: which paragraphs lead to it, and after which can it no longer be reached? ",
+    "You are a strict examiner. For every paragraph look for a reason why it is wrong, and call it wrong if the reason holds. ",
+)
+
+
+def aurora_universal_prm(
+    base: Recipe | None = None, *, annotators: tuple[Reward, ...] = (), judge: str = "copy:policy", votes: int = 1,
+    reference: bool = True, n: int = 4, choose: int = 8, init: str = "value-head:surprise", lr: float = 1e-3, epochs: int = 1,
+) -> Recipe:  # fmt: skip
+    """annotators: step rewards that vote; (): the model `judge` under four prompts (`Learner.init`).  votes: its verdicts under
+    each.  reference: whether the outcome disqualifies verdicts.  n, choose: replies per problem, and to choose from when it is
+    measured.  init, lr, epochs: of the model."""
+    base = base or Recipe(name="aurora_universal_prm", update=Update(problems=8))
+    own = () if annotators else (Learner("judge", judge, Recipe(), every=0),)
+    asked = tuple(judged_steps(form="each", ask=ABOUT + prompt + EACH, votes=votes) for prompt in PROMPTS)
+    # labels are the model's own reward: the policy, which stays as it is, needs a verdict on every reply
+    labels = voted_steps(of=annotators or asked, reference=reference)
+    prm = Recipe(reward=labels, objective=label_cross_entropy(), update=Update(lr=lr, epochs=epochs))
+    return base.but(
+        rollout=independent(n=n, steps="newline"),
+        reward=base.reward or correct(),
+        measure=reranked(by=model_score(model="prm"), n=choose),
+        also=(*base.also, *own, Learner("prm", init, prm)),
+    )
+
+
+JUDGES = tuple(
+    noisy_steps(of=correct_steps(), miss=miss, alarm=alarm, annotator=name)
+    for name, miss, alarm in (("lenient", 0.5, 0.02), ("solver", 0.3, 0.1), ("backwards", 0.25, 0.15), ("strict", 0.1, 0.3))
+)
+claim = Claim(
+    says="four judges of different bias that vote, and that know the answer, find more first errors than the best of them alone",
+    versus=None, task="arithmetic:biased=0.75,error=0.1", measure="f1.voted", direction="higher", margin=0.05, against="f1.best",
+    settings={"annotators": JUDGES},
+    by=label_quality(
+        truth=correct_steps(), rollout=independent(n=4, steps="newline"),
+        annotators={"voted": voted_steps(of=JUDGES, reference=True), "unaware": voted_steps(of=JUDGES), "best": JUDGES[1]},
+    ), problems=150, steps=1, fault=Within("f1.best", high=0.9, says="F1 of first errors by one judge"), learns=None, sanity=True,
+)  # fmt: skip
+baseline = None

@@ -1,0 +1,65 @@
+"""GroundedPRM: a tool checks every step of a search tree, and its word is added to what became of the step, to label it.
+
+    V(branch) = (F + sum over i < N of (N - i) / N v_i) / N;    F, v: the outcome, and the tool's word on N steps between: 1 or -1
+    value(step) = v(step) + sum over branches below of 0.9^distance V(branch);     label: whether it is above 0
+    process reward model: cross-entropy to these labels;     at test time it picks each next step among a few (greedy search)
+
+Outcomes alone blame right steps of replies that go wrong later, and praise wrong ones of replies that come right by luck. A tool
+alone knows whether what a step states is true, and not whether it leads anywhere. From a wrong reply, labels are taken up to
+where a right step would follow a wrong one.
+
+Zhang et al. 2025, arXiv:2510.14942. V, its way up the tree and the cut are those of the released code
+(JerryPlain/GroundedPRMCode, d908314, pipeline/MCTS/mcts.py, data_process/construct.py). (inferred): that tool and tree are fused by
+addition (the code drops replies where the two signs of a step differ), that children are chosen by outcome at `explore` = 1.4 (the
+code has the formula, and takes random children), and the sizes. There a language model asks Wolfram Alpha; here the tool is any
+reward of steps, by default of the equations between numbers that a step states. Left out: the written rationale, so that the
+model's word is read from a value head.
+
+Data: prompts with gold answers; steps are lines that state equations, or pass a step reward of your own as `check`.
+"""
+
+from rewardlab.core import Learner, Recipe, Update
+from rewardlab.evals.search import search_accuracy
+from rewardlab.evals.step_labels import label_quality
+from rewardlab.objectives.labels import label_cross_entropy
+from rewardlab.proof.claim import Claim, Within
+from rewardlab.rewards.fused_steps import fused_steps
+from rewardlab.rewards.model import model_score
+from rewardlab.rewards.reward import Reward
+from rewardlab.rewards.steps import correct_steps
+from rewardlab.rewards.task import correct
+from rewardlab.rewards.tool_steps import tool_steps
+from rewardlab.rollouts.beams import subtrees
+from rewardlab.rollouts.monte_carlo import monte_carlo_tree
+
+
+def groundedprm(
+    base: Recipe | None = None, *, check: Reward | None = None, iterations: int = 6, branch: int = 3, explore: float = 1.4,
+    decay: float = 0.9, tool: float = 1.0, tries: int = 4, init: str = "value-head:surprise", lr: float = 1e-3, epochs: int = 1,
+) -> Recipe:  # fmt: skip
+    """check: a step reward, None: `tool_steps`.  iterations, branch, explore: of the tree (`monte_carlo_tree`).  decay: of a
+    branch's worth, per step up.  tool: weight of the tool; 0: outcomes alone.  tries: next steps that the model picks from in the
+    search.  init, lr, epochs: of the model (`Learner.init`)."""
+    base = base or Recipe(name="groundedprm", update=Update(problems=8))
+    # labels are the model's own reward: the policy, which stays as it is, needs a verdict on every reply
+    labels = fused_steps(check=check or tool_steps(), decay=decay, tool=tool)
+    prm = Recipe(reward=labels, objective=label_cross_entropy(), update=Update(lr=lr, epochs=epochs))
+    return base.but(
+        rollout=monte_carlo_tree(score=correct(), iterations=iterations, branch=branch, explore=explore, simulate=True),
+        reward=base.reward or correct(),
+        measure=search_accuracy(search=subtrees(score=model_score(model="prm"), trees=1, branch=tries), value="prm"),
+        also=(*base.also, Learner("prm", init, prm)),
+    )
+
+
+claim = Claim(
+    says="labels of tool and outcomes find more first errors of the same trees than those of the outcomes alone",
+    versus=None, task="arithmetic:biased=0.75,error=0.1", measure="f1.fused", direction="higher", margin=0.05,
+    against="f1.outcomes", by=label_quality(
+        truth=correct_steps(), rollout=monte_carlo_tree(score=correct(), iterations=6, branch=3, explore=1.4, simulate=True),
+        annotators={
+            "fused": fused_steps(check=tool_steps()), "outcomes": fused_steps(check=tool_steps(), tool=0.0), "tool": tool_steps(),
+        },
+    ), problems=150, steps=1, fault=Within("f1.outcomes", high=0.8, says="F1 of first errors by outcomes alone"), learns=None,
+)  # fmt: skip
+baseline = None

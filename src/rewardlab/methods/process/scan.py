@@ -1,0 +1,63 @@
+"""SCAN: only wrong replies to problems that the policy is sure of are labelled by continuations, relative to how sure it is.
+
+    c = share of right replies to the problem;    c < 3/4: no labels;    right reply: 1 at every step
+    wrong reply: continue from step 1, 2, .. up to the first step t after which none of n continuations is right
+    label of step k:  1 if k < t - 2;   min(1, share_k / c) if t - 2 <= k < t;   0 if k = t;   none after it
+    process reward model: cross-entropy to these labels;    at test time it chooses among n replies
+
+A policy that seldom finds the answer to a problem fails from right steps too, and would label them as wrong; one that is able to
+mend an error labels the step that made it as right. The first is left out by c, and the second is softened around the error.
+Right replies, which are most of those that are left, need no continuation.
+
+Ding et al. 2025, arXiv:2509.16548, by the released code (yyDing1/SCAN-PRM, f33fdc7, src/eval_prm/main_datasyn.py,
+dataset/SCAN-Base/process.py): the threshold, 2 steps of tolerance, and as many right replies as wrong ones, here within a batch. c
+is the share among 128 replies there, among the group's here. There the last step of a wrong reply is continued too, and a reply
+none of whose steps comes out at 0 is dropped; here its verdict stands for that. The model learns beside the policy, which stays as
+it is; there it learns once, from a file. (inferred): that the model's word on the last step chooses.
+
+Data: prompts with gold answers; the policy continues its own solutions. Steps are lines.
+"""
+
+from rewardlab.core import Learner, Recipe, Update
+from rewardlab.evals.reranked import reranked
+from rewardlab.evals.step_labels import label_quality
+from rewardlab.objectives.labels import label_cross_entropy
+from rewardlab.proof.claim import Claim, Within
+from rewardlab.rewards.denoised import self_denoised_steps
+from rewardlab.rewards.model import model_score
+from rewardlab.rewards.monte_carlo import monte_carlo_steps
+from rewardlab.rewards.progress import soft_best
+from rewardlab.rewards.steps import correct_steps
+from rewardlab.rewards.task import correct
+from rewardlab.rollouts.independent import independent
+
+
+def scan(
+    base: Recipe | None = None, *, n: int = 8, continuations: int = 8, least: float = 0.75, tolerance: int = 2, choose: int = 8,
+    init: str = "value-head:surprise", lr: float = 1e-3, epochs: int = 1,
+) -> Recipe:  # fmt: skip
+    """n, continuations: replies per problem, and tries from a step, to label it.  least, tolerance: the share of right replies that
+    a problem needs, and steps before an error with soft labels.  choose: replies to choose from when it is measured.  init, lr,
+    epochs: of the model (`Learner.init`)."""
+    base = base or Recipe(name="scan", update=Update(problems=8))
+    labels = self_denoised_steps(n=continuations, least=least, tolerance=tolerance, balance=True)
+    # labels are the model's own reward: the policy, which stays as it is, needs a verdict on every reply
+    prm = Recipe(reward=labels, objective=label_cross_entropy(), update=Update(lr=lr, epochs=epochs))
+    return base.but(
+        rollout=independent(n=n, steps="newline"),
+        reward=base.reward or correct(),
+        measure=reranked(by=model_score(model="prm"), n=choose),
+        also=(*base.also, Learner("prm", init, prm)),
+    )
+
+
+claim = Claim(
+    says="fewer labelled replies have a misplaced first error than by as many continuations of every step of every reply",
+    versus=None, task="arithmetic:biased=0.8,error=0.05,difficulty=[2,5]", measure="noise.scan", direction="lower", margin=0.05,
+    against="noise.plain", by=label_quality(
+        truth=correct_steps(), rollout=independent(n=8, steps="newline"),
+        annotators={"scan": self_denoised_steps(n=4), "plain": soft_best(monte_carlo_steps(n=4), eta=100.0)},
+    ), problems=150, steps=1, fault=Within("noise.plain", low=0.1, says="replies whose first error Monte-Carlo labels misplace"),
+    judge=Within("labelled.scan", low=0.1, says="share of replies that are labelled at all"), learns=None,
+)  # fmt: skip
+baseline = None
