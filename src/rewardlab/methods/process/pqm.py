@@ -3,7 +3,7 @@
     loss = -(1/|C|) sum_{t in C} log exp(Q_t) / (sum_{q <= t in C} exp(Q_q) + sum_{w in W} exp(Q_w + zeta))
 
 C: the prompt, whose Q is 0, and the right steps in order; W: the wrong steps. A solution that goes right becomes ever likelier to
-end right, and one that has gone wrong hardly ever does: Q of wrong << Q of prompt < Q of the first right step < ... < Q of the last.
+end right, and one that has gone wrong hardly ever does: Q of wrong << Q of prompt < Q of the first right step < ... < of the last.
 Cross-entropy treats steps as if they had nothing to do with each other. A reply is worth the Q of its worst step.
 
 Li and Li 2024, arXiv:2410.11287. The prompt's Q, zeta = 4, and the least Q as a reply's score are those of the released code
