@@ -7,8 +7,9 @@ k, and q_k - q_{k-1} its process reward (`implicit_steps`). Math-Shepherd contin
 replies that one is chosen whose least q_k is highest.
 
 Yuan et al. 2024, arXiv:2412.01981. The cross-entropy, beta = 0.05 and the loss names are those of its text and released README
-(PRIME-RL/ImplicitPRM, c044175); that q_k sums from the first token on is taken from the demo of its models. There the model learns
-once, from a file of replies with outcomes; here it learns beside the policy, which stays as it is, from what the policy samples.
+(PRIME-RL/ImplicitPRM, c044175); that q_k sums from the first token on is as others' code reads its models (aster2024/SPRM,
+ae8c6f0, eval/get_baseline_rewards_implicit_prm.py). There the model learns once, from a file of replies with outcomes; here it
+learns beside the policy, which stays as it is, from what the policy samples.
 (inferred): the least q_k as a reply's score (`score="last"` takes r itself), KTO's reference point, which is the group's mean, n.
 Left out: votes weighted by the scores. PRIME is this model, by cross-entropy, as a reward in training.
 
