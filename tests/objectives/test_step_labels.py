@@ -46,11 +46,15 @@ def test_squares_and_quantiles():
 def test_pqms_comparative_loss():
     a, b, w = 0.5, 1.5, -0.25
     wrong = math.exp(w + 2)
-    expected = (-math.log(math.exp(a) / (math.exp(a) + wrong)) - math.log(math.exp(b) / (math.exp(a) + math.exp(b) + wrong))) / 2
-    assert loss_of((1, 1, 0), (a, b, w), loss="rank", zeta=2.0) == pytest.approx(expected)
-    # nothing to compare: a right step alone is above no other, and without right steps there is no sum
-    assert loss_of((1,), (a,), loss="rank") == pytest.approx(0, abs=1e-6)
-    assert loss_of((0, 0), (a, b), loss="rank") == 0
+    # the prompt, whose Q is 0, is the first of the right ones
+    of_prompt, first = math.log(1 + wrong), math.log(1 + math.exp(a) + wrong) - a
+    second = math.log(1 + math.exp(a) + math.exp(b) + wrong) - b
+    assert loss_of((1, 1, 0), (a, b, w), loss="rank", zeta=2.0) == pytest.approx((of_prompt + first + second) / 3)
+    # without a wrong step the prompt is above no other; a right step is above the prompt
+    assert loss_of((1,), (a,), loss="rank") == pytest.approx(math.log(1 + math.exp(a)) - a)
+    # without a right step, the wrong ones are below the prompt
+    assert loss_of((0, 0), (a, b), loss="rank") == pytest.approx(math.log(1 + math.exp(a + 4) + math.exp(b + 4)))
+    assert loss_of((None,), (a,), loss="rank") == 0
 
 
 def test_log_ratios_are_summed_over_each_step():

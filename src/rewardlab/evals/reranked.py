@@ -45,7 +45,7 @@ def reranked(
         "pass@1": float(np.mean([np.mean(row) for row in right])), "best": float(np.mean([any(row) for row in right])),
         "majority": float(np.mean([row[_most_frequent([t.reply for t in g])] for g, row in zip(groups, right, strict=True)])),
         "voted": float(np.mean([row[_most_paid(g, x)] for g, x, row in zip(groups, paid, right, strict=True)])),
-        "by_auc": _within(paid, right), "judged": float(np.mean([[x > -math.inf for x in row] for row in paid])),
+        "by_auc": auc_within(paid, right), "judged": float(np.mean([[x > -math.inf for x in row] for row in paid])),
     }  # fmt: skip
 
 
@@ -68,8 +68,8 @@ def _most_paid(group: Group, paid: Sequence[float]) -> int:
     return answers.index(max(weights, key=lambda a: math.fsum(weights[a]))) if weights else 0
 
 
-def _within(paid: Sequence[Sequence[float]], right: Sequence[Sequence[bool]]) -> float:
-    """The mean over problems that have both right and wrong replies; NaN where none has."""
+def auc_within(paid: Sequence[Sequence[float]], right: Sequence[Sequence[bool]]) -> float:
+    """How often a right reply is paid more than a wrong one to the same problem, in the mean over those that have both, or NaN."""
     rows = [[(x, ok) for x, ok in zip(p, r, strict=True) if x > -math.inf] for p, r in zip(paid, right, strict=True)]
     found = [a for row in rows if row and not math.isnan(a := auc_of(row))]
     return float(np.mean(found)) if found else math.nan

@@ -7,11 +7,13 @@
     soft      cross-entropy of the label as it is: a share           (Wang et al. 2024, arXiv:2312.08935, soft estimation)
     mse       (sigmoid(Q) - label)^2
     rank      -(1/|C|) sum over right steps t in C of log exp(Q_t) / (sum_{q <= t in C} exp(Q_q) + sum_{w in W} exp(Q_w + zeta)),
-              W the wrong steps (PQM: Li and Li 2024, arXiv:2410.11287): it orders steps, and sigmoid(Q) is no chance then
+              W the wrong steps; where there are some, C begins with the prompt, whose Q is 0, which is below every later right step
+              (PQM: Li and Li 2024, arXiv:2410.11287). It orders steps: right ones come above 0 and wrong ones below -zeta, and
+              sigmoid(Q) is no chance. The released code counts Q_t itself twice from the second step on; here it counts once
     quantile  max(tau d, (tau - 1) d), d = label - sigmoid(Q): the tau-quantile of the shares that one may expect, so that a tau
               below 1/2 makes a cautious judge (Park et al. 2025, arXiv:2506.09338, who predict several; this head has one)
 
-A label is the reward at a step's end, cut to [0, 1]; a row without labels, and in `rank` one without right steps, teaches nothing.
+A label is the reward at a step's end, cut to [0, 1]; a row without labels teaches nothing.
 """
 
 from __future__ import annotations
@@ -90,10 +92,13 @@ def step_loss(q: Tensor, batch: Batch, loss: str, zeta: float, tau: float) -> Te
 
 
 def ranking_loss(q: Tensor, right: Tensor, wrong: Tensor, zeta: float) -> Tensor:
-    """(B,) PQM's comparative loss over the positions `right` and `wrong` (B, T)."""
+    """(B,) PQM's comparative loss over the positions `right` and `wrong` (B, T), with the prompt's Q of 0 before them."""
     none = torch.finfo(q.dtype).min
-    # log of the sum over right steps up to t, and over all wrong ones
-    before = torch.logcumsumexp(q.masked_fill(~right, none), 1)
+    # log of the sum over the prompt and right steps up to t, and over all wrong ones
+    before = torch.logaddexp(q.masked_fill(~right, none).logcumsumexp(1), q.new_zeros(()))
     others = (q + zeta).masked_fill(~wrong, none).logsumexp(1, keepdim=True)
-    losses = torch.logaddexp(before, others) - q
-    return torch.where(right, losses, 0.0).sum(1) / right.sum(1).clamp(min=1)
+    losses = torch.where(right, torch.logaddexp(before, others) - q, 0.0).sum(1)
+    # without the prompt, replies would be ordered within themselves alone, and could not be compared with each other
+    flawed = wrong.any(1)
+    of_prompt = torch.where(flawed, F.softplus(others.squeeze(1)), 0.0)
+    return (losses + of_prompt) / (right.sum(1) + flawed).clamp(min=1)

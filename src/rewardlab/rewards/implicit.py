@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 
-from rewardlab.core import Group, Run, Score, Scores
+from rewardlab.core import Group, Run, Score, Scores, Trajectory
+from rewardlab.core.domain import PositiveFloat
+from rewardlab.text.splitters import mark
 
 from .reward import reward
 
@@ -28,6 +32,35 @@ def implicit_reward(groups: list[Group], run: Run, *, model: str = "policy", bas
         scores = [_score(x, float(x.sum()), "log-ratio") for x in ratios]
     found = iter(scores)
     return [[next(found) for _ in group] for group in groups]
+
+
+@reward(over="groups")
+def implicit_steps(
+    groups: list[Group], run: Run, *, model: str = "prm", base: str = "reference", beta: PositiveFloat = 0.05,
+    form: Literal["gain", "value"] = "gain", splitter: Literal["newline", "tag", "sentence", "token"] = "newline",
+) -> Scores:  # fmt: skip
+    """At the end of each step, beta log model/base: of the step's own tokens (gain), or of all tokens up to there (value).
+
+    If the model learnt from outcomes that the sum of this over a reply is its reward, the value q_k is what the reply may be
+    expected to earn from there on, and the gain q_k - q_{k-1} a process reward (Yuan et al. 2024, arXiv:2412.01981).  Steps end
+    where the splitter says, unless the rollout has marked them. No verdict on an empty reply.
+    """
+    policy = run.policy
+    marked = [[t if t.steps else mark(t, splitter, policy.pieces, policy.name) for t in group] for group in groups]
+    rows = [t for group in marked for t in group]
+    if not rows:
+        return [[] for _ in groups]
+    ratios = (x - y for x, y in zip(run.model(model).score(rows), run.model(base).score(rows), strict=True))
+    found = iter([_by_step(t, beta * ratio, form) for t, ratio in zip(rows, ratios, strict=True)])
+    return [[next(found) for _ in group] for group in groups]
+
+
+def _by_step(t: Trajectory, tokens: np.ndarray, form: str) -> Score:
+    if not t.steps:
+        return Score(None, why="the policy wrote nothing")
+    values = np.cumsum(np.where(t.mask, tokens, 0.0), dtype=np.float64)[list(t.steps)]
+    paid = values if form == "value" else np.diff(values, prepend=0.0)
+    return Score(steps=[(at, float(x)) for at, x in zip(t.steps, paid, strict=True)])
 
 
 SAME = 1e-6

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
+from typing import Any, Literal
+
+import numpy as np
 
 from rewardlab.core import Group, Problem, Run, Sampling, Score, Scores, Term, Trajectory, last_values, values
 from rewardlab.core.domain import PositiveInt
 from rewardlab.core.score import derive
 from rewardlab.errors import RewardlabError
+from rewardlab.text.splitters import mark
 
 from .reward import Reward, reward
 
@@ -18,13 +22,36 @@ def model_score(groups: list[Group], run: Run, *, model: str = "reward_model") -
 
     model: its name in the run (a `Learner` of the recipe).
     """
-    scorer = run.model(model)
-    # replies are scored by token id, and an id must be the same text to both models
-    if scorer.tokenizer.get_vocab() != run.policy.tokenizer.get_vocab():
-        raise RewardlabError(f"the model {model!r} cannot score the policy's replies: their tokenizers differ")
     # one flat batch, for speed; the values come back in the order of the groups
-    values = iter(last_values(scorer, [t for group in groups for t in group]))
-    return [[Score(next(values)) for _ in group] for group in groups]
+    said = iter(last_values(_reader(run, model), [t for group in groups for t in group]))
+    return [[Score(next(said)) for _ in group] for group in groups]
+
+
+@reward(over="groups")
+def step_score(
+    groups: list[Group], run: Run, *, model: str = "prm", splitter: Literal["newline", "tag", "sentence", "token"] = "newline"
+) -> Scores:
+    """At the end of each step, what a model with a value head says there: log-odds, if it learnt by a loss of `step_labels`.
+
+    model: its name in the run (a `Learner` of the recipe).  Steps end where the splitter says, unless the rollout has marked them.
+    `aggregate(step_score(), by="min")` scores a reply by its worst step. No verdict on an empty reply.
+    """
+    policy = run.policy
+    rows = [[t if t.steps else mark(t, splitter, policy.pieces, policy.name) for t in group] for group in groups]
+    said = iter(values(_reader(run, model), [t for row in rows for t in row]))
+    return [[_at_ends(t, next(said)) for t in row] for row in rows]
+
+
+def _at_ends(t: Trajectory, said: np.ndarray) -> Score:
+    return Score(steps=[(at, float(said[at])) for at in t.steps], why="" if t.steps else "the policy wrote nothing")
+
+
+def _reader(run: Run, name: str) -> Any:
+    """The model of this name. Replies are scored by token id, and an id must be the same text to both models."""
+    scorer = run.model(name)
+    if scorer.tokenizer.get_vocab() != run.policy.tokenizer.get_vocab():
+        raise RewardlabError(f"the model {name!r} cannot score the policy's replies: their tokenizers differ")
+    return scorer
 
 
 @reward(over="groups")
