@@ -12,11 +12,10 @@ from rewardlab.engine.step import Ops, standard_loop
 from rewardlab.evals.first_errors import first_errors_labelled
 from rewardlab.methods.process.genprm import agreed, any_right, genprm
 from rewardlab.models.embedded import untrained
-from rewardlab.rewards.executed import DECIDE
+from rewardlab.rewards.executed import DECIDE, executed_checks
 from rewardlab.rewards.progress import relative_progress
 from rewardlab.rewards.reward import reward
 from rewardlab.runs.config import RunConfig
-
 
 ROW = (Turn("policy", np.zeros(5, np.int64)),)
 
@@ -31,7 +30,9 @@ def says(steps, value=None):
 
 
 def labels(steps, first, eps=0.8):
-    (score,) = relative_progress(of=says(steps), start=says(None, first).named("start"), eps=eps)([[Trajectory(ask("?"), ROW)]], Run(policy=None))[0]
+    (score,) = relative_progress(of=says(steps), start=says(None, first).named("start"), eps=eps)(
+        [[Trajectory(ask("?"), ROW)]], Run(policy=None)
+    )[0]
     return None if score.missing else [paid for _, paid in score.steps]
 
 
@@ -117,7 +118,7 @@ def test_rationales_that_agree_with_the_label_are_learnt(verdict, kept):
     policy = untrained(0)
     row = solution(policy)
     score = Score(steps=((row.steps[0], 1.0), (row.steps[1], 0.0)))
-    run = Run(policy, models={"judge": Writer(policy, verdict)})
+    run = Run(policy, models={"writer": Writer(policy, verdict)})
     found = agreed()([[row, row]], [[score, Score(None)]], run)
     assert ["\n2: Answer: 12" in p.question for p in found] == [bool(k) for k in kept]
     assert run.metrics["agreed"] == 0.5
@@ -131,21 +132,29 @@ def test_the_judge_learns_what_it_agreed_on_and_the_policy_does_not():
     task, policy = registry.task("arithmetic", test_size=2), untrained(hidden=32, layers=1)
     policy.context = 2000
     judge = policy.copy("judge")
-    recipe = genprm(n=1, continuations=1, votes=1, choose=2, lr=1e-2).but(problems=1)
+    recipe = genprm(n=1, continuations=1, votes=1, writer="copy:policy", lr=1e-2).but(problems=1)
 
     @reward(steps=True)
     def labelled(t):
         return [(at, 1.0) for at in t.steps]
 
-    run = Run(policy, models={"judge": judge, "teacher": Writer(policy, "Yes")}, max_new=6, seed=1)
+    recipe = recipe.but(reward=labelled(), measure=None)
+    assert recipe.learns
+    assert not genprm().learns
     before = [{k: v.clone() for k, v in m.state().items()} for m in (policy, judge)]
 
-    def step(writer):
-        also = genprm(writer=writer, votes=1, n=1, lr=1e-2).also
-        own = recipe.but(reward=labelled(), also=also)
-        standard_loop(own, run, Ops(own, run, task, RunConfig(steps=2)))
+    def same_after(writer):
+        run = Run(policy, models={"judge": judge, "writer": writer}, max_new=6, seed=1)
+        standard_loop(recipe, run, Ops(recipe, run, task, RunConfig(steps=2)))
         return [all(torch.equal(m.state()[k], v) for k, v in old.items()) for m, old in zip((policy, judge), before, strict=True)]
 
-    # an untrained judge writes no verdict, and nothing is learnt from that
-    assert step("judge") == [True, True]
-    assert step("teacher") == [True, False]
+    # an untrained model writes no verdict, and nothing is learnt from that
+    assert same_after(policy.copy("writer")) == [True, True]
+    assert same_after(Writer(policy, "Yes")) == [True, False]
+
+
+def test_unmarked_replies_are_cut_into_steps():
+    policy = untrained(0)
+    row = Trajectory(ask("Start with 7."), solution(policy).turns, "end")
+    (score,) = executed_checks()([[row]], Run(policy, models={"judge": Writer(policy, "Yes")}))[0]
+    assert len(score.steps) == 2

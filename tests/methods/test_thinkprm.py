@@ -62,24 +62,24 @@ def policy():
 
 
 def test_the_first_chain_that_is_accepted_is_learnt_and_the_others_dropped(policy):
-    run = Run(policy, models={"teacher": Says(policy, LUCKY, WRONG, GOOD, GOOD)})
-    kept = first_accepted(by=every_verdict_right(), n=4, writer="teacher")([PROBLEM, PROBLEM], run)
+    run = Run(policy, models={"writer": Says(policy, LUCKY, WRONG, GOOD, GOOD)})
+    kept = first_accepted(by=every_verdict_right(), n=4)([PROBLEM, PROBLEM], run)
     assert [[t.reply for t in group] for group in kept] == [[GOOD], [GOOD]]
     assert run.metrics["accepted"] == 0.5
-    last = first_accepted(by=every_verdict_right(steps=False), n=4, writer="teacher")([PROBLEM], run)
+    last = first_accepted(by=every_verdict_right(steps=False), n=4)([PROBLEM], run)
     assert last[0][0].reply == LUCKY
     # two chains a problem: the first has none, the second two
-    some = first_accepted(by=every_verdict_right(), n=2, writer="teacher")([PROBLEM, PROBLEM], run)
+    some = first_accepted(by=every_verdict_right(), n=2)([PROBLEM, PROBLEM], run)
     assert [group[0].reply for group in some] == [GOOD]
 
 
 def test_nothing_is_learnt_from_a_step_without_an_accepted_chain(policy):
     task = registry.task("verdicts", test_size=1)
-    recipe = thinkprm(n=2, writer="teacher").but(problems=2, weight_decay=0.0)
+    recipe = thinkprm(n=2).but(problems=2, weight_decay=0.0)
 
     def step(*chains):
         before = {k: v.clone() for k, v in policy.state().items()}
-        run = Run(policy, models={"teacher": Says(policy, *chains)}, max_new=80, steps=1)
+        run = Run(policy, models={"writer": Says(policy, *chains)}, max_new=80, steps=1)
         ops = Ops(recipe, run, task, RunConfig(steps=1))
         ops.problems = lambda n=None: [PROBLEM] * 2
         standard_loop(recipe, run, ops)

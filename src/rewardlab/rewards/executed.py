@@ -11,10 +11,10 @@ import numpy as np
 
 from rewardlab.core import Group, Message, Problem, Run, Sampling, Score, Scores, Trajectory
 from rewardlab.core.domain import NonNegativeFloat, PositiveFloat, PositiveInt
-from rewardlab.errors import RewardlabError
 from rewardlab.sandbox import Limits, ProgramRun, Sandbox
 from rewardlab.text.blocks import last_block
 from rewardlab.text.filled import filled
+from rewardlab.text.splitters import mark
 
 from .monte_carlo import count_cost
 from .own_verdict import chance_of
@@ -69,9 +69,10 @@ def executed_checks(
     in the sandbox; it reads the output, and ends with \\boxed{Yes} or \\boxed{No}. A step earns p(Yes) / (p(Yes) + p(No)) there,
     the mean over `votes` such rationales (Zhao et al. 2025, arXiv:2504.00891); one without a verdict does not vote, and a step
     without a vote has no label.  ask, max_new, temperature: of a rationale.  seconds: for a program; None: nothing is run, and the
-    judge decides by what it wrote.  splitter: that of the rollout.
+    judge decides by what it wrote.  splitter: of replies whose steps the rollout has not marked.
     """
-    rows = [t for group in groups for t in group]
+    policy = run.policy
+    rows = [t if t.steps else mark(t, splitter, policy.pieces, policy.name) for group in groups for t in group]
     asked = [steps_to_check(t, splitter, ask) for t in rows]
     found = iter(rationales(run, model, [p for of in asked for p in of], Checking(ask, votes, max_new, temperature, seconds)))
     scores = iter([_score(t, splitter, [next(found) for _ in of]) for t, of in zip(rows, asked, strict=True)])
@@ -80,8 +81,6 @@ def executed_checks(
 
 def steps_to_check(t: Trajectory, splitter: str = "newline", ask: str = ASK) -> list[Problem]:
     """The problem of checking each step of a solution, which is read up to there; none where text and tokens disagree."""
-    if not t.steps:
-        raise RewardlabError(f"a check of steps needs the positions where they end: set steps={splitter!r} in the rollout")
     lines = step_texts(t, splitter)
     if len(lines) != len(t.steps):
         return []

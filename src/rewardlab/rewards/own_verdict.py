@@ -56,13 +56,17 @@ def own_verdict(
     fits = [i for i, row in enumerate(read) if len(row) + max_new <= judge.context]
     rows = [read[i] for i in fits for _ in range(samples)]
     checks = judge.extend(rows, Sampling(max_new), run.rng("own_verdict")) if rows else []
-    said = chances(judge, rows, [t.reply for t in checks], right, wrong) if soft else [verdict(t.reply, right, wrong) for t in checks]
+    said = (
+        chances(judge, rows, [t.reply for t in checks], right, wrong) if soft else [verdict(t.reply, right, wrong) for t in checks]
+    )
     known = {i: said[k * samples : (k + 1) * samples] for k, i in enumerate(fits)}
     scores = iter([_score(known.get(i)) for i in range(len(rollouts))])
     return [[next(scores) for _ in group] for group in groups]
 
 
-def chances(judge: Any, asked: Sequence[Trajectory], checks: Sequence[str], right: str = RIGHT, wrong: str = WRONG) -> list[float | None]:
+def chances(
+    judge: Any, asked: Sequence[Trajectory], checks: Sequence[str], right: str = RIGHT, wrong: str = WRONG
+) -> list[float | None]:
     """For each check, sampled after the row in its place, the chance of `right` at its last verdict; None where it has none."""
     stems = [check[: said[-1].start(1)] if (said := list(_verdicts(right, wrong).finditer(check))) else None for check in checks]
     known = [(t, stem) for t, stem in zip(asked, stems, strict=True) if stem is not None]

@@ -12,10 +12,11 @@ Zhao et al. 2025, arXiv:2504.00891. eps = 0.8 is the paper's (from our notes on 
 first line of code ends, the chance at the last Yes or No, and its mean are those of the released code (RyanLiu112/GenPRM, 590bc94,
 src/prm_evaluation/infer_module/genprm_inference.py). There a rationale without a verdict scores 1/2, here it does not vote.
 (inferred): that q_(k-1) = 0 makes a step wrong, that agreement is asked of steps rather than of whole solutions, the prompts,
-votes, and the least chance of a step as the score of a solution. There a larger model writes the rationales that are kept, once;
-here `writer`, by default the judge itself, beside the policy, which stays as it is. Left out: the judge as a critic for refinement.
+votes, and the least chance of a step as the score of a solution. A larger model, `writer`, writes the rationales that are kept,
+there once, here beside the policy, which stays as it is. Left out: the judge as a critic for refinement.
 
-Data: prompts with gold answers, for the labels; --judge PATH, a language model that can write Python. Steps are lines.
+Data: prompts with gold answers, for the labels; --judge PATH, a language model that can write Python, and
+--writer PATH where it is to learn. Steps are lines.
 """
 
 from dataclasses import replace
@@ -36,13 +37,14 @@ from rewardlab.rewards.steps import correct_steps
 from rewardlab.rollouts.independent import independent
 
 problems_from = decorator(Part)
-JUDGE = "judge"
+JUDGE, WRITER = "judge", "writer"
 
 
 @problems_from
 def agreed(
-    groups: list[Group], scores: Scores, run: Run, *, writer: str = JUDGE, votes: int = 1, max_new: int = 512, temperature: float = 0.6
-) -> list[Problem]:
+    groups: list[Group], scores: Scores, run: Run, *, writer: str = WRITER, votes: int = 1, max_new: int = 512,
+    temperature: float = 0.6,
+) -> list[Problem]:  # fmt: skip
     """The problems of checking each labelled step, with a rationale whose verdict is the label in the column `solution`.
 
     Logged: agreed, the share of rationales that are kept, of those that have a verdict.
@@ -52,7 +54,9 @@ def agreed(
         labels = {} if score.missing else dict(score.steps)
         asked += [(p, labels[at]) for p, at in zip(steps_to_check(t), t.steps, strict=False) if at in labels]
     found = rationales(run, writer, [p for p, _ in asked], Checking(votes=votes, max_new=max_new, temperature=temperature))
-    judged = [(p, r, r.right == (label > 0)) for (p, label), of in zip(asked, found, strict=True) for r in of if r.right is not None]
+    judged = [
+        (p, r, r.right == (label > 0)) for (p, label), of in zip(asked, found, strict=True) for r in of if r.right is not None
+    ]
     if judged:
         run.log("agreed", sum(ok for *_, ok in judged) / len(judged))
     return [replace(p, meta={**p.meta, "solution": list(r.said)}) for p, r, ok in judged if ok]
@@ -66,20 +70,22 @@ def any_right(share: float) -> float:
 
 def genprm(
     base: Recipe | None = None, *, eps: float = 0.8, n: int = 4, continuations: int = 8, votes: int = 4, max_new: int = 512,
-    judge: str = "copy:policy", writer: str = JUDGE, lr: float = 1e-5, choose: int = 8,
+    judge: str = "copy:policy", writer: str | None = None, lr: float = 1e-5, choose: int = 8,
 ) -> Recipe:  # fmt: skip
     """eps: share of the chance that a right step keeps.  n, continuations: replies per problem, and tries from each of their steps.
     votes, max_new: of a step's rationales.  judge, lr: where it begins (`Learner.init`), and its rate.  writer: of the rationales
-    that it learns from, a model of the run.  choose: replies to choose from when it is measured.
+    that it learns from, likewise; None: it has learnt before, and stays as it is.  choose: replies to choose from when measured.
     """
     base = base or Recipe(name="genprm", update=Update(problems=8))
-    kept = agreed(writer=writer, votes=votes, max_new=max_new)
+    kept = agreed(votes=votes, max_new=max_new)
+    learner = Learner(JUDGE, judge, sft(lr=lr).but(measure=None), kept, every=int(writer is not None))
+    others = (Learner(WRITER, writer, Recipe(), every=0),) if writer else ()
     return base.but(
         # no objective of its own: the policy samples and continues
         rollout=independent(n=n, steps="newline"),
         reward=labels(continuations, eps),
         measure=reranked(by=aggregate(executed_checks(votes=votes, max_new=max_new), by="min"), n=choose),
-        also=(*base.also, Learner(JUDGE, judge, sft(lr=lr).but(measure=None), kept)),
+        also=(*base.also, learner, *others),
     )
 
 

@@ -10,7 +10,7 @@ blamed. A few labels go a long way, since they choose among chains that the mode
 Khalifa et al. 2025, arXiv:2504.16828. The filter by all step labels is that of the released chains (the dataset's card,
 launch/thinkprm-1K-verification-cots, which also names the comparison with other filters); reading verdicts line by line that of the
 released code (mukhal/ThinkPRM, 214cce9, utils/answer_utils.py). (inferred): n, and that one chain of each solution is kept. There a
-larger model writes the chains once, here `writer`, by default the policy as it was before training. Left out: the paper's cut at a
+larger model writes the chains once, here `writer`, by default a copy of the policy as it begins. Left out: the paper's cut at a
 longest chain (the limit of tokens does that), and longer chains, forced to check again; `own_verdict(soft=True)` is the score as a
 reward for best-of-n and for search.
 
@@ -22,7 +22,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rewardlab.core import Group, Problem, Recipe, Run, Sampling, Score, Trajectory, measure, rollout
+from rewardlab.core import Group, Learner, Problem, Recipe, Run, Sampling, Score, Trajectory, measure, rollout
 from rewardlab.core.domain import PositiveInt
 from rewardlab.data.values import list_of
 from rewardlab.evals.judges import first_error_f1
@@ -45,7 +45,7 @@ def every_verdict_right(trajectory: Trajectory, *, steps: bool = True, column: s
 
 
 @rollout(rows=lambda **_: 1)
-def first_accepted(problems: list[Problem], run: Run, *, by: Reward, n: PositiveInt = 4, writer: str = "reference") -> list[Group]:
+def first_accepted(problems: list[Problem], run: Run, *, by: Reward, n: PositiveInt = 4, writer: str = "writer") -> list[Group]:
     """Of n replies of the model `writer` to each problem the first that `by` pays 1, recorded as the policy's; others are dropped.
 
     Logged: accepted, the share of all replies that are paid 1. Where none is, the first problem is returned alone,
@@ -87,21 +87,23 @@ def judged(problems: Sequence[Problem], run: Run, *, chains: PositiveInt = 4) ->
 
 
 def thinkprm(
-    base: Recipe | None = None, *, n: int = 4, steps: bool = True, writer: str = "reference", chains: int = 4, lr: float = 3e-4,
+    base: Recipe | None = None, *, n: int = 4, steps: bool = True, writer: str = "copy:policy", chains: int = 4, lr: float = 3e-4,
     problems: int = 16,
 ) -> Recipe:  # fmt: skip
-    """n: chains that `writer` writes for each solution.  steps: whether their verdicts on steps must be right too; False: the final
-    one alone.  chains: of each solution, when it is measured.  problems: solutions per training step.
+    """n, writer: chains of each solution, and the model that writes them (`Learner.init`).  steps: whether their verdicts on
+    steps must be right too; False: the final one alone.  chains: of each solution, when it is measured.  problems: solutions per training step.
     """
     base = base or sft()
-    kept = first_accepted(by=every_verdict_right(steps=steps), n=n, writer=writer)
-    return base.but(rollout=kept, measure=judged(chains=chains), lr=lr, problems=problems)
+    kept = first_accepted(by=every_verdict_right(steps=steps), n=n)
+    also = (*base.also, Learner("writer", writer, Recipe(), every=0))
+    return base.but(rollout=kept, measure=judged(chains=chains), also=also, lr=lr, problems=problems)
 
 
 claim = Claim(
     says="tuned on chains with every verdict right, a verifier finds first errors better than on chains with the last one right",
-    versus="thinkprm", task="verdicts:error=0.45,doubt=0.3", measure="step_f1", direction="higher", margin=0.03,
+    versus="thinkprm", task="verdicts", measure="step_f1", direction="higher", margin=0.03,
     versus_settings={"steps": False}, problems=300, steps=40, guard=Within("verdict", low=-0.03),
-    fault=Within("before.lucky", low=0.05, says="right final verdicts that blame a wrong step, or spare one"), learns=None, start=None,
+    fault=Within("before.lucky", low=0.05, says="right final verdicts that blame a wrong step, or spare one"),
+    learns=None, start=None,
 )  # fmt: skip
 baseline = "sft"
