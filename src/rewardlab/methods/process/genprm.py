@@ -98,9 +98,10 @@ ANNOTATORS = {"relative": labels(8, 0.5), "hard": any_right(monte_carlo_steps(n=
 claim = Claim(
     says="labels by relative progress locate first errors better than hard labels of as many continuations of a step do",
     versus=None, task="arithmetic", measure="f1.relative", direction="higher", margin=0.01, against="f1.hard",
-    settings={"n": 1, "continuations": 1, "votes": 1, "problems": 1},
+    settings={"n": 1, "continuations": 1, "votes": 1, "problems": 1, "writer": "copy:policy"},
     by=first_errors_labelled(truth=correct_steps(), annotators=ANNOTATORS, rollout=independent(n=2, steps="newline")), problems=200,
-    steps=1, fault=Within("located.hard", high=0.95, says="flawed solutions whose first error a hard label finds"), learns=None,
+    steps=1, fault=Within("located.hard", high=0.95, says="flawed solutions whose first error a hard label finds"),
+    learns=None, start=None,
     tried="eps .2, .4, .6, .8 at 8 continuations, 240 solutions of one seed: F1 .95, .97, .95, .87, hard labels .93: at .8 noise "
     "looks like loss where continuations are few",
 )  # fmt: skip

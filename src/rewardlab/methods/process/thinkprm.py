@@ -91,7 +91,8 @@ def thinkprm(
     problems: int = 16,
 ) -> Recipe:  # fmt: skip
     """n, writer: chains of each solution, and the model that writes them (`Learner.init`).  steps: whether their verdicts on
-    steps must be right too; False: the final one alone.  chains: of each solution, when it is measured.  problems: solutions per training step.
+    steps must be right too; False: the final one alone.  chains: of each solution, when it is measured.
+    problems: solutions per training step.
     """
     base = base or sft()
     kept = first_accepted(by=every_verdict_right(steps=steps), n=n)
