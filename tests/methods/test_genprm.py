@@ -91,20 +91,14 @@ class Writer:
         self.policy, self.token_count = policy, TokenCount()
         self.replies = ["```python\nprint(12)\n```\n", f"\\boxed{{{verdict}}}"]
 
-    def read(self, rows, messages):
-        return self.policy.read(rows, messages)
+    def __getattr__(self, name):
+        return getattr(self.policy, name)
 
     def extend(self, rows, sampling, rng):
         return self.policy.write(rows, [self.reply(t) for t in rows])
 
     def reply(self, t):
         return self.replies[len(t.turns) > 1]
-
-    def write(self, rows, replies):
-        return self.policy.write(rows, replies)
-
-    def score(self, rows):
-        return self.policy.score(rows)
 
 
 def solution(policy):
