@@ -184,7 +184,11 @@ class Ops:
             # the columns are copied: its update writes its own loss weights there
             learner_batch = replace(batch, credit=self.credit(batch, learner), columns=dict(batch.columns))
         else:
-            rollouts = self.rollout(learner.problems(groups, scores, self.run), learner)
+            problems = learner.problems(groups, scores, self.run)
+            if not problems:
+                # nothing of this step teaches it; a batch without rows cannot be padded
+                return
+            rollouts = self.rollout(problems, learner)
             learner_batch = self.collate(rollouts, self.score(rollouts, learner), learner)
         self.update(learner_batch, learner)
 

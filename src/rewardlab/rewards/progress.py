@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Literal
 
 from rewardlab.core import Group, Run, Sampling, Score, Scores, Term, Trajectory
-from rewardlab.core.domain import NonNegativeFloat, PositiveInt
+from rewardlab.core.domain import NonNegativeFloat, PositiveInt, PositiveShare
 from rewardlab.core.score import derive
 from rewardlab.errors import RewardlabError
 
@@ -47,6 +47,31 @@ def step_gain(groups: list[Group], run: Run, *, of: Reward, first: Literal["free
     the first steps of the group's replies; all of them begin at the prompt, whose value that is, if `of` values what is left to do.
     """
     return [_gains(row, first) for row in of(groups, run)]
+
+
+@reward(over="groups")
+def relative_progress(groups: list[Group], run: Run, *, of: Reward, start: Reward, eps: PositiveShare = 0.8) -> Scores:
+    """1 at the end of each step that keeps at least a share `eps` of the chance of a right answer, 0 at the others.
+
+        P_k = q_k / q_(k-1),     q_k: what `of` says after step k,     q_0: what `start` says of the problem
+
+    A step from which one continuation in many is right is not right for that, as in hard estimation (q_k > 0); nor is a step of a
+    hard problem wrong because q_k is low. Where nothing was left to lose (q_(k-1) = 0) the step is wrong. No verdict where either
+    has none.  Zhao et al. 2025, arXiv:2504.00891
+    """
+    both = zip(of(groups, run), start(groups, run), strict=True)
+    return [[_kept(score, first, eps) for score, first in zip(*rows, strict=True)] for rows in both]
+
+
+def _kept(score: Score, first: Score, eps: float) -> Score:
+    if score.missing or first.value is None:
+        return derive("relative_progress", None, [score, first])
+    before, labels = first.value, []
+    for at, value in score.steps:
+        # the epsilon is for shares such as 0.8 * 0.25, which rounding puts above 0.2
+        labels.append((at, float(before > 0 and value >= eps * before - 1e-9)))
+        before = value
+    return derive("relative_progress", Term(None, tuple(labels)), [score, first])
 
 
 def _gains(row: list[Score], first: str) -> list[Score]:

@@ -1,0 +1,154 @@
+"""GenPRM: relative progress as labels, and a judge that learns from the rationales that agree with them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from rewardlab import registry
+from rewardlab.core import Run, Score, Term, TokenCount, Trajectory, Turn, ask, rollout
+from rewardlab.engine.step import Ops, standard_loop
+from rewardlab.evals.first_errors import first_errors_labelled
+from rewardlab.methods.process.genprm import agreed, any_right, genprm
+from rewardlab.models.embedded import untrained
+from rewardlab.rewards.executed import DECIDE, executed_checks
+from rewardlab.rewards.progress import relative_progress
+from rewardlab.rewards.reward import reward
+from rewardlab.runs.config import RunConfig
+
+ROW = (Turn("policy", np.zeros(5, np.int64)),)
+
+
+def says(steps, value=None):
+    @reward(over="groups")
+    def said(groups, run):
+        paid = None if steps is None else Score(terms={"q": Term(None, tuple(enumerate(steps, 1)))})
+        return [[Score(value) if paid is None and value is not None else paid or Score(None) for _ in group] for group in groups]
+
+    return said()
+
+
+def labels(steps, first, eps=0.8):
+    (score,) = relative_progress(of=says(steps), start=says(None, first).named("start"), eps=eps)(
+        [[Trajectory(ask("?"), ROW)]], Run(policy=None)
+    )[0]
+    return None if score.missing else [paid for _, paid in score.steps]
+
+
+@pytest.mark.parametrize(
+    ("steps", "first", "want"),
+    [
+        # 1/4 of 1/2 is lost half, and so on: .5, .8, 4
+        ([0.25, 0.2, 0.8], 0.5, [0, 1, 1]),
+        # a hard problem: no step loses anything, though each is below a half
+        ([0.125, 0.125, 1.0], 0.125, [1, 1, 1]),
+        # a continuation that makes up for a wrong step does not make it right
+        ([1.0, 0.125, 0.0], 1.0, [1, 0, 0]),
+        # nothing left to lose; and what is found again after that counts only from there
+        ([0.0, 0.5, 0.5], 0.5, [0, 0, 1]),
+        ([0.5], 0.0, [0]),
+        ([], 0.5, []),
+    ],
+)
+def test_a_right_step_keeps_its_share_of_the_chance(steps, first, want):
+    assert labels(steps, first) == want
+
+
+def test_hard_labels_ask_for_one_continuation_and_no_verdict_stays_none():
+    assert [any_right.function(x) for x in (0.0, 0.125, 1.0)] == [0, 1, 1]
+    assert labels([0.5], None) is None
+    assert labels(None, 0.5) is None
+
+
+def test_the_f1_of_first_errors_by_hand():
+    @rollout
+    def three(problems, run):
+        return [[Trajectory(problems[0], ROW, steps=(1, 2, 3), tag=str(k)) for k in range(4)]]
+
+    def rows(*labels):
+        @reward(steps=True)
+        def said(t):
+            return [(at, x) for at, x in enumerate(labels[int(t.tag)], 1) if x is not None]
+
+        return said()
+
+    true = rows([1, 0, 0], [1, 1, 0], [1, 1, 1], [1, 1, 1])
+    x = rows([1, 0.25, 1], [0, 1, 0], [0.5, 1, 1], [1, 1, None])
+    measure = first_errors_labelled(truth=true, annotators={"x": x, "truth": true}, rollout=three())
+    found = measure([ask("?")], Run(policy=None))
+    # one of two flawed ones is located; of two right ones one is cleared, and one has a step without a label
+    assert (found["located.x"], found["cleared.x"], found["f1.x"]) == (0.5, 0.5, 0.5)
+    assert (found["f1.truth"], found["flawed"], found["n"]) == (1.0, 0.5, 4)
+
+
+class Writer:
+    """Writes the same two replies, whatever it is asked, and remembers what that was."""
+
+    context, name = 5000, "judge"
+
+    def __init__(self, policy, verdict):
+        self.policy, self.token_count = policy, TokenCount()
+        self.replies = ["```python\nprint(12)\n```\n", f"\\boxed{{{verdict}}}"]
+
+    def __getattr__(self, name):
+        return getattr(self.policy, name)
+
+    def extend(self, rows, sampling, rng):
+        return self.policy.write(rows, [self.reply(t) for t in rows])
+
+    def reply(self, t):
+        return self.replies[len(t.turns) > 1]
+
+
+def solution(policy):
+    (row,) = policy.write(policy.read([Trajectory(ask("Start with 7."))], [ask("Start with 7.").prompt]), ["7+5=12\nAnswer: 12"])
+    ends = [i for i, c in enumerate(policy.pieces(row.ids)) if c == "\n"]
+    return Trajectory(row.problem, row.turns, "end", steps=(ends[-1], len(row) - 1))
+
+
+@pytest.mark.parametrize(("verdict", "kept"), [("Yes", [0]), ("No", [1])])
+def test_rationales_that_agree_with_the_label_are_learnt(verdict, kept):
+    policy = untrained(0)
+    row = solution(policy)
+    score = Score(steps=((row.steps[0], 1.0), (row.steps[1], 0.0)))
+    run = Run(policy, models={"writer": Writer(policy, verdict)})
+    found = agreed()([[row, row]], [[score, Score(None)]], run)
+    assert ["\n2: Answer: 12" in p.question for p in found] == [bool(k) for k in kept]
+    assert run.metrics["agreed"] == 0.5
+    code, output, end = found[0].meta["solution"]
+    assert (code, end) == ("```python\nprint(12)\n```\n", f"\\boxed{{{verdict}}}")
+    # the real output of the real program
+    assert output == DECIDE.replace("{output}", "12")
+
+
+def test_the_judge_learns_what_it_agreed_on_and_the_policy_does_not():
+    task, policy = registry.task("arithmetic", test_size=2), untrained(hidden=32, layers=1)
+    policy.context = 2000
+    judge = policy.copy("judge")
+    recipe = genprm(n=1, continuations=1, votes=1, writer="copy:policy", lr=1e-2).but(problems=1)
+
+    @reward(steps=True)
+    def labelled(t):
+        return [(at, 1.0) for at in t.steps]
+
+    recipe = recipe.but(reward=labelled(), measure=None)
+    assert recipe.learns
+    assert not genprm().learns
+    before = [{k: v.clone() for k, v in m.state().items()} for m in (policy, judge)]
+
+    def same_after(writer):
+        run = Run(policy, models={"judge": judge, "writer": writer}, max_new=6, seed=1)
+        standard_loop(recipe, run, Ops(recipe, run, task, RunConfig(steps=2)))
+        return [all(torch.equal(m.state()[k], v) for k, v in old.items()) for m, old in zip((policy, judge), before, strict=True)]
+
+    # an untrained model writes no verdict, and nothing is learnt from that
+    assert same_after(policy.copy("writer")) == [True, True]
+    assert same_after(Writer(policy, "Yes")) == [True, False]
+
+
+def test_unmarked_replies_are_cut_into_steps():
+    policy = untrained(0)
+    row = Trajectory(ask("Start with 7."), solution(policy).turns, "end")
+    (score,) = executed_checks()([[row]], Run(policy, models={"judge": Writer(policy, "Yes")}))[0]
+    assert len(score.steps) == 2
