@@ -15,27 +15,30 @@ NORMAL = NormalDist()
 
 
 @reward(over="groups")
-def imperfect(groups: list[Group], run: Run, *, auc: Auc = 0.8) -> Scores:
+def imperfect(groups: list[Group], run: Run, *, auc: Auc = 0.8, of: Reward | None = None) -> Scores:
     """The probability that a reply is right, as a judge says it who ranks right replies above wrong ones with probability `auc`.
 
     The judge sees the verdict of the task's verifier through normal noise, z ~ N(d / 2, 1) where it is right and N(-d / 2, 1)
     where it is wrong, with d = sqrt(2) Phi^-1(auc), and says the probability that follows from z: 1 / (1 + exp(-d z)). So it is
     calibrated where half of the replies are right. The noise belongs to problem and reply: the judge errs in the same way
     whenever it reads the same reply, and asking it again does not help.
+    of: a reward whose 1 is right, and all else wrong, in the verifier's place: an exact judge of beginnings, such as `unbroken()`,
+    makes a process reward model of known quality.
     """
-    if run is None or run.verify is None:
+    if of is None and (run is None or run.verify is None):
         raise RewardlabError("imperfect() blurs the verdicts of the task's verifier, and this run has none: name a task")
     distance = math.sqrt(2) * NORMAL.inv_cdf(auc)
-    verdicts = run.verdicts(groups)
+    verdicts = run.verdicts(groups) if of is None else of(groups, run)
     return [[_said(t, s, distance, run.seed) for t, s in zip(*rows, strict=True)] for rows in zip(groups, verdicts, strict=True)]
 
 
 def _said(trajectory: Trajectory, verdict: Score, distance: float, seed: int) -> Score:
-    if verdict.value is None:
+    value = verdict.total
+    if value is None:
         return Score(None, why=verdict.why)
     uniform = uniform_of("imperfect", seed, trajectory.problem.key, trajectory.reply)
-    z = (distance if verdict.value >= 1.0 else -distance) / 2 + NORMAL.inv_cdf(uniform)
-    return Score(1 / (1 + math.exp(-distance * z)), why=f"a judge of a verdict of {verdict.value:g}")
+    z = (distance if value >= 1.0 else -distance) / 2 + NORMAL.inv_cdf(uniform)
+    return Score(1 / (1 + math.exp(-distance * z)), why=f"a judge of a verdict of {value:g}")
 
 
 @reward(over="groups")
