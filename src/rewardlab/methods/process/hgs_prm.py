@@ -60,12 +60,12 @@ def syntax_changes(
 def hgs_prm(
     base: Recipe | None = None, *, score: Reward | None = None, accept: float = 2 / 3, refuse: float = 1 / 3, tries: int = 4,
     iterations: int = 32, temperature: float = 1.0, step_tokens: int | None = None, column: str = "", separator: str = "\n",
-    each: int = 2, init: str = "value-head", prm_lr: float = 1e-3, prm_epochs: int = 2,
+    init: str = "value-head",
 ) -> Recipe:  # fmt: skip
     """score: what judges partial solutions, from 0 to 1; None: the recipe's reward, the policy's own probability unless another is
     given.  accept, refuse: its thresholds.  tries: at one step.  iterations: steps in all.  step_tokens: most tokens of a step.
-    column, separator, each, init, prm_lr, prm_epochs: instead of answering, learn the score from `each` changes of the programs in
-    this column, whose lines end in `separator`, for so many epochs (`Learner.init`); the search by it is what is measured.
+    column, separator, init: instead of answering, learn the score from changes of the programs in this column, whose lines end in
+    `separator` (`Learner.init`); the search by it is what is measured.
     """
     base = base or Recipe(name="hgs_prm", reward=own_probability(), measure=accuracy(), update=Update())
     how = {"accept": accept, "refuse": refuse, "tries": tries, "iterations": iterations, "temperature": temperature,
@@ -75,9 +75,9 @@ def hgs_prm(
         return base.but(rollout=backtracking(score=score, **how), reward=score, select=best())
     prm = Recipe(
         rollout=separated(of=recorded(fields=("mutant",)), at=separator), reward=line_labels(), objective=label_cross_entropy(),
-        update=Update(lr=prm_lr, epochs=prm_epochs),
+        update=Update(lr=1e-3, epochs=2),
     )  # fmt: skip
-    learner = Learner("prm", init, prm, problems=syntax_changes(column=column, separator=separator, each=each))
+    learner = Learner("prm", init, prm, problems=syntax_changes(column=column, separator=separator))
     # the model's value is a log-odds; no objective of its own: the policy stays as it is
     search = backtracking(score=threshold(model_score(model="prm"), at=0.0, soft=1.0), **how)
     return base.but(
