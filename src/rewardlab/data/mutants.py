@@ -77,9 +77,10 @@ def _edits(node: ast.AST, program: str, starts: list[int]) -> list[tuple[int, in
     def place(line: int | None, column: int | None) -> int:
         return starts[(line or 1) - 1] + (column or 0)
 
-    if isinstance(node, ast.Constant) and type(node.value) in (int, bool):
+    # a bool is an int too
+    if isinstance(node, ast.Constant) and isinstance(value := node.value, int):
         a, b = place(node.lineno, node.col_offset), place(node.end_lineno, node.end_col_offset)
-        new = [str(not node.value)] if isinstance(node.value, bool) else [str(node.value - 1), str(node.value + 1)]
+        new = [str(not value)] if isinstance(value, bool) else [str(value - 1), str(value + 1)]
         return [(a, b, x) for x in new if not x.startswith("-")]
     between: list[tuple[ast.expr, ast.AST, ast.expr]] = []
     if isinstance(node, ast.Compare):
