@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 
-from rewardlab.data.mutants import SWAPS, mutant_of, mutated
+from rewardlab.data.mutants import SWAPS, mutant_of, mutated, syntax_mutants
 
 
 def found(line: str) -> set[str | None]:
@@ -32,3 +32,19 @@ def test_one_of_the_lines_that_can_change():
     assert made == {(program.replace("+", "-"), 1), (program.replace("1", "2"), 1), (program.replace("1", "0"), 1)}
     assert mutant_of("a; b", random.Random(0), ";") is None
     assert {mutant_of("keep even; max", random.Random(s), ";") for s in range(20)} == {("keep odd; max", 0), ("keep even; min", 1)}
+
+
+def test_changes_of_the_syntax_tree_of_python():
+    program = 'def f(x, y):\n\n    s = "a < b"  # 1 + 1\n    return x not in y and True or x[0] // 2'
+    changed = syntax_mutants(program)
+    last = "    return x not in y and True or x[0] // 2"
+    assert [(text.split("\n")[3], line) for text, line in changed] == [
+        (last.replace("not in", "in"), 2), (last.replace("and", "or"), 2), (last.replace("True", "False"), 2),
+        (last.replace(" or ", " and "), 2), (last.replace("[0]", "[1]"), 2), (last.replace("//", "*"), 2),
+        (last.replace("2", "1"), 2), (last.replace("2", "3"), 2),
+    ]  # fmt: skip
+    # nothing else of the program moves
+    assert all(text.split("\n")[:3] == program.split("\n")[:3] for text, _ in changed)
+    assert syntax_mutants("not python:") == []
+    # between operands that span lines, the operator is what changes
+    assert syntax_mutants("a = (b\n     + c)") == [("a = (b\n     - c)", 1)]

@@ -13,8 +13,9 @@ from rewardlab import registry
 from rewardlab.core import Run, ask
 from rewardlab.engine.step import Ops, standard_loop
 from rewardlab.errors import RewardlabError
-from rewardlab.methods.process.prlcoder import line_labels, mutants, plus_lines, prlcoder
+from rewardlab.methods.process.prlcoder import mutants, plus_lines, prlcoder
 from rewardlab.models.embedded import untrained
+from rewardlab.rewards.mutated import line_labels
 from rewardlab.rewards.reward import reward
 from rewardlab.rollouts.recorded import recorded
 from rewardlab.rollouts.separated import separated

@@ -31,6 +31,26 @@ def step_quality(a: Tensor, batch: Batch, run: Run, *, right: float = 0.5) -> Te
     return table
 
 
+@credit
+def right_below(a: Tensor, batch: Batch, run: Run, *, right: float = 0.5) -> Tensor:
+    """The share of right rows among all rows of its tree that begin with a step, at the step's last token; 0 elsewhere.
+
+    right: a row is right if its reward is above this. The value that a search by sampled replies gives a step: Jiang et al. 2025,
+    arXiv:2501.12051.
+    """
+    good, table = (a.sum(1) > right).tolist(), torch.zeros_like(a)
+    rows, group = [t for t, _ in batch.rows], batch.group.tolist()
+    below: dict[tuple[int, Node], list[bool]] = {}
+    for i, t in enumerate(rows):
+        for node, _, _ in t.spans:
+            below.setdefault((group[i], node), []).append(good[i])
+    for i, t in enumerate(rows):
+        for node, _, end in t.spans:
+            known = below[group[i], node]
+            table[i, end - 1] = sum(known) / len(known)
+    return table
+
+
 def quality(leaves: Sequence[Node], right: Sequence[bool]) -> dict[Node, float]:
     """The progress of every step of one tree towards a right answer, in [0, 1]; empty where no leaf is right.
 

@@ -1,7 +1,9 @@
-"""Programs with one line changed by rules: one number by one, or one word or sign for its counterpart."""
+"""Programs with one line changed: by rules on its words and signs, in any language, or on the syntax tree of Python."""
 
 from __future__ import annotations
 
+import ast
+import itertools
 import random
 import re
 
@@ -39,3 +41,58 @@ def mutant_of(program: str, rng: random.Random, separator: str = "\n") -> tuple[
         if (new := mutated(lines[written[k]], rng)) is not None:
             return separator.join([*lines[: written[k]], new, *lines[written[k] + 1 :]]), k
     return None
+
+
+_MIRRORED: dict[type[ast.AST], str] = {
+    ast.Lt: ">=", ast.GtE: "<", ast.Gt: "<=", ast.LtE: ">", ast.Eq: "!=", ast.NotEq: "==", ast.Add: "-", ast.Sub: "+",
+    ast.Mult: "//", ast.FloorDiv: "*", ast.Div: "*", ast.Mod: "//", ast.And: "or", ast.Or: "and", ast.In: "not in", ast.NotIn: "in",
+}  # fmt: skip
+_OPERATOR = re.compile(r"\bnot\s+in\b|\b(?:and|or|in)\b|//|[<>=!]=|[-+*/%<>]")
+
+
+def syntax_mutants(program: str) -> list[tuple[str, int]]:
+    """Every Python program in which one operator or one constant of the syntax tree is another, in the order of the text, and
+    which line of those that are not blank, from 0, was changed. Nothing of a text that is no Python.
+
+    Comparisons, sums, products, "and" and "or", "in"; numbers one more and one less, True and False. What stands in strings and
+    comments is no part of the tree, and stays.
+    """
+    try:
+        tree = ast.parse(program)
+    except (SyntaxError, ValueError, RecursionError):
+        return []
+    lines = program.split("\n")
+    # columns of the tree count bytes
+    if not program.isascii():
+        return []
+    starts = [0, *itertools.accumulate(len(line) + 1 for line in lines)]
+    edits = sorted({edit for node in ast.walk(tree) for edit in _edits(node, program, starts)})
+    rank = {i: k for k, i in enumerate(i for i, line in enumerate(lines) if line.strip())}
+    return [(program[:a] + new + program[b:], rank[program.count("\n", 0, a)]) for a, b, new in edits]
+
+
+def _edits(node: ast.AST, program: str, starts: list[int]) -> list[tuple[int, int, str]]:
+    """(start, end, new text) of each change of one node."""
+
+    def place(line: int | None, column: int | None) -> int:
+        return starts[(line or 1) - 1] + (column or 0)
+
+    # a bool is an int too
+    if isinstance(node, ast.Constant) and isinstance(value := node.value, int):
+        a, b = place(node.lineno, node.col_offset), place(node.end_lineno, node.end_col_offset)
+        new = [str(not value)] if isinstance(value, bool) else [str(value - 1), str(value + 1)]
+        return [(a, b, x) for x in new if not x.startswith("-")]
+    between: list[tuple[ast.expr, ast.AST, ast.expr]] = []
+    if isinstance(node, ast.Compare):
+        between = list(zip([node.left, *node.comparators], node.ops, node.comparators, strict=False))
+    elif isinstance(node, ast.BinOp):
+        between = [(node.left, node.op, node.right)]
+    elif isinstance(node, ast.BoolOp):
+        between = [(a, node.op, b) for a, b in itertools.pairwise(node.values)]
+    found = []
+    for left, operator, right in between:
+        a, b = place(left.end_lineno, left.end_col_offset), place(right.lineno, right.col_offset)
+        # a comment may stand between the two, with signs of its own
+        if type(operator) in _MIRRORED and "#" not in program[a:b] and (match := _OPERATOR.search(program, a, b)):
+            found.append((match.start(), match.end(), _MIRRORED[type(operator)]))
+    return found

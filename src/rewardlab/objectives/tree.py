@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from rewardlab.core import Batch, Outputs, Run, Trajectory, objective, weighting
@@ -19,11 +20,23 @@ def value_here_error(out: Outputs, batch: Batch, run: Run) -> Tensor:
     return (out.value - batch.credit).square()
 
 
+@objective(unit="token", wants=("value",))
+def value_here_cross_entropy(out: Outputs, batch: Batch, run: Run) -> Tensor:
+    """-[c log sigmoid(V) + (1 - c) log(1 - sigmoid(V))], c the credit: V at a position is the log-odds of the text up to there."""
+    return F.binary_cross_entropy_with_logits(out.value, batch.credit.clamp(0, 1), reduction="none")
+
+
+@weighting
+def right_once(batch: Batch, *, right: float = 0.5) -> Tensor:
+    """Equal weights for all different tokens of the right rows of each tree; 0 elsewhere.  right: as in `each_step_end_once`."""
+    return _normalised(_shares(batch, batch.reward.sum(1) > right))
+
+
 @weighting
 def each_step_end_once(batch: Batch, *, right: float = 0.5) -> Tensor:
     """Equal weights for the last tokens of all different steps, in trees with a right leaf; 0 elsewhere.
 
-    right: a row is right if its reward is above this.
+    right: a row is right if its reward is above this; where rewards are never negative, -1 takes all trees.
     """
     good = batch.reward.sum(1) > right
     # a tree without a right leaf has no step quality to learn (`credit.tree.quality`)

@@ -24,12 +24,12 @@ def ranked(
     pair and is dropped; if there is no other, all are kept, so that a step always has a batch. A reply that was cut off is learnt
     as if it ended there.
     """
-    groups = _written(problems, run, n, model, Sampling(run.max_new, temperature, top_p))
+    groups = written(problems, run, n, model, Sampling(run.max_new, temperature, top_p))
     orders = [_best_first(group, [s.total for s in row]) for group, row in zip(groups, by(groups, run), strict=True)]
     chosen = [(group[0].problem, at) for group, order in zip(groups, orders, strict=True) if (at := _at(order, ranks))]
     if not chosen:
         chosen = [(group[0].problem, [group[0].reply] * len(ranks)) for group in groups]
-    return _recorded(chosen, run)
+    return recorded_pairs(chosen, run)
 
 
 @rollout(rows=lambda **_: 2)
@@ -43,13 +43,13 @@ def ranked_by_each(
     Equal texts count once; where a reward is the same for all replies there is no pair by it. If there is none at all, replies are
     paired with themselves, which teaches nothing, so that a step always has a batch.  model: who writes, as in `ranked`.
     """
-    groups = _written(problems, run, n, model, Sampling(run.max_new, temperature))
+    groups = written(problems, run, n, model, Sampling(run.max_new, temperature))
     chosen = []
     for name, reward in by.items():
         orders = [_best_first(group, [s.total for s in row]) for group, row in zip(groups, reward(groups, run), strict=True)]
         pairs = [(group[0].problem, _at(order, (0, -1))) for group, order in zip(groups, orders, strict=True)]
         chosen += [(_under(problem, name), at) for problem, at in pairs if at]
-    return _recorded(chosen or [(_under(group[0].problem, next(iter(by))), [group[0].reply] * 2) for group in groups], run)
+    return recorded_pairs(chosen or [(_under(group[0].problem, next(iter(by))), [group[0].reply] * 2) for group in groups], run)
 
 
 def _under(problem: Problem, objective: str) -> Problem:
@@ -67,7 +67,7 @@ def ranked_twice(
     Equal texts count once; replies without both scores are left out. Logged: true_labels, the share of pairs whose chosen reply is
     the better one by the task's verifier, among those that it finds unlike; nothing else reads it.
     """
-    groups = _written(problems, run, n, model, Sampling(run.max_new, temperature, top_p))
+    groups = written(problems, run, n, model, Sampling(run.max_new, temperature, top_p))
     twice = zip(groups, by(groups, run), again(groups, run), strict=True)
     rows = [
         _known(group, [(a.total, b.total) for a, b in zip(first, second, strict=True)])
@@ -82,7 +82,7 @@ def ranked_twice(
     if not chosen:
         # a reply compared with itself has no gradient
         chosen = [(replace(g[0].problem, meta={**g[0].problem.meta, "consistency": 0.5}), [g[0].reply] * 2) for g in groups]
-    pairs = _recorded(chosen, run)
+    pairs = recorded_pairs(chosen, run)
     _log_truth(pairs, run)
     return pairs
 
@@ -96,7 +96,8 @@ def _log_truth(pairs: list[Group], run: Run) -> None:
         run.log("true_labels", sum(unlike) / len(unlike))
 
 
-def _written(problems: list[Problem], run: Run, n: int, model: str, sampling: Sampling) -> list[Group]:
+def written(problems: list[Problem], run: Run, n: int, model: str, sampling: Sampling) -> list[Group]:
+    """n replies to each problem, by a model of the run."""
     writer = run.model(model)
     prompts = writer.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
     done = writer.extend([t for t in prompts for _ in range(n)], sampling, run.rng("rollout"))
@@ -131,7 +132,8 @@ def _at(order: list[tuple[str, float]], ranks: tuple[int, ...]) -> list[str] | N
     return [text for text, _ in found]
 
 
-def _recorded(chosen: list[tuple[Problem, list[str]]], run: Run) -> list[Group]:
+def recorded_pairs(chosen: list[tuple[Problem, list[str]]], run: Run) -> list[Group]:
+    """A group for each problem and its texts, as replies of the policy; the texts are numbered in `path`."""
     problems = [problem for problem, _ in chosen]
     prompts = run.policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
     rows = [replace(t, path=(i,)) for t, (_, texts) in zip(prompts, chosen, strict=True) for i in range(len(texts))]

@@ -14,13 +14,12 @@ one batch behind, and there it is trained before. Left out: the supervised train
 Data: prompts, tests that the verifier runs (`code` for Python, in the sandbox), and a program that passes them (`solution`).
 """
 
-import random
 from dataclasses import replace
 
 import torch
 from torch import Tensor
 
-from rewardlab.core import Batch, Group, Learner, Problem, Recipe, Run, Score, Scores, Trajectory, Update, credit, seed_of
+from rewardlab.core import Batch, Group, Learner, Problem, Recipe, Run, Scores, Update, credit
 from rewardlab.core.part import Part, decorator
 from rewardlab.credit.implicit import log_fit
 from rewardlab.data.mutants import mutant_of
@@ -28,7 +27,7 @@ from rewardlab.errors import RewardlabError
 from rewardlab.methods.baselines.ppo import ppo
 from rewardlab.objectives.labels import label_cross_entropy
 from rewardlab.proof.claim import Claim, Within
-from rewardlab.rewards.reward import reward
+from rewardlab.rewards.mutated import line_labels, mutated_problems
 from rewardlab.rollouts.recorded import recorded
 from rewardlab.rollouts.separated import separated
 
@@ -40,34 +39,12 @@ def mutants(
     groups: list[Group], scores: Scores, run: Run, *, column: str = "solution", separator: str = "\n", each: int = 2
 ) -> list[Problem]:
     """`each` mutants of every problem's reference program, in the column `mutant`, with the place of the changed line, `line`."""
-    made = []
-    for problem in {group[0].problem.key: group[0].problem for group in groups if group}.values():
-        program = problem.meta.get(column)
-        if not isinstance(program, str):
-            continue
-        for k in range(each):
-            rng = random.Random(seed_of(run.seed, "mutants", run.moment, problem.key, k))
-            if (found := mutant_of(program, rng, separator)) is not None:
-                made.append(replace(problem, meta={**problem.meta, "mutant": found[0], "line": found[1]}))
+    made = mutated_problems(groups, run, column, each, lambda program, rng: mutant_of(program, rng, separator))
     if not made:
         raise RewardlabError(
             f"PRLCoder needs reference programs, and no problem of this step has one that can change in {column!r}"
         )
     return made
-
-
-@reward(over="groups")
-def line_labels(groups: list[Group], run: Run) -> Scores:
-    """1 at the ends of the lines before the changed one, and at its own whether the whole program is right."""
-    pairs = [zip(*both, strict=True) for both in zip(groups, run.verdicts(groups), strict=True)]
-    return [[_labels(t, verdict) for t, verdict in row] for row in pairs]
-
-
-def _labels(t: Trajectory, verdict: Score) -> Score:
-    line = int(t.problem.meta["line"])
-    if verdict.value is None or line >= len(t.steps):
-        return Score(None, why=verdict.why or "the changed line is not among the steps")
-    return Score(steps=[*((at, 1.0) for at in t.steps[:line]), (t.steps[line], float(verdict.value >= 1.0))])
 
 
 @credit(needs=("prm.value",))

@@ -1,0 +1,98 @@
+"""HGS-PRM: one path is followed greedily, a process reward model accepts, keeps or refuses each step, and the search goes back.
+
+    step ~ pi(. | path):   positive (r >= accept): go on from it;   negative (r < refuse): sample another
+    after `tries` without a positive one: go on from the best neutral one, or, without any, from the step before
+    code: r learns from programs with one place of the syntax tree changed; the label of that line is whether tests still pass
+
+A chain of thought builds on its first wrong step. Trees of steps find another one, but pay for all branches at every step; here
+branches are paid for only where the model refuses a step.
+
+Ma et al. 2023, arXiv:2310.10080 (abstract, our row, summaries in public repositories; the pseudocode and the code were not found).
+(inferred): thresholds of the model's chance in place of its three classes (2/3 and 1/3), the numbers of tries and of steps in all,
+that a neutral step is used once, that the reply is ended unguided when the steps are used up, and that lines after the changed one
+are not judged. There the model has learnt before; with `column` it learns here, beside a policy that stays as it is.
+
+Data: prompts, and a scorer of partial solutions (`rewardlab search hgs-prm --scorer prm:PATH`). To learn one from programs: tests
+that the verifier runs (`code` for Python, in the sandbox) and a right program in the column `column`.
+"""
+
+import random
+
+from rewardlab.core import Group, Learner, Problem, Recipe, Run, Scores, Update
+from rewardlab.core.part import Part, decorator
+from rewardlab.data.mutants import mutant_of, syntax_mutants
+from rewardlab.errors import RewardlabError
+from rewardlab.evals.passk import accuracy
+from rewardlab.evals.search import search_accuracy
+from rewardlab.methods.baselines.weighted_vote import own_probability
+from rewardlab.objectives.labels import label_cross_entropy
+from rewardlab.proof.claim import Claim, Within
+from rewardlab.rewards.algebra import threshold
+from rewardlab.rewards.imperfect import imperfect
+from rewardlab.rewards.model import model_score
+from rewardlab.rewards.mutated import line_labels, mutated_problems
+from rewardlab.rewards.reward import Reward
+from rewardlab.rewards.unbroken import unbroken
+from rewardlab.rollouts.backtracking import backtracking
+from rewardlab.rollouts.independent import independent
+from rewardlab.rollouts.recorded import recorded
+from rewardlab.rollouts.separated import separated
+from rewardlab.select.best import best
+
+problems_from = decorator(Part)
+
+
+@problems_from
+def syntax_changes(
+    groups: list[Group], scores: Scores, run: Run, *, column: str = "solution", separator: str = "\n", each: int = 2
+) -> list[Problem]:
+    """`each` programs for every problem with one operator or constant of its right program changed; what is no Python, by rules."""
+
+    def changed(program: str, rng: random.Random) -> tuple[str, int] | None:
+        made = syntax_mutants(program) if separator == "\n" else []
+        return rng.choice(made) if made else mutant_of(program, rng, separator)
+
+    if made := mutated_problems(groups, run, column, each, changed):
+        return made
+    raise RewardlabError(f"HGS-PRM learns from right programs, and no problem of this step has one that can change in {column!r}")
+
+
+def hgs_prm(
+    base: Recipe | None = None, *, score: Reward | None = None, accept: float = 2 / 3, refuse: float = 1 / 3, tries: int = 4,
+    iterations: int = 32, temperature: float = 1.0, step_tokens: int | None = None, column: str = "", separator: str = "\n",
+    init: str = "value-head",
+) -> Recipe:  # fmt: skip
+    """score: what judges partial solutions, from 0 to 1; None: the recipe's reward, the policy's own probability unless another is
+    given.  accept, refuse: its thresholds.  tries: at one step.  iterations: steps in all.  step_tokens: most tokens of a step.
+    column, separator, init: instead of answering, learn the score from changes of the programs in this column, whose lines end in
+    `separator` (`Learner.init`); the search by it is what is measured.
+    """
+    base = base or Recipe(name="hgs_prm", reward=own_probability(), measure=accuracy(), update=Update())
+    how = {"accept": accept, "refuse": refuse, "tries": tries, "iterations": iterations, "temperature": temperature,
+           "step_tokens": step_tokens, "stop": (separator,)}  # fmt: skip
+    if not column:
+        score = score or base.required("reward")
+        return base.but(rollout=backtracking(score=score, **how), reward=score, select=best())
+    prm = Recipe(
+        rollout=separated(of=recorded(fields=("mutant",)), at=separator), reward=line_labels(), objective=label_cross_entropy(),
+        update=Update(lr=1e-3, epochs=2),
+    )  # fmt: skip
+    learner = Learner("prm", init, prm, problems=syntax_changes(column=column, separator=separator))
+    # the model's value is a log-odds; no objective of its own: the policy stays as it is
+    search = backtracking(score=threshold(model_score(model="prm"), at=0.0, soft=1.0), **how)
+    return base.but(
+        rollout=independent(n=1), measure=search_accuracy(search=search, value="prm", temperature=temperature),
+        also=(*base.also, learner),
+    )  # fmt: skip
+
+
+NOISY = imperfect(auc=0.95, of=unbroken())
+"""Right beginnings above wrong ones in 95 of 100 pairs."""
+
+claim = Claim(
+    says="steps that are refused and sampled anew make more answers right than whole chains of thought ranked by the same judge",
+    versus="best_of_n", task="arithmetic:biased=0.75,error=0.1", measure="accuracy", direction="higher", margin=0.03,
+    settings={"score": NOISY}, versus_settings={"n": 2}, reward=NOISY, problems=300,
+    fault=Within("accuracy", high=0.8, says="right answers among chains of thought"), learns=None, start=None,
+)  # fmt: skip
+baseline = "best_of_n"

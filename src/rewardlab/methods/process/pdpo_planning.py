@@ -1,0 +1,54 @@
+"""pDPO: right replies are preferred to wrong ones, and to right ones whose steps a process reward model trusts much less.
+
+    r(y) = prod_t P(at least C of K continuations of y_<=t are right);   a model of the counts gives P
+    pairs: (best right ones, wrong ones)  and  (a, b) both right with r(a) - r(b) > sigma;   loss: DPO on both
+
+A right answer by luck teaches its unsound steps as if they were the reason. Continuing states of the policy's own replies tells
+steps that lead there from steps that do not; a model of those counts then values whole replies, without search.
+
+Jiao et al. 2024, arXiv:2402.00658, and the released code (SparkJiao/dpo-trajectory-reasoning, 3b5f04b,
+scripts/best_of_filter_by_reward_v2.2.py; 25159c9, scripts/fixed_explore_from_infer/logiqav2/best_of_filter_full.sh): K = 3, C = 1,
+the product, sigma = 0.7, the wrong replies of highest r first. There 10 of 10 right replies are preferred to 10 wrong ones; here,
+for speed, 3 to 3. Departures: there a softmax over K + 1 counts, here their binomial likelihood in one chance, the same on average
+but without a spread of its own; there the model learns first and from some states, here beside the policy from all steps of the
+pairs, as often as they occur, so that pairs of two right replies begin once it tells them apart.  (inferred): beta = 0.1.
+
+Data: prompts with gold answers, and a policy that has seen such solutions. Steps are lines. `prm_init` may be a checkpoint, which
+`prm_every=0` keeps as it is.
+"""
+
+from rewardlab.core import Learner, Recipe, Update
+from rewardlab.methods.baselines.dpo import dpo
+from rewardlab.objectives.labels import label_cross_entropy
+from rewardlab.proof.claim import Claim, Within
+from rewardlab.rewards.counts import counted_steps
+from rewardlab.rewards.monte_carlo import monte_carlo_steps
+from rewardlab.rollouts.process_pairs import process_pairs
+
+
+def pdpo_planning(
+    base: Recipe | None = None, *, beta: float = 0.1, n: int = 8, best: int = 3, wrong: int = 3, margin: float = 0.7,
+    continuations: int = 3, least: int = 1, temperature: float = 1.0, prm_init: str = "value-head:surprise", prm_lr: float = 1e-3,
+    prm_epochs: int = 1, prm_every: int = 1,
+) -> Recipe:  # fmt: skip
+    """n: replies to each problem.  best, wrong: how many of them are preferred, and to how many wrong ones.  margin: sigma; from 1
+    up there are pairs by outcome alone.  continuations, least: K and C.  prm_init, prm_lr, prm_epochs, prm_every: of the process
+    reward model (`Learner`)."""
+    base = base or dpo(beta=beta, problems=8)
+    by = counted_steps(model="prm", k=continuations, least=least)
+    prm = Recipe(objective=label_cross_entropy(), update=Update(lr=prm_lr, epochs=prm_epochs))
+    return base.but(
+        rollout=process_pairs(by=by, n=n, best=best, wrong=wrong, margin=margin, temperature=temperature),
+        # the labels that the model learns from; DPO reads no reward
+        reward=monte_carlo_steps(n=continuations),
+        also=(*base.also, Learner("prm", prm_init, prm, every=prm_every)),
+    )
+
+
+claim = Claim(
+    says="pairs of two right replies, by their steps, make right solutions likelier than pairs by outcome alone",
+    versus="pdpo_planning", task="arithmetic:biased=0.75,error=0.1,redundant=0.4", measure="gold", direction="higher", margin=0.05,
+    settings={"margin": 0.3}, versus_settings={"margin": 1.0}, steps=40, guard=Within("pass@1", low=-0.03),
+    moved=Within("train.right_pairs", low=0.02, says="share of pairs that are both right"), start=None,
+)  # fmt: skip
+baseline = "dpo"
