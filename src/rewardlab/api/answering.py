@@ -30,9 +30,7 @@ def answer(
     check_settings(recipe, None, settings)
     model, recipe = named_model(model), recipe_of(recipe)
     if recipe.select is None or recipe.rollout is None:
-        raise RewardlabError(
-            f"{recipe.name or 'this recipe'} trains a policy and selects no answer; best_of_n and majority_vote do"
-        )
+        raise RewardlabError(f"{recipe.name or 'this recipe'} trains a policy and selects no answer; majority_vote does")
     require_scorers(recipe)
     config, task = _asked(model, task, prompt, settings)
     policy = policy_of(model, config, task)

@@ -42,7 +42,7 @@ def refined(
     return {
         "refined": float(np.mean(chosen)), "ci95_low": low, "ci95_high": high, "n": float(len(drafts)),
         "best_of_3": float(np.mean(best)), "pass@1": float(np.mean(right[0])), "second": float(np.mean(right[1])),
-        "local": float(np.mean(right[2])), "flagged": float(np.mean(flagged)), "flagged_wrong": float(np.mean(failed or [0.0])),
+        "local": float(np.mean(right[2])), "flagged": float(np.mean(flagged)), "flagged_wrong": float(np.mean(failed or [False])),
     }  # fmt: skip
 
 

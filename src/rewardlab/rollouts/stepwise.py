@@ -100,9 +100,9 @@ def completed(rows: Sequence[Trajectory], how: Stepping, run: Run) -> list[Traje
 def one_step(t: Trajectory, run: Run) -> Trajectory:
     """The row with its last two steps as one, the child that the first of them was."""
     *before, a, b = t.turns
-    ids, logprobs, sampled = (
-        None if x is None or y is None else np.concatenate([x, y])
-        for x, y in ((a.ids, b.ids), (a.logprobs, b.logprobs), (a.sampled, b.sampled))
+    ids = np.concatenate([a.ids, b.ids])
+    logprobs, sampled = (
+        None if x is None or y is None else np.concatenate([x, y]) for x, y in ((a.logprobs, b.logprobs), (a.sampled, b.sampled))
     )
     # decoded together: a character may begin in the first part and end in the second
     tokens = None if a.tokens is None or b.tokens is None else a.tokens + b.tokens

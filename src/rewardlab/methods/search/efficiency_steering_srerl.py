@@ -64,11 +64,12 @@ def efficiency_steering_srerl(
     the middle one.  n: replies to each problem when answering (the majority is given) and when measuring.  examples: replies to
     each problem that the direction is found from.  temperature: of these replies.  solutions: answer steered by this file.
     """
+    sampled = independent(n=n, temperature=temperature)
+    alone = Recipe(name="efficiency_steering_srerl", rollout=sampled, measure=accuracy(), update=Update())
+    base = base or (alone if solutions else grpo())
     if solutions:
-        base = base or Recipe(name="efficiency_steering_srerl", measure=accuracy(), update=Update())
-        sampled = base.rollout or independent(n=n, temperature=temperature)
-        return base.but(rollout=steered(of=sampled, solutions=solutions, strength=strength, layer=layer), select=majority())
-    base = base or grpo()
+        answered = steered(of=base.rollout or sampled, solutions=solutions, strength=strength, layer=layer)
+        return base.but(rollout=answered, select=majority())
     return base.but(
         reward=(base.reward or correct()) + brevity * brevity_among_right(),
         measure=steered_length(strength=strength, layer=layer, n=n, examples=examples, temperature=temperature),

@@ -283,7 +283,8 @@ class _Sampler:
         live = np.flatnonzero(self.open[self.rows])
         pauses = self.replies.pauses(self.rows[live], scores[torch.from_numpy(live).to(scores.device)].float())
         sampled = sample(scores.clone(), self.replies.sampling, self.replies.uniform(self.rows))
-        ended = self.replies.record(self.rows[live], *(x.cpu().numpy()[live] for x in sampled), pauses=pauses)
+        ids, raw, warped = (x.cpu().numpy()[live] for x in sampled)
+        ended = self.replies.record(self.rows[live], ids, raw, warped, pauses)
         self.open[self.rows[live[ended]]] = False
         return torch.full_like(scores, -torch.inf).scatter_(1, sampled[0][:, None], 0.0)
 
