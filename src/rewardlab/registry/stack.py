@@ -93,11 +93,24 @@ def _extends(new: Part, old: Part) -> bool:
     if new.contains(old):
         return True
     # two functions of one slot that are given the same part, such as two measures of one rollout, are no extension of each other
-    if type(new) is not type(old) or new.name != old.name or not old.of:
+    if type(new) is not type(old) or new.name != old.name or not old.of or not _as_set(new, old):
         return False
     # one iterator over all of `old.of`: `any` advances it, so operands are matched in their order
     operands = iter(new.of)
     return all(any(part == x for x in operands) for part in old.of)
+
+
+def _as_set(new: Part, old: Part) -> bool:
+    """Whether the numbers and texts that `old` sets, and does not leave at their defaults, are the same in `new`."""
+    if isinstance(old, Expression):
+        return True
+    usual = hyperparameters(old.function)
+    parts = {key for key, value in old.settings.items() if any(isinstance(x, Part) for x in _within(value))}
+    return all(new.settings[key] == value for key, value in old.settings.items() if key not in parts and value != usual[key])
+
+
+def _within(value: Any) -> Sequence[Any]:
+    return list(value.values()) if isinstance(value, dict) else value if isinstance(value, tuple) else (value,)
 
 
 def _takes_over(new: Part, old: Part, base: Part) -> bool:
