@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from typing import Literal
 
 from rewardlab.core import Group, Problem, Run, Sampling, Trajectory, Turn, rollout
 from rewardlab.core.domain import NonNegativeFloat, PositiveFloat, PositiveInt, PositiveShare
@@ -94,7 +95,7 @@ class Search:
 @rollout(rows=lambda searches, **_: searches)
 def divided_tree(
     problems: list[Problem], run: Run, *, n: PositiveInt = 8, searches: PositiveInt = 4, alpha: PositiveShare = 0.5,
-    beta: PositiveShare = 0.9, length: PositiveFloat = 500.0, explore: NonNegativeFloat = 0.125, steps: str = "newline",
+    beta: PositiveShare = 0.9, length: PositiveFloat = 500.0, explore: NonNegativeFloat = 0.125, splitter: Literal["newline", "tag", "sentence"] = "newline",
     temperature: NonNegativeFloat = 1.0,
 ) -> list[Group]:  # fmt: skip
     """Wrong replies, with what `found_labels` pays: where n continuations were sampled from a step, MC, the share of right ones.
@@ -112,11 +113,11 @@ def divided_tree(
         raise RewardlabError("divided_tree needs the task's verifier, and this run has none: name a task")
     trees = [Search(t) for t in started(problems, run)]
     how = Sampling(run.max_new, temperature)
-    sampled = _continued([(tree, tree.prompt) for tree in trees], n, how, steps, run)
+    sampled = _continued([(tree, tree.prompt) for tree in trees], n, how, splitter, run)
     for tree, (replies, right) in zip(trees, sampled, strict=True):
         tree.add(len(tree.prompt), replies, right)
     for _ in range(searches):
-        _search([tree for tree in trees if tree.pool], n, how, steps, run, (alpha, beta, length, explore))
+        _search([tree for tree in trees if tree.pool], n, how, splitter, run, (alpha, beta, length, explore))
     return [[_labelled(*pair, run) for pair in tree.found] or [t for t in [tree.first] if t] for tree in trees]
 
 
