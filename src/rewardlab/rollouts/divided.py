@@ -95,8 +95,8 @@ class Search:
 @rollout(rows=lambda searches, **_: searches)
 def divided_tree(
     problems: list[Problem], run: Run, *, n: PositiveInt = 8, searches: PositiveInt = 4, alpha: PositiveShare = 0.5,
-    beta: PositiveShare = 0.9, length: PositiveFloat = 500.0, explore: NonNegativeFloat = 0.125, splitter: Literal["newline", "tag", "sentence"] = "newline",
-    temperature: NonNegativeFloat = 1.0,
+    beta: PositiveShare = 0.9, length: PositiveFloat = 500.0, explore: NonNegativeFloat = 0.125,
+    splitter: Literal["newline", "tag", "sentence"] = "newline", temperature: NonNegativeFloat = 1.0,
 ) -> list[Group]:  # fmt: skip
     """Wrong replies, with what `found_labels` pays: where n continuations were sampled from a step, MC, the share of right ones.
 
