@@ -25,6 +25,7 @@ EXTRAS = {
     "verify": "the verifiers of symbolic mathematics, SQL, JSON schemas, graphs, logic and languages",
     "control": "Gymnasium environments",
     "embed": "rewards by similarity of sentences",
+    "served": "models behind a server: --model openai:URL#NAME, judges",
     "gym-tasks": "the tasks of reasoning-gym",
     "track": "--track tensorboard",
     "wandb": "--track wandb",

@@ -12,6 +12,7 @@ from rewardlab.evals.length import entropy_of_right, length_by_verdict, length_o
 from rewardlab.evals.own_reward import own_reward
 from rewardlab.evals.passk import accuracy, coverage
 from rewardlab.rewards.external import call_of
+from rewardlab.rewards.monte_carlo import binary_search_steps, monte_carlo_steps
 from rewardlab.rewards.operator import across_groups
 from rewardlab.rewards.reward import Reward
 from rewardlab.rewards.task import correct, detail
@@ -48,10 +49,11 @@ def is_own(recipe: Recipe, task: Task) -> bool:
 
     So `correct() + 0.1 * length_penalty()` is not one: it verifies answers, and accuracy says best what it is for.
     """
-    if not isinstance(recipe.reward, Reward) or (recipe.objective is None and not recipe.also):
+    if not isinstance(recipe.reward, Reward) or not recipe.learns:
         return False
     verifier = registry.part("reward", task.verifier)
-    asked = (correct().function, detail(name="").function, verifier.function)
+    by_trying = (monte_carlo_steps().function, binary_search_steps().function)
+    asked = (correct().function, detail(name="").function, verifier.function, *by_trying)
     functions = [part.function for part in recipe.reward.walk() if hasattr(part, "function")]
     return not any(function in asked or function.__module__.startswith("rewardlab.tasks.") for function in functions)
 

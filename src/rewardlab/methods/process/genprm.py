@@ -69,22 +69,22 @@ def any_right(share: float) -> float:
 
 
 def genprm(
-    base: Recipe | None = None, *, eps: float = 0.8, n: int = 4, continuations: int = 8, votes: int = 4, max_new: int = 512,
+    base: Recipe | None = None, *, eps: float = 0.8, n: int = 4, continuations: int = 8, votes: int = 4, longest: int = 512,
     judge: str = "copy:policy", writer: str | None = None, lr: float = 1e-5, choose: int = 8,
 ) -> Recipe:  # fmt: skip
     """eps: share of the chance that a right step keeps.  n, continuations: replies per problem, and tries from each of their steps.
-    votes, max_new: of a step's rationales.  judge, lr: where it begins (`Learner.init`), and its rate.  writer: of the rationales
-    that it learns from, likewise; None: it has learnt before, and stays as it is.  choose: replies to choose from when measured.
+    votes, longest: of a step's rationales, and their tokens.  judge, lr: where it begins (`Learner.init`), and its rate.  writer: of
+    the rationales that it learns from, likewise; None: it has learnt before, and stays as it is.  choose: replies to choose from.
     """
     base = base or Recipe(name="genprm", update=Update(problems=8))
-    kept = agreed(votes=votes, max_new=max_new)
+    kept = agreed(votes=votes, max_new=longest)
     learner = Learner(JUDGE, judge, sft(lr=lr).but(measure=None), kept, every=int(writer is not None))
     others = (Learner(WRITER, writer, Recipe(), every=0),) if writer else ()
     return base.but(
         # no objective of its own: the policy samples and continues
         rollout=independent(n=n, steps="newline"),
         reward=labels(continuations, eps),
-        measure=reranked(by=aggregate(executed_checks(votes=votes, max_new=max_new), by="min"), n=choose),
+        measure=reranked(by=aggregate(executed_checks(votes=votes, max_new=longest), by="min"), n=choose),
         also=(*base.also, learner, *others),
     )
 

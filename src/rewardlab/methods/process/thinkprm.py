@@ -87,15 +87,15 @@ def judged(problems: Sequence[Problem], run: Run, *, chains: PositiveInt = 4) ->
 
 
 def thinkprm(
-    base: Recipe | None = None, *, n: int = 4, steps: bool = True, writer: str = "copy:policy", chains: int = 4, lr: float = 3e-4,
-    problems: int = 16,
+    base: Recipe | None = None, *, n: int = 4, every_step: bool = True, writer: str = "copy:policy", chains: int = 4,
+    lr: float = 3e-4, problems: int = 16,
 ) -> Recipe:  # fmt: skip
-    """n, writer: chains of each solution, and the model that writes them (`Learner.init`).  steps: whether their verdicts on
+    """n, writer: chains of each solution, and the model that writes them (`Learner.init`).  every_step: whether their verdicts on
     steps must be right too; False: the final one alone.  chains: of each solution, when it is measured.
     problems: solutions per training step.
     """
     base = base or sft()
-    kept = first_accepted(by=every_verdict_right(steps=steps), n=n)
+    kept = first_accepted(by=every_verdict_right(steps=every_step), n=n)
     also = (*base.also, Learner("writer", writer, Recipe(), every=0))
     return base.but(rollout=kept, measure=judged(chains=chains), also=also, lr=lr, problems=problems)
 
@@ -103,7 +103,7 @@ def thinkprm(
 claim = Claim(
     says="tuned on chains with every verdict right, a verifier finds first errors better than on chains with the last one right",
     versus="thinkprm", task="verdicts", measure="step_f1", direction="higher", margin=0.03,
-    versus_settings={"steps": False}, problems=300, steps=40, guard=Within("verdict", low=-0.03),
+    versus_settings={"every_step": False}, problems=300, steps=40, guard=Within("verdict", low=-0.03),
     fault=Within("before.lucky", low=0.05, says="right final verdicts that blame a wrong step, or spare one"),
     learns=None, start=None,
 )  # fmt: skip
