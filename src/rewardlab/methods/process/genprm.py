@@ -73,7 +73,7 @@ def genprm(
     judge: str = "copy:policy", writer: str | None = None, lr: float = 1e-5, choose: int = 8,
 ) -> Recipe:  # fmt: skip
     """eps: share of the chance that a right step keeps.  n, continuations: replies per problem, and tries from each of their steps.
-    votes, longest: of a step's rationales, and their tokens.  judge, lr: where it begins (`Learner.init`), and its rate.  writer: of
+    votes, longest: rationales of a step, and their tokens.  judge, lr: where it begins (`Learner.init`), and its rate.  writer: of
     the rationales that it learns from, likewise; None: it has learnt before, and stays as it is.  choose: replies to choose from.
     """
     base = base or Recipe(name="genprm", update=Update(problems=8))
