@@ -23,6 +23,7 @@ ECHO = {"io": [["3\n", "6\n"], ["10\n", "20\n"]]}
 
 METHOD = "method m(x: int) returns (r: int) requires x >= 4 ensures r == x - 4 { assert x >= 4; r := x - 4; }"
 AND_GATE = "module top(input a, input b, output y); assign y = a & b; endmodule"
+LOGIC = {"premises": ["p->q", "p"], "goal": "q"}
 PENS = {"relevant": [0, 1], "documents": ["a red pen", "red ink", "a blue pen"]}
 EVEN_SUM = {"io": [["[1, 2, 4]", "6"], ["[3]", "0"]]}
 PRINTS = {"language": "list", "stdout": "[7]", "stderr": ""}
@@ -175,6 +176,17 @@ CASES: dict[str, tuple[dict[str, Any], Pairs, Pairs]] = {
             ("<answer>pen OR ink</answer>", PENS),
             ("<answer>red (</answer>", PENS),
             ("red", PENS),
+        ],
+    ),
+    "derivation": (
+        {},
+        [("3 mp 1 2:q", LOGIC), ("3 join 1 2:p&(p->q)\n4 and 3:p\n5 mp 1 4:q", LOGIC)],
+        [
+            ("3 mp 1 2:~q", LOGIC),
+            ("3 and 1:q", LOGIC),
+            ("3 or 2:p|r", LOGIC),
+            ("4 mp 1 2:q", LOGIC),
+            ("q", LOGIC),
         ],
     ),
     "json_value": (
