@@ -9,7 +9,7 @@ import pytest
 
 from rewardlab import registry
 from rewardlab.core import Message, Problem, Run, Score, Trajectory, Turn, ask
-from rewardlab.evals.reranked import _mean_of_best, _most_frequent, _within, reranked
+from rewardlab.evals.reranked import _mean_of_best, _most_frequent, auc_within, reranked
 from rewardlab.methods.imitation.internlm_math import with_lessons_in_judging
 from rewardlab.models.embedded import untrained
 from rewardlab.rewards.own_verdict import _score, own_verdict, to_check, verdict
@@ -96,7 +96,7 @@ def test_reranking_by_hand():
     assert _mean_of_best([-math.inf] * 2, [True, False]) == 0.5
     assert _most_frequent(["Answer: 1", "Answer: 2", "Answer: 2"]) == 1
     # 2 of 2 pairs won, and one tie of one; a problem with right ones alone says nothing
-    assert _within([[1.0, 0.0, 0.0], [0.5, 0.5], [1.0, 0.0]], [[True, False, False], [True, False], [True, True]]) == 0.75
+    assert auc_within([[1.0, 0.0, 0.0], [0.5, 0.5], [1.0, 0.0]], [[True, False, False], [True, False], [True, True]]) == 0.75
 
 
 @reward
