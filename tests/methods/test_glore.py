@@ -9,9 +9,8 @@ import torch
 from rewardlab import registry
 from rewardlab.core import Run, values
 from rewardlab.engine.step import Ops, standard_loop
-from rewardlab.methods.process.glore import claim, glore
+from rewardlab.methods.process.glore import chance, claim, glore
 from rewardlab.models.embedded import untrained
-from rewardlab.rewards.model import said_of_steps
 from rewardlab.rewards.reward import reward
 from rewardlab.rewards.steps import outcome_at_steps
 from rewardlab.runs.config import RunConfig
@@ -49,7 +48,7 @@ def test_what_the_two_models_learn_and_say(run):
     verdicts = [s.value for s in run.verdicts([group])[0]]
     (told,) = outcome_at_steps()([group], run)
     assert [s.steps for s in told] == [tuple((at, v) for at in t.steps) for t, v in zip(group, verdicts, strict=True)]
-    (said,) = said_of_steps(model="sorm")([group], run)
+    (said,) = chance("sorm")([group], run)
     for t, score, v in zip(group, said, values(run.model("sorm"), group), strict=True):
         assert [at for at, _ in score.steps] == list(t.steps)
         assert [x for _, x in score.steps] == pytest.approx([1 / (1 + np.exp(-v[at])) for at in t.steps])

@@ -45,7 +45,7 @@ def label_file(
     settings: fields of Labels and of RunConfig (seed, device, max_new, prompt_column ...). A model is not needed where a file is
     labelled by tool, reference or another judge.
 
-    A call that was killed goes on where it stopped when it is made again, and ends with the same file as if it had not been: what
+    A call that was killed resumes where it stopped when it is made again, and ends with the same file as if it had not been: what
     was asked stands in OUT.work until then, and in OUT.request.json, with what was found, when all is done. Raises RewardlabError
     for other settings than those that `out` was begun with.
     """

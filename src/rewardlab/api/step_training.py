@@ -50,7 +50,7 @@ def train_scorer(
     data: a file in any format of `data/step_formats.py`, or solutions.  kind: head, a value head at the ends of steps; generative,
     the language model says Yes or No; implicit, its log-ratio to what it was.  loss, zeta, tau: `objectives/step_labels.py`.
     beta: of implicit.  lr: None is 3e-4 for a head and 1e-4 else.  problems: solutions in a batch.  test_share: of the prompts,
-    all of whose solutions are held out.  run: the folder of the run (default: OUT.run); called again, it goes on from there.
+    all of whose solutions are held out.  run: the folder of the run (default: OUT.run); called again, it resumes from there.
     settings: fields of RunConfig, such as steps, lora_rank, seed, device.  Solutions that exceed the context are left out.
 
     `out` holds a checkpoint that `load_scorer` and transformers load (a head as a token classifier, wrong or right),

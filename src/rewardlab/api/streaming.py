@@ -1,4 +1,4 @@
-"""Answers that are written as they come, by work that goes on where it was stopped."""
+"""Answers that are written as they come, by work that resumes where it was stopped."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ search (n, width, trees or iterations) is the largest that keeps within it on ei
 measured and said. Without a budget, methods have their own settings, which are flags: --width 8, or --dvts.branch 2 for one.
 
 With several methods and budgets, all answer the same problems. The plan names the method to use at each budget, and those that
-cannot be told apart from it. Killed and called again with the same --out, it goes on where it was.
+cannot be told apart from it. Killed and called again with the same --out, it resumes where it was.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--budget", "--budgets", dest="budgets", type=counts, default=(), metavar="TOKENS", help=text)
     shared.number_flag(parser, "problems", "held-out problems of the task (default 100)", default=100)
     shared.number_flag(parser, "batch", "problems that are searched, and saved, at a time (default 16)", default=16)
-    parser.add_argument("--out", type=Path, metavar="FILE", help="write a row for each answer as it comes; a killed call goes on")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="write a row for each answer as it comes; a killed call resumes")
     parser.add_argument("--page", type=Path, metavar="FILE", help="write an HTML page of accuracy against tokens")
     shared.config_flags(parser, FIELDS)
 

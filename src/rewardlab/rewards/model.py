@@ -34,7 +34,8 @@ def step_score(
     """At the end of each step, what a model with a value head says there: log-odds, if it learnt by a loss of `step_labels`.
 
     model: its name in the run (a `Learner` of the recipe).  Steps end where the splitter says, unless the rollout has marked them.
-    `aggregate(step_score(), by="min")` scores a reply by its worst step. No verdict on an empty reply.
+    `aggregate(step_score(), by="min")` scores a reply by its worst step, and `threshold(step_score(), at=0, soft=1)` gives chances.
+    No verdict on an empty reply.
     """
     policy = run.policy
     rows = [[t if t.steps else mark(t, splitter, policy.pieces, policy.name) for t in group] for group in groups]
@@ -52,18 +53,6 @@ def _reader(run: Run, name: str) -> Any:
     if scorer.tokenizer.get_vocab() != run.policy.tokenizer.get_vocab():
         raise RewardlabError(f"the model {name!r} cannot score the policy's replies: their tokenizers differ")
     return scorer
-
-
-@reward(over="groups")
-def said_of_steps(groups: list[Group], run: Run, *, model: str = "prm") -> Scores:
-    """At the end of each step, the chance of being right by a model with a value head: its value there is the log-odds.
-
-    model: its name in the run (a `Learner` of the recipe).  The rollout marks the steps.
-    """
-    read = iter(values(run.model(model), [t for group in groups for t in group]))
-    # a tanh does not overflow
-    return [[Score(steps=((at, (1 + math.tanh(float(v[at]) / 2)) / 2) for at in t.steps)) for t in group for v in [next(read)]]
-            for group in groups]  # fmt: skip
 
 
 @reward(over="groups")

@@ -1,4 +1,4 @@
-"""Replies of served models on disk, so that what was paid for is not asked again, and a stopped run goes on where it was."""
+"""Replies of served models on disk, so that what was paid for is not asked again, and a stopped run resumes where it was."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ By monte-carlo a step's label is the share of sampled continuations that come ou
 step after which none does, and 0 from there on. By judge, a model names the first wrong step; by tool, the equations in a step are
 checked; by reference, the steps are compared with the task's own. A step of which nothing is known has the label null.
 
-Rows are written as they are done. Killed and called again with the same flags, it goes on where it stopped.
+Rows are written as they are done. Killed and called again with the same flags, it resumes where it stopped.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ after each step; implicit takes its log-ratio to what it was before. --loss: bce
 they are), mse, rank (PQM: right steps above wrong ones, by a margin --zeta), quantile (the --tau quantile of the shares).
 
 A share of the problems is held out: the figures printed, and in the model card, are of these. Training writes a run with its report
-in OUT.run; killed and called again, it goes on from there.
+in OUT.run; killed and called again, it resumes from there.
 """
 
 from __future__ import annotations

@@ -21,11 +21,18 @@ from rewardlab.evals.refined import refined
 from rewardlab.evals.step_labels import label_quality
 from rewardlab.objectives.labels import label_cross_entropy
 from rewardlab.proof.claim import Claim, Within
+from rewardlab.rewards.algebra import threshold as at_least
 from rewardlab.rewards.denoised import reachable_steps
-from rewardlab.rewards.model import model_score, said_of_steps
+from rewardlab.rewards.model import model_score, step_score
+from rewardlab.rewards.reward import Reward
 from rewardlab.rewards.steps import correct_steps, outcome_at_steps
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.independent import independent
+
+
+def chance(model: str) -> Reward:
+    """At the end of each step its chance of being right: the value of the model's head there is the log-odds."""
+    return at_least(step_score(model=model), at=0.0, soft=1.0)
 
 
 def glore(
@@ -42,7 +49,7 @@ def glore(
     return base.but(
         rollout=independent(n=n, steps="newline"),
         reward=base.reward or correct(),
-        measure=refined(where=said_of_steps(model="sorm"), by=model_score(model="orm"), threshold=threshold),
+        measure=refined(where=chance("sorm"), by=model_score(model="orm"), threshold=threshold),
         also=(*base.also, Learner("sorm", init, sorm), Learner("orm", init, orm)),
     )
 
@@ -52,7 +59,7 @@ claim = Claim(
     versus=None, task="arithmetic:biased=0.75,error=0.1", measure="auc.sorm", direction="higher", margin=0.05, against="auc.orm",
     by=label_quality(
         truth=correct_steps(), rollout=independent(n=4, steps="newline"),
-        annotators={"sorm": said_of_steps(model="sorm"), "orm": said_of_steps(model="orm")},
+        annotators={"sorm": chance("sorm"), "orm": chance("orm")},
     ), problems=150, steps=30, fault=Within("auc.orm", high=0.9, says="right steps above wrong ones, by the outcome model"),
     judge=Within("auc.sorm", low=0.6, says="the stepwise model has learnt"), learns=None,
 )  # fmt: skip
