@@ -1,0 +1,101 @@
+"""HRM: a process reward model judges single steps and merged pairs of them, and a pair is right if it ends right.
+
+    fine:    (s_1 .. s_{i-1} | s_i)              label of s_i; nothing after the first wrong step
+    coarse:  (s_1 .. s_{i-2} | s_{i-1} s_i)      label of s_i; so (wrong, right) is 1, and (wrong, wrong) 0
+    HNC:     in a tree, a node with four children or more loses one of them, with all below it, to its own parent:
+             the two steps become one. Labels are shares of right replies below a node, without what it has lost
+
+Labels that end at the first error say nothing of what comes after it, so that a model cannot tell a reply that corrects itself from
+one that goes on wrongly. Pairs reach one step further. Compression gives other labels for the same samples, at no cost.
+
+Wang et al. 2025, arXiv:2503.13551, and the released code (tengwang0318/hierarchial_reward_model, self-training/
+construct_hrm_train_data.py at 42fe3ab): pairs take the label of their last step, at most one child of a node is moved, each with a
+chance of 1/2 in turn, and at test time single steps are scored. As in construct_dataset/rm_dataset_construction_phase1.py (7b96496)
+annotated solutions end at the first error (`cut`); trees do not. (inferred): that merged steps stand on one line, which a model of
+lines reads as one step. Left out: the balance of labels among nodes of one height.
+
+Data: prompts with gold answers; steps are lines. With `labels`, a reward of steps, no tree is grown.
+"""
+
+from collections.abc import Sequence
+
+from rewardlab.core import Group, Learner, Problem, Recipe, Run, Scores, Update
+from rewardlab.core.part import Part, decorator
+from rewardlab.errors import RewardlabError
+from rewardlab.evals.after_errors import after_errors
+from rewardlab.objectives.labels import label_cross_entropy
+from rewardlab.proof.claim import Claim, Within
+from rewardlab.rewards.recorded import step_labels
+from rewardlab.rewards.reward import Reward
+from rewardlab.rewards.steps import correct_steps, step_texts
+from rewardlab.rewards.task import correct
+from rewardlab.rewards.tree_shares import compressed_shares
+from rewardlab.rollouts.independent import independent
+from rewardlab.rollouts.monte_carlo import monte_carlo_tree
+from rewardlab.rollouts.recorded import recorded
+
+problems_from = decorator(Part)
+TEXT, LABELS = "merged", "merged_labels"
+
+
+def fine_and_coarse(
+    lines: Sequence[str], labels: Sequence[float | None], pairs: bool = True, cut: bool = True
+) -> list[tuple[list[str], list[float | None]]]:  # fmt: skip
+    """The solution up to its first wrong step; and, for each step up to the one after it, the solution that ends in that pair."""
+    wrong = next((i for i, x in enumerate(labels) if cut and x is not None and x < 0.5), len(lines))
+    ends = range(1, min(wrong + 2, len(lines))) if pairs else ()
+    merged = ([*lines[: i - 1], f"{lines[i - 1]} {lines[i]}"] for i in ends)
+    return [(list(lines[: wrong + 1]), list(labels[: wrong + 1])), *((x, [None] * (len(x) - 1) + [labels[len(x)]]) for x in merged)]
+
+
+@problems_from
+def fine_and_coarse_solutions(
+    groups: list[Group], scores: Scores, run: Run, *, pairs: bool = True, cut: bool = True
+) -> list[Problem]:
+    """The replies with labelled steps as problems to be read: once as they are, and once for each merged pair of steps."""
+    made = []
+    for t, score in ((t, s) for g, row in zip(groups, scores, strict=True) for t, s in zip(g, row, strict=True)):
+        lines, known = step_texts(t, "newline"), dict(score.steps)
+        if score.missing or len(lines) != len(t.steps) or not all(line.strip() for line in lines):
+            continue
+        for text, labels in fine_and_coarse(lines, [known.get(at) for at in t.steps], pairs, cut):
+            if any(x is not None for x in labels):
+                made.append(Problem(t.problem.prompt, None, {TEXT: "\n".join(text), LABELS: labels}))
+    if made:
+        return made
+    raise RewardlabError("the hierarchical reward model learns from labelled steps, and no reply of this step has one")
+
+
+def hierarchical_reward_model(
+    base: Recipe | None = None, *, labels: Reward | None = None, pairs: bool = True, cut: bool | None = None, n: int = 4,
+    iterations: int = 6, branch: int = 4, compress: float = 0.5, truth: Reward | None = None, init: str = "value-head:surprise",
+    lr: float = 1e-3, epochs: int = 1,
+) -> Recipe:  # fmt: skip
+    """labels: a reward of steps, for n replies; None: the shares of trees (iterations, branch: `monte_carlo_tree`; compress: HNC).
+    pairs: False leaves a plain process reward model.  cut: solutions end at their first error; None: where `labels` are given.
+    truth: says which steps are right when it is measured.  init, lr, epochs: of the model (`Learner.init`)."""
+    base = base or Recipe(name="hierarchical_reward_model", update=Update(problems=8))
+    cut = labels is not None if cut is None else cut
+    tree = monte_carlo_tree(score=correct(), iterations=iterations, branch=branch, explore=1.4, simulate=True)
+    prm = Recipe(
+        rollout=recorded(fields=(TEXT,), steps="newline"), reward=step_labels(column=LABELS), objective=label_cross_entropy(),
+        update=Update(lr=lr, epochs=epochs),
+    )  # fmt: skip
+    return base.but(
+        # no objective of its own: the policy samples, and stays as it is
+        rollout=tree if labels is None else independent(n=n, steps="newline"),
+        reward=labels or compressed_shares(compress=compress),
+        measure=after_errors(truth=truth or correct_steps(), rollout=independent(n=n, steps="newline")),
+        also=(*base.also, Learner("prm", init, prm, problems=fine_and_coarse_solutions(pairs=pairs, cut=cut))),
+    )
+
+
+claim = Claim(
+    says="after a wrong step, steps that correct it are valued above others more often than by a model of single steps",
+    versus="hierarchical_reward_model", task="arithmetic:biased=0.9,error=0.1,corrected=0.5", measure="after_auc",
+    direction="higher", margin=0.03, settings={"labels": correct_steps()},
+    versus_settings={"labels": correct_steps(), "pairs": False}, problems=200, steps=30,
+    fault=Within("after_auc", high=0.9, says="AUC of steps after a wrong one, by a model of single steps"), learns=None,
+)  # fmt: skip
+baseline = None
+kind = "reward-model"
