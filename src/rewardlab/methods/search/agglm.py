@@ -1,0 +1,81 @@
+"""AggLM: a policy learns to write the answer from several solutions that it reads, of which easy sets are rationed against hard ones.
+
+    y ~ pi(. | x, y_1 .. y_m),  y_i ~ solver(. | x);    reward 1[y right], GRPO
+    hard: the most frequent answer of y_1 .. y_m is wrong.    trained on: all hard sets, and easy ones, `easy` as many
+
+A vote loses the answers that few found, and a score of solutions can only choose. Hard sets teach to find what is right among what
+is not; with these alone the policy learns to distrust majorities, and with all sets as they come it learns little, since most are
+easy and earn their reward whatever is written.
+
+Zhao et al. 2025, arXiv:2509.06870 (abstract and summaries; no code was found): m = 8, GRPO, a verdict as the only reward.
+(inferred): that the share of easy sets counts against the hard ones (1/2), the words of the prompt, temperature 1, the sizes. There
+the sets are sampled once, and many for each problem; here as problems come up, one each, by a solver that stays as it is.
+
+Data: prompts with gold answers, and a policy that can read solutions in its prompt. `solver` is another model of the same run, by
+default the policy as it begins.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from rewardlab.core import Learner, Problem, Recipe, Run, Sampling, Trajectory, measure
+from rewardlab.core.domain import NonNegativeFloat, PositiveInt
+from rewardlab.methods.baselines.grpo import grpo
+from rewardlab.proof.claim import Claim, Within
+from rewardlab.rewards.task import correct
+from rewardlab.rollouts.aggregated import ASK, candidates, of_candidates
+
+SOLVER = "solver"
+
+
+@measure
+def aggregated(
+    problems: Sequence[Problem], run: Run, *, n: PositiveInt = 8, model: str = SOLVER, temperature: NonNegativeFloat = 1.0,
+    ask: str = ASK, between: str = "\n\n",
+) -> dict[str, float]:  # fmt: skip
+    """aggregated: right answers of the policy that reads n solutions.  majority: right votes of these; pass@1, best: the mean of
+    them, and whether any is right.  minority: of the sets with a right solution and a wrong vote, the share that is aggregated
+    rightly; spared: of the right votes, the share that is; 0 where there are none.  alone: right answers without any solution."""
+    rng, sampling = run.rng("eval"), Sampling(run.max_new, temperature)
+    sets = candidates(problems, run.model(model), run, n, sampling, rng)
+    ends = [_right([s.asked(ask, between) for s in sets], run, sampling), _right(problems, run, sampling)]
+    right, easy = np.array(ends[0]), np.array([s.easy for s in sets])
+    minority = ~easy & np.array([any(s.right) for s in sets])
+    return {
+        "aggregated": float(right.mean()), "majority": float(easy.mean()), "alone": float(np.mean(ends[1])),
+        "pass@1": float(np.mean([np.mean(s.right) for s in sets])), "best": float(np.mean([any(s.right) for s in sets])),
+        "minority": float(right[minority].mean()) if minority.any() else 0.0,
+        "spared": float(right[easy].mean()) if easy.any() else 0.0, "n": float(len(sets)),
+    }  # fmt: skip
+
+
+def _right(problems: Sequence[Problem], run: Run, sampling: Sampling) -> list[bool]:
+    prompts = run.policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
+    done = run.policy.extend(prompts, sampling, run.rng("aggregates"))
+    return [s.value is not None and s.value >= 1.0 for (s,) in run.verify([[t] for t in done], run)]
+
+
+def agglm(
+    base: Recipe | None = None, *, m: int = 8, easy: float = 0.5, solver: str = "copy:policy", temperature: float = 1.0,
+    ask: str = ASK, between: str = "\n\n",
+) -> Recipe:  # fmt: skip
+    """m: solutions that are read.  easy: easy sets for each hard one; a large number takes all sets as they come, 0 hard ones
+    alone.  solver: who writes the solutions (`Learner.init`).  temperature: of the solver.  ask, between: what is read, with
+    {question} and {solutions}, and what stands between two of these."""
+    base = base or grpo()
+    how = {"n": m, "model": SOLVER, "temperature": temperature, "ask": ask, "between": between}
+    return base.but(
+        rollout=of_candidates(of=base.required("rollout"), easy=easy, **how), reward=base.reward or correct(),
+        measure=aggregated(**how),
+        also=(*base.also, Learner(SOLVER, solver, Recipe(), every=0)),
+    )  # fmt: skip
+
+
+claim = Claim(
+    says="a policy that learnt to aggregate is right more often than the vote of the solutions that it reads",
+    versus=None, task="drafts", measure="aggregated", direction="higher", margin=0.02, against="majority",
+    settings={"m": 4, "ask": "Refine.\n{question}\n{solutions}", "between": "\n"}, problems=500, steps=40,
+    fault=Within("majority", high=0.85, says="right votes"), learns="aggregated", start=None,
+)  # fmt: skip
+baseline = "majority_vote"
