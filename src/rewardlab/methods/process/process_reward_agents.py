@@ -1,0 +1,53 @@
+"""PRA: an agent beside a frozen policy looks up evidence for each step as it is written, and the beams with false steps are pruned.
+
+    after each step k of each beam:  e_k = evidence that the agent asks for, or none;  r_k = p(step k right | x, s_1 .. s_k, e_k)
+    keep the `width` beams with the highest mean of r_1 .. r_k;   answer: of the finished replies, that with the highest
+
+Where steps are claims about the world, nothing in the reply shows that one of them is false, and what follows builds on it. Scores
+of whole replies come too late: all n may be lost by then. The agent knows the domain, and any policy can be steered by it.
+
+Sohn et al. 2026, arXiv:2604.09482 (abstract and summaries; the anonymous code was not found). (inferred): the mean over steps, the
+choice by it rather than by a vote, width and branch, what the agent reads, and BM25. There the agent is a model trained on labels
+of a larger one; here any model of the run that follows the prompts, or another reward of steps as `agent`.
+
+Data: prompts, texts to search in the column `passages`, and a judge (`judge="openai:URL#NAME"`, or the path of a model).
+"""
+
+from rewardlab.core import Learner, Recipe, Update
+from rewardlab.evals.passk import accuracy
+from rewardlab.methods.baselines.weighted_vote import own_probability
+from rewardlab.proof.claim import Claim, Within
+from rewardlab.rewards.algebra import aggregate
+from rewardlab.rewards.evidence import borne_out, evidenced_steps
+from rewardlab.rewards.imperfect import imperfect
+from rewardlab.rewards.reward import Reward
+from rewardlab.rollouts.beams import beams
+from rewardlab.select.best import best
+
+JUDGE = "judge"
+
+
+def process_reward_agents(
+    base: Recipe | None = None, *, agent: Reward | None = None, judge: str = "copy:policy", k: int = 2, width: int = 4,
+    branch: int = 4, temperature: float = 1.0, step_tokens: int | None = None,
+) -> Recipe:  # fmt: skip
+    """agent: a reward of steps of unfinished replies; None: `evidenced_steps` by the model `judge`, which reads `k` passages.
+    width, branch: beams that are kept, and next steps of each.  step_tokens: most tokens of a step."""
+    base = base or Recipe(name="process_reward_agents", reward=own_probability(), measure=accuracy(), update=Update())
+    asked = () if agent else (Learner(JUDGE, judge, Recipe(), every=0),)
+    score = aggregate(agent or evidenced_steps(model=JUDGE, k=k), by="mean")
+    search = beams(score=score, width=width, branch=branch, temperature=temperature, step_tokens=step_tokens)
+    return base.but(rollout=search, reward=score, select=best(), also=(*base.also, *asked))
+
+
+SURE = imperfect(auc=0.95, of=aggregate(borne_out(), by="min"))
+"""An agent that ranks beginnings without a false step above others in 95 of 100 pairs."""
+
+claim = Claim(
+    says="beams pruned after every step by what is looked up are right more often than the best of as many tokens' replies by it",
+    versus="best_of_n", task="recalled", measure="accuracy", direction="higher", margin=0.03,
+    settings={"agent": borne_out(), "width": 2, "branch": 3}, versus_settings={"n": 6}, reward=SURE, problems=300,
+    guard=Within("tokens_per_answer", high=0.0), fault=Within("accuracy", high=0.9, says="right answers among whole replies"),
+    learns=None, start=None,
+)  # fmt: skip
+baseline = "best_of_n"

@@ -1,0 +1,152 @@
+"""Whether the steps of a reply are borne out by evidence that is looked up for each of them, in the midst of the reply."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rewardlab.core import Group, Problem, Run, Sampling, Score, Scores, Trajectory
+from rewardlab.core.domain import PositiveInt
+from rewardlab.text.bm25 import index_of, words
+from rewardlab.text.filled import filled
+from rewardlab.text.splitters import mark
+
+from .monte_carlo import count_cost
+from .own_verdict import chance_of
+from .reward import reward
+from .steps import step_texts, unequal
+
+SEARCH = "Search:"
+ASK = (
+    "Question:\n{question}\n\nReasoning so far:\n{steps}\n\nMust something be looked up to tell whether the last step is right? "
+    "If so, write one line 'Search: what to look for'. If not, write 'No search'."
+)
+DECIDE = "Question:\n{question}\n\nEvidence:\n{evidence}\n\nReasoning so far:\n{steps}\n\nIs the last step right? Answer + or -."
+NONE = "none"
+"""What stands for the evidence of a step for which nothing is looked up."""
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """A reply up to the end of a step: the problem, and the lines so far."""
+
+    problem: Problem
+    lines: tuple[str, ...]
+
+    def asked(self, template: str, evidence: str = "") -> Problem:
+        said = {"question": self.problem.question, "steps": "\n".join(self.lines), "evidence": evidence}
+        return self.problem.reworded(filled(template, **said))
+
+
+@dataclass(frozen=True)
+class Agent:
+    """How an agent judges: the settings of `evidenced_steps`."""
+
+    model: str
+    passages: str
+    k: int
+    ask: str
+    decide: str
+    max_new: int
+
+
+def passages_of(problem: Problem, column: str) -> tuple[str, ...]:
+    """The texts of the column, or none."""
+    found = problem.meta.get(column)
+    return tuple(found) if isinstance(found, list | tuple) and all(isinstance(x, str) for x in found) else ()
+
+
+def query_in(text: str) -> str | None:
+    """What a line "Search: ..." asks for; None where there is none."""
+    asked = (line.strip().removeprefix(SEARCH).strip() for line in text.splitlines() if line.strip().startswith(SEARCH))
+    return next((query for query in asked if query), None)
+
+
+@reward(over="groups")
+def evidenced_steps(
+    groups: list[Group], run: Run, *, model: str = "judge", passages: str = "passages", k: PositiveInt = 2, ask: str = ASK,
+    decide: str = DECIDE, max_new: PositiveInt = 64,
+) -> Scores:  # fmt: skip
+    """At the end of each step, the chance that it is right, by an agent that may look something up first.
+
+    The agent, a model of the run, reads the reply up to the step and writes a query, or none; then it reads the `k` best of the
+    problem's passages (BM25), and says + or -: the step earns p(+) / (p(+) + p(-)). Equal beginnings are judged once in a call.
+    passages: the column that holds the texts.  ask, decide: what it reads.  max_new: tokens of a query.
+    No label where a question does not fit the agent's context.  Sohn et al. 2026, arXiv:2604.09482
+    """
+    rows = [t for group in in_lines(groups, run) for t in group]
+    lines = [step_texts(t, "newline") for t in rows]
+    begun = [
+        [Beginning(t.problem, tuple(own[:i])) for i in range(1, len(own) + 1)] if len(own) == len(t.steps) else []
+        for t, own in zip(rows, lines, strict=True)
+    ]
+    different = list({(b.problem.key, b.lines): b for row in begun for b in row}.values())
+    chances = _judged(different, run, Agent(model, passages, k, ask, decide, max_new))
+    known = {(b.problem.key, b.lines): x for b, x in zip(different, chances, strict=True)}
+    said = [[known[b.problem.key, b.lines] for b in row] for row in begun]
+    scores = iter([_score(t, *both) if both[1] else unequal(both[0], t) for t, *both in zip(rows, lines, said, strict=True)])
+    return [[next(scores) for _ in group] for group in groups]
+
+
+def _judged(begun: Sequence[Beginning], run: Run, how: Agent) -> list[float | None]:
+    agent, max_new = run.model(how.model), how.max_new
+    first = [b.asked(how.ask) for b in begun]
+    read = agent.read([Trajectory(p) for p in first], [p.prompt for p in first]) if first else []
+    fits = [i for i, t in enumerate(read) if len(t) + max_new <= agent.context]
+    said = agent.extend([read[i] for i in fits], Sampling(max_new, 0.0), run.rng("evidence")) if fits else []
+    queries = {i: query_in(t.reply) for i, t in zip(fits, said, strict=True)}
+    texts = [_evidence(b, queries.get(i), how.passages, how.k) for i, b in enumerate(begun)]
+    if begun:
+        run.log("searched", sum(q is not None for q in queries.values()) / len(begun))
+    second = [b.asked(how.decide, text) for b, text in zip(begun, texts, strict=True)]
+    told = agent.read([Trajectory(p) for p in second], [p.prompt for p in second]) if second else []
+    room = [i for i, t in enumerate(told) if len(t) + 1 < agent.context]
+    count_cost(run, len(fits), sum(map(len, read)) + sum(map(len, told)))
+    chances = dict(zip(room, chance_of(agent, [told[i] for i in room], [""] * len(room), "+", "-"), strict=True))
+    return [chances.get(i) for i in range(len(begun))]
+
+
+def _evidence(begun: Beginning, query: str | None, passages: str, k: int) -> str:
+    known = passages_of(begun.problem, passages)
+    return "\n".join(index_of(known).best(query, k)) or NONE if query and known else NONE
+
+
+def _score(t: Trajectory, lines: Sequence[str], said: Sequence[float | None]) -> Score:
+    steps = [(at, x) for at, x in zip(t.steps, said, strict=True) if x is not None]
+    return Score(steps=steps) if steps else Score(None, why="no step fits the agent's context")
+
+
+@reward(over="groups")
+def borne_out(groups: list[Group], run: Run, *, passages: str = "passages") -> Scores:
+    """As `evidenced_steps`, by words: 1 at the end of a step whose words stand in one passage in its order, 0 at others.
+
+    The passage is one of the two that the step finds (BM25). A step is looked up if it holds two words or more that some of the
+    problem's passages have and others have not; a step that does not, such as a last line with the answer, has no label. A reply
+    without such a step earns 1.
+    """
+    return [[_by_words(t, passages) for t in group] for group in in_lines(groups, run)]
+
+
+def _by_words(t: Trajectory, column: str) -> Score:
+    known, lines = passages_of(t.problem, column), step_texts(t, "newline")
+    if not known:
+        return Score(None, why=f"the problem has no column {column!r} with a list of texts")
+    if len(lines) != len(t.steps):
+        return unequal(lines, t)
+    texts = [set(words(x)) for x in known]
+    rare = set.union(*texts) - (set.intersection(*texts) if len(texts) > 1 else set())
+    looked_up = [(at, x) for at, x in zip(t.steps, lines, strict=True) if len(set(words(x)) & rare) >= 2]
+    labels = [(at, float(any(_in_order(x, found) for found in index_of(known).best(x, 2)))) for at, x in looked_up]
+    return Score(steps=labels) if labels else Score(1.0, why="nothing to look up")
+
+
+def _in_order(said: str, found: str) -> bool:
+    """Whether the words of one text stand in another, in this order, perhaps with others between them."""
+    left = iter(words(found))
+    return all(word in left for word in words(said))
+
+
+def in_lines(groups: list[Group], run: Run) -> list[Group]:
+    """The rollouts with the ends of their lines as steps, unless the rollout has marked steps."""
+    policy = run.policy
+    return [[t if t.steps else mark(t, "newline", policy.pieces, policy.name) for t in group] for group in groups]

@@ -1,0 +1,1 @@
+"""Questions about facts that a policy has learnt by heart, some of them wrongly."""
