@@ -118,11 +118,11 @@ def _score(t: Trajectory, lines: Sequence[str], said: Sequence[float | None]) ->
 
 @reward(over="groups")
 def borne_out(groups: list[Group], run: Run, *, passages: str = "passages") -> Scores:
-    """As `evidenced_steps`, by words: 1 at the end of a step whose words stand in one passage in its order, 0 at others.
+    """As `evidenced_steps`, by words: 1 at the end of a step whose words stand in a passage in its order, 0 if all but one do.
 
-    The passage is one of the two that the step finds (BM25). A step is looked up if it holds two words or more that some of the
-    problem's passages have and others have not; a step that does not, such as a last line with the answer, has no label. A reply
-    without such a step earns 1.
+    The passages are the two that the step finds (BM25). A step of which they say neither has no label, and nor has one that is not
+    looked up: one that holds fewer than two words that some of the problem's passages have and others have not, such as a last line
+    with the answer. A reply without a label earns 1/2.
     """
     return [[_by_words(t, passages) for t in group] for group in in_lines(groups, run)]
 
@@ -135,15 +135,23 @@ def _by_words(t: Trajectory, column: str) -> Score:
         return unequal(lines, t)
     texts = [set(words(x)) for x in known]
     rare = set.union(*texts) - (set.intersection(*texts) if len(texts) > 1 else set())
-    looked_up = [(at, x) for at, x in zip(t.steps, lines, strict=True) if len(set(words(x)) & rare) >= 2]
-    labels = [(at, float(any(_in_order(x, found) for found in index_of(known).best(x, 2)))) for at, x in looked_up]
-    return Score(steps=labels) if labels else Score(1.0, why="nothing to look up")
+    looked_up = [(at, words(x)) for at, x in zip(t.steps, lines, strict=True) if len(set(words(x)) & rare) >= 2]
+    said = [(at, _borne_out(own, [words(x) for x in index_of(known).best(" ".join(own), 2)])) for at, own in looked_up]
+    labels = [(at, label) for at, label in said if label is not None]
+    return Score(steps=labels) if labels else Score(0.5, why="nothing that is known was stated")
 
 
-def _in_order(said: str, found: str) -> bool:
-    """Whether the words of one text stand in another, in this order, perhaps with others between them."""
-    left = iter(words(found))
-    return all(word in left for word in words(said))
+def _borne_out(said: list[str], found: list[list[str]]) -> float | None:
+    if any(_in_order(said, text) for text in found):
+        return 1.0
+    without = [[*said[:i], *said[i + 1 :]] for i in range(len(said))]
+    return 0.0 if any(_in_order(most, text) for text in found for most in without) else None
+
+
+def _in_order(said: list[str], found: list[str]) -> bool:
+    """Whether words stand in a text in their order, perhaps with others between them."""
+    left = iter(found)
+    return all(word in left for word in said)
 
 
 def in_lines(groups: list[Group], run: Run) -> list[Group]:

@@ -5,7 +5,7 @@
                                                 Answer: Cal
 
 Whether a line is true cannot be seen from the question or from the lines before it. The facts lie in meta["passages"], for whoever
-looks them up.
+looks them up; those of them that the answer needs, also in meta["knowledge"].
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 import random
 from functools import partial
 
-from rewardlab.core import Problem, Task, ask, seed_of
+from rewardlab.core import Problem, Task, ask, seed_of, uniform_of
 from rewardlab.core.domain import PositiveInt, Share
 from rewardlab.errors import RewardlabError
 from rewardlab.tasks.facts.problems import CONFUSED, NAMES, RELATIONS
@@ -23,13 +23,14 @@ Facts = dict[tuple[str, str], str]
 
 
 def recalled(
-    *, hops: PositiveInt = 3, people: PositiveInt = 20, error: Share = 0.1, biased: Share = 0.6, test_size: PositiveInt = 400,
-    size: PositiveInt | None = None,
+    *, hops: PositiveInt = 3, people: PositiveInt = 20, error: Share = 0.1, biased: Share = 0.6, written: Share = 1.0,
+    test_size: PositiveInt = 400, size: PositiveInt | None = None,
 ) -> Task:  # fmt: skip
     """Follow `hops` relations from a person, among `people`.
 
     error: how often, per hop, the teacher of `demonstrate` names anyone.  biased: how often it takes another relation where the
     neighbour, teacher or doctor is asked for, so that what a policy remembers best is wrong there.
+    written: the share of the facts that stand in the passages.
     test_size: at most so many test problems.  size: so many training problems, in epochs; None: endless.
     """
     if not 1 <= hops <= 4:
@@ -37,7 +38,7 @@ def recalled(
     if not 2 <= people <= len(NAMES):
         raise RewardlabError(f"recalled: people must be between 2 and {len(NAMES)}, not {people}")
     known = _facts(people)
-    passages = [line(person, relation, other) for (person, relation), other in known.items()]
+    passages = [line(p, r, other) for (p, r), other in known.items() if uniform_of("written", p, r) < written]
     sample, key = partial(_sample, hops=hops, known=known, passages=passages), ("recalled", hops, people)
     return Task(
         name="recalled",
@@ -47,7 +48,8 @@ def recalled(
         max_new=32 * (hops + 1),
         about=f"who is whose what: {hops} hops through facts that were learnt by heart",
         demonstrate=partial(_demonstrate, known=known, error=error, biased=biased),
-        columns=("prompt", "answer", "passages", "steps", "solution"),
+        columns=("prompt", "answer", "passages", "knowledge", "steps", "solution"),
+        warmed_as=f"recalled:hops={hops},people={people},error={error},biased={biased}" if written < 1 else None,
     )
 
 
@@ -68,7 +70,8 @@ def _sample(rng: random.Random, *, hops: int, known: Facts, passages: list[str])
         person = known[person, relation]
     question = f"Who is {''.join(f'the {r} of ' for r in reversed(relations))}{start}?"
     solution = "\n".join([*steps, f"Answer: {person}"])
-    return ask(question, person, passages=passages, steps=steps, solution=solution)
+    needed = [step for step in steps if step in passages]
+    return ask(question, person, passages=passages, knowledge=needed, steps=steps, solution=solution)
 
 
 def _demonstrate(problem: Problem, rng: random.Random, *, known: Facts, error: float, biased: float) -> str:

@@ -1,0 +1,83 @@
+"""Fin-PRM: steps are labelled by what becomes of them, by a judge and by a knowledge base; replies by answer and knowledge used.
+
+    step k:    w_i importance + w_q quality + w_a accuracy;    importance: share of n continuations that are right
+               quality: a judge's word;     accuracy: whether what the step states stands in the knowledge base
+    reply:     (outcome + share of the knowledge that the question needs) / 2
+    labels:    1 where these are at least 1/2; cross-entropy;     score (1 - whole) mean over steps + whole p(reply)
+
+Continuations blame a right step where the policy fails later, and spare a wrong one by luck; a judge without the field's
+knowledge believes what sounds right; a knowledge base is silent on much. Where one of the three says nothing, the others decide.
+
+Zhou et al. 2025, arXiv:2508.15202 (abstract and summaries; aliyun/qwen-dianjin has no code of it at fbbb52b). (inferred): the
+weights, 1/2 as the threshold, `whole`, and that the label of the reply takes the place of the last step's, whose line is the answer.
+There a language model compares steps with the knowledge; `checks` may be such an agent (`evidenced_steps`), or by words
+(`borne_out`). Of its three uses best-of-n is measured here; RL and the choice of data take the model as any other.
+
+Data: prompts with gold answers, the knowledge base in the column `passages`, what a question needs of it in `knowledge`.
+"""
+
+from rewardlab.core import Learner, Recipe, Update
+from rewardlab.evals.reranked import reranked
+from rewardlab.evals.step_labels import label_quality
+from rewardlab.objectives.labels import label_cross_entropy
+from rewardlab.proof.claim import Claim, Within
+from rewardlab.rewards.algebra import aggregate, threshold
+from rewardlab.rewards.covered import covered
+from rewardlab.rewards.evidence import borne_out
+from rewardlab.rewards.judged_steps import judged_steps
+from rewardlab.rewards.model import step_score
+from rewardlab.rewards.monte_carlo import monte_carlo_steps
+from rewardlab.rewards.reward import Reward
+from rewardlab.rewards.steps import correct_steps
+from rewardlab.rewards.task import correct
+from rewardlab.rewards.weighed_steps import weighed_steps
+from rewardlab.rollouts.independent import independent
+
+JUDGE = "judge"
+
+
+def fin_prm(
+    base: Recipe | None = None, *, importance: float = 1.0, quality: float = 1.0, accuracy: float = 1.0,
+    checks: Reward | None = None, judge: str = "copy:policy", whole: float = 0.5, n: int = 4, continuations: int = 4,
+    choose: int = 8, init: str = "value-head:surprise", lr: float = 1e-3, epochs: int = 1,
+) -> Recipe:  # fmt: skip
+    """importance, quality, accuracy: weights of the annotators; 0 leaves one out.  checks: a reward of steps, accuracy; None:
+    `borne_out`.  judge: the model of quality.  whole: weight of the reply's own chance in its score.  n, continuations: replies per
+    problem, and tries from each step.  choose: replies to choose from when it is measured.  init, lr, epochs: of the model."""
+    base = base or Recipe(name="fin_prm", update=Update(problems=8))
+    said = {
+        "importance": (importance, monte_carlo_steps(n=continuations)), "quality": (quality, judged_steps(model=JUDGE)),
+        "accuracy": (accuracy, checks or borne_out()),
+    }  # fmt: skip
+    used = {name: pair for name, pair in said.items() if pair[0]}
+    labels = weighed_steps(
+        of={name: part for name, (_, part) in used.items()}, weights=tuple(w for w, _ in used.values()),
+        whole={"outcome": correct(), "coverage": covered(column="knowledge")},
+    )  # fmt: skip
+    chances = threshold(step_score(model="prm"), at=0.0, soft=1.0)
+    score = (1 - whole) * aggregate(chances, by="mean").named("steps") + whole * aggregate(chances, by="last").named("reply")
+    # labels are the model's own reward: the policy, which stays as it is, needs a verdict on every reply
+    prm = Recipe(reward=labels, objective=label_cross_entropy(), update=Update(lr=lr, epochs=epochs))
+    judges = (Learner(JUDGE, judge, Recipe(), every=0),) if quality else ()
+    return base.but(
+        rollout=independent(n=n, steps="newline"),
+        reward=base.reward or correct(),
+        measure=reranked(by=score, n=choose),
+        also=(*base.also, *judges, Learner("prm", init, prm)),
+    )
+
+
+claim = Claim(
+    says="continuations and an incomplete knowledge base together find more first errors than as many continuations alone",
+    versus=None, task="recalled:written=0.6", measure="f1.both", direction="higher", margin=0.05, against="f1.importance",
+    by=label_quality(
+        truth=correct_steps(), rollout=independent(n=4, steps="newline"),
+        annotators={
+            "both": weighed_steps(of={"importance": monte_carlo_steps(n=4), "accuracy": borne_out()}, weights=(1.0, 1.0)),
+            "importance": weighed_steps(of={"importance": monte_carlo_steps(n=4)}, weights=(1.0,)), "accuracy": borne_out(),
+        },
+    ), problems=150, steps=1, fault=Within("f1.importance", high=0.8, says="F1 of first errors by continuations alone"),
+    learns=None, start=None,
+)  # fmt: skip
+baseline = None
+kind = "reward-model"
