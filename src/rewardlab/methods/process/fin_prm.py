@@ -9,8 +9,8 @@ Continuations blame a right step where the policy fails later, and spare a wrong
 knowledge believes what sounds right; a knowledge base is silent on much. Where one of the three says nothing, the others decide.
 
 Zhou et al. 2025, arXiv:2508.15202 (abstract and summaries; aliyun/qwen-dianjin has no code of it at fbbb52b). (inferred): the
-weights, 1/2 as the threshold, `whole`, and that the label of the reply takes the place of the last step's, whose line is the answer.
-There a language model compares steps with the knowledge; `checks` may be such an agent (`evidenced_steps`), or by words
+weights, 1/2 as the threshold, `whole`, and that the label of the reply takes the place of the last step's, whose line is the
+answer. There a language model compares steps with the knowledge; `checks` may be such an agent (`evidenced_steps`), or by words
 (`borne_out`). Of its three uses best-of-n is measured here; RL and the choice of data take the model as any other.
 
 Data: prompts with gold answers, the knowledge base in the column `passages`, what a question needs of it in `knowledge`.

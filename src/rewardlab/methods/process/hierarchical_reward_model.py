@@ -93,7 +93,7 @@ def hierarchical_reward_model(
 claim = Claim(
     says="after a wrong step, steps that correct it are valued above others more often than by a model of single steps",
     versus="hierarchical_reward_model", task="arithmetic:biased=0.9,error=0.1,corrected=0.5", measure="after_auc",
-    direction="higher", margin=0.03, settings={"labels": correct_steps()},
+    direction="higher", margin=0.08, settings={"labels": correct_steps()},
     versus_settings={"labels": correct_steps(), "pairs": False}, problems=200, steps=30,
     fault=Within("after_auc", high=0.9, says="AUC of steps after a wrong one, by a model of single steps"), learns=None,
 )  # fmt: skip

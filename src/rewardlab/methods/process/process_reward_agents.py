@@ -1,7 +1,7 @@
 """PRA: an agent beside a frozen policy looks up evidence for each step as it is written, and the beams with false steps are pruned.
 
     after each step k of each beam:  e_k = evidence that the agent asks for, or none;  r_k = p(step k right | x, s_1 .. s_k, e_k)
-    keep the `width` beams with the highest mean of r_1 .. r_k;   answer: of the finished replies, that with the highest
+    keep the beams with the highest mean of r_1 .. r_k;   answer: of the finished replies, that with the highest
 
 Where steps are claims about the world, nothing in the reply shows that one of them is false, and what follows builds on it. Scores
 of whole replies come too late: all n may be lost by then. The agent knows the domain, and any policy can be steered by it.
@@ -14,6 +14,7 @@ Data: prompts, texts to search in the column `passages`, and a judge (`judge="op
 """
 
 from rewardlab.core import Learner, Recipe, Update
+from rewardlab.core.domain import PositiveInt
 from rewardlab.evals.passk import accuracy
 from rewardlab.methods.baselines.weighted_vote import own_probability
 from rewardlab.proof.claim import Claim, Within
@@ -28,11 +29,11 @@ JUDGE = "judge"
 
 
 def process_reward_agents(
-    base: Recipe | None = None, *, agent: Reward | None = None, judge: str = "copy:policy", k: int = 2, width: int = 4,
+    base: Recipe | None = None, *, agent: Reward | None = None, judge: str = "copy:policy", k: int = 2, width: PositiveInt = 4,
     branch: int = 4, temperature: float = 1.0, step_tokens: int | None = None,
 ) -> Recipe:  # fmt: skip
     """agent: a reward of steps of unfinished replies; None: `evidenced_steps` by the model `judge`, which reads `k` passages.
-    width, branch: beams that are kept, and next steps of each.  step_tokens: most tokens of a step."""
+    width, branch: beams, and next steps of each.  step_tokens: most tokens of a step."""
     base = base or Recipe(name="process_reward_agents", reward=own_probability(), measure=accuracy(), update=Update())
     asked = () if agent else (Learner(JUDGE, judge, Recipe(), every=0),)
     score = aggregate(agent or evidenced_steps(model=JUDGE, k=k), by="mean")
