@@ -1,0 +1,141 @@
+"""What thinking that leads to a response is worth: its steps, by the response, a judge and one another; the whole, by a template."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from rewardlab.core import Group, Run, Sampling, Score, Scores, Trajectory
+from rewardlab.core.domain import NonNegativeFloat, PositiveFloat, PositiveInt
+from rewardlab.text.embedding import NGRAMS, embedded
+from rewardlab.text.filled import filled
+
+from .monte_carlo import count_cost, rows_in_steps
+from .reward import Reward, reward
+from .steps import step_texts
+
+MARK = "</think>"
+PLAN = "{question}\n\nFollow this plan:\n{steps}"
+"""What the policy reads with a template, with {question} and {steps}."""
+EXTRACT = (
+    "Problem:\n{question}\n\nSolution:\n{response}\n\nWrite down the plan of this solution as a short list of steps that says "
+    "what is done in each, without any result."
+)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """A reply's lines: those of the thought, and those of the response, each with its place among all lines."""
+
+    thought: tuple[tuple[int, str], ...]
+    response: tuple[tuple[int, str], ...]
+
+
+def parts_of(t: Trajectory, mark: str) -> Parts | None:
+    """None where the reply has no thought or no response, or where text and tokens disagree."""
+    lines = [line.strip() for line in step_texts(t, "newline")]
+    if len(lines) != len(t.steps) or mark not in lines:
+        return None
+    cut, numbered = lines.index(mark), list(enumerate(lines))
+    return Parts(tuple(numbered[:cut]), tuple(numbered[cut + 1 :])) if 0 < cut < len(lines) - 1 else None
+
+
+def softmax_mean(values: Sequence[float]) -> float:
+    """The mean of values weighted by their softmax: the larger ones count more."""
+    weights = [math.exp(x) for x in values]
+    return sum(w * x for w, x in zip(weights, values, strict=True)) / sum(weights)
+
+
+@reward(over="groups")
+def thought_steps(
+    groups: list[Group], run: Run, *, quality: Reward, mark: str = MARK, embed: str = NGRAMS, heat: PositiveFloat = 0.1
+) -> Scores:
+    """At the end of each step of the thought, the softmax-weighted mean of three numbers from 0 to 1.
+
+    alignment: the cosine with the nearest step of the response.  quality: what this reward of steps says of it.  coherence: the
+    chance that the step before it, and not a step of another problem's replies, is the one before it: softmax of cosines / heat.
+    The first step has no coherence, and nor has any where there is no other problem; what `quality` is silent on counts without it.
+    mark: the line between thought and response.  embed: as in `text/embedding.py`. No verdict without a thought and a response.
+    Zou et al. 2025, arXiv:2506.18896
+    """
+    rows = rows_in_steps(groups, "thought_steps")
+    said = [{} if s.missing else dict(s.steps) for row in quality(groups, run) for s in row]
+    parts = [parts_of(t, mark) for t in rows]
+    texts = list({line for p in parts if p for _, line in (*p.thought, *p.response)})
+    table = dict(zip(texts, embedded(texts, embed), strict=True)) if texts else {}
+    of = [(t.problem.key, [line for _, line in p.thought]) for t, p in zip(rows, parts, strict=True) if p]
+    scores = []
+    for t, p, judged in zip(rows, parts, said, strict=True):
+        if p is None:
+            scores.append(Score(None, why="the reply has no thought that ends in a response"))
+            continue
+        others = [table[line] for key, lines in of if key != t.problem.key for line in lines]
+        values = _three(p, table, others, heat, [judged.get(t.steps[i]) for i, _ in p.thought])
+        scores.append(Score(steps=[(t.steps[i], softmax_mean(x)) for (i, _), x in zip(p.thought, values, strict=True)]))
+    left = iter(scores)
+    return [[next(left) for _ in group] for group in groups]
+
+
+def _three(
+    p: Parts, table: dict[str, np.ndarray], others: list[np.ndarray], heat: float, judged: Sequence[float | None]
+) -> list[list[float]]:
+    response = np.stack([table[line] for _, line in p.response])
+    found = []
+    for k, (_, line) in enumerate(p.thought):
+        here = table[line]
+        values = [float((response @ here).max())]
+        if judged[k] is not None:
+            values.append(float(judged[k] or 0.0))
+        if k and others:
+            logits = np.array([table[p.thought[k - 1][1]] @ here, *(x @ here for x in others)]) / heat
+            values.append(float(1 / np.exp(logits - logits[0]).sum()))
+        found.append(values)
+    return found
+
+
+@reward(over="groups")
+def template_success(
+    groups: list[Group], run: Run, *, n: PositiveInt = 4, model: str = "", mark: str = MARK, plan: str = PLAN,
+    extract: str = EXTRACT, temperature: NonNegativeFloat = 1.0,
+) -> Scores:  # fmt: skip
+    """The share of right ones among n replies that the policy writes with the template of this reply's response in its prompt.
+
+    model: who writes the template, a model of the run that reads `extract`; "": the response without its last line, the answer.
+    plan: what the policy reads. Equal templates of a problem are tried once. No verdict without a thought and a response.
+    """
+    rows = [t for group in groups for t in group]
+    parts = [parts_of(t, mark) for t in rows]
+    found = _templates([(t, p) for t, p in zip(rows, parts, strict=True) if p], run, model, extract)
+    asked = {}
+    for t, template in found:
+        p = t.problem.reworded(filled(plan, question=t.problem.question, steps=template))
+        asked.setdefault((t.problem.key, template), p)
+    read = run.policy.read([Trajectory(p) for p in asked.values()], [p.prompt for p in asked.values()]) if asked else []
+    fits = [k for k, row in zip(asked, read, strict=True) if len(row) + run.max_new <= run.policy.context]
+    begun = [row for row in read if len(row) + run.max_new <= run.policy.context]
+    sampling = Sampling(run.max_new, temperature)
+    done = run.policy.extend([x for x in begun for _ in range(n)], sampling, run.rng("templates")) if begun else []
+    count_cost(run, len(done), sum(map(len, begun)))
+    judged = run.verify([done[i : i + n] for i in range(0, len(done), n)], run) if done else []
+    known = [[s.value >= 1.0 for s in row if s.value is not None] for row in judged]
+    shares = {key: sum(row) / len(row) for key, row in zip(fits, known, strict=True) if row}
+    of = {id(t): shares.get((t.problem.key, template)) for t, template in found}
+    why = "no reply to its template could be judged"
+    return [[Score(x) if (x := of.get(id(t))) is not None else Score(None, why=why) for t in group] for group in groups]
+
+
+def _templates(replies: Sequence[tuple[Trajectory, Parts]], run: Run, model: str, extract: str) -> list[tuple[Trajectory, str]]:
+    texts = [[line for _, line in p.response] for _, p in replies]
+    if not model:
+        return [(t, "\n".join(lines[:-1])) for (t, _), lines in zip(replies, texts, strict=True)]
+    asked = [
+        t.problem.reworded(filled(extract, question=t.problem.question, response="\n".join(lines)))
+        for (t, _), lines in zip(replies, texts, strict=True)
+    ]
+    writer = run.model(model)
+    read = writer.read([Trajectory(p) for p in asked], [p.prompt for p in asked]) if asked else []
+    said = writer.extend(read, Sampling(run.max_new, 0.0), run.rng("templates")) if read else []
+    return [(t, x.reply.strip()) for (t, _), x in zip(replies, said, strict=True)]

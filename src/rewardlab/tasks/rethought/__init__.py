@@ -1,0 +1,1 @@
+"""Chains of arithmetic that are thought through carelessly, and then answered with more care."""

@@ -1,0 +1,130 @@
+"""ReasonFlux-PRM: targets of thoughts and of whole replies, and the model that learns them."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import numpy as np
+import pytest
+import torch
+
+from rewardlab import registry
+from rewardlab.core import Run, Trajectory, ask
+from rewardlab.engine.collate import collate
+from rewardlab.methods.process.reasonflux_prm import claim, reasonflux_prm
+from rewardlab.models.embedded import untrained
+from rewardlab.rewards import thoughts
+from rewardlab.rewards.reward import reward
+from rewardlab.rewards.thoughts import softmax_mean, template_success, thought_steps
+from rewardlab.text.splitters import mark
+
+E = math.e
+
+
+def written(policy, text, question="?", answer="9"):
+    p = ask(question, answer)
+    (t,) = policy.write(policy.read([Trajectory(p)], [p.prompt]), [text])
+    return mark(t, "newline", policy.pieces, policy.name)
+
+
+def said_of(values):
+    @reward(steps=True)
+    def told(trajectory):
+        return [(at, x) for at, x in zip(trajectory.steps, values, strict=False) if x is not None]
+
+    return told()
+
+
+def test_larger_numbers_weigh_more():
+    assert softmax_mean([0.5]) == 0.5
+    # (e + 0) / (e + 1)
+    assert softmax_mean([1.0, 0.0]) == pytest.approx(E / (E + 1))
+
+
+def test_targets_of_a_thought(monkeypatch):
+    """Steps are plane vectors: a and c at right angles, b between them."""
+    plane = {"a": (1, 0), "b": (0.8, 0.6), "c": (0, 1), "Answer: 9": (0, -1), "z": (1, 0)}
+    monkeypatch.setattr(thoughts, "embedded", lambda texts, model: np.array([plane[x] for x in texts], float))
+    policy = untrained(hidden=32, layers=1)
+    t = written(policy, "a\nc\n</think>\nb\nAnswer: 9")
+    other = written(policy, "z\n</think>\nb\nAnswer: 9", question="another")
+    part = thought_steps(quality=said_of([1.0, None]), heat=0.5)
+    (first,), (second,) = part([[t], [other]], Run(policy))
+    # a: cosine .8 with b, quality 1, no step before it
+    want = (0.8 * math.exp(0.8) + E) / (math.exp(0.8) + E)
+    # c: cosine .6 with b, no quality; a, before it, is at cosine 0, and so is z of the other problem: one half
+    next_ = (0.6 * math.exp(0.6) + 0.5 * math.exp(0.5)) / (math.exp(0.6) + math.exp(0.5))
+    assert [at for at, _ in first.steps] == list(t.steps[:2])
+    assert [x for _, x in first.steps] == pytest.approx([want, next_])
+    assert len(second.steps) == 1
+    # without other problems there is no coherence: c is worth .6
+    assert part([[t]], Run(policy))[0][0].steps[1][1] == pytest.approx(0.6)
+    for text in ("a\nb\nAnswer: 9", "</think>\nb", "a\n</think>"):
+        assert part([[written(policy, text)]], Run(policy))[0][0].value is None
+
+
+class Follower:
+    """A policy that says 9 with a plan that holds b, and 1 with others."""
+
+    context = 4000
+
+    def __init__(self):
+        self.policy, self.asked = untrained(hidden=32, layers=1), []
+
+    def read(self, rows, messages):
+        self.asked += [m[-1].text for m in messages]
+        return self.policy.read(rows, messages)
+
+    def extend(self, rows, sampling, rng):
+        return self.policy.write(rows, ["Answer: 9" if "b" in t.problem.question.split("plan:")[1] else "Answer: 1" for t in rows])
+
+
+@reward
+def gold(trajectory):
+    return float(trajectory.reply.endswith(f"Answer: {trajectory.problem.answer}"))
+
+
+def test_a_template_is_worth_what_follows_from_it():
+    policy, follower = untrained(hidden=32, layers=1), Follower()
+    good, bad = written(policy, "a\n</think>\nb\nAnswer: 9"), written(policy, "a\n</think>\nc\nAnswer: 9")
+    run = Run(follower, verify=gold())
+    (row,) = template_success(n=2)([[good, bad, good, written(policy, "Answer: 9")]], run)
+    assert [s.value for s in row] == [1.0, 0.0, 1.0, None]
+    # equal templates are tried once, and the answer is no part of them
+    assert len(follower.asked) == 2
+    assert "9" not in follower.asked[0]
+    assert run.metrics["completions"] == 4
+
+
+def test_labels_of_steps_and_whole_in_one_batch():
+    policy = untrained(hidden=32, layers=1)
+    t = written(policy, "7+5=12\n</think>\n7+5=12\nAnswer: 9")
+    labels = reasonflux_prm(quality=said_of([0.0])).also[-1].recipe.reward
+    run = Run(Follower(), verify=gold())
+    batch = collate([[t]], labels([[t]], run), torch.device("cpu"))
+    # the first line is in the response: alignment 1, quality 0; without a b in the plan nothing is right at the end
+    at, end = t.steps[0], t.steps[-1]
+    assert batch.rewarded[0].nonzero().flatten().tolist() == [at, end]
+    assert batch.reward[0, at].item() == pytest.approx(E / (E + 1), rel=1e-5)
+    assert batch.reward[0, end].item() == 0.0
+
+
+def test_the_models_word_can_pay_the_policy():
+    assert "step_score" in str(reasonflux_prm(online=0.5).reward)
+    assert "step_score" not in str(reasonflux_prm().reward)
+    assert [x.name for x in reasonflux_prm(writer="copy:policy").also] == ["judge", "writer", "prm"]
+
+
+def test_the_world_and_what_its_claim_measures():
+    task = registry.task("rethought", test_size=20)
+    rng, policy = random.Random(0), untrained(hidden=32, layers=1)
+    said = [written(policy, task.demonstrate(p, rng), p.question, p.answer) for p in task.test]
+    assert all(t.reply.count("</think>") == 1 for t in said)
+    # responses are right more often than whole thoughts
+    right = np.mean([t.reply.splitlines()[-1] == f"Answer: {t.problem.answer}" for t in said])
+    thought = np.mean([t.reply.splitlines()[2].rpartition("=")[2] == t.problem.answer for t in said])
+    assert right > thought
+    run = Run(policy, max_new=6, seed=1, verify=gold())
+    with pytest.raises(Exception, match="speaks of no step"):
+        claim.by(task.test[:2], run)
