@@ -1,4 +1,4 @@
-"""What thinking that leads to a response is worth: its steps, by the response, a judge and one another; the whole, by a template."""
+"""What thinking that leads to a response is worth: its steps, by the response, a judge and one another; all, by a template."""
 
 from __future__ import annotations
 

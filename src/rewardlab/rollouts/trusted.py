@@ -141,10 +141,10 @@ def trusted_pairs(
     run.log("pairs_per_problem", len(kept) / len(problems))
     if not kept:
         return [[replace(t, stop="end")] * 2 for t in started(problems[:1], run)]
-    return [[_last_step(t) for t in pair] for pair in kept]
+    return [[last_step(t) for t in pair] for pair in kept]
 
 
-def _last_step(t: Trajectory) -> Trajectory:
+def last_step(t: Trajectory) -> Trajectory:
     """The row, of which the last step alone is a decision."""
     *earlier, step = t.turns
     read = (replace(turn, author=None, logprobs=None, sampled=None) for turn in earlier)

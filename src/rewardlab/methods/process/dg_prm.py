@@ -1,0 +1,68 @@
+"""DG-PRM: a step is judged by those criteria of a growing tree that suit it, and preferred where it is worse by none of them.
+
+    tree:    a judge names criteria; near texts are one, alike ones a branch
+    step s:  criteria C(s): of the branches nearest to its text the nearest k;   vector r(s) = (r_c(s)), c in C(s)
+    pairs:   a over b  if  r_c(a) >= r_c(b) for all c, and > for one       (Pareto dominance, among steps after the same beginning)
+    DPO on these pairs
+
+One list of criteria for all steps is too coarse, and one number for several criteria lets a step that is wrong win by being well
+written. Where criteria disagree, neither step is preferred: there are fewer pairs, and they tell more surely.
+
+Yin et al. 2025, arXiv:2507.17849 (abstract and our row; no code was found). (inferred): the prompts, that texts of cosine .9 are
+one and of .4 of one branch, k = 4, that siblings are judged by what suits the first, that all pairs of dominance count, two of
+each place, and that the path goes on with the first step that is not dominated. Left out: the judge's analysis as a text of its
+own, of which criteria are extracted; here it is asked for criteria at once.
+
+Data: prompts, and a judge that follows instructions (`judge="openai:URL#NAME"`), or `criteria`: rewards of unfinished replies by
+the text of their criterion.
+"""
+
+from typing import Literal
+
+from rewardlab.core import Learner, Recipe
+from rewardlab.core.domain import NonNegativeFloat
+from rewardlab.evals.pair_purity import pair_purity
+from rewardlab.methods.baselines.dpo import dpo
+from rewardlab.methods.baselines.weighted_vote import own_probability
+from rewardlab.proof.claim import Claim, Within
+from rewardlab.rewards.criteria import GENERAL
+from rewardlab.rewards.imperfect import imperfect
+from rewardlab.rewards.reward import Reward
+from rewardlab.rewards.unbroken import unbroken
+from rewardlab.rollouts.pareto import pareto_pairs
+
+JUDGE = "judge"
+
+
+def dg_prm(
+    base: Recipe | None = None, *, criteria: dict[str, Reward] | None = None, judge: str = "copy:policy", k: int = 4,
+    named: int = 4, embed: str = "ngrams", rule: Literal["pareto", "sum"] = "pareto", gap: NonNegativeFloat = 0.0, branch: int = 4,
+    each: int = 2, truth: Reward | None = None,
+) -> Recipe:  # fmt: skip
+    """criteria: in place of the tree.  judge: names criteria, and judges by them.  k: criteria of a step; 0: all.  named: problems
+    for which new ones are named in each step of training.  rule: "sum" prefers by the sum over criteria.  gap: by how much one
+    criterion, or the sum, must differ.  branch: next steps.  each: pairs at most from one place.  truth: a reward of unfinished
+    replies, by which pairs are measured; None: the base's measure stays."""
+    base = base or dpo(problems=4)
+    how = {"criteria": criteria, "seeds": () if criteria else GENERAL, "model": JUDGE, "k": k, "named": named, "embed": embed,
+           "rule": rule, "by": gap, "branch": branch, "each": each}  # fmt: skip
+    pairs = pareto_pairs(**how)
+    asked = () if criteria else (Learner(JUDGE, judge, Recipe(), every=0),)
+    measured = {"measure": pair_purity(rollout=pairs, truth=truth)} if truth else {}
+    return base.but(rollout=pairs, also=(*base.also, *asked), **measured)
+
+
+TWO = {
+    "The calculation in this step is right.": imperfect(auc=0.75, of=unbroken()), "This step is as one expects.": own_probability()
+}  # fmt: skip
+"""A judge who is often wrong, and the policy's own expectation, which a wrong rule misleads."""
+
+claim = Claim(
+    says="pairs of dominance prefer the right step more often than pairs by the sum of the same criteria",
+    versus="dg_prm", task="arithmetic:biased=0.75,error=0.1", measure="purity", direction="higher", margin=0.03,
+    settings={"criteria": TWO, "truth": unbroken(), "each": 12},
+    versus_settings={"criteria": TWO, "truth": unbroken(), "each": 12, "rule": "sum"}, problems=150, steps=1,
+    fault=Within("reversed", low=0.05, says="pairs by the sum of which the rejected step is the right one"), learns=None,
+    start=None,
+)  # fmt: skip
+baseline = "dpo"

@@ -1,0 +1,99 @@
+"""Pairs of next steps of which one is better by every criterion that the step is judged by."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal
+
+from rewardlab.core import Group, Problem, Run, Trajectory, rollout
+from rewardlab.core.domain import NonNegativeFloat, NonNegativeInt, PositiveInt
+from rewardlab.rewards.criteria import TREE, CriteriaTree, by_criterion, named_criteria
+from rewardlab.rewards.reward import Reward
+
+from .stepwise import Stepping, grown, started, worths
+from .trusted import last_step
+
+Vector = dict[str, float]
+"""By criterion."""
+
+
+def dominates(a: Vector, b: Vector, by: float = 0.0) -> bool:
+    """Whether a is at least as good as b by every criterion that both are judged by, and better by more than `by` in one."""
+    shared = a.keys() & b.keys()
+    return bool(shared) and all(a[c] >= b[c] for c in shared) and any(a[c] > b[c] + by for c in shared)
+
+
+def better(a: Vector, b: Vector, rule: str, by: float) -> bool:
+    """Whether a step is preferred.  rule: "pareto", or "sum": the sum over the criteria of both is higher by more than `by`."""
+    shared = a.keys() & b.keys()
+    return dominates(a, b, by) if rule == "pareto" else sum(a[c] for c in shared) > sum(b[c] for c in shared) + by
+
+
+def pairs_among(vectors: Sequence[Vector], rule: str, by: float) -> list[tuple[int, int]]:
+    """The places of all pairs of which the first is preferred."""
+    places = range(len(vectors))
+    return [(i, j) for i in places for j in places if i != j and better(vectors[i], vectors[j], rule, by)]
+
+
+def front(vectors: Sequence[Vector]) -> list[int]:
+    """The places of those that no other dominates."""
+    return [i for i, a in enumerate(vectors) if not any(dominates(b, a) for b in vectors)]
+
+
+@rollout(rows=lambda **_: 2, across_problems=True)
+def pareto_pairs(
+    problems: list[Problem], run: Run, *, criteria: dict[str, Reward] | None = None, seeds: tuple[str, ...] = (),
+    model: str = "judge", k: NonNegativeInt = 4, named: NonNegativeInt = 4, max_new: PositiveInt = 96, embed: str = "ngrams",
+    rule: Literal["pareto", "sum"] = "pareto", by: NonNegativeFloat = 0.0, branch: PositiveInt = 4, each: PositiveInt = 2,
+    temperature: NonNegativeFloat = 1.0, step_tokens: PositiveInt | None = None, stop: tuple[str, ...] = ("\n",),
+) -> list[Group]:  # fmt: skip
+    """Pairs of next steps after the same beginning, the preferred one first: a path to each problem, `branch` steps at each place.
+
+    A step is judged by the `k` criteria of the tree that are nearest to its text (0: all). The tree begins with `seeds`, and
+    grows by what the model names for `named` problems of each call; it is kept in the run's memory, and the model judges by its
+    criteria. criteria: rewards of unfinished replies by the text of their criterion, which are the whole tree then.  rule, by: as
+    in `better`. each: pairs at most from one place, the first found.  The path goes on with the first step that no other
+    dominates. Logged: pairs_per_problem; criteria, in the tree. Without any pair, a row without decisions is returned twice. Yin
+    et al. 2025, arXiv:2507.17849
+    """
+    how, pairs = Stepping(step_tokens, temperature, tuple(stop)), list[Group]()
+    tree = CriteriaTree([[*x] for x in run.memory.get(TREE, [])], embed=embed)
+    tree.grow(list(criteria or seeds))
+    open_ = started(problems, run)
+    while open_:
+        done = grown([t for t in open_ for _ in range(branch)], [*range(branch)] * len(open_), how, run)
+        groups = [_different(done[i : i + branch]) for i in range(0, len(done), branch)]
+        if not criteria and named and not pairs:
+            tree.grow(named_criteria([g[0] for g in groups[:named]], run, model, max_new))
+        vectors = _vectors(groups, tree, criteria, model, k, run)
+        for group, known in zip(groups, vectors, strict=True):
+            pairs += [[last_step(group[i]), last_step(group[j])] for i, j in pairs_among(known, rule, by)[:each]]
+        ahead = [group[front(known)[0]] for group, known in zip(groups, vectors, strict=True)]
+        open_ = [t for t in ahead if t.stop is None]
+    if not criteria:
+        run.memory[TREE] = tree.branches
+    run.log("criteria", sum(map(len, tree.branches)))
+    run.log("pairs_per_problem", len(pairs) / len(problems))
+    return pairs or [[replace(t, stop="end")] * 2 for t in started(problems[:1], run)]
+
+
+def _different(rows: Sequence[Trajectory]) -> Group:
+    return list({(t.turns[-1].text, t.stop): t for t in reversed(rows)}.values())[::-1]
+
+
+def _vectors(
+    groups: Sequence[Group], tree: CriteriaTree, criteria: dict[str, Reward] | None, model: str, k: int, run: Run
+) -> list[list[Vector]]:
+    """What each step is worth by each criterion that it is judged by; one without a verdict is left out."""
+    # siblings are compared, so that all are judged by what suits the first
+    chosen = [tree.relevant(group[0].turns[-1].text, k) for group in groups]
+    found: list[list[Vector]] = [[{} for _ in group] for group in groups]
+    for text in dict.fromkeys(c for row in chosen for c in row):
+        at = [g for g, row in enumerate(chosen) if text in row]
+        part = criteria[text] if criteria else by_criterion(criterion=text, model=model)
+        for g, row in zip(at, worths([groups[g] for g in at], part, run), strict=True):
+            for vector, x in zip(found[g], row, strict=True):
+                if x > float("-inf"):
+                    vector[text] = x
+    return found
