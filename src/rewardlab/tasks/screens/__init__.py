@@ -1,0 +1,1 @@
+"""Screens of labelled boxes, to be clicked on one after the other."""
