@@ -69,14 +69,14 @@ def fin_prm(
 
 claim = Claim(
     says="continuations and an incomplete knowledge base together find more first errors than as many continuations alone",
-    versus=None, task="recalled:written=0.6", measure="f1.both", direction="higher", margin=0.05, against="f1.importance",
+    versus=None, task="recalled:written=0.6", measure="f1.both", direction="higher", margin=0.07, against="f1.importance",
     by=label_quality(
         truth=correct_steps(), rollout=independent(n=4, steps="newline"),
         annotators={
             "both": weighed_steps(of={"importance": monte_carlo_steps(n=4), "accuracy": borne_out()}, weights=(1.0, 1.0)),
             "importance": weighed_steps(of={"importance": monte_carlo_steps(n=4)}, weights=(1.0,)), "accuracy": borne_out(),
         },
-    ), problems=150, steps=1, fault=Within("f1.importance", high=0.8, says="F1 of first errors by continuations alone"),
+    ), problems=100, steps=1, fault=Within("f1.importance", high=0.8, says="F1 of first errors by continuations alone"),
     learns=None, start=None,
 )  # fmt: skip
 baseline = None

@@ -1,0 +1,116 @@
+"""TaTToo: verdicts with and without the tool, what they earn, and what is measured."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+import torch
+
+from rewardlab import registry
+from rewardlab.core import Run, Trajectory, Turn, ask, rollout
+from rewardlab.engine.collate import collate
+from rewardlab.evals.inspected import inspections_right
+from rewardlab.methods.process.tattoo import tattoo
+from rewardlab.rewards.inspected import REFUSED, Inspection, inspected, inspections_of, is_about
+from rewardlab.tasks.inspections.environment import table_tool
+from rewardlab.tasks.inspections.problems import call_for, claimed, used
+
+TABLE = {"Ada": {"age": 3, "weight": 7}, "Bo": {"age": 5, "weight": 8}}
+PROBLEM = ask("?", "wrong", table=TABLE, steps=["Bo age 5", "Ada weight 3", "5+3=8"], verdicts=[True, False, True])
+
+
+def episode(*replies):
+    """As the tool answers it; two tokens a reply, one an answer."""
+    env = table_tool()
+    _, state = env.start(PROBLEM, 0)
+    turns = [Turn(None, np.array([1]))]
+    for text in replies:
+        zeros = np.zeros(2, np.float32)
+        turns.append(Turn("policy", np.array([7, 8]), zeros, zeros, text))
+        message, state = env(state, turns[-1])
+        if message is None:
+            break
+        turns.append(Turn(None, np.array([1]), text=message.text))
+    return Trajectory(PROBLEM, tuple(turns), "end")
+
+
+LOOKED = ("look Bo age", "+\nlook Ada weight", "-\nsum 5 3", "+")
+
+
+def test_verdicts_and_the_calls_that_they_follow():
+    t = episode(*LOOKED)
+    assert [turn.text for turn in t.turns if turn.author is None][1:] == ["5", "7", "8"]
+    # the first verdict is in the second reply, at positions 4 and 5
+    assert inspections_of(t) == [
+        Inspection(True, 5, "look Bo age"),
+        Inspection(False, 8, "look Ada weight"),
+        Inspection(True, 11, "sum 5 3"),
+    ]
+    # a call that was refused says nothing, and a verdict in the same reply as its call did not read the answer
+    assert inspections_of(episode("look Eve age", "+")) == [Inspection(True, 5, "")]
+    assert inspections_of(episode("look Bo age\n+")) == [Inspection(True, 2)]
+    assert inspections_of(episode("+\n-\n+")) == [Inspection(True, 2), Inspection(False, 2), Inspection(True, 2)]
+    assert is_about("look Bo age", "Bo age 5")
+    assert not is_about("look Bo weight", "Bo age 5")
+    assert not is_about("", "Bo age 5")
+    assert used(TABLE, "look Bo goals") is None
+    assert REFUSED in episode("look Bo goals", "+").turns[2].text
+
+
+def test_final_credit():
+    # all right and grounded; two right guesses and a wrong one; the last step about another call
+    group = [episode(*LOOKED), episode("+\n+\n+"), episode("look Bo weight", "+\n-\n-")]
+    run = Run(None)
+    recipe = tattoo(tool=0.5)
+    scores = recipe.reward([group], run)[0]
+    assert [s.steps for s in scores] == [((5, 1.5), (8, 1.5), (11, 1.5)), ((2, 2.0),), ((5, 2.0),)]
+    batch = collate([group], [scores], torch.device("cpu"))
+    credit = recipe.credit(batch.reward, batch, run)
+    rewards = np.array([1.5, 1.5, 1.5, 2.0, 2.0])
+    normal = (rewards - rewards.mean()) / (rewards.std(ddof=1) + 1e-4)
+    # the first reply of the first episode is followed by all three verdicts
+    assert credit[0][batch.mask[0]].tolist() == pytest.approx(
+        [normal[:3].sum()] * 4 + [normal[1:3].sum()] * 2 + [normal[2]] * 2, abs=1e-4
+    )
+    assert credit[1][batch.mask[1]].tolist() == pytest.approx([normal[3]] * 2, abs=1e-4)
+    # labels alone
+    assert [s.total for s in tattoo(tool=0.0).reward([group], run)[0]] == [3.0, 2.0, 2.0]
+    assert [s.value for s in inspected()([group], run)[0]] == [1.0, 0.0, 0.0]
+    silent = Trajectory(ask("?"), group[0].turns, "end")
+    assert recipe.reward([[silent]], run)[0][0].value is None
+    assert recipe.reward([[episode("well")]], run)[0][0].value == 0.0
+
+
+def test_what_is_measured():
+    @rollout
+    def played(problems, run):
+        return [[episode(*LOOKED)], [episode("+\n+\n+")]]
+
+    found = inspections_right(rollout=played())([PROBLEM, PROBLEM], Run(None))
+    # both have a first error, one finds it; no solution is clean, so that the harmonic mean is 0
+    assert found["step_f1"] == 0.0
+    assert (found["right"], found["grounded"], found["blind"]) == (pytest.approx(5 / 6), 0.5, pytest.approx(2 / 3))
+
+
+def test_the_world():
+    task, rng = registry.task("inspections", test_size=60), random.Random(0)
+    env, right, looked = table_tool(), [], []
+    for p in task.test:
+        table, steps = p.meta["table"], p.meta["steps"]
+        assert [used(table, call_for(s)) == claimed(s) for s in steps] == p.meta["verdicts"]
+        for talk, whole in ((p.meta["solution"], True), (task.demonstrate(p, rng), False)):
+            _, state = env.start(p, 0)
+            turns = [Turn(None, np.array([1]))]
+            for i, text in enumerate(talk):
+                turns.append(Turn("policy" if i % 2 == 0 else None, np.array([1]), text=text))
+                if i + 1 < len(talk) and i % 2 == 0:
+                    assert env(state, turns[-1])[0].text == talk[i + 1]
+            t = Trajectory(p, tuple(turns), "end")
+            ok = inspected()([[t]], Run(None))[0][0].value
+            assert not whole or ok == 1.0
+            right += [] if whole else [ok]
+            looked += [] if whole else [bool(x.call) for x in inspections_of(t)]
+    assert 0.1 < np.mean(right) < 0.7
+    assert 0.3 < np.mean(looked) < 0.7
