@@ -1,0 +1,51 @@
+"""GALAX: a subgraph is grown node by node, and each node is paid by what a pretrained graph network says of the subgraph with it.
+
+    R_t = [p(G_t) - 1/2] + ahead mean over u [p(G_t + u) - 1/2] - invalid 1[the node is not joined to G];    kept if R_t > 0
+    p: a graph network that learnt, before, which subgraphs belong together;    policy: GRPO on answer + weight R_t
+
+An answer at the end does not say which node led astray, and nobody labels the growth of subgraphs. A network that learnt from whole
+modules can judge parts of them, and what may become of these.
+
+Zhang et al. 2025, arXiv:2509.20935, and the released code (FuhaiLiAiLab/GALAX, b2472fd, motasg_explainer.py, RLGenExplainer): both
+weights 1, validity 0 or -1, p less 1 / classes, and a node that earns no more than 0 is not kept. There a graph network of its own
+grows the subgraph, by REINFORCE for each question, from nodes that a language model names, which then answers with the subgraph in
+its prompt; here the language model grows it itself. There 5 samples of one more step stand for what may become of G; here all
+neighbours do, each once. (inferred): the weight beside the answer. Left out: omics; features are any numbers.
+
+Data: prompts that show a graph, with the columns `nodes` (name to a list of numbers), `edges` (pairs of names) and `seed`; `module`
+(names) for the network to learn from; replies name a node a line.
+"""
+
+from rewardlab.core import Recipe
+from rewardlab.core.domain import NonNegativeFloat
+from rewardlab.evals.rewards import mean_reward
+from rewardlab.methods.baselines.grpo import grpo
+from rewardlab.proof.claim import Claim, Within
+from rewardlab.rewards.subgraphs import grown_subgraph
+from rewardlab.rewards.task import correct
+from rewardlab.rollouts.graph_network import with_graph_network
+from rewardlab.rollouts.independent import independent
+
+
+def galax(
+    base: Recipe | None = None, *, weight: NonNegativeFloat = 0.5, ahead: float = 1.0, invalid: float = 1.0, graphs: int = 64,
+    graph_steps: int = 300, n: int = 8,
+) -> Recipe:  # fmt: skip
+    """weight: of the steps beside the answer; 0 pays the answer alone.  ahead, invalid: as above.  graphs, graph_steps: that the
+    network learns from, and for how long.  n: replies per problem."""
+    base = base or grpo(n=n)
+    answer = base.reward or correct()
+    grown = independent(n=n, steps="newline")
+    return base.but(
+        rollout=with_graph_network(of=grown, graphs=graphs, steps=graph_steps),
+        reward=answer + weight * grown_subgraph(ahead=ahead, invalid=invalid) if weight else answer,
+    )
+
+
+claim = Claim(
+    says="paid for each node by the graph network as well, a policy finds more of planted modules than by the answer alone",
+    versus="galax", task="modules", measure="reward", direction="higher", margin=0.02, versus_settings={"weight": 0.0},
+    by=mean_reward(), problems=500, steps=30, fault=Within("reward", high=0.9, says="F1 by the answer alone"),
+    judge=Within("train.graph_auc", low=0.7, says="the network on graphs that it has not seen"), learns="reward", start=None,
+)  # fmt: skip
+baseline = "grpo"
