@@ -58,7 +58,7 @@ def digit(place):
 
 
 SAYS = {"": ["51\n", "50\n", "15\n"], "51\n": ["99"], "15\n": ["00"]}
-CRITERIA = {"first": digit(0), "second": digit(1)}
+CRITERIA = digit(0).named("first") + digit(1).named("second")
 
 
 def test_pairs_and_their_loss():

@@ -81,10 +81,10 @@ def test_credit_of_nodes(monkeypatch):
 
 def test_the_network_learns_to_tell_modules():
     task = registry.task("modules", test_size=2)
-    graphs = [Graph.of(task.train[i]) for i in range(64)]
-    weights, auc = learnt(graphs, 0, 300)
-    assert auc > 0.8
-    assert all(torch.equal(a, b) for a, b in zip(weights, learnt(graphs, 0, 300)[0], strict=True))
+    graphs = [Graph.of(task.train[i]) for i in range(48)]
+    weights, auc = learnt(graphs, 0, 120)
+    assert auc > 0.75
+    assert all(torch.equal(a, b) for a, b in zip(weights, learnt(graphs, 0, 120)[0], strict=True))
 
 
 def test_it_learns_once_and_is_remembered():

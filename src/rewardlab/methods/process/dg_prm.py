@@ -35,7 +35,7 @@ JUDGE = "judge"
 
 
 def dg_prm(
-    base: Recipe | None = None, *, criteria: dict[str, Reward] | None = None, judge: str = "copy:policy", k: int = 4,
+    base: Recipe | None = None, *, criteria: Reward | None = None, judge: str = "copy:policy", k: int = 4,
     named: int = 4, embed: str = "ngrams", rule: Literal["pareto", "sum"] = "pareto", gap: NonNegativeFloat = 0.0, branch: int = 4,
     each: int = 2, truth: Reward | None = None,
 ) -> Recipe:  # fmt: skip
@@ -52,9 +52,7 @@ def dg_prm(
     return base.but(rollout=pairs, also=(*base.also, *asked), **measured)
 
 
-TWO = {
-    "The calculation in this step is right.": imperfect(auc=0.75, of=unbroken()), "This step is as one expects.": own_probability()
-}  # fmt: skip
+TWO = imperfect(auc=0.75, of=unbroken()).named("the calculation is right") + own_probability().named("it is as one expects")
 """A judge who is often wrong, and the policy's own expectation, which a wrong rule misleads."""
 
 claim = Claim(
