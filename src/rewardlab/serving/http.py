@@ -131,6 +131,8 @@ def run(app: Any, sock: socket.socket, *, drain: int, says: str) -> None:
         timeout_graceful_shutdown=drain, ws="none",
     )  # fmt: skip
     server = uvicorn.Server(config)
+    # who reads that it serves may connect at once
+    sock.listen(CONNECTIONS)
     console.print(says, highlight=False, soft_wrap=True)
     # uvicorn raises the signal again once all is answered
     with contextlib.suppress(KeyboardInterrupt):

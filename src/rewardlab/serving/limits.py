@@ -18,6 +18,8 @@ LARGE = MIB // 4
 AT_ONCE = 8
 """Bodies of the largest size that may be in memory together."""
 
+CLOSE = {"Connection": "close"}
+
 
 class Refused(Exception):
     """A request that is answered by an error.
@@ -61,7 +63,8 @@ class Limits:
             # a page of another site may send a form or plain text from a browser unasked, but not JSON
             raise Refused(415, "the body must be JSON: Content-Type: application/json")
         stated = request.headers.get("content-length", "")
-        if stated.isdigit() and int(stated) > self.body:
+        if stated.isdigit() and int(stated) > self.body and "expect" in request.headers:
+            # this client asks before it sends
             raise self._too_long()
         chunks: list[bytes] = []
         try:
@@ -70,27 +73,29 @@ class Limits:
             body = b"".join(chunks)
             return await asyncio.to_thread(parsed, body) if len(body) > LARGE else parsed(body)
         except TimeoutError:
-            raise Refused(408, f"the body did not come within {self.seconds:g} s", headers={"Connection": "close"}) from None
+            raise Refused(408, f"the body did not come within {self.seconds:g} s", headers=dict(CLOSE)) from None
         except ClientDisconnect:
             raise Refused(400, "the connection ended within the body") from None
         finally:
             self._held -= sum(map(len, chunks))
 
     async def _read(self, request: Request, chunks: list[bytes]) -> None:
-        length = 0
+        length, refused = 0, None
         async for chunk in request.stream():
-            chunks.append(chunk)
             length += len(chunk)
-            self._held += len(chunk)
             if length > self.body:
-                raise self._too_long()
-            if self._held > AT_ONCE * self.body:
-                raise Refused(429, "too many large bodies at once; try again", headers={"Retry-After": "1", "Connection": "close"})
+                refused = self._too_long()
+            elif self._held + len(chunk) > AT_ONCE * self.body:
+                refused = Refused(429, "too many large bodies at once; try again", headers={"Retry-After": "1", **CLOSE})
+            # what comes after is read and dropped: a client that still writes would not see the answer
+            if refused is None:
+                chunks.append(chunk)
+                self._held += len(chunk)
+        if refused:
+            raise refused
 
     def _too_long(self) -> Refused:
-        return Refused(
-            413, f"the body may have {self.body / MIB:g} MiB: send fewer rows at a time", headers={"Connection": "close"}
-        )
+        return Refused(413, f"the body may have {self.body / MIB:g} MiB: send fewer rows at a time", headers=dict(CLOSE))
 
 
 def parsed(body: bytes) -> Any:

@@ -125,6 +125,8 @@ class PolicyServer:
         return np.asarray(self.policy.tokenizer(text, add_special_tokens=special, verbose=False)["input_ids"], np.int64)
 
     def _work(self, asked: Any, rows: list[Trajectory]) -> Work:
+        if not rows:
+            raise bad("there is no prompt", "prompt")
         if len(rows) > ROWS:
             raise bad(f"{len(rows)} replies at once, and a request may have {ROWS}", "n")
         longest = max(map(len, rows))

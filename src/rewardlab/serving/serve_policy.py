@@ -7,6 +7,7 @@ from typing import Any
 
 from rewardlab.errors import RewardlabError
 from rewardlab.models.load import load_policy
+from rewardlab.served.endpoint import is_served
 
 from .generator import Generator
 from .http import Address, run
@@ -36,6 +37,8 @@ def serve(
 
 def writing(model: str, device: str = "auto", dtype: str = "auto") -> Any:
     """The policy of this name. Raises RewardlabError for one that writes no text."""
+    if is_served(model):
+        raise RewardlabError(f"{model} is served already: give its address to clients")
     policy = load_policy(model, device, dtype)
     if not hasattr(policy, "all_pieces") or policy.has_value_head:
         raise RewardlabError(f"{model} writes no text, and cannot be served: name a language model, or a run that trained one")

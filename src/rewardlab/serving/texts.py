@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
+import numpy as np
+
 from .generator import Written
 
 LOWEST = -9999.0
@@ -52,22 +54,25 @@ def _tokens_of(policy: Any, ids: Any, length: int, finish: str | None, cut: bool
     """How many tokens the first `length` characters take; the token that ends a reply is none of them."""
     if finish and not cut:
         return len(ids) - bool(len(ids) and int(ids[-1]) in policy.ends)
-    ends = accumulate(map(len, policy.pieces(ids)))
+    ends = accumulate(map(len, pieces_of(policy, ids)))
     return next((i for i, end in enumerate(ends) if end > length), len(ids)) if length else 0
+
+
+def pieces_of(policy: Any, ids: np.ndarray) -> list[str]:
+    # tokenizers take no tokens at all for one text
+    return policy.pieces(ids) if len(ids) else []
 
 
 def chat_logprobs(policy: Any, written: Written, start: int, stop: int) -> dict[str, Any]:
     """The log-probs of the tokens start..stop of a reply, of the raw policy."""
     ids, logprobs = written.ids[start:stop], written.logprobs[start:stop]
     tops = written.tops[start:stop] or [[]] * len(ids)
-    rows = zip(policy.pieces(ids), logprobs.tolist(), tops, strict=True)
+    rows = zip(pieces_of(policy, ids), logprobs.tolist(), tops, strict=True)
     return {"content": [{**token(piece, x), "top_logprobs": _named(policy, top)} for piece, x, top in rows]}
 
 
 def _named(policy: Any, top: Sequence[tuple[int, float]]) -> list[dict[str, Any]]:
-    import numpy as np
-
-    pieces = policy.pieces(np.asarray([i for i, _ in top], np.int64)) if top else []
+    pieces = pieces_of(policy, np.asarray([i for i, _ in top], np.int64))
     return [token(piece, x) for piece, (_, x) in zip(pieces, top, strict=True)]
 
 
@@ -84,7 +89,7 @@ def text_logprobs(policy: Any, written: Written, start: int, stop: int, echo: bo
     first = 0 if echo else written.before + start
     last = written.before + stop
     ids = written.row.ids[first:last]
-    pieces = policy.pieces(ids)
+    pieces = pieces_of(policy, ids)
     if echo and written.scores is not None:
         numbers = [None, *map(finite, written.scores[1:last].tolist())]
     else:
