@@ -53,10 +53,14 @@ MAY_IMPORT = {
     # names to files; `list` needs no torch, so that core is imported only where a recipe is built
     "registry": EVERYWHERE | {SLOT, "rewards.external", "rewards.functions", "registry"},
     "audit": EVERYWHERE | SERVICES | {SLOT, "rewards.external", "rewards.functions", "verifiers", "registry", "audit"},
+    # scoring.py is what its worker processes load
+    "serving": EVERYWHERE | SERVICES | {SLOT, "rewards.external", "verifiers.contract", "registry", "models", "serving"},
     "api": EVERYWHERE | SERVICES | TRAINING | PARTS | {"scorers", "registry", "models", "engines", "api"},
     "proof": EVERYWHERE
     | {SLOT, "evals.known", "evals.passk", "evals.solving", "processes", "runs", "report", "models", "registry", "api", "proof"},
-    "commands": EVERYWHERE | TRAINING | {"text", "data", "models", "engines", "registry", "api", "audit", "proof", "commands"},
+    "commands": EVERYWHERE
+    | TRAINING
+    | {"text", "data", "models", "engines", "registry", "api", "audit", "proof", "serving", "commands"},
     "__init__.py": {
         "errors",
         "core",

@@ -43,7 +43,7 @@ def test_audit_takes_task_for_problems():
 
 @pytest.mark.parametrize("name", cli.COMMANDS)
 def test_the_examples_of_help_are_command_lines_that_the_command_takes(name):
-    command = importlib.import_module(f"rewardlab.commands.{name}")
+    command = cli.module_of(name)
     examples = [line.strip() for line in command.__doc__.splitlines() if line.strip().startswith(f"rewardlab {name}")]
     for example in examples:
         cli.parse(command, name, shlex.split(example, comments=True)[2:])

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,6 +19,8 @@ from fastapi.responses import JSONResponse, Response, StreamingResponse
 NAME = "small"
 Says = Callable[[dict[str, Any]], Any]
 """From the body of a request to the text of the reply, or to a whole choice."""
+Reply = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
+"""From the body of a request to the whole answer."""
 
 
 @dataclass
@@ -42,7 +45,7 @@ class Server:
         """Without a cache, and with short pauses."""
         return f"openai:{self.url}#{NAME},cache=false,backoff=0.01"
 
-    async def answer(self, request: Request, reply: Callable[[dict[str, Any]], dict[str, Any]]) -> Response:
+    async def answer(self, request: Request, reply: Reply) -> Response:
         self.asked.append(body := await request.json())
         self.headers.append(dict(request.headers))
         self.at.append(time.monotonic())
@@ -52,10 +55,10 @@ class Server:
             if self.slow:
                 await asyncio.sleep(self.slow)
             if not self.troubles:
-                return JSONResponse(reply(body))
+                return JSONResponse(await reply(body))
             if (trouble := self.troubles.pop(0)) == "hang":
                 await self._hang(request)
-            return self._misbehave(trouble, reply, body)
+            return await self._misbehave(trouble, reply, body)
         finally:
             self.now -= 1
 
@@ -64,7 +67,7 @@ class Server:
         while not await request.is_disconnected():
             await asyncio.sleep(0.01)
 
-    def _misbehave(self, trouble: str, reply: Callable[[dict[str, Any]], dict[str, Any]], body: dict[str, Any]) -> Response:
+    async def _misbehave(self, trouble: str, reply: Reply, body: dict[str, Any]) -> Response:
         if trouble == "half":
             return StreamingResponse(half(), media_type="application/json", headers={"Content-Length": "1000"})
         if trouble == "not json":
@@ -72,7 +75,7 @@ class Server:
         if trouble == "wrong json":
             return JSONResponse({"answer": 42})
         if trouble == "no usage":
-            return JSONResponse({k: v for k, v in reply(body).items() if k != "usage"})
+            return JSONResponse({k: v for k, v in (await reply(body)).items() if k != "usage"})
         if trouble == "hang":
             return Response()
         status, _, after = trouble.partition(" ")
@@ -91,32 +94,16 @@ def echo(body: dict[str, Any]) -> str:
     return body["messages"][-1]["content"]
 
 
-def spoken_by(policy: Any) -> Says:
-    """What a policy says, as its chat template has it."""
-    import torch
-
-    from rewardlab.core import Message, Problem, Sampling, Trajectory
-
-    def says(body: dict[str, Any]) -> dict[str, Any]:
-        prompt = tuple(Message(m["role"], m["content"]) for m in body["messages"])
-        sampling = Sampling(body["max_tokens"], body["temperature"], body.get("top_p", 1.0), body.get("top_k", 0))
-        rng = torch.Generator().manual_seed(body.get("seed", 0))
-        (row,) = policy.extend(policy.read([Trajectory(Problem(prompt))], [prompt]), sampling, rng)
-        return choice(row.reply, "length" if row.stop == "length" else "stop")
-
-    return says
-
-
 def choice(text: str, finish: str = "stop", **more: Any) -> dict[str, Any]:
     return {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": finish, **more}
 
 
 @contextmanager
 def serving(says: Says = echo, policy: Any = None) -> Iterator[Server]:
-    """A server on a free port. policy: answers instead of `says`, and scores prompts of ids (echo)."""
+    """A server on a free port. policy: answers instead of `says`, by the policy server of rewardlab."""
     with socket.socket() as sock:
         sock.bind(("127.0.0.1", 0))
-        served = Server(f"http://127.0.0.1:{sock.getsockname()[1]}/v1", spoken_by(policy) if policy else says)
+        served = Server(f"http://127.0.0.1:{sock.getsockname()[1]}/v1", says)
         config = uvicorn.Config(_app(served, policy), log_level="critical", lifespan="off")
         server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, args=([sock],), daemon=True)
@@ -134,35 +121,43 @@ def serving(says: Says = echo, policy: Any = None) -> Iterator[Server]:
 def _app(served: Server, policy: Any) -> FastAPI:
     app = FastAPI()
 
-    def chat(body: dict[str, Any]) -> dict[str, Any]:
+    async def chat(body: dict[str, Any]) -> dict[str, Any]:
         said = served.says(body)
         said = choice(said) if isinstance(said, str) else said
         read = sum(len(m["content"].split()) for m in body["messages"])
         written = len(said["message"]["content"].split())
         return {"choices": [said], "usage": {"prompt_tokens": read, "completion_tokens": written}}
 
-    def scored(body: dict[str, Any]) -> dict[str, Any]:
-        import numpy as np
+    async def mute(body: dict[str, Any]) -> dict[str, Any]:
+        return {"choices": [{"text": ""}]}
 
-        from rewardlab.core import Problem, Trajectory, Turn
-
-        if policy is None or not body.get("echo"):
-            return {"choices": [{"text": ""}]}
-        ids = np.asarray(body["prompt"], np.int64)
-        (logprobs,) = policy.score([Trajectory(Problem(()), (Turn(None, ids),))])
-        found = [None, *map(float, logprobs[1:])]
-        return {"choices": [{"text": "", "logprobs": {"token_logprobs": found}}], "usage": {"prompt_tokens": len(ids)}}
+    replies = answering(policy) if policy else {"/v1/chat/completions": chat, "/v1/completions": mute}
 
     @app.get("/v1/models")
     async def models() -> dict[str, Any]:
         return {"data": [{"id": name} for name in served.models]}
 
-    @app.post("/v1/chat/completions")
-    async def completions(request: Request) -> Response:
-        return await served.answer(request, chat)
+    for path, reply in replies.items():
 
-    @app.post("/v1/completions")
-    async def echoed(request: Request) -> Response:
-        return await served.answer(request, scored)
+        @app.post(path)
+        async def answered(request: Request, reply: Reply = reply) -> Response:
+            return await served.answer(request, reply)
 
     return app
+
+
+def answering(policy: Any) -> dict[str, Reply]:
+    """The policy server of rewardlab, called without a network: by path, from the body of a request to its answer."""
+    import httpx2
+
+    from rewardlab.serving.generator import Generator
+    from rewardlab.serving.limits import Limits
+    from rewardlab.serving.policy import PolicyServer
+
+    app = PolicyServer(Generator(policy, most=256), NAME, Limits(), most_new=1024).app()
+
+    async def asked(path: str, body: dict[str, Any]) -> dict[str, Any]:
+        async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app=app), base_url="http://here") as http:
+            return (await http.post(path, json=body)).raise_for_status().json()
+
+    return {path: functools.partial(asked, path) for path in ("/v1/chat/completions", "/v1/completions")}

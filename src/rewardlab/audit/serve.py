@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
 import json
 import os
 import resource
-import signal
 import threading
 import time
 from collections.abc import Callable
@@ -15,9 +12,8 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, replace
 from typing import Any
 
-PR_SET_PDEATHSIG = 1
-CLOSED = 83
-"""Exit code of a child when there are no more requests."""
+from rewardlab.processes.forks import CLOSED, die_with_parent, fork_if_alone
+
 Send = Callable[[dict[str, Any]], None]
 
 
@@ -61,26 +57,6 @@ def main() -> None:
         serve(target, json.loads(line), send)
         send({"done": True})
     os._exit(CLOSED)
-
-
-def fork_if_alone() -> int | None:
-    """Fork, so that a child that hangs or dies can be replaced without loading the target again. 0 in the child.
-
-    None, and no fork, where the target has begun threads: they would not be there in the child.
-    """
-    if len(os.listdir("/proc/self/task")) > 1:
-        return None
-    child = os.fork()
-    if child == 0:
-        os.setpgid(0, 0)
-        die_with_parent()
-    return child
-
-
-def die_with_parent() -> None:
-    """Have the kernel kill this process with its parent: nothing else would end a target that hangs."""
-    with contextlib.suppress(AttributeError, OSError):
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def serve(target: Any, request: dict[str, Any], send: Send) -> None:

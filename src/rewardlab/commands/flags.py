@@ -10,12 +10,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import Field, fields
 from typing import TYPE_CHECKING, Any
 
-from rewardlab.core.domain import POSITIVE, Domain
+from rewardlab.core.domain import POSITIVE, Domain, whole
 from rewardlab.errors import RewardlabError, unknown
 from rewardlab.runs.config import COLUMNS, RunConfig
 
 if TYPE_CHECKING:
     from rewardlab.core import Recipe, Task
+    from rewardlab.serving.http import Address
 
 FIELDS: dict[str, Field] = {f.name: f for f in fields(RunConfig)}
 DATA = ("task", *COLUMNS, "overlong")
@@ -25,6 +26,7 @@ MODEL = ("model", "device", "dtype", "lora_rank", "max_new")
 LOADED = tuple(name for name in MODEL if name != "lora_rank")
 """MODEL for commands that do not train: adapters that are not trained change nothing."""
 
+PORT = whole("a port, 0 to 65535", lambda n: 0 <= n <= 65535)
 ELSEWHERE = {
     **dict.fromkeys(("--learning-rate", "--lr-actor", "--actor-lr"), "--lr"),
     **dict.fromkeys(("--kl", "--kl-coef", "--kl-coeff", "--kl-beta"), "--beta"),
@@ -182,3 +184,26 @@ def load_recipe(args: argparse.Namespace) -> Recipe:
     recipe = registry.build(args.method, method_settings(args, args.method))
     reward = load_reward(args)
     return recipe if reward is None else recipe.scored_by(reward)
+
+
+def address_flags(parser: Any, port: int) -> None:
+    """Where a server listens, and to whom."""
+    group = parser.add_argument_group("address")
+    group.add_argument(
+        "--host", metavar="ADDRESS", default="127.0.0.1", help="address to listen at (default 127.0.0.1: this machine)"
+    )
+    number_flag(group, "port", f"port; 0: any that is free (default {port})", PORT, default=port)
+    group.add_argument("--key-from", metavar="NAME", help="environment variable with the token that requests must carry")
+    number_flag(group, "body", "MiB of one request, at most (default 16)", default=16)
+    number_flag(group, "drain", "seconds for requests under way when it is stopped (default 30)", metavar="S", default=30)
+
+
+def address(args: argparse.Namespace) -> Address:
+    """What `address_flags` say. Raises RewardlabError where the packages of a server are not installed."""
+    from rewardlab.util.extras import require
+
+    require("serve", "fastapi", "uvicorn", "prometheus_client", what="a server")
+
+    from rewardlab.serving.http import Address
+
+    return Address(args.host, args.port, args.key_from, args.body, args.drain)

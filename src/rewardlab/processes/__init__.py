@@ -1,1 +1,1 @@
-"""Child processes: functions called in them under a time limit (`pool.py`), by one supervisor (`supervisor.py`)."""
+"""Child processes: functions called in them under a time limit (`pool.py`, `forked.py`), by one supervisor (`supervisor.py`)."""

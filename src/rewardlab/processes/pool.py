@@ -92,5 +92,9 @@ def _result(answer: bytes | Lost, limit: float) -> Done | Failed:
         # without an exit code the process had not died: the supervisor killed it
         late = answer.exit_code is None
         return Failed("timeout", f"took over {limit:g} s") if late else Failed("crash", "the process died")
-    reply = json.loads(answer)
+    return result_of(json.loads(answer))
+
+
+def result_of(reply: Mapping[str, Any]) -> Done | Failed:
+    """What `worker.answer` says, as a result."""
     return Done(reply["is"]) if "is" in reply else Failed("error", reply["error"])

@@ -1,0 +1,87 @@
+"""Serve a reward on HTTP: to OpenRLHF, slime, verl, or any program.
+
+  rewardlab serve --task arithmetic
+  rewardlab serve --reward my_rewards.py:score --reward "0.1 * format_ok(pattern='.*####.*')" --port 8100
+  rewardlab serve --reward math --workers 8 --host 0.0.0.0 --key-from REWARD_TOKEN
+  rewardlab serve --write-client verl --out reward_client.py
+
+POST /score {"prompt", "response", "answer", "meta"}, or {"rows": [...]}: score, steps and terms, null where there is no verdict.
+POST /get_reward is OpenRLHF's, POST /slime is slime's; GET /health, /ready, /metrics. See docs/SERVING.md. SIGTERM and Ctrl-C end
+it when its last request is answered.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rewardlab.core.domain import ABOVE_ZERO
+from rewardlab.errors import RewardlabError
+
+from . import flags as shared
+
+HELP = "serve a reward on HTTP, to OpenRLHF, slime, verl or any program"
+PORT = 8100
+CLIENTS = ("verl",)
+SPLITTERS = ("newline", "tag", "sentence", "token")
+
+
+def flags(parser: argparse.ArgumentParser) -> None:
+    shared.reward_flag(parser, "what is served")
+    shared.config_flag(parser, "task", help="a task: its verifier is served, or is what correct() in --reward asks")
+    parser.add_argument("--tokenizer", metavar="NAME", help="what responses are cut into tokens by (default: characters)")
+    parser.add_argument("--splitter", choices=SPLITTERS, default="newline", help="where steps of a response end (default newline)")
+    shared.address_flags(parser, PORT)
+    limits = parser.add_argument_group("limits")
+    shared.number_flag(limits, "workers", "processes that score (default: one for each core)")
+    shared.number_flag(
+        limits, "seconds", "seconds for one row; more is given up (default 30)", ABOVE_ZERO, metavar="S", default=30.0
+    )
+    shared.number_flag(limits, "batch", "rows of one request, at most (default 1024)", default=1024)
+    shared.number_flag(limits, "queue", "rows that may wait; more are told to come again (default 8192)", default=8192)
+    client = parser.add_argument_group("clients")
+    client.add_argument("--write-client", choices=CLIENTS, help="write a file by which a trainer asks this server, and end")
+    client.add_argument("--out", type=Path, metavar="FILE", help="the file of --write-client (default rewardlab_reward.py)")
+
+
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    if args.write_client:
+        return _client(args)
+    if not args.reward and not args.task:
+        raise RewardlabError("which reward? give --reward REWARD, or --task TASK for a task's verifier")
+    if args.queue < args.batch:
+        raise RewardlabError(f"--queue {args.queue} is smaller than --batch {args.batch}: such a request would never fit")
+    from rewardlab.registry import names
+    from rewardlab.registry.find_task import check_task
+
+    address = shared.address(args)
+    # before worker processes import torch
+    for reward in args.reward:
+        names.check_reward(reward)
+    if args.task:
+        check_task(args.task)
+
+    from rewardlab.serving import serve_rewards
+
+    return serve_rewards.serve(
+        args.reward, args.task, address, tokenizer=args.tokenizer, splitter=args.splitter, workers=args.workers,
+        seconds=args.seconds, batch=args.batch, queue=args.queue,
+    )  # fmt: skip
+
+
+def _client(args: argparse.Namespace) -> dict[str, Any]:
+    from rewardlab.util.files import check_writable, write_text
+
+    out = args.out or Path("rewardlab_reward.py")
+    check_writable(out)
+    source = (Path(__file__).parents[1] / "serving" / f"{args.write_client}_client.py").read_text("utf-8")
+    write_text(out, source.replace('"http://127.0.0.1:8100"', f'"http://{args.host}:{args.port}"'))
+    return {"client": args.write_client, "out": str(out)}
+
+
+def show(document: Mapping[str, Any]) -> None:
+    from .tables import facts
+
+    facts(document)

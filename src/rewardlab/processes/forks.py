@@ -1,0 +1,105 @@
+"""What a process of `forked.py` runs: it loads a function, and calls are made in a fork of it, which alone is replaced."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import importlib
+import json
+import os
+import resource
+import signal
+from collections.abc import Callable
+from typing import Any
+
+PR_SET_PDEATHSIG = 1
+CLOSED = 83
+"""Exit code of a fork when there are no more calls."""
+
+
+def main() -> None:
+    calls = os.fdopen(os.dup(0), "rb")
+    answers = os.fdopen(os.dup(1), "wb", buffering=0)
+    # what the function prints must not be taken for an answer, and it must not read our calls
+    null = os.open(os.devnull, os.O_RDWR)
+    os.dup2(null, 0)
+    os.dup2(null, 1)
+
+    def send(message: dict[str, Any]) -> None:
+        # a fork before this one may have died in the middle of a line
+        answers.write(b"\n" + json.dumps(message).encode() + b"\n")
+
+    die_with_parent()
+    setup = json.loads(calls.readline())
+    try:
+        function = load(setup["function"], setup["arguments"])
+    except BaseException as problem:
+        send({"failed": said(problem)})
+        return
+    send({"about": getattr(function, "about", None)})
+    while (child := fork_if_alone()) != 0:
+        send({"child": child})
+        if child is None:
+            break
+        _, status = os.waitpid(child, 0)
+        if os.waitstatus_to_exitcode(status) == CLOSED:
+            return
+    # in the fork alone, so that one that exceeds it can be replaced by another
+    resource.setrlimit(resource.RLIMIT_DATA, (setup["memory"], setup["memory"]))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    for line in calls:
+        # the rest of a line that a fork before this one had begun to read is not JSON
+        with contextlib.suppress(ValueError):
+            batch, arguments = json.loads(line)
+            for argument in arguments:
+                send({"batch": batch, **answered(function, argument)})
+    os._exit(CLOSED)
+
+
+def load(function: str, arguments: dict[str, Any]) -> Callable[[Any], Any]:
+    """What `module:name` makes of the arguments: the function to call."""
+    module, _, name = function.partition(":")
+    return getattr(importlib.import_module(module), name)(**arguments)
+
+
+def answered(function: Callable[[Any], Any], argument: Any) -> dict[str, Any]:
+    """{"is": value} or {"error": why}; a value that JSON cannot hold is an error too, and so is an exit."""
+    try:
+        found = {"is": function(argument)}
+        json.dumps(found, allow_nan=False)
+        return found
+    except BaseException as problem:
+        return {"error": said(problem)}
+
+
+def said(problem: BaseException) -> str:
+    from rewardlab.errors import RewardlabError
+
+    text = " ".join(str(problem).split())[:400]
+    return text if isinstance(problem, RewardlabError) else f"{type(problem).__name__}: {text}"
+
+
+def fork_if_alone() -> int | None:
+    """Fork, so that a child that hangs or dies can be replaced without loading anything again. 0 in the child.
+
+    None, and no fork, where threads have begun: they would not be there in the child.
+    """
+    if len(os.listdir("/proc/self/task")) > 1:
+        return None
+    child = os.fork()
+    # a group of its own, from both sides: whoever is told of the child may end its group at once
+    with contextlib.suppress(OSError):
+        os.setpgid(child, child)
+    if child == 0:
+        die_with_parent()
+    return child
+
+
+def die_with_parent() -> None:
+    """Have the kernel kill this process with its parent: nothing else would end a function that hangs."""
+    with contextlib.suppress(AttributeError, OSError):
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    main()
