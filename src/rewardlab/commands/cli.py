@@ -28,7 +28,7 @@ from .words import Parser, UsageError, printable, shortened
 
 COMMANDS = (
     *("demo", "train", "eval", "answer", "search", "study", "reproduce", "compare", "parity", "list", "show", "parts"),
-    *("worlds", "export", "report", "diagnose", "doctor", "bench", "verify", "audit", "data", "prm"),
+    *("worlds", "export", "export-recipe", "report", "diagnose", "doctor", "bench", "verify", "audit", "data", "prm"),
 )
 OVERVIEW = """rewardlab: learning from rewards, as recipes of small parts.
 
@@ -110,7 +110,7 @@ def run(argv: list[str]) -> int:
 def find(argv: list[str]) -> tuple[Any, str, list[str]] | None:
     """The module of a command, its name, and the words after it; None where the help of a group of commands was all that was
     asked."""
-    command, name, words = importlib.import_module(f"rewardlab.commands.{argv[0]}"), argv[0], argv[1:]
+    command, name, words = module_of(argv[0]), argv[0], argv[1:]
     if not hasattr(command, "SUBCOMMANDS"):
         return command, name, words
     tool = next((word for word in words if not word.startswith("-")), None)
@@ -121,6 +121,11 @@ def find(argv: list[str]) -> tuple[Any, str, list[str]] | None:
         raise unknown(f"command of {name}", tool, command.SUBCOMMANDS)
     words.remove(tool)
     return subcommand(name, tool), f"{name} {tool}", words
+
+
+def module_of(name: str) -> Any:
+    """The module of a command."""
+    return importlib.import_module(f"rewardlab.commands.{name.replace('-', '_')}")
 
 
 def parse(command: Any, name: str, argv: list[str]) -> argparse.Namespace:
@@ -174,8 +179,8 @@ def split(argv: list[str], own: Mapping[str, bool]) -> tuple[list[str], dict[str
 
 def overview() -> str:
     """The text of `rewardlab --help`."""
-    helps = {name: importlib.import_module(f"rewardlab.commands.{name}").HELP for name in COMMANDS}
-    return OVERVIEW.format(commands="\n".join(f"  {name:<10}{text}" for name, text in helps.items()))
+    helps = {name: module_of(name).HELP for name in COMMANDS}
+    return OVERVIEW.format(commands="\n".join(f"  {name:<15}{text}" for name, text in helps.items()))
 
 
 def group_overview(group: Any, name: str) -> str:

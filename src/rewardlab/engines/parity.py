@@ -63,8 +63,9 @@ def compare(recipe: Recipe, task: Task, start: Any, verify: Reward | None, engin
     if why:
         return {**about, "verdict": "cannot carry", "why": why, "differences": {}, "largest": {}}
     other.require()
-    # verl has a place for one number a reply
-    recipe = small(recipe, steps=engine == "trl")
+    # verl has a place for one number a reply, and its own gae for no reply without one
+    by_steps = engine == "trl"
+    recipe = small(recipe, steps=by_steps, missing=by_steps or not verl.by_verl(recipe))
     with tempfile.TemporaryDirectory() as folder:
         ours = by_embedded(recipe, task, models(recipe, task, start, verify))
         run = models(recipe, task, start, verify)
@@ -105,24 +106,28 @@ def largest(computed: Computed) -> dict[str, float]:
 # ---- what both engines are given -------------------------------------------------------------------------------------
 
 
-def small(recipe: Recipe, steps: bool = True) -> Recipe:
-    """A step of a few rows and one optimiser step, with the recorded rewards; `steps`: some of them on steps."""
+def small(recipe: Recipe, **recording: bool) -> Recipe:
+    """A step of a few rows and one optimiser step, with the recorded rewards; recording: settings of `recorded`."""
     rollout = recipe.rollout
     if rollout is not None and isinstance(n := rollout.settings.get("n"), int) and n > ROWS:
         rollout = rollout.but(n=ROWS)
     # a second optimiser step would start from different weights, and clipping would hide how large the gradients are
     once = {"epochs": 1, "minibatches": 1, "clip_norm": 1e9}
     also = tuple(replace(learner, recipe=learner.recipe.but(**once)) for learner in recipe.also)
-    judged = None if recipe.reward is None else recorded(of=recipe.reward, steps=steps)
+    judged = None if recipe.reward is None else recorded(of=recipe.reward, **recording)
     return recipe.but(rollout=rollout, reward=judged, also=also, problems=PROBLEMS, **once)
 
 
 @reward(over="groups")
-def recorded(groups: list[list[Trajectory]], run: Run, *, of: Reward, steps: bool = True) -> Scores:
-    """The scores of `of` and a little more, which varies by row; one verdict is missing. steps: every second row has a step reward."""
+def recorded(groups: list[list[Trajectory]], run: Run, *, of: Reward, steps: bool = True, missing: bool = True) -> Scores:
+    """The scores of `of` and a little more, which varies by row.
+
+    steps: every second row has a step reward.  missing: the first row has no verdict.
+    """
     scores = [list(row) for row in of(groups, run)]
-    unjudged = {name: Term(None, (), term.weight) for name, term in scores[0][0].terms.items()}
-    scores[0][0] = Score(terms=unjudged, missing=True, why="recorded as missing")
+    if missing:
+        unjudged = {name: Term(None, (), term.weight) for name, term in scores[0][0].terms.items()}
+        scores[0][0] = Score(terms=unjudged, missing=True, why="recorded as missing")
     for trajectories, row in zip(groups, scores, strict=True):
         for i, (t, score) in enumerate(zip(trajectories, row, strict=True)):
             decisions = np.flatnonzero(t.mask)

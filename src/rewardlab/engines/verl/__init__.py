@@ -20,8 +20,9 @@ from rewardlab.util import extras
 from .hooks import register
 from .refusals import cannot_carry
 from .rewards import manager
+from .settings import by_verl
 
-__all__ = ["cannot_carry", "install", "require", "versions", "write"]
+__all__ = ["by_verl", "cannot_carry", "install", "require", "versions", "write"]
 
 
 def install(recipe: Recipe, verify: Reward | None = None, max_new: int = 0) -> type:

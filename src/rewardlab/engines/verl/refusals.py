@@ -79,7 +79,8 @@ def _objective(objective: Objective) -> str:
     if leaf := next((leaf for leaf in leaves if leaf.options.per_token), None):
         return f"its objective {leaf.name} reads the whole vocabulary's logits, and verl's loss is given log-probs"
     if leaf := next((leaf for leaf in leaves if set(leaf.options.wants) - {"logprobs"}), None):
-        return f"its objective {leaf.name} reads {', '.join(sorted(set(leaf.options.wants) - {'logprobs'}))}, and verl's loss log-probs"
+        read = ", ".join(sorted(set(leaf.options.wants) - {"logprobs"}))
+        return f"its objective {leaf.name} reads {read}, and verl's loss is given log-probs"
     negative = next((leaf.name for scale, leaf in objective.terms() if leaf.name in (KL, ENTROPY) and scale < 0), "")
     return f"{negative} has a negative factor" if negative else _tried(lambda: [try_loss(leaf) for leaf in leaves])
 
@@ -109,7 +110,9 @@ def _alone(part: Any) -> str:
         from rewardlab.rewards.external import call_of
 
         call = call_of(part)
-        return f"its reward {call.name} compares the replies to a prompt, and verl scores each alone" if call and call.grouped else ""
+        return (
+            f"its reward {call.name} compares the replies to a prompt, and verl scores each alone" if call and call.grouped else ""
+        )
     over = getattr(part.options, "over", None)
     if getattr(part.options, "steps", False) and isinstance(part, Reward) and not part.of:
         return f"its reward {part.name} pays single steps, and verl keeps one number for a reply"
@@ -131,9 +134,13 @@ def _read_of_run(function: Any, seen: frozenset[str] = frozenset()) -> set[str]:
         tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
     except (OSError, SyntaxError):
         return set()
-    read = {n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name) and n.value.id == "run"}
+    read = {
+        n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name) and n.value.id == "run"
+    }
     named = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)} - seen
-    helpers = [x for name in named if isinstance(x := function.__globals__.get(name), FunctionType) and x.__module__ == function.__module__]
+    helpers = [
+        x for name in named if isinstance(x := function.__globals__.get(name), FunctionType) and x.__module__ == function.__module__
+    ]
     return read.union(*(_read_of_run(helper, seen | named) for helper in helpers))
 
 
@@ -169,4 +176,3 @@ def try_loss(leaf: Objective) -> torch.Tensor:
     old = torch.linspace(-2, -0.1, ROWS * WIDTH).reshape(ROWS, WIDTH)
     batch = Handed(LOSS, mask=mask, old=old, credit=torch.where(mask, old + 1, 0.0), length=mask.sum(1))
     return leaf(Outputs(logprobs=old * 1.1), batch, HandedRun(LOSS, WIDTH))
-

@@ -25,7 +25,7 @@ MANAGER = "a reward manager"
 
 
 def scored(recipe: Recipe, trajectory: Trajectory, verify: Reward | None, max_new: int = 0) -> dict[str, float]:
-    """{"score", "acc"} of one reply: its reward, and what the task's verifier says of it (without one, the reward). NaN: no verdict.
+    """{"score", "acc"} of one reply: its reward, and what the task's verifier says (without one, the reward). NaN: no verdict.
 
     Raises RewardlabError, with the prompt and the reply, for an error in the reward, for rewards of single steps, which verl has
     no place for, and for a reply without a verdict where verl's own estimator could not leave it out.

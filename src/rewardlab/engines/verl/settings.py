@@ -28,7 +28,8 @@ def coefficient(objective: Objective, name: str) -> float:
 
 def chain_of(credit: Credit | None) -> list[Credit]:
     """The credits of a chain, in order."""
-    return [] if credit is None else list(credit.of) if isinstance(credit, Chain) else [credit]
+    parts: Any = credit.of if isinstance(credit, Chain) else (credit,)
+    return [] if credit is None else list(parts)
 
 
 def credit_of(recipe: Recipe) -> Credit | None:
@@ -81,7 +82,8 @@ def filter_of(rollout: Rollout) -> Rollout | None:
 
 def overrides(recipe: Recipe, *, steps: int, max_new: int) -> dict[str, Any]:
     """What verl's configuration says for this recipe, nested as there."""
-    assert recipe.objective is not None and recipe.rollout is not None
+    assert recipe.objective is not None
+    assert recipe.rollout is not None
     update, sampling = recipe.update, recipe.sampling_settings
     kl, in_reward = coefficient(recipe.objective, KL), kl_in_reward(recipe)
     gae = by_verl(recipe)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sized
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +59,14 @@ def write(recipe: Recipe, out: Path, *, task: Task | None, steps: int, max_new: 
         write_text(new / "run.sh", RUN.format(name=recipe.name, data=DATA if task else ""))
         if task is not None:
             counts = write_data(task, new, rows)
-    return {"method": recipe.name, "engine": "verl", "out": str(out), "verifier": verifier, **counts, "differs": differences(recipe)}
+    return {
+        "method": recipe.name,
+        "engine": "verl",
+        "out": str(out),
+        "verifier": verifier,
+        **counts,
+        "differs": differences(recipe),
+    }
 
 
 def configuration(recipe: Recipe, *, steps: int, max_new: int) -> str:
@@ -70,12 +77,16 @@ def configuration(recipe: Recipe, *, steps: int, max_new: int) -> str:
     head = {"hydra": {"searchpath": ["pkg://verl.trainer.config"]}, "defaults": ["ppo_trainer", "_self_"]}
     workers = {"VERL_USE_EXTERNAL_MODULES": "rewardlab_recipe", "PYTHONPATH": "${oc.env:PYTHONPATH}"}
     said = overrides(recipe, steps=steps, max_new=max_new) | {"ray_kwargs": {"ray_init": {"runtime_env": {"env_vars": workers}}}}
-    return f"# {recipe.name}, over the defaults of verl 0.9.1\n" + yaml.safe_dump(head, sort_keys=False) + yaml.safe_dump(said, sort_keys=False)
+    return (
+        f"# {recipe.name}, over the defaults of verl 0.9.1\n"
+        + yaml.safe_dump(head, sort_keys=False)
+        + yaml.safe_dump(said, sort_keys=False)
+    )
 
 
 def write_data(task: Task, folder: Path, rows: int) -> dict[str, int]:
     """Write the task's problems as verl's data; how many there are of each."""
-    length = len(task.train) if hasattr(task.train, "__len__") else rows
+    length = len(task.train) if isinstance(task.train, Sized) else rows
     sides = {"train": (task.train[i] for i in range(length)), "test": iter(task.test)}
     return {side: _parquet(problems, task, folder / f"{side}.parquet") for side, problems in sides.items()}
 
@@ -90,7 +101,7 @@ def _parquet(problems: Iterable[Problem], task: Task, path: Path) -> int:
 
 
 def row_of(problem: Problem, source: str, index: int) -> dict[str, Any]:
-    """A problem as a row of verl's data; the whole of it is JSON in one field, since columns of one type cannot hold all answers."""
+    """A problem as a row of verl's data; all of it is JSON in one field, since columns of one type cannot hold every answer."""
     if any(m.images or m.data is not None for m in problem.prompt):
         raise RewardlabError(f"the problems of {source} hold images or arrays, and its export to verl holds text alone")
     prompt = [(m.role, m.text) for m in problem.prompt]
