@@ -46,7 +46,7 @@ MAY_IMPORT = {
     # it logs how many different answers are right
     "engine": EVERYWHERE | TRAINING | {"text.answers"},
     # another engine runs the same recipes on its own models
-    "engines": EVERYWHERE | TRAINING | {SLOT, "engines", "policies", "models", "tasks.sources"},
+    "engines": EVERYWHERE | TRAINING | {SLOT, "rewards.external", "engines", "policies", "models", "tasks.sources"},
     # a small policy is warmed up on its task, which is looked up by name
     "models": EVERYWHERE | {"served", "models", "policies", "scorers", "engine", "runs.config", "registry"},
     "methods": EVERYWHERE | SERVICES | PARTS | {"proof.claim", "methods.baselines"},

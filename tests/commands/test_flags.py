@@ -12,11 +12,11 @@ from rewardlab.commands import flags as shared
 
 def flags_of(command: str) -> set[str]:
     parser = argparse.ArgumentParser(allow_abbrev=False)
-    importlib.import_module(f"rewardlab.commands.{command}").flags(parser)
+    cli.module_of(command).flags(parser)
     return set(parser._option_string_actions)
 
 
-@pytest.mark.parametrize("command", ["train", "compare", "eval", "answer", "search", "audit", "parity"])
+@pytest.mark.parametrize("command", ["train", "compare", "eval", "answer", "search", "audit", "parity", "export-recipe"])
 def test_every_command_that_reads_problems_takes_all_flags_about_them(command):
     assert {shared.flag_of(name) for name in shared.DATA} <= flags_of(command)
 

@@ -13,7 +13,7 @@ from rewardlab.runs.config import RunConfig
 
 from .answering import answer
 from .evaluation import evaluate
-from .exporting import export
+from .exporting import export, export_recipe
 from .inputs import versions
 from .labelling import label_file
 from .own_answers import own_answers
@@ -26,6 +26,6 @@ from .step_training import train_scorer
 from .training import resume, train
 
 __all__ = [
-    "Result", "RunConfig", "answer", "evaluate", "evaluate_scorer", "export", "label_file", "own_answers", "pass_rate_file",
-    "plan", "resume", "search", "train", "train_scorer", "versions",
+    "Result", "RunConfig", "answer", "evaluate", "evaluate_scorer", "export", "export_recipe", "label_file", "own_answers",
+    "pass_rate_file", "plan", "resume", "search", "train", "train_scorer", "versions",
 ]  # fmt: skip

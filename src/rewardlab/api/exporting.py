@@ -1,4 +1,4 @@
-"""A run's policy as a checkpoint that other software reads."""
+"""A run's policy as a checkpoint that other software reads, and a recipe as the files that another engine takes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
-from rewardlab.core.domain import PATH, one_of
+from rewardlab.core import Recipe, Task
+from rewardlab.core.domain import PATH, POSITIVE, one_of
 from rewardlab.engine import checkpoint
 from rewardlab.errors import RewardlabError, unknown
 from rewardlab.models.formats import FORMATS, cast, stored_dtype
@@ -22,6 +23,7 @@ from .remeasure import begun_again
 from .result import Result
 
 DTYPE = one_of("auto", *FORMATS.values())
+ENGINES = one_of("verl")
 OWN = ("rewardlab_denoiser", "rewardlab_actor", "rewardlab_surprise")
 """Model types that rewardlab alone reads."""
 
@@ -60,6 +62,31 @@ def export(
         what = _copy(source, new) if adapter else _whole(source, new, document.get("loaded_dtype") if dtype == "auto" else dtype)
     which = "best" if source.name == "best" else "last"
     return {"run": str(folder), "which": which, "out": str(out), **what, **choice(folder, source.name)}
+
+
+def export_recipe(
+    recipe: Recipe, out: Path | str, *, task: Task | None = None, steps: int = 100, max_new: int | None = None, rows: int = 4096,
+    engine: str = "verl",
+) -> dict[str, Any]:  # fmt: skip
+    """Write a recipe as the files that another engine takes: its configuration, reward, credit, loss, data, and a script.
+
+    task: its problems become the engine's data (`rows` of them if it has no end), and its verifier is the one behind `correct()`.
+    max_new: the most tokens of a reply (None: the task's).
+
+    Returns what was written, how to start it, and in what the engine differs; where it cannot carry the recipe, nothing is written
+    and `why` says so in a line. Raises RewardlabError for an `out` with files in it, and for problems that are not text.
+    """
+    from rewardlab.engines import verl
+
+    ENGINES.check("engine", engine)
+    POSITIVE.check("rows", rows)
+    out = Path(PATH.check("out", out))
+    if why := verl.cannot_carry(recipe):
+        return {"method": recipe.name, "engine": engine, "why": why, "differs": []}
+    if task is None and any(part.name in ("correct", "detail") for part in recipe.reward.walk()):  # type: ignore[union-attr]
+        raise RewardlabError(f"the reward of {recipe.name} asks the task's verifier: name the task, or give a reward of your own")
+    written = verl.write(recipe, out, task=task, steps=steps, max_new=max_new or (task.max_new if task else 1024), rows=rows)
+    return {**written, "why": "", "start": f"sh {quote(str(out / 'run.sh'))} actor_rollout_ref.model.path=MODEL"}
 
 
 def _refuse_files(out: Path) -> None:

@@ -28,7 +28,8 @@ from .words import Parser, UsageError, printable, shortened
 
 COMMANDS = (
     *("demo", "train", "eval", "answer", "search", "study", "reproduce", "compare", "parity", "list", "show", "parts"),
-    *("worlds", "export", "report", "diagnose", "doctor", "bench", "verify", "audit", "serve", "serve-model", "data", "prm"),
+    *("worlds", "export", "export-recipe", "report", "diagnose", "doctor", "bench", "verify", "audit"),
+    *("serve", "serve-model", "data", "prm"),
 )
 OVERVIEW = """rewardlab: learning from rewards, as recipes of small parts.
 
@@ -123,6 +124,11 @@ def find(argv: list[str]) -> tuple[Any, str, list[str]] | None:
     return subcommand(name, tool), f"{name} {tool}", words
 
 
+def module_of(name: str) -> Any:
+    """The module of a command."""
+    return importlib.import_module(f"rewardlab.commands.{name.replace('-', '_')}")
+
+
 def parse(command: Any, name: str, argv: list[str]) -> argparse.Namespace:
     """The arguments of a command. Flags that it does not define are kept, in order, in `settings`."""
     parser = Parser(f"rewardlab {name}", description=command.__doc__, allow_abbrev=False)
@@ -175,12 +181,7 @@ def split(argv: list[str], own: Mapping[str, bool]) -> tuple[list[str], dict[str
 def overview() -> str:
     """The text of `rewardlab --help`."""
     helps = {name: module_of(name).HELP for name in COMMANDS}
-    return OVERVIEW.format(commands="\n".join(f"  {name:<12}{text}" for name, text in helps.items()))
-
-
-def module_of(name: str) -> Any:
-    """The module of a command."""
-    return importlib.import_module(f"rewardlab.commands.{name.replace('-', '_')}")
+    return OVERVIEW.format(commands="\n".join(f"  {name:<15}{text}" for name, text in helps.items()))
 
 
 def group_overview(group: Any, name: str) -> str:

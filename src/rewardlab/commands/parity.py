@@ -1,6 +1,7 @@
 """Compare one method on two engines: the embedded one and another, on one model and the same recorded replies.
 
   rewardlab parity grpo --engine trl
+  rewardlab parity grpo --engine verl
   torchrun --nproc-per-node 2 -m rewardlab parity grpo --engine trl --json
 
 Exit code 0: advantages, loss and gradient agree to 1e-5. 1: they differ. 3: the engine cannot run the method.
@@ -23,7 +24,7 @@ CODES = {"equal": 0, "differs": 1, "cannot carry": 3}  # 2 is for wrong requests
 
 def flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("method", metavar="METHOD", help="a method, or several stacked: grpo+a+b")
-    parser.add_argument("--engine", choices=("trl",), default="trl", help="the engine compared with the embedded one")
+    parser.add_argument("--engine", choices=("trl", "verl"), default="trl", help="the engine compared with the embedded one")
     shared.config_flags(parser, shared.DATA)
 
 
@@ -36,10 +37,11 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     distributed.init()
     recipe = shared.load_recipe(args)
     task = shared.load_task(args, args.task or claimed(args.method))
-    # TRL prints to stdout, which is for the document, with or without --json
+    # engines print to stdout, which is for the document, with or without --json
     with contextlib.redirect_stdout(sys.stderr):
         # random weights will do: the arithmetic of the engines is compared, and no text has to make sense
-        return parity.compare(recipe, task, load_policy("untrained", task=task), registry.part("reward", task.verifier))
+        start, verify = load_policy("untrained", task=task), registry.part("reward", task.verifier)
+        return parity.compare(recipe, task, start, verify, args.engine)
 
 
 def claimed(method: str) -> str:

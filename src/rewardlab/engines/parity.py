@@ -33,7 +33,7 @@ from rewardlab.policies.hf.policy import HFPolicy
 from rewardlab.rewards.reward import Reward, reward
 from rewardlab.runs.config import RunConfig
 
-from . import trl
+from . import trl, verl
 
 CLOSE = 1e-5
 """The largest difference that rounding in float32 explains."""
@@ -51,21 +51,25 @@ class Computed:
     gradients: dict[str, Tensor]
 
 
-def compare(recipe: Recipe, task: Task, start: Any, verify: Reward | None) -> dict[str, Any]:
-    """Advantages, loss and gradient of one step by the embedded engine and through TRL, with the largest differences.
+def compare(recipe: Recipe, task: Task, start: Any, verify: Reward | None, engine: str = "trl") -> dict[str, Any]:
+    """Advantages, loss and gradient of one step by the embedded engine and by another, with the largest differences.
 
-    start: a small untrained policy. verdict: "equal" (all within 1e-5, relative to the largest number where that exceeds 1),
-    "differs", or "cannot carry" with the reason.
+    start: a small untrained policy.  engine: "trl" or "verl". verdict: "equal" (all within 1e-5, relative to the largest number
+    where that exceeds 1), "differs", or "cannot carry" with the reason.
     """
-    about = {"method": recipe.name, "engine": "trl"}
-    why = trl.cannot_carry(recipe) or trl.not_text(start)
+    about = {"method": recipe.name, "engine": engine}
+    other = {"trl": trl, "verl": verl}[engine]
+    why = other.cannot_carry(recipe) or trl.not_text(start)
     if why:
         return {**about, "verdict": "cannot carry", "why": why, "differences": {}, "largest": {}}
-    trl.require()
-    recipe = small(recipe)
+    other.require()
+    # verl has a place for one number a reply, and its own gae for no reply without one
+    by_steps = engine == "trl"
+    recipe = small(recipe, steps=by_steps, missing=by_steps or not verl.by_verl(recipe))
     with tempfile.TemporaryDirectory() as folder:
         ours = by_embedded(recipe, task, models(recipe, task, start, verify))
-        theirs = through_trl(recipe, task, models(recipe, task, start, verify), start, Path(folder))
+        run = models(recipe, task, start, verify)
+        theirs = through_trl(recipe, task, run, start, Path(folder)) if engine == "trl" else through_verl(recipe, task, run)
     if not largest(ours)["gradient"]:
         raise RewardlabError(f"{recipe.name} has no gradient on the recorded replies to {task.name}: compare it on another --task")
     differences = difference(ours, theirs)
@@ -102,30 +106,34 @@ def largest(computed: Computed) -> dict[str, float]:
 # ---- what both engines are given -------------------------------------------------------------------------------------
 
 
-def small(recipe: Recipe) -> Recipe:
-    """A step of a few rows and one optimiser step, with the recorded rewards."""
+def small(recipe: Recipe, **recording: bool) -> Recipe:
+    """A step of a few rows and one optimiser step, with the recorded rewards; recording: settings of `recorded`."""
     rollout = recipe.rollout
     if rollout is not None and isinstance(n := rollout.settings.get("n"), int) and n > ROWS:
         rollout = rollout.but(n=ROWS)
     # a second optimiser step would start from different weights, and clipping would hide how large the gradients are
     once = {"epochs": 1, "minibatches": 1, "clip_norm": 1e9}
     also = tuple(replace(learner, recipe=learner.recipe.but(**once)) for learner in recipe.also)
-    judged = None if recipe.reward is None else recorded(of=recipe.reward)
+    judged = None if recipe.reward is None else recorded(of=recipe.reward, **recording)
     return recipe.but(rollout=rollout, reward=judged, also=also, problems=PROBLEMS, **once)
 
 
 @reward(over="groups")
-def recorded(groups: list[list[Trajectory]], run: Run, *, of: Reward) -> Scores:
-    """The scores of `of` and a little more, which varies by row; every second row has a step reward, one verdict is missing."""
+def recorded(groups: list[list[Trajectory]], run: Run, *, of: Reward, steps: bool = True, missing: bool = True) -> Scores:
+    """The scores of `of` and a little more, which varies by row.
+
+    steps: every second row has a step reward.  missing: the first row has no verdict.
+    """
     scores = [list(row) for row in of(groups, run)]
-    unjudged = {name: Term(None, (), term.weight) for name, term in scores[0][0].terms.items()}
-    scores[0][0] = Score(terms=unjudged, missing=True, why="recorded as missing")
+    if missing:
+        unjudged = {name: Term(None, (), term.weight) for name, term in scores[0][0].terms.items()}
+        scores[0][0] = Score(terms=unjudged, missing=True, why="recorded as missing")
     for trajectories, row in zip(groups, scores, strict=True):
         for i, (t, score) in enumerate(zip(trajectories, row, strict=True)):
             decisions = np.flatnonzero(t.mask)
             if not score.missing and len(decisions):
-                steps = ((int(decisions[len(decisions) // 2]), 0.25),) if i % 2 else ()
-                row[i] = add([score, Score(BONUS[i % len(BONUS)], steps).named("bonus")])
+                at_half = ((int(decisions[len(decisions) // 2]), 0.25),) if steps and i % 2 else ()
+                row[i] = add([score, Score(BONUS[i % len(BONUS)], at_half).named("bonus")])
     return scores
 
 
@@ -231,6 +239,18 @@ def through_trl(recipe: Recipe, task: Task, run: Run, start: Any, folder: Path) 
         run.metrics["loss"],
         {f"{m}.{k}": g for m, grads in both.items() for k, g in grads.items()},
     )
+
+
+def through_verl(recipe: Recipe, task: Task, run: Run) -> Computed:
+    """One step by verl's own functions, with our models under them."""
+    from rewardlab.engines.verl.parity import step
+
+    ops = Ops(recipe, run, task, RunConfig())
+    ops.refills = False
+    groups = ops.rollout(ops.problems())
+    advantages, loss = step(recipe, run, groups, ops.score(groups) or [])
+    named = {"policy": run.policy, **run.models}
+    return Computed(advantages, loss, {f"{m}.{k}": g for m, p in named.items() for k, g in gradients(p).items()})
 
 
 def loaded(folder: Path, name: str) -> HFPolicy:

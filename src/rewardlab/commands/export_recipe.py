@@ -1,0 +1,56 @@
+"""Write a method as the files that another engine takes: configuration, reward, credit, loss, data, and a script that starts it.
+
+  rewardlab export-recipe grpo --engine verl --task problems.jsonl --out grpo-verl
+  rewardlab export-recipe dapo --engine verl --task arithmetic --steps 200 --n 16 --reward mine.py:score
+  rewardlab export-recipe prime --engine verl                # why not, in one line
+
+Without --task no data is written, and a reward that asks the task's verifier is refused. Exit code 3: the engine cannot carry the
+method. `rewardlab parity METHOD --engine verl` compares the numbers, and docs/ENGINES.md lists what is carried.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from . import flags as shared
+
+HELP = "write a method as the files that another engine takes (verl)"
+SETTINGS = True
+
+
+def flags(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("method", metavar="METHOD", help="a method, or several stacked: grpo+a+b")
+    parser.add_argument("--engine", choices=("verl",), default="verl", help="the engine to write for")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="folder to write (default: METHOD-verl)")
+    parser.add_argument("--rows", type=int, default=4096, metavar="N", help="training problems of a task that has no end (4096)")
+    shared.reward_flag(parser)
+    shared.config_flags(parser, (*shared.DATA, "steps", "max_new"))
+
+
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    from rewardlab import api
+
+    shared.check_names(args, args.method)
+    recipe = shared.load_recipe(args)
+    out = args.out or Path(f"{args.method}-{args.engine}")
+    task = shared.load_task(args) if args.task else None
+    return api.export_recipe(recipe, out, task=task, steps=args.steps, max_new=args.max_new, rows=args.rows, engine=args.engine)
+
+
+def show(document: Mapping[str, Any]) -> None:
+    from .tables import facts
+
+    if document["why"]:
+        print(f"{document['engine']} cannot carry {document['method']}: {document['why']}")
+        return
+    facts({name: value for name, value in document.items() if name not in ("why", "differs", "start") and value is not None})
+    for difference in document["differs"]:
+        print(f"otherwise than with rewardlab train: {difference}")
+    print(document["start"])
+
+
+def exit_code(document: Mapping[str, Any]) -> int:
+    return 3 if document["why"] else 0
