@@ -1,7 +1,7 @@
 """Compare one method on two engines: the embedded one and another, on one model and the same recorded replies.
 
   rewardlab parity grpo --engine trl
-  torchrun --nproc-per-node 2 -m rewardlab parity grpo --engine trl --json
+  torchrun --nproc-per-node 2 -m -- rewardlab parity grpo --engine trl --json
 
 Exit code 0: advantages, loss and gradient agree to 1e-5. 1: they differ. 3: the engine cannot run the method.
 """

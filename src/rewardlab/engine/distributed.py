@@ -1,17 +1,21 @@
-"""One training run over several processes:  torchrun --nproc-per-node 2 -m rewardlab train grpo ...
+"""One training run over several processes:  torchrun --nproc-per-node 2 -m -- rewardlab train grpo ...
 
 Data parallelism in which only the work is sharded: every rank holds the same model and the same whole batch; problems to roll out
 and micro-batches to run forward and backward are divided among ranks. So credit, weights and statistics see all rows, whichever
 rank sampled them, and the gradient is that of a single process. Ranks exchange rollouts and per-token tables, never activations.
 
-Without torchrun the world size is 1: collectives return their input, and `shard` returns all of the work.
+Without a launcher the world size is 1: collectives return their input, and `shard` returns all of the work.
+
+A process that dies closes its connections: the others get an error in the collective that they are in, or in their next one, and
+the run resumes from its last checkpoint (`api.resume`), as it would have gone on.
 """
 
 from __future__ import annotations
 
 import atexit
-import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
 from typing import Any, TypeVar
 
 import torch
@@ -19,16 +23,45 @@ import torch.distributed as dist
 from torch import Tensor
 
 from rewardlab.errors import RewardlabError
+from rewardlab.util.device import check_ranks
+from rewardlab.util.progress import console
+from rewardlab.util.ranks import ALONE, left_alone, local_rank, started_together
 
 T = TypeVar("T")
 
+PATIENCE = timedelta(hours=12)
+"""How long a process waits in a collective. Rank zero may evaluate, or ask its rewards, for hours while the others wait for it."""
+
 
 def init() -> None:
-    """Join the process group, if torchrun has started several processes."""
-    if int(os.environ.get("WORLD_SIZE", "1")) > 1 and not dist.is_initialized():
-        dist.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
+    """Join the process group, if a launcher has started several processes: torchrun, accelerate or mpirun (`util/ranks.py`).
+
+    Raises RewardlabError where the environment names several processes and does not say how they meet, and where they do not.
+    """
+    if left_alone():
+        console.print(f"warning: {ALONE}", highlight=False, markup=False, soft_wrap=True)
+    if started_together() > 1 and not dist.is_initialized():
+        backend = "gloo"
+        if torch.cuda.is_available():
+            check_ranks()
+            torch.cuda.set_device(local_rank())
+            # objects travel between CPUs, so that nobody waits for rank zero inside NCCL, whose watchdog would end the wait
+            backend = "cpu:gloo,cuda:nccl"
+        with _reaching_all():
+            dist.init_process_group(backend, timeout=PATIENCE)
         # a process that exits while the group's background threads still run is aborted by NCCL or gloo
         atexit.register(shutdown)
+
+
+@contextmanager
+def _reaching_all() -> Iterator[None]:
+    """Around a collective: its failure means that another process has ended, or cannot be reached."""
+    try:
+        yield
+    # gloo raises a plain RuntimeError, NCCL and the store subclasses of it
+    except RuntimeError as e:
+        said = (str(e).splitlines() or [type(e).__name__])[0]
+        raise RewardlabError(f"another process of this run has ended, or cannot be reached any more: {said}") from e
 
 
 def shutdown() -> None:
@@ -76,7 +109,8 @@ def all_gather(value: T) -> list[T]:
     if world_size() == 1:
         return [value]
     values: list[Any] = [None] * world_size()
-    dist.all_gather_object(values, value)
+    with _reaching_all():
+        dist.all_gather_object(values, value)
     return values
 
 
@@ -91,7 +125,8 @@ def on_rank_zero(make: Callable[[], T]) -> T:
         except RewardlabError as e:
             # shared, or the other ranks would wait for this one without end
             outcome[1] = e
-    dist.broadcast_object_list(outcome)
+    with _reaching_all():
+        dist.broadcast_object_list(outcome)
     if outcome[1] is not None:
         raise outcome[1]
     return outcome[0]
@@ -100,7 +135,8 @@ def on_rank_zero(make: Callable[[], T]) -> T:
 def all_reduce(x: Tensor) -> Tensor:
     """The sum over ranks, in place."""
     if world_size() > 1:
-        dist.all_reduce(x)
+        with _reaching_all():
+            dist.all_reduce(x)
     return x
 
 
