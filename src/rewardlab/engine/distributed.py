@@ -24,6 +24,8 @@ from torch import Tensor
 
 from rewardlab.errors import RewardlabError
 from rewardlab.util.device import check_ranks
+from rewardlab.util.divided import is_divided
+from rewardlab.util.lockstep import LOCKSTEP
 from rewardlab.util.progress import console
 from rewardlab.util.ranks import ALONE, left_alone, local_rank, started_together
 
@@ -55,13 +57,15 @@ def init() -> None:
 
 @contextmanager
 def _reaching_all() -> Iterator[None]:
-    """Around a collective: its failure means that another process has ended, or cannot be reached."""
+    """Around collectives: where one of them fails, another process has ended, or cannot be reached."""
     try:
         yield
-    # gloo raises a plain RuntimeError, NCCL and the store subclasses of it
     except RuntimeError as e:
-        said = (str(e).splitlines() or [type(e).__name__])[0]
-        raise RewardlabError(f"another process of this run has ended, or cannot be reached any more: {said}") from e
+        # NCCL and the store raise errors of their own; gloo's is a plain one that names its source file, as others do not
+        if not isinstance(e, dist.DistError) and "gloo" not in str(e):
+            raise
+        said = (str(e).splitlines() or [type(e).__name__])[0].partition("] ")[2].partition(". This ")[0]
+        raise RewardlabError(f"another process of this run has ended, or cannot be reached any more ({said or e})") from e
 
 
 def shutdown() -> None:
@@ -97,7 +101,9 @@ def map_sharded(work: Callable[[list[T]], list[Any]], items: list[T]) -> list[An
     if world_size() == 1:
         return work(items)
     own_items = shard(items)
-    results = all_gather(work(own_items) if own_items else [])
+    with in_turns():
+        own_results = work(own_items) if own_items else []
+    results = all_gather(own_results)
     # undo the sharding: item i was the (i // world size)-th of rank i % world size
     if all(len(part) == len(items[r :: world_size()]) for r, part in enumerate(results)):
         return [results[i % world_size()][i // world_size()] for i in range(len(items))]
@@ -119,12 +125,13 @@ def on_rank_zero(make: Callable[[], T]) -> T:
     if world_size() == 1:
         return make()
     outcome: list[Any] = [None, None]
-    if is_rank_zero():
-        try:
-            outcome[0] = make()
-        except RewardlabError as e:
-            # shared, or the other ranks would wait for this one without end
-            outcome[1] = e
+    with in_turns():
+        if is_rank_zero():
+            try:
+                outcome[0] = make()
+            except RewardlabError as e:
+                # shared, or the other ranks would wait for this one without end
+                outcome[1] = e
     with _reaching_all():
         dist.broadcast_object_list(outcome)
     if outcome[1] is not None:
@@ -140,11 +147,21 @@ def all_reduce(x: Tensor) -> Tensor:
     return x
 
 
+@contextmanager
+def in_turns(learning: bool = False) -> Iterator[None]:
+    """Around work that ranks do apart: those with less of it take part in the passes of a divided model until all are done.
+
+    learning: whether each pass of the section goes backward too.
+    """
+    with _reaching_all(), LOCKSTEP.section(learning):
+        yield
+
+
 def sum_gradients(parameters: Iterable[torch.nn.Parameter]) -> None:
-    """Sum the gradients of all ranks: each holds those of its own micro-batches."""
+    """Sum the gradients of all ranks: each holds those of its own micro-batches. Those of divided weights are summed already."""
     if world_size() == 1:
         return
     for p in parameters:
-        if p.requires_grad:
+        if p.requires_grad and not is_divided(p):
             # a rank whose micro-batches never touched a parameter still takes part in its all_reduce
             p.grad = all_reduce(torch.zeros_like(p) if p.grad is None else p.grad)
