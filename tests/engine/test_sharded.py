@@ -105,7 +105,7 @@ def one_of_two(rank: int, folder: str) -> None:
 def refused(policy) -> None:
     for attempt in (
         lambda: policy.copy("critic", value_head=True),
-        lambda: policy.inserted(0, lambda x: x),
+        lambda: policy.inserted(0, lambda x: x).__enter__(),
         lambda: policy.vocabulary_head(),
         lambda: policy.noised(0.1, torch.Generator()).__enter__(),
         lambda: policy.joined([(1.0, policy)]).__enter__(),

@@ -26,6 +26,7 @@ EXTRAS = {
     "control": "Gymnasium environments",
     "embed": "rewards by similarity of sentences",
     "served": "models behind a server: --model openai:URL#NAME, judges",
+    "ray": "--workers ray: verify, eval and prm label over a Ray cluster",
     "gym-tasks": "the tasks of reasoning-gym",
     "track": "--track tensorboard",
     "wandb": "--track wandb",

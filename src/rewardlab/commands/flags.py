@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import Field, fields
 from typing import TYPE_CHECKING, Any
 
-from rewardlab.core.domain import POSITIVE, SWITCH, Domain
+from rewardlab.core.domain import POSITIVE, SWITCH, WORKERS, Domain
 from rewardlab.errors import RewardlabError, unknown
 from rewardlab.runs.config import COLUMNS, RunConfig
 
@@ -133,6 +133,12 @@ def reward_flag(parser: Any, instead: str = "in place of the method's own") -> N
         f"{instead}; several are added up"
     )
     parser.add_argument("--reward", action="append", default=[], metavar="REWARD", help=text)
+
+
+def workers_flag(parser: Any) -> None:
+    """The flag of commands that a Ray cluster can do."""
+    text = "ray, or ray:N for N processes: over a Ray cluster, or without one on this machine (default: here alone)"
+    parser.add_argument("--workers", type=functools.partial(read, "--workers", WORKERS), metavar="WHERE", help=text)
 
 
 def load_reward(args: argparse.Namespace) -> Any:

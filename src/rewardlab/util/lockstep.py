@@ -22,7 +22,7 @@ class Lockstep:
     """The operations that need all processes, and where they take turns.  learning: whether passes go backward too."""
 
     def __init__(self) -> None:
-        self.joins: list[Callable[[], None]] = []
+        self.joins: list[Callable[[], object]] = []
         self.inside, self.joining, self.learning = False, False, False
 
     @property
@@ -30,7 +30,7 @@ class Lockstep:
         """Whether there are such operations."""
         return bool(self.joins)
 
-    def add(self, join: Callable[[], None]) -> int:
+    def add(self, join: Callable[[], object]) -> int:
         """Register an operation, in all processes in the same order; its number.  join: takes part in it without a use for it."""
         self.joins.append(join)
         return len(self.joins) - 1

@@ -11,7 +11,7 @@ Each process reads the whole checkpoint into its main memory first; the device h
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -114,8 +114,10 @@ class ShardedPolicy(HFPolicy):
             raise _refused("a loss that is computed from the vocabulary head itself")
         return super().vocabulary_head()
 
-    def inserted(self, layer: int, change: Callable[[Tensor], Tensor]) -> AbstractContextManager[None]:
+    @contextmanager
+    def inserted(self, layer: int, change: Callable[[Tensor], Tensor]) -> Iterator[None]:
         raise _refused("a change between the layers")
+        yield
 
     @contextmanager
     def joined(self, others: Sequence[Any], candidates: int = 20) -> Iterator[None]:
