@@ -15,6 +15,7 @@ from rewardlab.models.load import Policy
 from rewardlab.policies.text import TextPolicy
 from rewardlab.policies.truncate import truncate_left
 from rewardlab.runs.config import RunConfig
+from rewardlab.served.endpoint import is_served
 from rewardlab.tasks.sources import Listed
 from rewardlab.util.progress import console, unless_quick
 
@@ -52,7 +53,7 @@ def fit_prompts(task: Task, policy: Policy, config: RunConfig, recipe: Recipe | 
 def text_reader(model: str | Policy | None, config: RunConfig, task: Task) -> Policy:
     """The policy as far as it reads prompts: of a checkpoint the tokenizer alone, without weights."""
     name = config.model or task.model
-    if not (model is None or isinstance(model, str)) or name in NAMES:
+    if not (model is None or isinstance(model, str)) or name in NAMES or name.partition(":")[0] in NAMES or is_served(name):
         return policy_of(model, config, task)
     from transformers import AutoConfig, AutoTokenizer
 

@@ -16,7 +16,7 @@ from rewardlab.rewards.process import PREFIX
 from rewardlab.runs.config import COLUMNS, RunConfig, config_of_run
 from rewardlab.served.endpoint import is_served
 from rewardlab.tasks.sources import Listed, Shuffled
-from rewardlab.util.device import device_of
+from rewardlab.util.device import device_of, dtype_of
 from rewardlab.util.progress import console
 from rewardlab.verifiers.contract import Verifier
 
@@ -153,12 +153,24 @@ def scorers_in(recipe: Recipe) -> list[str]:
 def policy_of(model: str | Policy | None, config: RunConfig, task: Task) -> Policy:
     """The policy: an object, or the one that the configuration names; without a name, the small one made for the task."""
     if model is not None and not isinstance(model, str):
+        if config.shard:
+            raise RewardlabError("shard divides a model that is given by its name; this one is an object, which is loaded already")
         return model
     name = config.model or task.model
     # a task without demonstrations has no policy of its own: it gets the one that was taught other tasks
     if name == "embedded" and task.demonstrate is None:
         _warn_of_untaught(task)
+    if config.shard:
+        return _sharded(name, config, task)
     return load_policy(name, config.device, config.dtype, config.lora_rank, task)
+
+
+def _sharded(name: str, config: RunConfig, task: Task) -> Policy:
+    """The model read into main memory, then divided among the devices of the processes that train together."""
+    from rewardlab.policies.hf.sharded import ShardedPolicy
+
+    device = device_of(config.device)
+    return ShardedPolicy(load_policy(name, "cpu", "float32", None, task), device, dtype_of(config.dtype, device))
 
 
 def _warn_of_untaught(task: Task) -> None:
@@ -180,6 +192,11 @@ def begin_run(recipe: Recipe, policy: Policy, task: Task, config: RunConfig) -> 
     # only on demand: the reference takes as much memory as the policy's weights
     if any(need == "ref" or need.startswith("reference.") for need in recipe.needs):
         run.reference = policy.copy("reference")
+    if config.shard and recipe.also:
+        raise RewardlabError(
+            f"{recipe.name or 'this recipe'} trains {recipe.also[0].name!r} beside the policy, and --shard divides no second model "
+            "that learns; train without --shard, or by a method without one"
+        )
     for learner in recipe.also:
         run.models[learner.name] = learner_model(learner, policy)
     return run

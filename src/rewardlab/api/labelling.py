@@ -2,46 +2,47 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from collections import Counter
-from collections.abc import Iterator, Sequence, Sized
+from collections.abc import Callable, Iterator, Sequence, Sized
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from rewardlab import registry
-from rewardlab.core import Group, Problem, Recipe, Run, Score, Task, ask
+from rewardlab.core import Problem, Task, ask
 from rewardlab.data.files import TABLES, encoded
 from rewardlab.data.solutions import Solution
 from rewardlab.data.step_formats import AUTO, read_solutions, row_in
 from rewardlab.data.work import key_of
 from rewardlab.errors import RewardlabError
-from rewardlab.models.load import Policy, load_policy
-from rewardlab.policies.text import TextPolicy
+from rewardlab.models.load import Policy
 from rewardlab.rewards.monte_carlo import COMPLETIONS, PREFIX_TOKENS
-from rewardlab.rewards.reward import Reward
-from rewardlab.rollouts.independent import independent
 from rewardlab.runs.config import RunConfig, refuse_missing
 from rewardlab.tasks.sources import Listed
 from rewardlab.util.progress import Bar
 
-from .annotators import BY, CONTINUED, Labels
+from .annotators import CONTINUED, Labels
 from .arguments import named_model
-from .fitting import Fitter
-from .inputs import as_in_run, begin_run, policy_of, task_of
-from .own_answers import NoModel, require
+from .cluster import check_named, spread
+from .fitting import Fitter, text_reader
+from .inputs import as_in_run, task_of
+from .label_batches import VERIFIER, Solved, any_task, problem_in, solver_of
+from .own_answers import require
 from .requests import Kept, finished, kept_beside
-from .stepped import labelled, problems_by_question, written
+from .stepped import problems_by_question
 
 
 def label_file(
     out: Path | str, *, task: Task | str | None = None, model: str | Policy | None = None, solutions: Path | str | None = None,
-    judge: str | Policy | None = None, labels: Labels | None = None, **settings: Any,
+    judge: str | Policy | None = None, labels: Labels | None = None, workers: str | None = None, **settings: Any,
 ) -> dict[str, Any]:  # fmt: skip
     """Label the steps of solutions, and write them to `out` as JSON lines, a batch at a time; returns what was found and the cost.
 
     The solutions are sampled by the model on the task's training problems, or read from a file in any known format, whose problems
     are found in the task by their text, for the answer. judge: the model that judges (by="judge"); None: the model itself.
+    workers: "ray" or "ray:N", to label over a Ray cluster, with the same labels.
     settings: fields of Labels and of RunConfig (seed, device, max_new, prompt_column ...). A model is not needed where a file is
     labelled by tool, reference or another judge.
 
@@ -58,7 +59,8 @@ def label_file(
     request = _request(labels, config, task, model, judge, solutions)
     if (summary := finished(Path(out), request)) is None:
         given = _read(solutions) if solutions is not None else None
-        labeller = Labeller.of(labels, config, task_of(task, config) if task else None, model, judge, given)
+        asked = task_of(task, config) if task else None
+        labeller = Labeller.of(labels, config, asked, model, judge, given, workers)
         with kept_beside(Path(out), request) as kept:
             summary = kept.summary = labeller.all(kept)
     return {**summary, "out": str(out)}
@@ -98,111 +100,80 @@ def _read(path: Path | str) -> Read:
 
 @dataclass
 class Labeller:
-    """Labels batches.  items: problems to solve, or solutions with their problems (None: not known, and no answer to judge by)."""
+    """Labels all batches.  items: problems to solve, or solutions with their problems (None: not known, and no answer to judge by).
 
-    run: Run
-    reward: Reward
+    solved: what a batch's solver makes of (number, batch) pairs, in their order (`api/label_batches.py`).
+    """
+
     labels: Labels
     items: Sequence[Problem] | Sequence[tuple[Solution, Problem]]
     facts: dict[str, Any]
+    solved: Callable[[list[tuple[int, Sequence[Any]]]], Iterator[Solved]]
 
     @classmethod
     def of(
         cls, labels: Labels, config: RunConfig, task: Task | None, model: str | Policy | None, judge: str | Policy | None,
-        given: Read | None,
+        given: Read | None, workers: str | None = None,
     ) -> Labeller:  # fmt: skip
         """Raises RewardlabError where something that these labels need is not there."""
         _check_request(labels, task, model, judge, given)
         require(registry.part("reward", (task.verifier if task else VERIFIER)))
-        needs_model = given is None or labels.by in CONTINUED or (labels.by == "judge" and judge is None)
-        asked = task or Task("file", Listed([ask("?")]), (), VERIFIER)
-        policy = policy_of(model, config, asked) if needs_model else None
-        if policy is not None and not isinstance(policy, TextPolicy):
-            raise RewardlabError("labels are for solutions in text, and this model writes none")
-        run = begin_run(Recipe(), NoModel() if policy is None else policy, asked, config)
-        run.held_out = False
-        if labels.by == "judge":
-            named = judge is None or isinstance(judge, str)
-            run.models["judge"] = (
-                policy if judge is None else load_policy(str(judge), config.device, config.dtype, None, task) if named else judge
-            )
+        about = (labels, config, task, model, judge, given is None)
+        if workers is None:
+            solver = solver_of(*about)
+            reader, solved = solver.run.policy, lambda batches: (solver(*batch) for batch in batches)
+        else:
+            check_named(model, judge)
+            reader = text_reader(model, config, task or any_task()) if given is None else None
+            solved = functools.partial(_over, workers, about)
         facts: dict[str, Any] = {}
         if given is None:
-            items: Any = _problems(asked, labels.problems, policy, config)
+            items: Any = _problems(task or any_task(), labels.problems, reader, config)
         else:
             items, facts = _matched(given, task, labels)
-        if labels.by == "reference" and not any(_problem(item).meta.get("steps") for item in items):
-            raise RewardlabError(f"labels by reference need problems with gold steps, and those of {asked.name} have none")
-        return cls(run, BY[labels.by](labels), labels, items, facts)
+        if labels.by == "reference" and not any(problem_in(item).meta.get("steps") for item in items):
+            name = (task or any_task()).name
+            raise RewardlabError(f"labels by reference need problems with gold steps, and those of {name} have none")
+        return cls(labels, items, facts, solved)
 
     def all(self, kept: Kept) -> dict[str, Any]:
         """Label what is not labelled yet; the summary."""
         size, counts = self.labels.batch, Counter[str]()
         batches = [self.items[i : i + size] for i in range(0, len(self.items), size)]
+        keys = [key_of(i, [[problem_in(item).key, problem_in(item).answer] for item in batch]) for i, batch in enumerate(batches)]
+        to_do = [(i, batch) for i, (batch, key) in enumerate(zip(batches, keys, strict=True)) if kept.done(key) is None]
+        solved = self.solved(to_do)
         with Bar(f"labelling by {self.labels.by}", len(self.items)) as bar:
-            for number, batch in enumerate(batches):
-                key = key_of(number, [[_problem(item).key, _problem(item).answer] for item in batch])
+            for batch, key in zip(batches, keys, strict=True):
                 if (before := kept.done(key)) is None:
-                    rows, before = self.batch(number, batch, counts["rows"])
+                    rows, before = self._rows(*next(solved), first=counts["rows"])
                     kept.add(key, rows, before)
                 counts.update(before)
                 bar.advance(n=len(batch))
         return {"by": self.labels.by, **_summary(counts), **self.facts}
 
-    def batch(self, number: int, batch: Sequence[Any], first: int) -> tuple[list[str], Counter[str]]:
+    def _rows(self, solutions: Sequence[Solution], cost: Counter[str], first: int) -> tuple[list[str], Counter[str]]:
         """The rows of a batch, and what is counted."""
-        run = self.run
-        # the random numbers of a batch depend on the seed and its number alone, so that a stop changes none
-        run.step, run.metrics = number, {}
-        before = run.token_count
-        groups, known, meta = self._groups(batch)
-        scores, rights = self.reward(groups, run), self._verdicts(groups, known)
         rows: list[str] = []
-        counts: Counter[str] = Counter()
-        for solution in self._solutions(groups, scores, rights, meta):
+        counts = cost.copy()
+        for solution in solutions:
             counts += _counted(solution)
             try:
                 rows.append(encoded(row_in(solution, self.labels.format, self.labels.threshold, first + len(rows))))
             except RewardlabError:
                 counts["unfit"] += 1
-        after = run.token_count
-        cost = {"tokens_generated": after.generated - before.generated, "tokens_scored": after.scored - before.scored}
-        counts.update(rows=len(rows), **cost, **{name: int(run.metrics.get(name, 0)) for name in (COMPLETIONS, PREFIX_TOKENS)})
+        counts["rows"] = len(rows)
         return rows, counts
 
-    def _groups(self, batch: Sequence[Any]) -> tuple[list[Group], list[bool | None], list[dict[str, Any]]]:
-        """The rows; for each group what is known already of its being right, and further columns."""
-        if isinstance(batch[0], Problem):
-            rollout = independent(n=self.labels.samples, temperature=self.labels.temperature, steps=self.labels.splitter)
-            return rollout(list(batch), self.run), [None] * len(batch), [{}] * len(batch)
-        solutions, problems = [solution for solution, _ in batch], [problem for _, problem in batch]
-        policy = None if isinstance(self.run.policy, NoModel) else self.run.policy
-        rows = written(solutions, problems, policy)
-        return [[t] for t in rows], [solution.right for solution in solutions], [solution.meta for solution in solutions]
 
-    def _verdicts(self, groups: list[Group], known: list[bool | None]) -> list[list[bool | None]]:
-        """Whether each row is right: what the file says of it, or else the verifier, where the problem has an answer."""
-        asked = [g for g, right in enumerate(known) if right is None and groups[g][0].problem.answer is not None]
-        said = dict(zip(asked, self.run.verdicts([groups[g] for g in asked]), strict=True)) if asked else {}
-        return [
-            [None if s.value is None else s.value >= 1.0 for s in said[g]] if g in said else [known[g]] * len(group)
-            for g, group in enumerate(groups)
-        ]
-
-    def _solutions(
-        self, groups: list[Group], scores: list[list[Score]], rights: list[list[bool | None]], meta: list[dict[str, Any]]
-    ) -> Iterator[Solution]:
-        for group, row, right, about in zip(groups, scores, rights, meta, strict=True):
-            for t, score, one in zip(group, row, right, strict=True):
-                yield labelled(t, score, one, self.labels.splitter, about)
-
-
-def _problem(item: Problem | tuple[Solution, Problem]) -> Problem:
-    return item if isinstance(item, Problem) else item[1]
-
-
-VERIFIER = "final_answer"
-"""Judges the answers where no task is named: as in training on a file."""
+def _over(workers: str, about: tuple[Any, ...], batches: list[tuple[int, Sequence[Any]]]) -> Iterator[Solved]:
+    """The same over a cluster, whose processes load the models."""
+    labels, config, task, *rest = about
+    # its problems come with the batches
+    task = task and replace(task, train=Listed([ask("?")]), test=())
+    function, sizes = "rewardlab.api.label_batches:solver_of", [len(batch) for _, batch in batches]
+    said = f"labelling by {labels.by}"
+    return spread(said, workers, function, (labels, config, task, *rest), batches, sizes, config.device, hidden=True)
 
 
 def _check_request(

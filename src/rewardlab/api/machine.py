@@ -27,6 +27,7 @@ EXTRAS = {
     "embed": "rewards by similarity of sentences",
     "served": "models behind a server: --model openai:URL#NAME, judges",
     "serve": "servers: rewardlab serve, rewardlab serve-model",
+    "ray": "--workers ray: verify, eval and prm label over a Ray cluster",
     "gym-tasks": "the tasks of reasoning-gym",
     "track": "--track tensorboard",
     "wandb": "--track wandb",

@@ -166,7 +166,8 @@ def _train_embedded(recipe: Recipe, model: str | Policy | None, task: Task, conf
         "loaded_dtype": getattr(policy, "loaded_dtype", "float32"),
     }
     document = _document(recipe, task, config, folder) | about_run
-    distributed.on_rank_zero(lambda: check_disk(folder, disk_bytes(recipe, policy, run.models, config)))
+    needed = disk_bytes(recipe, policy, run.models, config)
+    distributed.on_rank_zero(lambda: check_disk(folder, needed))
     if distributed.is_rank_zero():
         # before the first step, so that a run that is stopped in it can be resumed
         with disk_errors(folder / "config.json"):

@@ -7,8 +7,8 @@ import json
 import os
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain, islice
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain, islice, tee
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from rewardlab import registry
 from rewardlab.core.hyperparameters import hyperparameters
 from rewardlab.data.files import TABLES, Row, check_out, check_source, count_rows, encoded, output
 from rewardlab.errors import RewardlabError, unknown
-from rewardlab.processes.pool import Done, Workers
+from rewardlab.processes.pool import Done, Failed, Workers
 from rewardlab.registry.parts import shared_part
 from rewardlab.registry.settings import fit
 from rewardlab.util.progress import Bar
@@ -38,7 +38,7 @@ Item = Row | Broken
 
 def verify_file(
     kind: str, source: Path | str, out: Path | str, settings: Mapping[str, Any] | None = None, *, prompt_column: str = "prompt",
-    answer_column: str = "answer", response_column: str = "response",
+    answer_column: str = "answer", response_column: str = "response", workers: str | None = None,
 ) -> dict[str, Any]:  # fmt: skip
     """Write each row of `source` to `out` with its verdict: "correct", "extracted" and "why" are added, and replace columns of
     these names. "-" is standard input or output.
@@ -46,6 +46,8 @@ def verify_file(
     source: JSON lines, or a .csv or .parquet file.  out: JSON lines, one for each line of `source`, in its order; it may be the
     same file, and is replaced completely or not at all. A line that cannot be judged gets "correct": null, and "why" says what is
     wrong with which line; if it is not a JSON object, it is kept as it is under "raw". A blank line stays blank.
+    workers: "ray" or "ray:N", to judge over a Ray cluster.
+
     Returns how many rows are right, wrong, without a verdict and broken, and rows per second. Raises RewardlabError, before
     anything is written, for a wrong name, setting or path, and for a missing package.
     """
@@ -59,7 +61,8 @@ def verify_file(
     started = time.perf_counter()
     items = _begun(source, columns)
     with output(out) as file, Bar(f"verify {kind}", count_rows(source)) as bar:
-        for item in _judge_all(kind, values, items, columns):
+        judged = _judge_over(workers, kind, values, items, columns) if workers else _judge_all(kind, values, items, columns)
+        for item in judged:
             row = item.row() if isinstance(item, Broken) else item
             if isinstance(item, Broken) and item is not BLANK:
                 broken.append(item.why)
@@ -161,10 +164,29 @@ def _judge_all(kind: str, settings: Mapping[str, Any], items: Iterator[Item], co
         for block in _chunks(chunks, 16 * cores):
             results = pool.map([(kind, settings, _whole(chunk), columns) for chunk in block])
             for chunk, result in zip(block, results, strict=True):
-                judged = result.value if isinstance(result, Done) else [_unjudged(row, result.why) for row in _whole(chunk)]
-                yield from _merged(chunk, judged)
+                yield from _merged(chunk, _judged(chunk, result))
     finally:
         pool.close()
+
+
+def judging(kind: str, settings: Mapping[str, Any], columns: Columns) -> Callable[[list[Row]], list[Row]]:
+    """What a process of a cluster does: judge rows."""
+    return lambda rows: judge(kind, settings, rows, columns)
+
+
+def _judge_over(workers: str, kind: str, settings: Mapping[str, Any], items: Iterator[Item], columns: Columns) -> Iterator[Item]:
+    """The items with their verdicts, in order, judged over a cluster."""
+    from rewardlab.processes.ray import RayWorkers
+
+    with RayWorkers("rewardlab.api.verify:judging", workers, about=(kind, settings, columns)) as cluster:
+        # read twice: by the cluster, some chunks ahead, and here, with the lines that cannot be judged
+        sent, kept = tee(_chunks(items, CHUNK))
+        for chunk, result in zip(kept, cluster.stream((_whole(chunk),) for chunk in sent), strict=False):
+            yield from _merged(chunk, _judged(chunk, result))
+
+
+def _judged(chunk: list[Item], result: Done | Failed) -> list[Row]:
+    return result.value if isinstance(result, Done) else [_unjudged(row, result.why) for row in _whole(chunk)]
 
 
 def _whole(chunk: list[Item]) -> list[Row]:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import Field, fields
 from typing import TYPE_CHECKING, Any
 
-from rewardlab.core.domain import POSITIVE, Domain, whole
+from rewardlab.core.domain import POSITIVE, SWITCH, WORKERS, Domain, whole
 from rewardlab.errors import RewardlabError, unknown
 from rewardlab.runs.config import COLUMNS, RunConfig
 
@@ -63,12 +63,15 @@ def config_flag(parser: Any, name: str, also: Iterable[str] = (), **instead: Any
     """
     about = FIELDS[name].metadata
     flag = about["flag"] or flag_of(name)
+    options: dict[str, Any]
     if about["repeats"]:
-        options: dict[str, Any] = {"action": "append"}
+        options = {"action": "append", "metavar": about["metavar"]}
+    elif about["domain"] is SWITCH:
+        options = {"action": "store_const", "const": True}
     else:
-        options = {"type": functools.partial(read, flag, about["domain"])}
+        options = {"type": functools.partial(read, flag, about["domain"]), "metavar": about["metavar"]}
     # no default here: None tells a flag that was not given from one that was given its default value
-    parser.add_argument(flag, *also, **{"dest": name, "metavar": about["metavar"], "help": about["help"], **options, **instead})
+    parser.add_argument(flag, *also, **{"dest": name, "help": about["help"], **options, **instead})
 
 
 def number_flag(parser: Any, name: str, help: str, domain: Domain = POSITIVE, metavar: str = "N", **options: Any) -> None:
@@ -132,6 +135,12 @@ def reward_flag(parser: Any, instead: str = "in place of the method's own") -> N
         f"{instead}; several are added up"
     )
     parser.add_argument("--reward", action="append", default=[], metavar="REWARD", help=text)
+
+
+def workers_flag(parser: Any) -> None:
+    """The flag of commands that a Ray cluster can do."""
+    text = "ray, or ray:N for N processes: over a Ray cluster, or without one on this machine (default: here alone)"
+    parser.add_argument("--workers", type=functools.partial(read, "--workers", WORKERS), metavar="WHERE", help=text)
 
 
 def load_reward(args: argparse.Namespace) -> Any:

@@ -2,7 +2,7 @@
 
   rewardlab parity grpo --engine trl
   rewardlab parity grpo --engine verl
-  torchrun --nproc-per-node 2 -m rewardlab parity grpo --engine trl --json
+  torchrun --nproc-per-node 2 -m -- rewardlab parity grpo --engine trl --json
 
 Exit code 0: advantages, loss and gradient agree to 1e-5. 1: they differ. 3: the engine cannot run the method.
 """

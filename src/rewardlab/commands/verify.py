@@ -2,6 +2,7 @@
 
 rewardlab verify math --in replies.jsonl --out judged.jsonl
 rewardlab verify code --in programs.jsonl --out judged.jsonl --seconds 10
+rewardlab verify math --in replies.jsonl --out judged.jsonl --workers ray:32
 rewardlab verify exact_match --in replies.csv --out - --response-column reply --answer-column gold
 
 "correct" is true, false, or null if there is no verdict. Settings of the verifier are flags: rewardlab verify KIND --help.
@@ -19,6 +20,8 @@ from typing import Any
 
 from rewardlab.errors import RewardlabError, unknown
 
+from .flags import workers_flag
+
 HELP = "judge replies in a file by a verifier"
 SETTINGS = True
 SHOWN = 10
@@ -33,6 +36,7 @@ def flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("kind", metavar="KIND", help="a verifier, as listed above")
     parser.add_argument("--in", dest="source", metavar="FILE", required=True, help="JSON lines, .csv or .parquet; - for stdin")
     parser.add_argument("--out", metavar="FILE", required=True, help="JSON lines, one for each line of --in; - for stdout")
+    workers_flag(parser)
     for column, holds in (("response", "replies"), ("answer", "gold answers"), ("prompt", "prompts")):
         text = f"column of the {holds} (default: {column})"
         parser.add_argument(f"--{column}-column", metavar="NAME", default=column, help=text)
@@ -66,7 +70,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     if args.json and args.out == STREAM:
         raise RewardlabError("--json and --out - would both write to stdout; give --out a file")
     columns = {name: getattr(args, name) for name in ("response_column", "answer_column", "prompt_column")}
-    return verifying.verify_file(args.kind, args.source, args.out, setting_names(args.settings), **columns)
+    return verifying.verify_file(args.kind, args.source, args.out, setting_names(args.settings), workers=args.workers, **columns)
 
 
 def show(document: Mapping[str, Any]) -> None:

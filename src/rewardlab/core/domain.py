@@ -13,6 +13,7 @@ from __future__ import annotations
 import functools
 import inspect
 import math
+import re
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -98,6 +99,9 @@ DECAY = number("a number from 0 to below 1", lambda value: 0 <= value < 1)
 TEXT = Domain("text", lambda value: isinstance(value, str))
 NAME = Domain("a text that is not empty", lambda value: isinstance(value, str) and value.strip() != "")
 PATH = Domain("a path, which is not empty", lambda value: isinstance(value, Path) or NAME.holds(value), Path)
+WORKERS = Domain(
+    "ray, or ray:N for N processes", lambda value: isinstance(value, str) and bool(re.fullmatch("ray(:0*[1-9][0-9]*)?", value))
+)
 SWITCH = Domain("true or false", lambda value: isinstance(value, bool), parse_value)
 
 PositiveInt = Annotated[int, POSITIVE]

@@ -22,6 +22,7 @@ from safetensors.torch import load_file, save_file
 
 from rewardlab.core import Run
 from rewardlab.errors import RewardlabError
+from rewardlab.util.divided import is_divided, part_of
 from rewardlab.util.files import new_folder
 from rewardlab.util.serialize import pack, unpack
 
@@ -41,9 +42,9 @@ def save(folder: Path, run: Run, learners: dict[str, LearnerState], position: in
     with new_folder(folder / name_of(run.step)) as new:
         (new / "state.json").write_text(json.dumps(state))
         save_file(tensors, new / "arrays.safetensors")
-        for name, learner, optimiser in trained:
+        for name, learner, _ in trained:
             save_file(_contiguous(learner.model.state()), new / f"{name}.safetensors")
-            save_file(_optimiser_state(optimiser), new / f"{name}.optimiser.safetensors")
+            save_file(_contiguous(learner.optimiser_state()), new / f"{name}.optimiser.safetensors")
     # only now that the new one is complete: a run killed in between keeps its older checkpoints
     for old in checkpoints(folder)[:-KEEP]:
         shutil.rmtree(old, ignore_errors=True)
@@ -119,17 +120,14 @@ def _contiguous(state: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     return {k: v.detach().cpu().contiguous().clone() for k, v in state.items()}
 
 
-def _optimiser_state(optimiser: torch.optim.Optimizer) -> dict[str, torch.Tensor]:
-    # moments and step counts only: the learning rate is set anew at every update, all else follows from the recipe
-    state = optimiser.state_dict()["state"]
-    return _contiguous({f"{i}.{k}": torch.as_tensor(v) for i, entry in state.items() for k, v in entry.items()})
-
-
 def _restore_optimiser(optimiser: torch.optim.Optimizer, saved: dict[str, torch.Tensor]) -> None:
-    full = optimiser.state_dict()
+    full, trained = optimiser.state_dict(), [p for group in optimiser.param_groups for p in group["params"]]
     full["state"] = {}
     for key, value in saved.items():
         i, name = key.split(".", 1)
         # AdamW numbers parameters in the order of `model.parameters()`, which resuming reproduces
-        full["state"].setdefault(int(i), {})[name] = value
+        p = trained[int(i)]
+        # the moments of divided weights are divided as these are; the count of steps is not
+        own = part_of(value, p) if is_divided(p) and value.shape == p.shape else value
+        full["state"].setdefault(int(i), {})[name] = own
     optimiser.load_state_dict(full)

@@ -13,7 +13,7 @@ from torch import Tensor
 from rewardlab.core import Batch, Events, Group, Run, Score, Scores, Term, uncounted
 from rewardlab.errors import RewardlabError
 
-from .distributed import all_reduce, shard, world_size
+from .distributed import all_reduce, in_turns, shard, world_size
 
 
 def collate(groups: list[Group], scores: Scores | None, device: torch.device, author: str = "policy") -> Batch:
@@ -132,7 +132,7 @@ def outputs_of(
     own_parts = shard(list(parts))
     tables: dict[str, Tensor] = {}
     # a rank without a part still evaluates one, to learn the names and shapes of the tables it must all_reduce; it adds zeros
-    with nullcontext() if own_parts else uncounted(model):
+    with nullcontext() if own_parts else uncounted(model), in_turns():
         for rows in own_parts or parts[:1]:
             for name, part in model.evaluate(batch[rows], wants, per_token).tensors().items():
                 if name not in tables:

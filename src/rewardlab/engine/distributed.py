@@ -1,17 +1,21 @@
-"""One training run over several processes:  torchrun --nproc-per-node 2 -m rewardlab train grpo ...
+"""One training run over several processes:  torchrun --nproc-per-node 2 -m -- rewardlab train grpo ...
 
 Data parallelism in which only the work is sharded: every rank holds the same model and the same whole batch; problems to roll out
 and micro-batches to run forward and backward are divided among ranks. So credit, weights and statistics see all rows, whichever
 rank sampled them, and the gradient is that of a single process. Ranks exchange rollouts and per-token tables, never activations.
 
-Without torchrun the world size is 1: collectives return their input, and `shard` returns all of the work.
+Without a launcher the world size is 1: collectives return their input, and `shard` returns all of the work.
+
+A process that dies closes its connections: the others get an error in the collective that they are in, or in their next one, and
+the run resumes from its last checkpoint (`api.resume`), as it would have gone on.
 """
 
 from __future__ import annotations
 
 import atexit
-import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
 from typing import Any, TypeVar
 
 import torch
@@ -19,16 +23,49 @@ import torch.distributed as dist
 from torch import Tensor
 
 from rewardlab.errors import RewardlabError
+from rewardlab.util.device import check_ranks
+from rewardlab.util.divided import is_divided
+from rewardlab.util.lockstep import LOCKSTEP
+from rewardlab.util.progress import console
+from rewardlab.util.ranks import ALONE, left_alone, local_rank, started_together
 
 T = TypeVar("T")
 
+PATIENCE = timedelta(hours=12)
+"""How long a process waits in a collective. Rank zero may evaluate, or ask its rewards, for hours while the others wait for it."""
+
 
 def init() -> None:
-    """Join the process group, if torchrun has started several processes."""
-    if int(os.environ.get("WORLD_SIZE", "1")) > 1 and not dist.is_initialized():
-        dist.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
+    """Join the process group, if a launcher has started several processes: torchrun, accelerate or mpirun (`util/ranks.py`).
+
+    Raises RewardlabError where the environment names several processes and does not say how they meet, and where they do not.
+    """
+    if left_alone():
+        console.print(f"warning: {ALONE}", highlight=False, markup=False, soft_wrap=True)
+    if started_together() > 1 and not dist.is_initialized():
+        backend = "gloo"
+        if torch.cuda.is_available():
+            check_ranks()
+            torch.cuda.set_device(local_rank())
+            # objects travel between CPUs, so that nobody waits for rank zero inside NCCL, whose watchdog would end the wait
+            backend = "cpu:gloo,cuda:nccl"
+        with _reaching_all():
+            dist.init_process_group(backend, timeout=PATIENCE)
         # a process that exits while the group's background threads still run is aborted by NCCL or gloo
         atexit.register(shutdown)
+
+
+@contextmanager
+def _reaching_all() -> Iterator[None]:
+    """Around collectives: where one of them fails, another process has ended, or cannot be reached."""
+    try:
+        yield
+    except RuntimeError as e:
+        # NCCL and the store raise errors of their own; gloo's is a plain one that names its source file, as others do not
+        if not isinstance(e, dist.DistError) and "gloo" not in str(e):
+            raise
+        said = (str(e).splitlines() or [type(e).__name__])[0].partition("] ")[2].partition(". This ")[0]
+        raise RewardlabError(f"another process of this run has ended, or cannot be reached any more ({said or e})") from e
 
 
 def shutdown() -> None:
@@ -64,7 +101,9 @@ def map_sharded(work: Callable[[list[T]], list[Any]], items: list[T]) -> list[An
     if world_size() == 1:
         return work(items)
     own_items = shard(items)
-    results = all_gather(work(own_items) if own_items else [])
+    with in_turns():
+        own_results = work(own_items) if own_items else []
+    results = all_gather(own_results)
     # undo the sharding: item i was the (i // world size)-th of rank i % world size
     if all(len(part) == len(items[r :: world_size()]) for r, part in enumerate(results)):
         return [results[i % world_size()][i // world_size()] for i in range(len(items))]
@@ -76,7 +115,8 @@ def all_gather(value: T) -> list[T]:
     if world_size() == 1:
         return [value]
     values: list[Any] = [None] * world_size()
-    dist.all_gather_object(values, value)
+    with _reaching_all():
+        dist.all_gather_object(values, value)
     return values
 
 
@@ -85,13 +125,15 @@ def on_rank_zero(make: Callable[[], T]) -> T:
     if world_size() == 1:
         return make()
     outcome: list[Any] = [None, None]
-    if is_rank_zero():
-        try:
-            outcome[0] = make()
-        except RewardlabError as e:
-            # shared, or the other ranks would wait for this one without end
-            outcome[1] = e
-    dist.broadcast_object_list(outcome)
+    with in_turns():
+        if is_rank_zero():
+            try:
+                outcome[0] = make()
+            except RewardlabError as e:
+                # shared, or the other ranks would wait for this one without end
+                outcome[1] = e
+    with _reaching_all():
+        dist.broadcast_object_list(outcome)
     if outcome[1] is not None:
         raise outcome[1]
     return outcome[0]
@@ -100,15 +142,26 @@ def on_rank_zero(make: Callable[[], T]) -> T:
 def all_reduce(x: Tensor) -> Tensor:
     """The sum over ranks, in place."""
     if world_size() > 1:
-        dist.all_reduce(x)
+        with _reaching_all():
+            dist.all_reduce(x)
     return x
 
 
+@contextmanager
+def in_turns(learning: bool = False) -> Iterator[None]:
+    """Around work that ranks do apart: those with less of it take part in the passes of a divided model until all are done.
+
+    learning: whether each pass of the section goes backward too.
+    """
+    with _reaching_all(), LOCKSTEP.section(learning):
+        yield
+
+
 def sum_gradients(parameters: Iterable[torch.nn.Parameter]) -> None:
-    """Sum the gradients of all ranks: each holds those of its own micro-batches."""
+    """Sum the gradients of all ranks: each holds those of its own micro-batches. Those of divided weights are summed already."""
     if world_size() == 1:
         return
     for p in parameters:
-        if p.requires_grad:
+        if p.requires_grad and not is_divided(p):
             # a rank whose micro-batches never touched a parameter still takes part in its all_reduce
             p.grad = all_reduce(torch.zeros_like(p) if p.grad is None else p.grad)

@@ -10,6 +10,8 @@ import torch
 from rewardlab.core import Part, Recipe, Run, Update
 from rewardlab.runs.config import MICRO_TOKENS
 from rewardlab.util.device import memory_of
+from rewardlab.util.divided import is_divided, whole
+from rewardlab.util.lockstep import LOCKSTEP
 
 POLICY = "policy"
 SHARE_OF_ACTIVATIONS = 4
@@ -34,6 +36,10 @@ class LearnerState:
     updates: int = 0
     sampled_at: tuple[int, int] = (-1, -1)  # -1 is no training step: nothing was sampled yet
 
+    def __post_init__(self) -> None:
+        divided = self.optimiser is not None and any(map(is_divided, self.model.parameters()))
+        self.gather = LOCKSTEP.add(self._whole_state) if divided else None
+
     @property
     def is_policy(self) -> bool:
         return self.name == POLICY
@@ -54,6 +60,19 @@ class LearnerState:
     def reset_optimizer(self) -> None:
         """Start over with zero moments, as after a change of weights that the optimiser did not make."""
         self.optimiser = new_optimiser(self.model, self.recipe.update)
+
+    def optimiser_state(self) -> dict[str, torch.Tensor]:
+        """The optimiser's moments and step counts, whole, as NUMBER.NAME of the parameters that train.
+
+        No more than these: the learning rate is set anew at every update, all else follows from the recipe.
+        """
+        if self.gather is not None:
+            LOCKSTEP.take_turn(self.gather)
+        return self._whole_state()
+
+    def _whole_state(self) -> dict[str, torch.Tensor]:
+        state = self.optimiser.state_dict()["state"] if self.optimiser else {}
+        return {f"{i}.{k}": whole(torch.as_tensor(v)).cpu() for i, entry in state.items() for k, v in entry.items()}
 
 
 def learners_of(recipe: Recipe, run: Run) -> dict[str, LearnerState]:

@@ -18,6 +18,7 @@ from rewardlab.runs.config import UNLIMITED, RunConfig
 from rewardlab.runs.record import Line, Recorder
 from rewardlab.text.answers import final_answer
 from rewardlab.util.files import disk_errors
+from rewardlab.util.lockstep import LOCKSTEP
 from rewardlab.util.progress import Bar
 from rewardlab.util.signals import Asked, stopping_later
 
@@ -86,8 +87,8 @@ def due(run: Run, every: int) -> bool:
 def evaluate(ops: Ops, recorder: Recorder) -> dict[str, float]:
     """Measure on held-out problems; the first metric decides which model is kept as the best."""
     metrics = on_rank_zero(ops.evaluate)
-    if metrics and is_rank_zero():
-        recorder.keep_best(next(iter(metrics.values())), _main_model(ops))
+    if metrics:
+        on_rank_zero(lambda: recorder.keep_best(next(iter(metrics.values())), _main_model(ops)))
     return metrics
 
 
@@ -102,9 +103,11 @@ def _main_learner(ops: Ops) -> LearnerState:
 
 def record(ops: Ops, recorder: Recorder, seconds: float) -> None:
     """Write the step's line of metrics and, when due, its rollouts."""
+    on_rank_zero(lambda: _record(ops, recorder, seconds))
+
+
+def _record(ops: Ops, recorder: Recorder, seconds: float) -> None:
     run = ops.run
-    if not is_rank_zero():
-        return
     if ops.step_data is not None:
         # verifying and evaluating rollouts for the log must not use up the token budget
         with run.unbilled():
@@ -158,9 +161,10 @@ def distinct_right(groups: list[Group], truth: list[list[float | None]]) -> floa
 
 
 def _checkpoint(ops: Ops, folder: Path) -> None:
-    where = folder / "checkpoints"
-    if not is_rank_zero():
-        return
+    on_rank_zero(lambda: _save(ops, folder / "checkpoints"))
+
+
+def _save(ops: Ops, where: Path) -> None:
     with disk_errors(where):
         # the reference seldom changes: it is written beside the checkpoint of step 0, and after a method has renewed it
         if ops.reference_is_new and ops.run.reference is not None:
@@ -172,7 +176,8 @@ def _checkpoint(ops: Ops, folder: Path) -> None:
 def _step(ops: Ops, folder: Path) -> None:
     """Take a training step. An error in it loses none of the steps before: the run is saved as it was when the last of them ended.
 
-    Not where the step has changed weights already, which nothing brings back: then an older checkpoint must do.
+    Not where the step has changed weights already, which nothing brings back, nor where other processes hold parts of them, since
+    the error may be in this one alone: then an older checkpoint must do.
     """
     run, where = ops.run, folder / "checkpoints"
     position, memory, weights = ops.position, copy.deepcopy(run.memory), _version(ops)
@@ -180,11 +185,11 @@ def _step(ops: Ops, folder: Path) -> None:
         (ops.recipe.loop or standard_loop)(ops.recipe, run, ops)
     except Exception:
         saved = [path.name for path in checkpoint.checkpoints(where)[-1:]] == [checkpoint.name_of(run.step)]
-        if not saved and _version(ops) == weights:
+        if is_rank_zero() and not saved and not LOCKSTEP.needed and _version(ops) == weights:
             ops.position, run.memory = position, memory
             # the first error is the one to tell, also where a full disk or a broken device causes a second
             with suppress(Exception):
-                _checkpoint(ops, folder)
+                _save(ops, where)
         raise
 
 
@@ -240,9 +245,9 @@ def finish(ops: Ops, recorder: Recorder, evaluations: dict[int, dict[str, float]
     if evaluations:
         first, last = evaluations[min(evaluations)], evaluations[max(evaluations)]
         summary |= {"before": _headline(first), "after": _headline(last), "best": _best(evaluations)}
+    on_rank_zero(lambda: recorder.model(_main_model(ops), "model"))
     if not is_rank_zero():
         return summary
-    recorder.model(_main_model(ops), "model")
     if truth := watched(read_metrics(recorder.folder)):
         summary |= {"truth": truth}
     recorder.summary(summary)

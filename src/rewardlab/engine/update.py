@@ -11,9 +11,10 @@ from torch import Tensor
 
 from rewardlab.core import Batch, Objective, Outputs, Recipe, Run
 from rewardlab.errors import NotFinite
+from rewardlab.util.divided import whole
 
 from .collate import micro_batches, mini_batches, outputs_of
-from .distributed import shard, sum_gradients
+from .distributed import in_turns, shard, sum_gradients
 from .learner import LearnerState, learning_rate
 from .loss import losses_of, weigh
 from .old_logprobs import recompute_old, rows_to_recompute, use_trainer_old
@@ -38,7 +39,7 @@ def update(learner: LearnerState, batch: Batch, run: Run, micro_tokens: int) -> 
             stats = backward(model, mini, learner.recipe, run, micro_tokens, fresh)
             # before clipping, which must see the norm of the whole gradient
             sum_gradients(model.parameters())
-            norm = float(torch.nn.utils.clip_grad_norm_(model.parameters(), settings.clip_norm))
+            norm = float(whole(torch.nn.utils.clip_grad_norm_(model.parameters(), settings.clip_norm)))
             # checked before the step: one NaN gradient would ruin all weights and the optimiser's moments
             if not math.isfinite(norm):
                 raise NotFinite(f"the gradient of {learner.recipe.objective} is not finite at step {run.step + 1}; lower --lr")
@@ -61,15 +62,16 @@ def backward(
     if "batch" in objective.units:
         return _backward_whole(model, batch, recipe, run, micro_tokens, fresh)
     stats = Stats()
-    for rows in shard(micro_batches(batch, micro_tokens, "group" if "group" in objective.units else "row")):
-        micro = batch[rows]
-        out = model.evaluate(micro, objective.wants, objective.per_token)
-        micro = _with_old(micro, out, None if fresh is None else fresh[rows], stats)
-        losses = losses_of(objective, out, micro, run)
-        check_losses(losses, objective, out, micro, run)
-        # run per micro-batch, so that its activations are freed before the next forward pass
-        sum(losses.values(), torch.zeros((), device=batch.ids.device)).backward()
-        stats.add(losses, out, micro)
+    with in_turns(learning=True):
+        for rows in shard(micro_batches(batch, micro_tokens, "group" if "group" in objective.units else "row")):
+            micro = batch[rows]
+            out = model.evaluate(micro, objective.wants, objective.per_token)
+            micro = _with_old(micro, out, None if fresh is None else fresh[rows], stats)
+            losses = losses_of(objective, out, micro, run)
+            check_losses(losses, objective, out, micro, run)
+            # run per micro-batch, so that its activations are freed before the next forward pass
+            sum(losses.values(), torch.zeros((), device=batch.ids.device)).backward()
+            stats.add(losses, out, micro)
     return stats.all_reduced().means()
 
 
@@ -81,12 +83,13 @@ def _backward_whole(
     assert objective is not None
     parts = micro_batches(batch, micro_tokens, "group" if "group" in objective.units else "row")
     upstream, stats = output_gradients(model, batch, parts, recipe, run, fresh)
-    for rows in shard(parts):
-        out = model.evaluate(batch[rows], objective.wants, objective.per_token)
-        tensors = {k: v for k, v in out.tensors().items() if k in upstream and v.requires_grad}
-        # a micro-batch is trimmed to its longest row, and so are its gradients: (b, T') of (B, T)
-        gradients = [upstream[k][rows][:, : v.shape[1]] for k, v in tensors.items()]
-        torch.autograd.backward(list(tensors.values()), gradients)
+    with in_turns(learning=True):
+        for rows in shard(parts):
+            out = model.evaluate(batch[rows], objective.wants, objective.per_token)
+            tensors = {k: v for k, v in out.tensors().items() if k in upstream and v.requires_grad}
+            # a micro-batch is trimmed to its longest row, and so are its gradients: (b, T') of (B, T)
+            gradients = [upstream[k][rows][:, : v.shape[1]] for k, v in tensors.items()]
+            torch.autograd.backward(list(tensors.values()), gradients)
     return stats.means()
 
 

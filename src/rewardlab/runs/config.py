@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from rewardlab.core.domain import COUNT, NAME, PATH, POSITIVE, SHARE, WHOLE, Domain, number, one_of
+from rewardlab.core.domain import COUNT, NAME, PATH, POSITIVE, SHARE, SWITCH, WHOLE, Domain, number, one_of
 from rewardlab.core.literals import parse_value
 from rewardlab.errors import RewardlabError, unknown
 from rewardlab.util.files import folders_like
@@ -125,6 +125,10 @@ class RunConfig:
         None, POSITIVE, "train LoRA adapters of this rank instead of all weights; a model that is such an adapter trains on",
         metavar="R",
     )  # fmt: skip
+    shard: bool = setting(
+        False, SWITCH, "divide the weights of a transformers model (hf:) among the processes that train together (FSDP2), for one "
+        "too large for a device",
+    )  # fmt: skip
     max_new: int | None = setting(None, POSITIVE, "longest reply in tokens (default: the task's)", metavar="N")
     seed: int = setting(0, WHOLE, "seed of all random numbers (default 0)", metavar="S")
     steps: int = setting(None, POSITIVE, f"training steps (default {STEPS}, or until the budget is used up)", metavar="N")
@@ -184,6 +188,10 @@ class RunConfig:
         object.__setattr__(self, "engine_options", dict(self.engine_options))
         if self.engine == "embedded" and self.engine_options:
             raise RewardlabError("engine_options (--trl) are for TRL; give engine trl too (--engine trl)")
+        if self.shard and self.engine == "trl":
+            raise RewardlabError("shard is not for engine trl: accelerate divides its weights (accelerate launch --use_fsdp)")
+        if self.shard and self.lora_rank:
+            raise RewardlabError("shard divides weights that all train; it is not for adapters (lora_rank)")
         if self.engine == "trl" and self.track:
             raise RewardlabError("track is not for engine trl, which tracks by itself: set its report_to (--trl report_to=NAME)")
         if self.engine == "trl" and self.budget:
@@ -210,6 +218,9 @@ class RunConfig:
     def to_json(self) -> dict[str, Any]:
         """The settings that config.json holds."""
         values = {f.name: getattr(self, f.name) for f in fields(self) if f.metadata["saved"]}
+        if not self.shard:
+            # as before there was this setting, so that what is keyed by a configuration keeps its key
+            del values["shard"]
         return values | {"track": list(self.track), "engine_options": dict(self.engine_options)}
 
     @classmethod

@@ -12,12 +12,21 @@ import torch
 
 from rewardlab.errors import RewardlabError
 
+from .ranks import local_rank
+
 
 def device_of(name: str = "auto") -> torch.device:
-    """`auto` is the GPU if there is one, else the CPU. Raises RewardlabError for a device that is not there."""
+    """`auto` is the GPU if there is one, else the CPU; of processes that were started together, each gets a GPU of its own.
+
+    Raises RewardlabError for a device that is not there.
+    """
+    if name in ("auto", "cuda") and torch.cuda.is_available():
+        check_ranks()
+        # with its number: "cuda" alone means that of the current thread, and equals the device of no tensor
+        return torch.device("cuda", local_rank())
     if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    if name == "cuda" and not torch.cuda.is_available():
+        return torch.device("cpu")
+    if name == "cuda":
         raise RewardlabError("--device cuda: this machine has no usable CUDA device; use --device cpu or auto")
     if name.startswith("cuda:") and int(name[5:]) >= torch.cuda.device_count():
         there = f"there are {torch.cuda.device_count()} CUDA devices, counted from 0"
@@ -25,6 +34,15 @@ def device_of(name: str = "auto") -> torch.device:
     if name not in ("cpu", "cuda") and not name.startswith("cuda:"):
         raise RewardlabError(f"unknown device {name!r}; known: auto, cpu, cuda")
     return torch.device(name)
+
+
+def check_ranks() -> None:
+    """Raise RewardlabError if more processes were started on this machine than it has GPUs."""
+    if local_rank() >= (there := torch.cuda.device_count()):
+        raise RewardlabError(
+            f"this is process {local_rank() + 1} of those on this machine, which has {there} GPU{'s' * (there != 1)}: start one "
+            "process per GPU, or hide them with CUDA_VISIBLE_DEVICES= to train on CPUs"
+        )
 
 
 @functools.cache

@@ -1,10 +1,68 @@
-"""Several processes that were started together, by torchrun or accelerate, before they know of each other."""
+"""Several processes that were started together, by torchrun, accelerate or mpirun, before they know of each other."""
 
 from __future__ import annotations
 
 import os
 
+from rewardlab.errors import RewardlabError
+
+MPI = {
+    "RANK": ("OMPI_COMM_WORLD_RANK", "PMI_RANK"),
+    "WORLD_SIZE": ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE"),
+    "LOCAL_RANK": ("OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID"),
+    "LOCAL_WORLD_SIZE": ("OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"),
+}
+"""What Open MPI, MPICH and Intel MPI call the variables of torchrun. `accelerate launch --cpu` starts processes through mpirun."""
+ALONE = (
+    "accelerate launch --cpu has started one process, which trains alone; for several on CPUs: "
+    "torchrun --nproc-per-node N -m -- rewardlab train ..., or accelerate launch --multi_gpu --num_processes N, which needs no GPU"
+)
+
 
 def is_first() -> bool:
     """Whether this process is the first of those started together, or the only one. `engine.distributed` asks the process group."""
+    adopt_mpi()
     return os.environ.get("RANK", "0") == "0" or "WORLD_SIZE" not in os.environ
+
+
+def started_together() -> int:
+    """How many processes were started together: 1 without a launcher.
+
+    Raises RewardlabError where the launcher says how many there are, but not which one this is or where they meet.
+    """
+    adopt_mpi()
+    size = os.environ.get("WORLD_SIZE", "1")
+    if not size.isdecimal() or int(size) < 1:
+        raise RewardlabError(f"WORLD_SIZE={size!r} is not a number of processes")
+    # alone, a process meets nobody, whatever a scheduler has left in the environment
+    lacking = [name for name in ("RANK", "MASTER_ADDR", "MASTER_PORT") if name not in os.environ]
+    if int(size) > 1 and lacking:
+        raise RewardlabError(
+            f"WORLD_SIZE is {size}, but {', '.join(lacking)} {'is' if len(lacking) == 1 else 'are'} not set: start the processes "
+            f"with torchrun --nproc-per-node {size} -m -- rewardlab train ..., or unset WORLD_SIZE to train in this process alone"
+        )
+    return int(size)
+
+
+def local_rank() -> int:
+    """Which of the processes on this machine this one is, from 0: the number of its GPU."""
+    adopt_mpi()
+    return int(os.environ.get("LOCAL_RANK", "0"))
+
+
+def adopt_mpi() -> None:
+    """Give the variables of mpirun the names that torchrun and PyTorch use."""
+    if "WORLD_SIZE" not in os.environ:
+        for name, theirs in MPI.items():
+            if found := [os.environ[other] for other in theirs if other in os.environ]:
+                os.environ[name] = found[0]
+
+
+def left_alone() -> bool:
+    """Whether accelerate was asked for several processes and has started this one only.
+
+    `accelerate launch --cpu --num_processes 2` without MPI does (accelerate 1.15, `simple_launcher`): it says where they would
+    meet, and nothing more.
+    """
+    ours = os.environ
+    return "ACCELERATE_MIXED_PRECISION" in ours and "MASTER_ADDR" in ours and "WORLD_SIZE" not in ours

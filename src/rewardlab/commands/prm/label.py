@@ -9,6 +9,8 @@ By monte-carlo a step's label is the share of sampled continuations that come ou
 step after which none does, and 0 from there on. By judge, a model names the first wrong step; by tool, the equations in a step are
 checked; by reference, the steps are compared with the task's own. A step of which nothing is known has the label null.
 
+With --workers ray, processes of a Ray cluster sample and label; each loads the models, and the labels are the same.
+
 Rows are written as they are done. Killed and called again with the same flags, it resumes where it stopped.
 """
 
@@ -49,6 +51,7 @@ def flags(parser: argparse.ArgumentParser) -> None:
     judges.add_argument("--judge-form", choices=("first", "each"), help=text)
     shared.number_flag(judges, "votes", "replies of the judge, the most frequent of which counts (default 1)")
     shared.number_flag(judges, "judge_tokens", "longest reply of the judge in tokens (default 1024)")
+    shared.workers_flag(parser)
     written = parser.add_argument_group("what is written")
     written.add_argument(
         "--format", metavar="NAME", help=f"{', '.join(FORMATS)} (default: rewardlab, which holds labels from 0 to 1)"
@@ -77,7 +80,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
             raise RewardlabError("--samples has no effect on --solutions, which are labelled as they are")
     from rewardlab import api
 
-    given = {name: value for name in OWN if (value := getattr(args, name)) is not None}
+    given = {name: value for name in (*OWN, "workers") if (value := getattr(args, name)) is not None}
     return api.label_file(args.out, solutions=args.solutions, judge=args.judge, **given, **shared.given(args, FIELDS))
 
 

@@ -173,6 +173,8 @@ class HFPolicy(TextPolicy):
                 model.generate(
                     input_ids=ids.to(self.device), attention_mask=mask.to(self.device), generation_config=greedy,
                     logits_processor=chosen, stopping_criteria=over,
+                    # by itself, transformers would have the processes of a divided model wait for each other in every call
+                    synced_gpus=False,
                 )  # fmt: skip
         finally:
             model.generation_config = own_config
