@@ -113,7 +113,7 @@ class Labeller:
     ) -> Labeller:  # fmt: skip
         """Raises RewardlabError where something that these labels need is not there."""
         _check_request(labels, task, model, judge, given)
-        require(registry.part("reward", (task.verifier if task else VERIFIER)))
+        require(registry.verifier(task.verifier if task else VERIFIER))
         needs_model = given is None or labels.by in CONTINUED or (labels.by == "judge" and judge is None)
         asked = task or Task("file", Listed([ask("?")]), (), VERIFIER)
         policy = policy_of(model, config, asked) if needs_model else None

@@ -104,7 +104,7 @@ def load(spec: Spec) -> Target:
         return _function(spec)
     if spec["kind"] == "run":
         return _from_run(Path(spec["folder"]))
-    verify = registry.part("reward", spec["verifier"]) if spec["verifier"] else None
+    verify = registry.verifier(spec["verifier"]) if spec["verifier"] else None
     if spec["kind"] == "part":
         return PartTarget(registry.part("reward", spec["name"], **_settings(spec["settings"])), verify)
     return _from_recipe(registry.build(spec["name"], _settings(spec["settings"])), verify)
@@ -131,7 +131,7 @@ def _from_run(folder: Path) -> Target:
         raise RewardlabError(f"{folder} is a model checkpoint, not a run folder")
     source = config.get("source")
     task = registry.task(source["name"], **source["options"]) if source else None
-    return _from_recipe(registry.load_recipe(config["recipe"]), registry.part("reward", task.verifier) if task else None)
+    return _from_recipe(registry.load_recipe(config["recipe"]), registry.verifier(task.verifier) if task else None)
 
 
 def trajectory(row: Row) -> Trajectory:

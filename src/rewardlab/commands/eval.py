@@ -3,6 +3,7 @@
 rewardlab eval embedded --task arithmetic --k 1,8
 rewardlab eval runs/mine --problems 500
 rewardlab eval runs/mine --test held.jsonl
+rewardlab eval runs/mine --judge openai:http://localhost:8000/v1#my-judge
 
 A run is measured on the held-out problems of its own task, read as in the run, unless flags say otherwise.
 """
@@ -31,6 +32,8 @@ def flags(parser: argparse.ArgumentParser) -> None:
     shared.number_flag(parser, "problems", "held-out problems of the task (default 200)", default=200)
     text = "sampling temperature (default 1; 0 is greedy)"
     shared.number_flag(parser, "temperature", text, NOT_NEGATIVE, metavar="T", default=1.0)
+    text = "what judges the answers: openai:URL#NAME (served), or the name of a verifier (default: the task's own)"
+    parser.add_argument("--judge", metavar="VERIFIER", help=text)
     shared.config_flags(parser, FIELDS)
 
 
@@ -42,7 +45,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
     from rewardlab import api
 
-    about = {"k": args.k, "problems": args.problems, "temperature": args.temperature}
+    about = {"k": args.k, "problems": args.problems, "temperature": args.temperature, "judge": args.judge}
     return api.evaluate(args.model, **about, **shared.given(args, FIELDS))
 
 

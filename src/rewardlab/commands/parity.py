@@ -39,7 +39,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     # TRL prints to stdout, which is for the document, with or without --json
     with contextlib.redirect_stdout(sys.stderr):
         # random weights will do: the arithmetic of the engines is compared, and no text has to make sense
-        return parity.compare(recipe, task, load_policy("untrained", task=task), registry.part("reward", task.verifier))
+        return parity.compare(recipe, task, load_policy("untrained", task=task), registry.verifier(task.verifier))
 
 
 def claimed(method: str) -> str:

@@ -20,12 +20,14 @@ class OverBudget(RewardlabError):
 
 @dataclass
 class Usage:
-    """requests: that were answered.  cached: answered from disk, for nothing.  read, written: tokens, as the server counts them.
-    assumed: those among them for which there was no count, taken to be the most that was possible.
+    """requests: that were answered.  cached: answered from disk, for nothing.  retried: tries after one that failed.  read,
+    written: tokens, as the server counts them.  assumed: those among them for which there was no count, taken to be the most that
+    was possible.
     """
 
     requests: int = 0
     cached: int = 0
+    retried: int = 0
     read: int = 0
     written: int = 0
     assumed: int = 0

@@ -59,6 +59,12 @@ def asked(template: str, answer: object, **texts: str) -> str:
     return filled(template, answer="" if answer is None else str(answer), **texts)
 
 
+def only_mark(text: str) -> str | None:
+    """The mark that a judgement gives, in small letters; None where it gives none, or several that differ."""
+    found = {mark.casefold() for mark in _MARK.findall(text)}
+    return found.pop() if len(found) == 1 else None
+
+
 class Marks:
     """The marks that a judge may give, and the value of each.
 
