@@ -56,7 +56,9 @@ MAY_IMPORT = {
     "api": EVERYWHERE | SERVICES | TRAINING | PARTS | {"scorers", "registry", "models", "engines", "api"},
     "proof": EVERYWHERE
     | {SLOT, "evals.known", "evals.passk", "evals.solving", "processes", "runs", "report", "models", "registry", "api", "proof"},
-    "commands": EVERYWHERE | TRAINING | {"text", "data", "models", "engines", "registry", "api", "audit", "proof", "commands"},
+    "commands": EVERYWHERE
+    | TRAINING
+    | {"text", "data", "served", "models", "engines", "registry", "api", "audit", "proof", "commands"},
     "__init__.py": {
         "errors",
         "core",

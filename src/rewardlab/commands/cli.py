@@ -106,7 +106,7 @@ def run(argv: list[str]) -> int:
     else:
         command.show(document)
         for usage in asked:
-            print(bill(usage), file=sys.stderr)
+            print(_bill(usage), file=sys.stderr)
     return getattr(command, "exit_code", lambda document: 0)(document)
 
 
@@ -117,12 +117,10 @@ def spent() -> list[dict[str, Any]]:
     return [usage for usage in client.spent() if usage["requests"] or usage["cached"]] if client else []
 
 
-def bill(usage: Mapping[str, Any]) -> str:
-    """What a served model was asked, in a line."""
-    parts = [f"{usage['requests']:,} requests", f"{usage['cached']:,} more from the cache", f"{usage['retried']:,} retries",
-             f"{usage['read']:,} tokens read", f"{usage['written']:,} written"]  # fmt: skip
-    parts += [f"cost {usage['cost']:.4g}"] if usage["cost"] else []
-    return f"{usage['model']}: {', '.join(parts)}"
+def _bill(usage: Mapping[str, Any]) -> str:
+    from rewardlab.served.budget import bill
+
+    return bill(usage)
 
 
 def find(argv: list[str]) -> tuple[Any, str, list[str]] | None:

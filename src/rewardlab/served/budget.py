@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from rewardlab.errors import RewardlabError
 
@@ -36,6 +37,14 @@ class Usage:
     @property
     def tokens(self) -> int:
         return self.read + self.written
+
+
+def bill(usage: Mapping[str, Any]) -> str:
+    """What a served model was asked, in a line: its name under "model", and the fields of its Usage."""
+    parts = [f"{usage['requests']:,} requests", f"{usage['cached']:,} more from the cache", f"{usage['retried']:,} retries",
+             f"{usage['read']:,} tokens read", f"{usage['written']:,} written"]  # fmt: skip
+    parts += [f"cost {usage['cost']:.4g}"] if usage["cost"] else []
+    return f"{usage['model']}: {', '.join(parts)}"
 
 
 @dataclass
