@@ -22,6 +22,7 @@ from rewardlab.rewards.monte_carlo import COMPLETIONS, PREFIX_TOKENS
 from rewardlab.rewards.reward import Reward
 from rewardlab.rollouts.independent import independent
 from rewardlab.runs.config import RunConfig, refuse_missing
+from rewardlab.served.endpoint import identity
 from rewardlab.tasks.sources import Listed
 from rewardlab.util.progress import Bar
 
@@ -267,4 +268,4 @@ def _check_out(out: Path) -> None:
 
 
 def _name(model: str | Policy | None) -> str | None:
-    return model if model is None or isinstance(model, str) else model.name
+    return identity(model) if model is None or isinstance(model, str) else model.name

@@ -38,7 +38,7 @@ SEEN = 0.05
 """Preferences nearer than this to even are not reported."""
 CHANCE = 0.05
 """p values below this are not chance."""
-WIN, LOSE = 1.0, 0.0
+MARKS = Marks(PREFERENCES)
 
 
 class PairJudge(Target):
@@ -59,8 +59,8 @@ class PairJudge(Target):
         prompts = [
             asked(self.template, row.answer, prompt=row.prompt, first=row.reply, second=str(row.meta[SECOND])) for row in rows
         ]
-        found = self.client.chat([Request((("user", prompt),), self.max_new) for prompt in prompts], stop=False)
-        return [_result(reply) for reply in found]
+        requests = [Request((("user", prompt),), self.max_new, marks=MARKS.texts) for prompt in prompts]
+        return [_result(reply) for reply in self.client.chat(requests, stop=False)]
 
     def spent(self) -> dict[str, Any]:
         return {"model": str(self.client.endpoint), **asdict(self.client.usage)}
@@ -69,7 +69,7 @@ class PairJudge(Target):
 def _result(reply: Any) -> RewardResult:
     if isinstance(reply, Failure):
         return RewardResult("hang" if reply.timed_out else "error", None, f"the endpoint failed: {reply.why}")
-    value, why = Marks(PREFERENCES).value(reply)
+    value, why = MARKS.value(reply)
     return RewardResult("none", None, why) if value is None else RewardResult("number", value, reply.text[:300], why)
 
 

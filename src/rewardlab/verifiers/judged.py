@@ -42,6 +42,7 @@ The reply:
 {reply}
 {fence}
 Does the reply end with one answer, and does it mean the same as the right answer? Say only [[yes]] or [[no]]."""
+MARKS = ("[[yes]]", "[[no]]")
 PLACES = ("{prompt}", "{answer}", "{reply}")
 OPENINGS = {
     "solution", "answer", "the answer is", "final answer", "thought process", "response", "lets solve this step by step",
@@ -180,7 +181,7 @@ def another(answer: Any) -> str:
 
 
 def _asked(questions: Sequence[Question], client: Client, max_new: int, template: str) -> Said:
-    requests = [Request((("user", prompt_of(q, template)),), max_new) for q in questions]
+    requests = [Request((("user", prompt_of(q, template)),), max_new, marks=MARKS) for q in questions]
     return {q: _read(found) for q, found in zip(questions, client.chat(requests, stop=False), strict=True)}
 
 
