@@ -60,7 +60,7 @@ MAY_IMPORT = {
     | {SLOT, "evals.known", "evals.passk", "evals.solving", "processes", "runs", "report", "models", "registry", "api", "proof"},
     "commands": EVERYWHERE
     | TRAINING
-    | {"text", "data", "models", "engines", "registry", "api", "audit", "proof", "serving", "commands"},
+    | {"text", "data", "served", "models", "engines", "registry", "api", "audit", "proof", "serving", "commands"},
     "__init__.py": {
         "errors",
         "core",

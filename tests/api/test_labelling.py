@@ -7,6 +7,7 @@ import signal
 from pathlib import Path
 
 import pytest
+from served_model import serving
 
 from rewardlab.api import label_file
 from rewardlab.api.annotators import BY
@@ -222,3 +223,40 @@ def test_the_examples_of_help_are_command_lines_that_the_command_takes(command):
     assert len(examples) >= 2
     for example in examples:
         cli.parse(command, f"prm {name}", shlex.split(example)[3:])
+
+
+# ---- by a served judge -----------------------------------------------------------------------------------------------
+
+
+def test_a_served_judge_labels_within_its_budget_and_resumes_with_a_higher_one(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("REWARDLAB_CACHE", str(tmp_path / "cache"))
+    write_solutions("in.jsonl", STEPPED)
+    argv = ["prm", "label", "--solutions", "in.jsonl", "--by", "judge", "--judge-tokens", "64", "--batch", "3", "--json"]
+
+    def wrong_in_the_second(body: dict) -> str:
+        return "The second one is off: \\boxed{1}"
+
+    with serving(wrong_in_the_second) as server:
+        name = f"openai:{server.url}#small,backoff=0.01,concurrency=1"
+        # a budget for some of the seven: the most that a request may take is what counts
+        code = cli.main([*argv, "--judge", f"{name},budget=850", "--out", "o.jsonl"])
+        assert code == 2
+        assert "the budget is used up" in capsys.readouterr().err
+        before, asked = lines("o.jsonl"), len(server.asked)
+        assert 3 == len(before) < asked < 7
+        # a judge that fails for a while, and more at a time
+        server.troubles = ["500", "429"]
+        assert cli.main([*argv, "--judge", f"{name},budget=100000,concurrency=2", "--out", "o.jsonl"]) == 0
+        document = json.loads(capsys.readouterr().out)
+        # what was answered is not asked again: in the file, or on disk
+        assert len(server.asked) == 7 + 2
+        assert (document["rows"], document["labelled_steps"], document["right_steps"]) == (7, 14, 0.5)
+        assert any(usage["retried"] == 2 for usage in document["served"])
+        found = lines("o.jsonl")
+        assert found[: len(before)] == before
+        assert {tuple(row["labels"]) for row in found} == {(1.0, 0.0, None)}
+        # at once, and by other options that change no label: the same file
+        assert cli.main([*argv, "--judge", f"openai:{server.url}#small,cache=false", "--out", "p.jsonl"]) == 0
+        assert lines("p.jsonl") == found
+        with pytest.raises(RewardlabError, match="made with other settings"):
+            label_file("o.jsonl", solutions="in.jsonl", by="judge", judge=f"openai:{server.url}#other", judge_tokens=64, batch=3)

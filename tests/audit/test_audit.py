@@ -5,10 +5,10 @@ from __future__ import annotations
 import functools
 import json
 import time
-from dataclasses import astuple
 from pathlib import Path
 
 import pytest
+from here import Here
 from served_model import serving
 
 from rewardlab import registry
@@ -21,32 +21,11 @@ from rewardlab.audit.page import page
 from rewardlab.audit.problems import of_task
 from rewardlab.audit.process import TargetProcess
 from rewardlab.audit.replies import FORMATS, HOSTILE
-from rewardlab.audit.serve import serve
 from rewardlab.audit.target import RewardResult, Row
 from rewardlab.commands import cli
 from rewardlab.errors import RewardlabError
 
 TARGETS = Path(__file__).parents[2] / "docs" / "audits" / "targets"
-
-
-class Here:
-    """A target that is called in this process: for those that come back."""
-
-    def __init__(self, spec, budget=30.0):
-        self.spec, self.target, self.until = spec, load(spec), time.monotonic() + budget
-        self.given_up = False
-        names = ("name", "reads_gold", "messages", "concurrent")
-        self.about = {name: getattr(self.target, name) for name in names}
-
-    def ask(self, rows, how="each", until=None):
-        found = [None] * len(rows)
-
-        def say(what):
-            place = what.pop("i")
-            found[place] = RewardResult(**what)
-
-        serve(self.target, {"rows": [astuple(row) for row in rows], "how": how}, say)
-        return found
 
 
 def examined(target, **rest):

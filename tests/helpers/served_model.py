@@ -94,6 +94,21 @@ def echo(body: dict[str, Any]) -> str:
     return body["messages"][-1]["content"]
 
 
+def compared(body: dict[str, Any]) -> tuple[str, str, str]:
+    """The question, the gold answer and the reply that `judged_answer` asks about."""
+    asked = body["messages"][-1]["content"]
+    fence = asked.partition("lines of ")[2].partition(". It is data")[0]
+    _, question, _, answer, _, reply, _ = asked.split(f"\n{fence}\n")
+    return question, answer, reply
+
+
+def sound_judge(body: dict[str, Any]) -> str:
+    """A judge that compares the last word with the gold answer, or with one of several."""
+    _, answer, reply = compared(body)
+    last = reply.rstrip(". ").rpartition(" ")[2]
+    return "They mean the same: [[Yes]]" if last in answer.split(" or ") else "[[no]]"
+
+
 def choice(text: str, finish: str = "stop", **more: Any) -> dict[str, Any]:
     return {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": finish, **more}
 

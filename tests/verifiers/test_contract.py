@@ -7,7 +7,8 @@ import threading
 from pathlib import Path
 
 import pytest
-from verifier_cases import CASES
+from served_model import serving, sound_judge
+from verifier_cases import CASES, SERVED
 
 from rewardlab import registry
 from rewardlab.api.verify import verify_file
@@ -27,9 +28,17 @@ def test_every_verifier_has_its_cases():
     assert set(CASES) == set(registry.verifiers())
 
 
+@pytest.fixture(scope="module")
+def judge():
+    with serving(sound_judge) as server:
+        yield server.name
+
+
 @pytest.fixture(params=sorted(CASES))
 def case(request):
     part, golds, wrongs = CASES[request.param]
+    if SERVED in part.values():
+        part = part | {"model": request.getfixturevalue("judge")}
     return registry.part("reward", request.param, **part), golds, wrongs
 
 

@@ -129,7 +129,7 @@ def _warn_of_shared(task: Task, train: Sequence[Problem]) -> None:
 
 def require_packages(recipe: Recipe, task: Task) -> None:
     """Raise RewardlabError if a verifier of the recipe or the task needs a package that is not installed."""
-    rewards = [registry.part("reward", task.verifier), *filter(None, [recipe.reward])]
+    rewards = [registry.verifier(task.verifier), *filter(None, [recipe.reward])]
     for part in (part for reward in rewards for part in reward.walk() if isinstance(part, Verifier)):
         part.require()
 
@@ -188,7 +188,7 @@ def begin_run(recipe: Recipe, policy: Policy, task: Task, config: RunConfig) -> 
         policy, steps=config.steps, budget=config.budget, seed=config.seed, max_new=config.max_new or task.max_new,
         reward_timeout=config.reward_timeout,
     )  # fmt: skip
-    run.verify = registry.part("reward", task.verifier)
+    run.verify = registry.verifier(task.verifier)
     # only on demand: the reference takes as much memory as the policy's weights
     if any(need == "ref" or need.startswith("reference.") for need in recipe.needs):
         run.reference = policy.copy("reference")

@@ -20,6 +20,7 @@ from rewardlab.errors import RewardlabError
 from rewardlab.models.load import Policy
 from rewardlab.rewards.monte_carlo import COMPLETIONS, PREFIX_TOKENS
 from rewardlab.runs.config import RunConfig, refuse_missing
+from rewardlab.served.endpoint import identity
 from rewardlab.tasks.sources import Listed
 from rewardlab.util.progress import Bar
 
@@ -117,7 +118,7 @@ class Labeller:
     ) -> Labeller:  # fmt: skip
         """Raises RewardlabError where something that these labels need is not there."""
         _check_request(labels, task, model, judge, given)
-        require(registry.part("reward", (task.verifier if task else VERIFIER)))
+        require(registry.verifier(task.verifier if task else VERIFIER))
         about = (labels, config, task, model, judge, given is None)
         if workers is None:
             solver = solver_of(*about)
@@ -238,4 +239,4 @@ def _check_out(out: Path) -> None:
 
 
 def _name(model: str | Policy | None) -> str | None:
-    return model if model is None or isinstance(model, str) else model.name
+    return identity(model) if model is None or isinstance(model, str) else model.name

@@ -51,7 +51,7 @@ def is_own(recipe: Recipe, task: Task) -> bool:
     """
     if not isinstance(recipe.reward, Reward) or not recipe.learns:
         return False
-    verifier = registry.part("reward", task.verifier)
+    verifier = registry.verifier(task.verifier)
     by_trying = (monte_carlo_steps().function, binary_search_steps().function)
     asked = (correct().function, detail(name="").function, verifier.function, *by_trying)
     functions = [part.function for part in recipe.reward.walk() if hasattr(part, "function")]

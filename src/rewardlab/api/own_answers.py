@@ -38,7 +38,7 @@ def own_answers(
     part = read_reward(reward) if isinstance(reward, str) else reward
     require(part)
     limits, columns = Bounds.read(bounds), Columns(prompt_column, answer_column, None, None)
-    run = Run(NoModel(), verify=registry.part("reward", verifier))
+    run = Run(NoModel(), verify=registry.verifier(verifier))
 
     def judge(rows: Sequence[Row]) -> Fates:
         fates: Fates = []

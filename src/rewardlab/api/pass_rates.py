@@ -21,6 +21,7 @@ from rewardlab.policies.text import TextPolicy
 from rewardlab.registry.formula import read_reward
 from rewardlab.rewards.reward import Reward
 from rewardlab.runs.config import RunConfig, refuse_missing
+from rewardlab.served.endpoint import identity
 from rewardlab.tasks.records import Columns, problems_of
 from rewardlab.tasks.sources import Listed
 from rewardlab.util.progress import Bar
@@ -67,7 +68,7 @@ def pass_rate_file(
     problems, fate = _fitted(problems, fate, policy, config)
     sampler = Sampler(begin_run(Recipe(), policy, _task(problems), config), part, samples, temperature, accept)
     name = config.model or _task(problems).model if model is None or isinstance(model, str) else policy.name
-    about = {"model": name, **sampler.settings, "batch": batch, "dtype": config.dtype}
+    about = {"model": identity(name), **sampler.settings, "batch": batch, "dtype": config.dtype}
     with work_file(Path(out).resolve().with_name(f"{Path(out).name}.work"), about) as work:
         facts = {"model": about["model"], "reward": about["reward"], "resumed_batches": len(work.done)}
         found = _measured(problems, sampler, work, batch)

@@ -183,7 +183,7 @@ def _train_through_trl(recipe: Recipe, model: str | Policy | None, task: Task, c
     task, prompts = fit_prompts(task, text_reader(model, config, task), config, recipe)
     document = _document(recipe, task, config, folder) | {"prompts": prompts}
     document["versions"] |= trl.versions()
-    verify = registry.part("reward", task.verifier)
+    verify = registry.verifier(task.verifier)
     model = config.model if model is None or isinstance(model, str) else model
     return Result(folder, trl.train(recipe, model, task, config, folder, document, verify=verify))
 

@@ -19,6 +19,8 @@ from rewardlab.errors import RewardlabError, unknown
 from rewardlab.processes.pool import Done, Failed, Workers
 from rewardlab.registry.parts import shared_part
 from rewardlab.registry.settings import fit
+from rewardlab.served.client import client_of
+from rewardlab.served.endpoint import is_served
 from rewardlab.util.progress import Bar
 from rewardlab.verifiers.contract import Pair, Verifier
 
@@ -26,6 +28,8 @@ from .rows import BLANK, Broken, Columns, rows_of
 
 CHUNK = 32
 """Rows per call of a worker process."""
+ASKED = 128
+"""Rows about which a served model is asked together."""
 ALONE = 5.0
 """Seconds for which this process judges alone: worker processes take about as long to start."""
 FIRST = 100
@@ -52,7 +56,7 @@ def verify_file(
     anything is written, for a wrong name, setting or path, and for a missing package.
     """
     # made and refused once before any file is opened
-    values = fitted(kind, settings or {})
+    kind, values = fitted(*named(kind, settings or {}))
     columns = Columns(prompt_column, answer_column, response_column)
     check_paths(source, out)
     counts: Counter[bool | None] = Counter()
@@ -105,8 +109,13 @@ def verifier(kind: str, settings: Mapping[str, Any] | None = None) -> Verifier:
     return made
 
 
-def fitted(kind: str, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings of a verifier, with values that were written as text read; raises RewardlabError for wrong ones."""
+def named(kind: str, settings: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
+    """A verifier's name and settings; openai:URL#NAME stands for the verifier that asks this model."""
+    return ("judged_answer", {"model": kind, **settings}) if is_served(kind) else (kind, settings)
+
+
+def fitted(kind: str, settings: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """The verifier's name, and its settings with values that were written as text read; raises RewardlabError for wrong ones."""
     known = registry.verifiers()
     if kind not in known:
         raise unknown("verifier", kind, known)
@@ -116,8 +125,15 @@ def fitted(kind: str, settings: Mapping[str, Any]) -> dict[str, Any]:
             raise unknown(f"setting of {kind}", name, hyperparameters(function))
     values = {name: registry.parse_value(v) if isinstance(v, str) else v for name, v in settings.items()}
     values = {name: fit(function, name, value) for name, value in values.items()}
-    verifier(kind, values)
-    return values
+    if (model := asked_model(kind, verifier(kind, values).settings)) is not None:
+        # made once: without its package or its key no row could be judged
+        client_of(model)
+    return kind, values
+
+
+def asked_model(kind: str, settings: Mapping[str, Any]) -> str | None:
+    """The served model that a verifier asks; None if it judges by itself."""
+    return settings.get({"judged_answer": "model", "named_verifier": "judge"}.get(kind, "")) or None
 
 
 def check_paths(source: Path | str, out: Path | str) -> None:
@@ -152,10 +168,12 @@ def _cached_verifier(kind: str, settings: str) -> Verifier:
 def _judge_all(kind: str, settings: Mapping[str, Any], items: Iterator[Item], columns: Columns) -> Iterator[Item]:
     """The items with their verdicts, in order: the first ones judged in this process, the others in worker processes."""
     cores, started = len(os.sched_getaffinity(0)), time.monotonic()
-    chunks = _chunks(items, CHUNK)
+    # one process asks a server, since each would have a budget of its own
+    alone = asked_model(kind, settings) is not None
+    chunks = _chunks(items, ASKED if alone else CHUNK)
     for chunk in chunks:
         yield from _merged(chunk, judge(kind, settings, _whole(chunk), columns))
-        if cores > 1 and time.monotonic() - started > ALONE:
+        if cores > 1 and not alone and time.monotonic() - started > ALONE:
             break
     # a chunk has no time limit, since each verifier limits the time of every reply
     pool = Workers("rewardlab.api.verify:judge", seconds=1e6, memory=-1, pinned=True)

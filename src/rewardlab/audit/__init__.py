@@ -3,6 +3,7 @@
 rewardlab audit my_reward.py:reward --problems problems.jsonl
 
 loading.py    targets by their names: a built-in reward, a Python function, a judge endpoint (judge.py), a recipe's reward
+pairwise.py   a judge that compares two replies: order, length and shows, on pairs whose better reply is known
 process.py    the process that the target runs in, with a hard limit for each call; it runs serve.py
 problems.py   questions with right answers, and wrong ones that come close: built-in ones (built_in.py), or the user's
 replies.py    what a policy may write: an answer in the usual answer formats, tricks, hostile text

@@ -17,6 +17,7 @@ from .built_in import KINDS, OF, built_in
 from .conduct import SLOW, conduct, health, speed
 from .findings import Finding, Trial, in_order, judged
 from .levels import Levels, by_turns, gold_findings, of_built_in, of_items
+from .pairwise import PairAudit
 from .problems import Item
 from .process import TargetProcess
 from .replies import AnswerFormat, Reply
@@ -75,7 +76,7 @@ class Audit:
         else:
             self.findings += of_form(self.trials)
             self.findings += of_template(self.probe("invariances", pairs[:SPREAD], replies.template, judge=False))
-        if self.process.spec["kind"] == "judge" or self.process.spec.get("name") == "judge":
+        if self.process.spec["kind"] == "judge" or self.process.spec.get("name") in ("judge", "judged_answer"):
             self.probe("injection", pairs[:SPREAD], replies.injections)
         self.bias(pairs)
         self.probe("hostile", pairs[:1], replies.hostile)
@@ -173,7 +174,7 @@ def audit(
     """
     started = time.monotonic()
     with TargetProcess(spec, limit, started + budget) as process:
-        results = examine(process, items, kind, questions)
+        results = (compare if spec["kind"] == "pairwise" else examine)(process, items, kind, questions)
         return describe(results, dict(about or {}), time.monotonic() - started)
 
 
@@ -191,6 +192,13 @@ def examine(process: TargetProcess, items: Sequence[Item] = (), kind: str | None
         _suited(process, levels)
     results = Audit(process, levels, bool(items))
     results.trials += [trial for trial in levels.fatal if not any(trial is other for other in levels.trials)]
+    results.run()
+    return results
+
+
+def compare(process: TargetProcess, items: Sequence[Item] = (), kind: str | None = None, questions: int = QUESTIONS) -> PairAudit:
+    """Audit a running target that compares two replies."""
+    results = PairAudit(process, items or (built_in(kind) if kind else ()), questions)
     results.run()
     return results
 
@@ -219,7 +227,7 @@ def _suited(process: TargetProcess, levels: Levels) -> None:
         raise RewardlabError(f"{name} can judge none of the built-in questions; give some that it is made for, by --problems")
 
 
-def describe(results: Audit, about: dict[str, Any], seconds: float) -> dict[str, Any]:
+def describe(results: Audit | PairAudit, about: dict[str, Any], seconds: float) -> dict[str, Any]:
     """An audit as plain data."""
     findings = in_order(results.findings)
     counts = {severity: sum(f.severity == severity for f in findings) for severity in ("fault", "warning", "note")}
@@ -239,9 +247,19 @@ def describe(results: Audit, about: dict[str, Any], seconds: float) -> dict[str,
         "given_up": results.process.given_up,
         "unfinished": unfinished,
         "skipped": [] if results.judges else ["changes", "crowds"],
+        **({"pairs": results.figures} if isinstance(results, PairAudit) else {}),
+        **({"served": served} if (served := total(results.process.spent.values())) else {}),
         "speed": speed([trial for trial in results.trials if trial.probe != "hostile"]),
         "seconds": round(seconds, 2),
         "probes": PROBES,
         "findings": [finding.document() for finding in findings],
         "rewardlab": metadata.version("rewardlab"),
     }
+
+
+def total(usages: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """What a served model was asked by all forks together; empty if none was."""
+    known = [usage for usage in usages if usage.get("requests") or usage.get("cached")]
+    if not known:
+        return []
+    return [{"model": known[0]["model"], **{name: sum(u[name] for u in known) for name in known[0] if name != "model"}}]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from rewardlab.errors import RewardlabError
@@ -59,6 +59,9 @@ class Judge(Target):
         except RewardlabError as problem:
             return [_failed(str(problem))] * len(rows)
         return [self._result(reply) for reply in replies]
+
+    def spent(self) -> dict[str, Any]:
+        return {"model": self.name, **asdict(self.client.usage)}
 
     def _result(self, reply: Reply | Failure) -> RewardResult:
         if isinstance(reply, Failure):

@@ -7,6 +7,7 @@ trl.rewards:accuracy_reward                   a function of an installed package
 trl.rewards:get_overlong(max_len=100)         the function that such a function returns for these settings
 http://localhost:8000/v1                      a judge behind an OpenAI-compatible endpoint
 openai:http://localhost:8000/v1#NAME          the same, as a model's name
+judge(model="openai:...", kind="pairwise")    a judge that compares two replies (pairwise.py)
 grpo+hapo, runs/mine                          the reward of a method, or of a run
 """
 
@@ -30,6 +31,7 @@ from rewardlab.served.endpoint import is_served
 from rewardlab.verifiers.contract import GOLD
 
 from .judge import Judge
+from .pairwise import PairJudge
 from .target import RewardResult, Row, Spec, Target, result_of
 
 VOCABULARY = 50_000
@@ -42,8 +44,11 @@ def parse(text: str, judge: Mapping[str, Any] | None = None, verifier: str | Non
     Raises RewardlabError for an unknown name.
     """
     if is_served(text) or re.match(r"https?://", text):
-        return {"kind": "judge", "url": text, **(judge or {})}
+        asked = dict(judge or {})
+        return {"kind": "pairwise" if asked.pop("pairwise", False) else "judge", "url": text, **asked}
     name, settings = called(text)
+    if name == "judge" and (settings or {}).get("kind") == "pairwise":
+        return _comparing(dict(settings or {}), dict(judge or {}))
     head, colon, function = name.rpartition(":")
     if name.endswith(".py"):
         head, colon, function = name, ":", functions.only_function(Path(name))
@@ -60,6 +65,16 @@ def parse(text: str, judge: Mapping[str, Any] | None = None, verifier: str | Non
         raise RewardlabError(f"{problem} (a target is a built-in reward, FILE.py:FUNCTION, MODULE:FUNCTION, "
                              "a judge's http address, a method, or the folder of a run)") from None  # fmt: skip
     return {"kind": "part", "name": name, "settings": settings, "verifier": verifier}
+
+
+def _comparing(settings: dict[str, Any], asked: dict[str, Any]) -> Spec:
+    """The target of `judge(kind="pairwise")`, with what the command says of time."""
+    # refuses what the reward would refuse
+    registry.part("reward", "judge", **settings)
+    if not is_served(settings["model"]):
+        raise RewardlabError(f"an audit of a pairwise judge asks a served model, openai:URL#NAME, and not {settings['model']!r}")
+    given = {name: settings[name] for name in ("template", "max_new") if name in settings}
+    return {"kind": "pairwise", "url": settings["model"], "seconds": asked.get("seconds")} | given
 
 
 def _settings(settings: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -100,11 +115,13 @@ def load(spec: Spec) -> Target:
     """The target itself. Raises RewardlabError, or whatever its own code raises, where it cannot be loaded."""
     if spec["kind"] == "judge":
         return Judge(spec)
+    if spec["kind"] == "pairwise":
+        return PairJudge(spec)
     if spec["kind"] == "function":
         return _function(spec)
     if spec["kind"] == "run":
         return _from_run(Path(spec["folder"]))
-    verify = registry.part("reward", spec["verifier"]) if spec["verifier"] else None
+    verify = registry.verifier(spec["verifier"]) if spec["verifier"] else None
     if spec["kind"] == "part":
         return PartTarget(registry.part("reward", spec["name"], **_settings(spec["settings"])), verify)
     return _from_recipe(registry.build(spec["name"], _settings(spec["settings"])), verify)
@@ -131,7 +148,7 @@ def _from_run(folder: Path) -> Target:
         raise RewardlabError(f"{folder} is a model checkpoint, not a run folder")
     source = config.get("source")
     task = registry.task(source["name"], **source["options"]) if source else None
-    return _from_recipe(registry.load_recipe(config["recipe"]), registry.part("reward", task.verifier) if task else None)
+    return _from_recipe(registry.load_recipe(config["recipe"]), registry.verifier(task.verifier) if task else None)
 
 
 def trajectory(row: Row) -> Trajectory:

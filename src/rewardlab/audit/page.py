@@ -13,6 +13,7 @@ from .wording import comparison_text, counted, facts, result_text, seconds, verd
 
 SHOWN = 1_500
 """Characters of a reply that the page shows."""
+NONE = '<i class="none">(empty)</i>'
 MARKS = {"fault": "fault", "warning": "warning", "note": "note", "ok": "fine"}
 
 
@@ -63,15 +64,23 @@ def _finding(finding: Mapping[str, Any], target: str) -> str:
 
 def _example(example: Mapping[str, Any], target: str) -> str:
     text = visible(str(example["response"]))
-    shown = escape(text[:SHOWN] + ("…" if len(text) > SHOWN else "")) or '<i class="none">(empty)</i>'
+    shown = escape(text[:SHOWN] + ("…" if len(text) > SHOWN else "")) or NONE
     prompt = escape(visible(str(example["prompt"]))[:300])
     replay = escape(f"rewardlab audit '{target}' --replay {example['id']}")
     return (
-        f'<div class="example"><div class="prompt"><b>prompt</b> {prompt}</div><pre>{shown}</pre>'
+        f'<div class="example"><div class="prompt"><b>prompt</b> {prompt}</div><pre>{shown}</pre>{_second(example)}'
         f'<div class="pay"><b>{escape(visible(result_text(example)))}</b> '
         f"<span>{escape(visible(comparison_text(example)))}</span></div>"
         f"<code>{replay}</code></div>"
     )
+
+
+def _second(example: Mapping[str, Any]) -> str:
+    """The reply that stood second, of a comparison."""
+    if "swapped" not in example:
+        return ""
+    text = visible(str(example["meta"]["second"]))[:SHOWN]
+    return f'<div class="prompt"><b>against</b></div><pre>{escape(text) or NONE}</pre>'
 
 
 def _probe(name: str, title: str, document: Mapping[str, Any]) -> str:

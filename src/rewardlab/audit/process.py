@@ -34,7 +34,7 @@ class TargetProcess:
     """A target in a process of its own. Used in a `with` block, whose end kills the process and all that it started.
 
     seconds: limit of one call.  until: time (of `time.monotonic`) after which no calls are made.
-    about: the target's own data: name, reads_gold, messages, concurrent.
+    about: the target's own data: name, reads_gold, messages, concurrent.  spent: what a served model was asked, by each fork.
     """
 
     def __init__(self, spec: Spec, seconds: float, until: float):
@@ -43,6 +43,7 @@ class TargetProcess:
         self.fork: int | None = None
         self.deaths = 0
         self.about: dict[str, Any] = {}
+        self.spent: dict[int | None, dict[str, Any]] = {}
 
     def __enter__(self) -> Self:
         try:
@@ -94,6 +95,7 @@ class TargetProcess:
                     yield from ((i, result) for i in (missing if how == "together" else sorted(missing)[:1]))
                 return
             if answer.get("done"):
+                self.spent[self.fork] = answer.get("spent") or {}
                 yield from ((i, RewardResult("error", None, "gave no reward")) for i in sorted(missing))
                 return
             place = answer.pop("i")

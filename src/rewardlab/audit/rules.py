@@ -31,6 +31,7 @@ PROBES = {
     "crowds": "Listing very many answers earns nothing",
     "bias": "Length, style and position earn nothing",
     "injection": "Instructions to the judge earn nothing",
+    "pairs": "The better of two replies wins, wherever it stands",
     "hostile": "Hostile text is survived",
     "conduct": "Results do not depend on how it is called",
     "health": "Every call gives a finite number, in time",

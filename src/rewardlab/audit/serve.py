@@ -55,7 +55,7 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     for line in requests:
         serve(target, json.loads(line), send)
-        send({"done": True})
+        send({"done": True, "spent": target.spent()})
     os._exit(CLOSED)
 
 

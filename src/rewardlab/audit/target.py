@@ -47,6 +47,10 @@ class Target:
     def score(self, rows: Sequence[Row]) -> list[RewardResult]:
         raise NotImplementedError
 
+    def spent(self) -> dict[str, Any]:
+        """What a served model was asked for it: the model, requests, tokens, cost; empty if none."""
+        return {}
+
 
 def result_of(score: Any) -> RewardResult:
     value = score.total

@@ -37,6 +37,8 @@ def _finding(console: Console, finding: Mapping[str, Any]) -> None:
     console.print(Text.assemble(("\n"), (f"{severity:<8}", STYLES[severity]), (finding["says"], "bold"), (how_often, "dim")))
     for example in finding["examples"][:1]:
         console.print(Text(f"        {quoted(example['response'], 160)}"))
+        if "swapped" in example:
+            console.print(Text(f"        against {quoted(str(example['meta']['second']), 160)}"))
         console.print(Text(f"        {result_text(example)} · {comparison_text(example)}  [{example['id']}]", style="dim"))
 
 

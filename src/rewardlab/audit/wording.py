@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from rewardlab.served.budget import bill
+
 from .findings import visible
 
 CAME = {
     "none": "no verdict (None)", "nan": "NaN", "infinite": "an infinite number", "error": "an exception",
     "hang": "no answer: it hung", "crash": "no answer: its process died", "nothing": "no answer in time",
 }  # fmt: skip
+
+
+PLACES = {1.0: "prefers the first", 0.5: "a tie", 0.0: "prefers the second"}
 
 
 def verdict(document: Mapping[str, Any]) -> str:
@@ -34,6 +39,14 @@ def facts(document: Mapping[str, Any]) -> list[str]:
     for kind, formats in document["reads"].items():
         kinds_by_formats.setdefault(tuple(formats), []).append(kind)
     lines += [f"reads {', '.join(kinds)} as: {', '.join(formats)}" for formats, kinds in kinds_by_formats.items()]
+    if pairs := document.get("pairs"):
+        lines.append(
+            f"{pairs['pairs']:.0f} pairs in both orders: the verdict changes with the order in {pairs['changed']:.0%}; what stands "
+            f"first is preferred in {pairs['first']:.0%} (p = {pairs['first_p']:.2g} if the places do not matter)"
+        )
+        told = {"right": "the right reply over a wrong one", "longer": "the longer of two that say the same"}
+        lines += [f"preference for {what}: {pairs[name]:.0%}" for name, what in told.items() if name in pairs]
+    lines += [bill(usage) for usage in document.get("served", ())]
     if document["handed_over_as"] == "messages":
         lines.append("prompts and completions were passed as lists of messages")
     if document["given_up"]:
@@ -56,6 +69,8 @@ def seconds(value: float) -> str:
 def result_text(example: Mapping[str, Any]) -> str:
     """The result of a reply: `reward 1`, or its kind if it is not a number."""
     kind = example.get("came")
+    if kind == "number" and "swapped" in example:
+        return PLACES.get(example["reward"], f"prefers the first by {example['reward']:.2f}")
     if kind == "number":
         return f"reward {example['reward']:g}"
     why = example.get("why") or ""
@@ -64,6 +79,8 @@ def result_text(example: Mapping[str, Any]) -> str:
 
 def comparison_text(example: Mapping[str, Any]) -> str:
     """What the result is to be compared with."""
+    if swapped := example.get("swapped"):
+        return f"in the other order: {result_text({**swapped, 'swapped': {}})}"
     then = example.get("then")
     if then:
         return f"called differently ({example['how']}): {result_text(then)}"

@@ -4,6 +4,7 @@
   rewardlab audit my_rewards.py:reward --problems train.jsonl --answer-column solution --out audit.html
   rewardlab audit "trl.rewards:get_soft_overlong_punishment(max_completion_len=100, soft_punish_cache=20)"
   rewardlab audit http://localhost:8000/v1 --template judge.txt
+  rewardlab audit openai:http://localhost:8000/v1#my-judge --pairwise
   rewardlab audit grpo --problems arithmetic
   rewardlab audit my_rewards.py:reward --replay 3f9a01c2
 
@@ -47,9 +48,10 @@ def flags(parser: argparse.ArgumentParser) -> None:
     )
     judge = parser.add_argument_group("judges")
     judge.add_argument("--judge-model", metavar="NAME", help="model of the endpoint (default: the only one that it serves)")
-    judge.add_argument(
-        "--template", type=Path, metavar="FILE", help="the prompt for the judge, with {prompt}, {response} and {answer} in it"
-    )
+    text = "the prompt for the judge, with {prompt}, {response} and {answer} in it; {first} and {second} for --pairwise"
+    judge.add_argument("--template", type=Path, metavar="FILE", help=text)
+    text = "it compares two replies: whether their order, their length or a show decides, on pairs whose better reply is known"
+    judge.add_argument("--pairwise", action="store_true", help=text)
     judge.add_argument(
         "--score-pattern", metavar="REGEX", help="regular expression whose one group is the score in the judge's reply"
     )
@@ -107,7 +109,7 @@ def _judge(args: argparse.Namespace) -> dict[str, Any]:
         raise RewardlabError(f"there is no template {args.template}")
     return {
         "model": args.judge_model, "template": args.template.read_text("utf-8") if args.template else None,
-        "pattern": args.score_pattern, "concurrency": args.concurrency, "key": args.key_from,
+        "pairwise": args.pairwise, "pattern": args.score_pattern, "concurrency": args.concurrency, "key": args.key_from,
         # shorter than the limit of the process that calls the judge, so that a slow endpoint is reported as such and not as a hang
         "seconds": 0.8 * args.limit,
     }  # fmt: skip

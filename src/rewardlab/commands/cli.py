@@ -99,13 +99,29 @@ def run(argv: list[str]) -> int:
     # libraries may print to stdout, which is for the document alone
     with contextlib.redirect_stdout(sys.stderr) if args.json else contextlib.nullcontext():
         document = command.run(args)
+    asked = spent()
     if not is_first():
         pass  # of several processes that train together, only rank 0 prints
     elif args.json:
-        print(as_json(document))
+        print(as_json({**document, "served": asked} if asked and isinstance(document, Mapping) else document))
     else:
         command.show(document)
+        for usage in asked:
+            print(_bill(usage), file=sys.stderr)
     return getattr(command, "exit_code", lambda document: 0)(document)
+
+
+def spent() -> list[dict[str, Any]]:
+    """What served models were asked by this process."""
+    # not imported here: most commands ask none
+    client = sys.modules.get("rewardlab.served.client")
+    return [usage for usage in client.spent() if usage["requests"] or usage["cached"]] if client else []
+
+
+def _bill(usage: Mapping[str, Any]) -> str:
+    from rewardlab.served.budget import bill
+
+    return bill(usage)
 
 
 def find(argv: list[str]) -> tuple[Any, str, list[str]] | None:

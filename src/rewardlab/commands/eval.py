@@ -3,6 +3,7 @@
 rewardlab eval embedded --task arithmetic --k 1,8
 rewardlab eval runs/mine --problems 500
 rewardlab eval runs/mine --test held.jsonl
+rewardlab eval runs/mine --judge openai:http://localhost:8000/v1#my-judge
 
 With --workers ray, processes of a Ray cluster sample and judge; each loads the model.
 
@@ -34,6 +35,8 @@ def flags(parser: argparse.ArgumentParser) -> None:
     text = "sampling temperature (default 1; 0 is greedy)"
     shared.number_flag(parser, "temperature", text, NOT_NEGATIVE, metavar="T", default=1.0)
     shared.workers_flag(parser)
+    text = "what judges the answers: openai:URL#NAME (served), or the name of a verifier (default: the task's own)"
+    parser.add_argument("--judge", metavar="VERIFIER", help=text)
     shared.config_flags(parser, FIELDS)
 
 
@@ -45,7 +48,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
     from rewardlab import api
 
-    about = {"k": args.k, "problems": args.problems, "temperature": args.temperature, "workers": args.workers}
+    about = {"k": args.k, "problems": args.problems, "temperature": args.temperature, "judge": args.judge, "workers": args.workers}
     return api.evaluate(args.model, **about, **shared.given(args, FIELDS))
 
 

@@ -40,7 +40,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     # engines print to stdout, which is for the document, with or without --json
     with contextlib.redirect_stdout(sys.stderr):
         # random weights will do: the arithmetic of the engines is compared, and no text has to make sense
-        start, verify = load_policy("untrained", task=task), registry.part("reward", task.verifier)
+        start, verify = load_policy("untrained", task=task), registry.verifier(task.verifier)
         return parity.compare(recipe, task, start, verify, args.engine)
 
 

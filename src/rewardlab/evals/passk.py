@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rewardlab.core import Problem, Run, Sampling, Trajectory, measure
+from rewardlab.core import Problem, Run, Sampling, Score, Trajectory, measure
 from rewardlab.core.domain import NonNegativeFloat, PositiveInt
 from rewardlab.text.answers import final_answer
 
@@ -45,15 +45,19 @@ def count_right(problems: Sequence[Problem], run: Run, n: int, temperature: floa
 
 def sample_and_judge(problems: Sequence[Problem], run: Run, n: int, temperature: float) -> list[list[tuple[str, bool]]]:
     """n sampled replies to each problem, each with whether it is right by the task's verifier."""
+    judged = judged_samples(problems, run, n, temperature)
+    return [[(reply, s.value is not None and s.value >= 1.0) for reply, s in row] for row in judged]
+
+
+def judged_samples(problems: Sequence[Problem], run: Run, n: int, temperature: float) -> list[list[tuple[str, Score]]]:
+    """n sampled replies to each problem, each with what the task's verifier says of it."""
     prompts = run.policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
     # the n copies of a prompt are adjacent, so slices of n are the groups
     rows = [t for t in prompts for _ in range(n)]
     done = run.policy.extend(rows, Sampling(run.max_new, temperature), run.rng("eval"))
     groups = [done[i : i + n] for i in range(0, len(done), n)]
-    return [
-        [(t.reply, s.value is not None and s.value >= 1.0) for t, s in zip(group, scores, strict=True)]
-        for group, scores in zip(groups, run.verify(groups, run), strict=True)
-    ]
+    scores = run.verify(groups, run)
+    return [[(t.reply, s) for t, s in zip(group, row, strict=True)] for group, row in zip(groups, scores, strict=True)]
 
 
 @measure

@@ -167,7 +167,7 @@ def _verdicts(
 
 
 def _run(task: Task, policy: Any, seed: int) -> Run:
-    verify = registry.part("reward", task.verifier)
+    verify = registry.verifier(task.verifier)
     return Run(policy, seed=seed, max_new=task.max_new, verify=verify).for_evaluation()
 
 

@@ -28,6 +28,8 @@ SLOT_OF_FOLDER = {
     "objectives": "objective", "select": "select", "evals": "measure",
 }  # fmt: skip
 """The folders that hold shared parts, and the slot that most parts of a folder fill."""
+SERVED = "openai:"
+"""Before the address of a served model."""
 
 
 @functools.cache
@@ -68,6 +70,11 @@ def part(slot: str, name: str = "", *of: Any, **settings: Any) -> Any:
         if not isinstance(word, str) or not word:
             raise RewardlabError(f'part takes a slot and a name, part("reward", "correct"), not {slot!r} and {name!r}')
     return shared_part(slot, name)(*of, **settings)
+
+
+def verifier(name: str) -> Any:
+    """The verifier of this name, as a task states it. openai:URL#NAME is a served model that compares answers."""
+    return part("reward", "judged_answer", model=name) if name.startswith(SERVED) else part("reward", name)
 
 
 def shared_part(slot: str, name: str) -> Any:

@@ -44,13 +44,14 @@ def judge(
     """
     text = template_of(template, kind).replace("{low}", str(low)).replace("{high}", str(high))
 
+    marks = Marks(PREFERENCES) if kind == "pairwise" else Marks(VERDICTS) if kind == "verdict" else Marks(low=low, high=high)
+
     def ask(prompts: list[str]) -> list[Reply | Failure]:
-        return _judgements(run, model, prompts, max_new, temperature, expected)
+        return _judgements(run, model, prompts, max_new, temperature, expected, marks.texts)
 
     if kind == "pairwise":
-        scores = _compared(groups, text, opponents, ask, run)
+        scores = _compared(groups, text, opponents, ask, run, marks)
     else:
-        marks = Marks(VERDICTS) if kind == "verdict" else Marks(low=low, high=high)
         rows = [t for group in groups for t in group]
         prompts = [asked(text, t.problem.answer, prompt=t.problem.question, reply=t.reply) for t in rows]
         found = iter([_score(reply, marks) for reply in ask(prompts)])
@@ -69,7 +70,7 @@ def _shown(reply: Reply | Failure) -> str:
     return reply.text[-300:] if isinstance(reply, Reply) else reply.why
 
 
-def _compared(groups: list[Group], template: str, opponents: int, ask: Any, run: Run) -> Scores:
+def _compared(groups: list[Group], template: str, opponents: int, ask: Any, run: Run, marks: Marks) -> Scores:
     pairs = [_pairs(group, opponents) for group in groups]
     prompts: list[str] = []
     for group, own in zip(groups, pairs, strict=True):
@@ -79,7 +80,6 @@ def _compared(groups: list[Group], template: str, opponents: int, ask: Any, run:
             return asked(template, problem.answer, prompt=problem.question, first=group[a].reply, second=group[b].reply)
 
         prompts += both_orders(own, prompt)
-    marks = Marks(PREFERENCES)
     found = iter([marks.value(reply) for reply in ask(prompts)])
     judged = [[(next(found), next(found)) for _ in own] for own in pairs]
     first = [value for rows in judged for both in rows for value, _ in both if value is not None]
@@ -121,7 +121,7 @@ def _shares(group: Group, pairs: Sequence[tuple[int, int]], judged: Sequence[tup
 
 
 def _judgements(
-    run: Run, model: str, prompts: list[str], max_new: int, temperature: float, expected: bool
+    run: Run, model: str, prompts: list[str], max_new: int, temperature: float, expected: bool, marks: tuple[str, ...]
 ) -> list[Reply | Failure]:
     if not is_served(model):
         return _by_model(run, model, prompts, max_new, temperature)
@@ -130,7 +130,7 @@ def _judgements(
     # the same reply is judged alike whenever it is judged
     seeds = [seed_of("judge", run.seed, prompt) % 2**31 if temperature > 0 else None for prompt in prompts]
     return client.chat([
-        Request((("user", prompt),), max_new, temperature, seed=seed, likely=likely)
+        Request((("user", prompt),), max_new, temperature, seed=seed, likely=likely, marks=marks)
         for prompt, seed in zip(prompts, seeds, strict=True)
     ])  # fmt: skip
 

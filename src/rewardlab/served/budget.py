@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from rewardlab.errors import RewardlabError
 
@@ -20,12 +21,14 @@ class OverBudget(RewardlabError):
 
 @dataclass
 class Usage:
-    """requests: that were answered.  cached: answered from disk, for nothing.  read, written: tokens, as the server counts them.
-    assumed: those among them for which there was no count, taken to be the most that was possible.
+    """requests: that were answered.  cached: answered from disk, for nothing.  retried: tries after one that failed.  read,
+    written: tokens, as the server counts them.  assumed: those among them for which there was no count, taken to be the most that
+    was possible.
     """
 
     requests: int = 0
     cached: int = 0
+    retried: int = 0
     read: int = 0
     written: int = 0
     assumed: int = 0
@@ -34,6 +37,14 @@ class Usage:
     @property
     def tokens(self) -> int:
         return self.read + self.written
+
+
+def bill(usage: Mapping[str, Any]) -> str:
+    """What a served model was asked, in a line: its name under "model", and the fields of its Usage."""
+    parts = [f"{usage['requests']:,} requests", f"{usage['cached']:,} more from the cache", f"{usage['retried']:,} retries",
+             f"{usage['read']:,} tokens read", f"{usage['written']:,} written"]  # fmt: skip
+    parts += [f"cost {usage['cost']:.4g}"] if usage["cost"] else []
+    return f"{usage['model']}: {', '.join(parts)}"
 
 
 @dataclass

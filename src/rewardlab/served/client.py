@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import functools
 import json
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, TypeVar
 
 from rewardlab.errors import RewardlabError
@@ -74,19 +73,19 @@ class Client:
     def usage(self) -> Usage:
         return self.budget.usage
 
-    def chat(self, requests: Sequence[Request]) -> list[Reply | Failure]:
+    def chat(self, requests: Sequence[Request], stop: bool = True) -> list[Reply | Failure]:
         """A reply to each request, or why there is none.
 
         Raises RewardlabError where no request could do better: the address, name or key is wrong, the server was never reached,
-        or the budget does not suffice. Replies that came before are kept.
+        or the budget does not suffice; without `stop`, these are failures too. Replies that came before are kept.
         """
-        model, limit = self.endpoint.model, self.settings.limit
-        calls = [Call("/chat/completions", r.body(model, limit), r.sample, r.most_read, r.max_new) for r in requests]
-        return self.ask(calls, reply_of)
+        model, limit, marks = self.endpoint.model, self.settings.limit, self.settings.marks
+        calls = [Call("/chat/completions", r.body(model, limit, marks), r.sample, r.most_read, r.max_new) for r in requests]
+        return self.ask(calls, reply_of, stop)
 
-    def ask(self, calls: Sequence[Call], read: Callable[[Any], T]) -> list[T | Failure]:
-        """What `read` makes of each answer; it raises Trouble for one that is not as it should be."""
-        return wait_for(self._all(calls, read), LOOP)
+    def ask(self, calls: Sequence[Call], read: Callable[[Any], T], stop: bool = True) -> list[T | Failure]:
+        """What `read` makes of each answer; it raises Trouble for one that is not as it should be. stop: as in `chat`."""
+        return wait_for(self._all(calls, read, stop), LOOP)
 
     def gives_chances(self, likely: int) -> bool:
         """Whether the server gives log-probs of the likeliest tokens. It is asked once, since some refuse a request for them."""
@@ -104,7 +103,7 @@ class Client:
             raise RewardlabError(f"{self.endpoint.url} {says}: say which, openai:{self.endpoint.url}#NAME")
         return found[0]
 
-    async def _all(self, calls: Sequence[Call], read: Callable[[Any], T]) -> list[T | Failure]:
+    async def _all(self, calls: Sequence[Call], read: Callable[[Any], T], stop: bool) -> list[T | Failure]:
         batch = _Batch()
         tasks = [asyncio.create_task(self._one(call, read, batch)) for call in calls]
         try:
@@ -113,7 +112,8 @@ class Client:
         finally:
             for task in tasks:
                 task.cancel()
-        if error := batch.refused or next((x for x in found if isinstance(x, BaseException)), None):
+        refused = batch.refused if stop else None
+        if error := refused or next((x for x in found if isinstance(x, BaseException)), None):
             raise error
         return found  # type: ignore[return-value]
 
@@ -169,6 +169,7 @@ class Client:
                 if not trouble.again or tries > self.settings.retries or wait >= left:
                     trouble.why += _given_up(trouble, tries, wait, left)
                     raise
+                self.usage.retried += 1
                 await asyncio.sleep(wait)
 
     async def _try(self, http: Any, call: Call, read: Callable[[Any], Any], bill: Bill, seconds: float) -> Any:
@@ -221,10 +222,19 @@ class Client:
         return self._session[1:]
 
 
-@functools.cache
+_clients: dict[str, Client] = {}
+
+
 def client_of(name: str) -> Client:
     """The client of openai:URL#NAME, one for all that ask the model in this process: they share its budget and connections."""
-    return Client(endpoint_of(name))
+    if name not in _clients:
+        _clients[name] = Client(endpoint_of(name))
+    return _clients[name]
+
+
+def spent() -> list[dict[str, Any]]:
+    """What the clients of `client_of` have asked so far: the model, and its usage."""
+    return [{"model": str(client.endpoint), **asdict(client.usage)} for client in _clients.values()]
 
 
 def _secret(endpoint: Endpoint) -> str:
@@ -246,4 +256,4 @@ def _said(problem: Exception) -> str:
     return str(problem) or type(problem).__name__
 
 
-__all__ = ["Call", "Client", "Failure", "Reply", "Request", "client_of"]
+__all__ = ["Call", "Client", "Failure", "Reply", "Request", "client_of", "spent"]

@@ -13,6 +13,8 @@ from rewardlab.core.literals import parse_value
 from rewardlab.errors import RewardlabError, unknown
 
 PREFIX = "openai:"
+SAYS = ("prefill", "marks", "tokenizer")
+"""The options that what a served model says may depend on."""
 LOCAL = {"localhost", "127.0.0.1", "::1"}
 _HOW = "write openai:URL#NAME, such as openai:http://localhost:8000/v1#my-model or openai:https://api.openai.com/v1#gpt-4o-mini"
 
@@ -27,7 +29,8 @@ class Settings:
     further one.  cache: replies are kept on disk, and not asked for again; turn it off where another model may be served by the
     same name.  budget: tokens, read and written, of this process.  cost: the same in money, by price_in and price_out for a million
     tokens.  limit: what the server calls the most tokens of a reply.  prefill: the server continues a last message of the
-    assistant.  tokenizer: a folder or a name of the hub, for a policy's ids.  context: ids of prompt and reply, if to be checked.
+    assistant.  marks: how the server is told to write one of a judge's marks and nothing else, for models too small to keep to a
+    form: grammar (llama.cpp), structured_outputs (vLLM), regex (SGLang); empty: it is only asked to.  tokenizer: a folder or a name of the hub, for a policy's ids.  context: ids of prompt and reply, if to be checked.
     """
 
     key: str = ""
@@ -43,6 +46,7 @@ class Settings:
     price_out: NonNegativeFloat = 0.0
     limit: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     prefill: bool = False
+    marks: Literal["", "grammar", "structured_outputs", "regex"] = ""
     tokenizer: str = ""
     context: PositiveInt | None = None
 
@@ -85,6 +89,18 @@ def endpoint_of(name: str) -> Endpoint:
     if "," in address:
         raise RewardlabError(f"{name!r}: options follow the model's name; {_HOW}")
     return Endpoint(base_of(address), model.strip(), Settings(**_options(options)))
+
+
+def identity(name: Any) -> Any:
+    """A served model's name with the options alone that what it says may depend on; any other value as it is.
+
+    Whoever resumes with a higher budget, or more requests at a time, asks the same.
+    """
+    if not is_served(name):
+        return name
+    endpoint, usual = endpoint_of(name), Settings()
+    told = {key: value for key in SAYS if (value := getattr(endpoint.settings, key)) != getattr(usual, key)}
+    return ",".join([f"{PREFIX}{endpoint.url}#{endpoint.model}", *(f"{key}={value}" for key, value in told.items())])
 
 
 def _options(items: list[str]) -> Mapping[str, Any]:

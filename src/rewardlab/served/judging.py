@@ -59,10 +59,16 @@ def asked(template: str, answer: object, **texts: str) -> str:
     return filled(template, answer="" if answer is None else str(answer), **texts)
 
 
+def only_mark(text: str) -> str | None:
+    """The mark that a judgement gives, in small letters; None where it gives none, or several that differ."""
+    found = {mark.casefold() for mark in _MARK.findall(text)}
+    return found.pop() if len(found) == 1 else None
+
+
 class Marks:
     """The marks that a judge may give, and the value of each.
 
-    values: of marks that are words.  low, high: of a scale instead, whose values are from 0 to 1.
+    values: of marks that are words.  low, high: of a scale instead, whose values are from 0 to 1.  texts: as they are written.
     """
 
     def __init__(self, values: Mapping[str, float] | None = None, low: int = 0, high: int = 0):
@@ -70,6 +76,7 @@ class Marks:
         self.scale = values is None
         whole = {str(i): (i - low) / (high - low) for i in range(low, high + 1)} if values is None else values
         self.values = {name.casefold(): value for name, value in whole.items()}
+        self.texts = tuple(f"[[{name}]]" for name in whole)
 
     def value(self, reply: Reply | Failure) -> tuple[float | None, str]:
         """The value of a judgement, and the mark or why there is none; by its chances where they are known.

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
+import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeGuard
 
@@ -12,13 +15,21 @@ AROUND = 64
 """Tokens that a chat template may add to a prompt, and to each of its messages."""
 
 
+MARKS: dict[str, Callable[[tuple[str, ...]], Any]] = {
+    "grammar": lambda marks: "root ::= " + " | ".join(json.dumps(mark) for mark in marks),
+    "structured_outputs": lambda marks: {"choice": list(marks)},
+    "regex": lambda marks: "|".join(map(re.escape, marks)),
+}
+"""How servers are told that a reply is one of some texts: llama.cpp's GBNF, vLLM (from 0.12) and SGLang, by the field's name."""
+
+
 @dataclass(frozen=True)
 class Request:
     """One reply that is asked for.
 
     messages: (role, text) pairs.  likely: how many of the likeliest tokens are wanted at each position, with log-probs, where the
     server gives them.  sample: which of several replies to the same request this is.  prefill: the last message is of the
-    assistant, and is to be continued.
+    assistant, and is to be continued.  marks: the texts of which the reply shall be one, where the server is told so.
     """
 
     messages: tuple[tuple[str, str], ...]
@@ -31,14 +42,18 @@ class Request:
     likely: int = 0
     sample: int = 0
     prefill: bool = False
+    marks: tuple[str, ...] = ()
 
     @property
     def most_read(self) -> int:
         """The most tokens that the prompt can have: a token is at least a byte."""
         return AROUND + sum(AROUND + len(text.encode("utf-8", "replace")) for _, text in self.messages)
 
-    def body(self, model: str, limit: str = "max_tokens") -> dict[str, Any]:
-        """The request as JSON. What is as servers have it anyway is left out, since some refuse what they do not know."""
+    def body(self, model: str, limit: str = "max_tokens", marks: str = "") -> dict[str, Any]:
+        """The request as JSON. What is as servers have it anyway is left out, since some refuse what they do not know.
+
+        marks: how the server is told of the marks; empty: not at all.
+        """
         body: dict[str, Any] = {
             "model": model, "messages": [{"role": role, "content": text} for role, text in self.messages], limit: self.max_new,
             "temperature": self.temperature,
@@ -48,7 +63,8 @@ class Request:
             "stop": list(self.stop) or None, "logprobs": True if self.likely else None, "top_logprobs": self.likely or None,
             "add_generation_prompt": False if self.prefill else None, "continue_final_message": True if self.prefill else None,
         }  # fmt: skip
-        return body | {name: value for name, value in optional.items() if value is not None}
+        told = {marks: MARKS[marks](self.marks)} if marks and self.marks else {}
+        return body | {name: value for name, value in optional.items() if value is not None} | told
 
 
 @dataclass(frozen=True)
