@@ -4,9 +4,9 @@ python benchmarks/_process_rewards.py --folder /tmp/rewards --out results/proces
 
 Solutions hold redundant right lines, so that lines can be added without a mistake. A value head learns from true step labels: a
 redundant line is a right one. Then policies are trained on its rewards alone, by REINFORCE on the rewards to go less the mean
-return of the group's other replies: the sum of the steps' rewards pays for further lines, and the cures are meant not to. Right answers
-are counted by the verifier, which no reward but `outcome` and `gated` asks. What the folder has already is not done again. About
-two minutes of one core for each reward and seed.
+return of the group's other replies: the sum of the steps' rewards pays for further lines, and the cures are meant not to. Right
+answers are counted by the verifier, which no reward but `outcome` and `gated` asks. What the folder has already is not done again.
+About two minutes of one core for each reward and seed.
 """
 
 from __future__ import annotations
