@@ -3,10 +3,10 @@
 python benchmarks/_process_rewards.py --folder /tmp/rewards --out results/process/rewards.json
 
 Solutions hold redundant right lines, so that lines can be added without a mistake. A value head learns from true step labels: a
-redundant line is a right one. Then policies are trained on its rewards alone, by REINFORCE on the rewards to go less the mean
-return of the group's other replies: the sum of the steps' rewards pays for further lines, and the cures are meant not to. Right
-answers are counted by the verifier, which no reward but `outcome` and `gated` asks. What the folder has already is not done again.
-About two minutes of one core for each reward and seed.
+redundant line is a right one. Then policies are trained on its rewards, alone or beside the verifier's, by REINFORCE on the rewards
+to go less the mean return of the group's other replies: the sum of the steps' rewards pays for further lines, and the cures are
+meant not to. Right answers are counted by the verifier. What the folder has already is not done again. About two minutes of one
+core for each reward and seed.
 """
 
 from __future__ import annotations
@@ -20,15 +20,20 @@ import numpy as np
 
 TRUNK = "embedded:arithmetic:judge"
 TASK = "arithmetic:biased=0.75,error=0.1,redundant=0.4"
+PAID = 'prm_steps(model="{prm}"'
 REWARDS = {
     "outcome": "correct()",
-    "sum": 'prm_steps(model="{prm}")',
-    "clip": 'prm_steps(model="{prm}", clip=0.5)',
-    "delta": 'prm_steps(model="{prm}", delta=True)',
-    "clip and delta": 'prm_steps(model="{prm}", clip=0.5, delta=True)',
-    "gated sum": 'correct() >> prm_steps(model="{prm}")',
+    "sum": f"{PAID})",
+    "outcome + sum": f"correct() + {PAID})",
+    "gated sum": f"correct() >> {PAID})",
     "least step": 'prm_score(model="{prm}", form="min")',
+    "outcome + clip": f"correct() + {PAID}, clip=0.5)",
+    "outcome + delta": f"correct() + {PAID}, delta=True)",
+    "outcome + clip and delta": f"correct() + {PAID}, clip=0.5, delta=True)",
+    "clip": f"{PAID}, clip=0.5)",
+    "delta": f"{PAID}, delta=True)",
 }
+"""Clip and delta were published beside an outcome reward; alone, a reply without steps loses nothing by them."""
 MEASURED = ("truth", "length", "reward")
 
 
@@ -39,7 +44,7 @@ def judge(folder: Path, problems: int, seed: int) -> Path:
     labelled, prm = folder / "labels.jsonl", folder / "prm"
     if not prm.exists():
         api.label_file(labelled, task=TASK, by="reference", problems=problems, samples=4, seed=seed, device="cpu")
-        made = api.train_scorer(labelled, TRUNK, prm, steps=60, seed=seed, device="cpu", eval_every=0)
+        made = api.train_scorer(labelled, TRUNK, prm, steps=160, seed=seed, device="cpu", eval_every=0)
         (folder / "prm.json").write_text(json.dumps(made, indent=1, default=str))
     return prm
 
@@ -66,9 +71,9 @@ def trained(folder: Path, prm: Path, name: str, steps: int, seed: int) -> dict[s
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--problems", type=int, default=600, help="whose solutions the reward model learns from")
+    parser.add_argument("--problems", type=int, default=1500, help="whose solutions the reward model learns from")
     parser.add_argument("--steps", type=int, default=60)
-    parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--folder", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
     args = parser.parse_args()
