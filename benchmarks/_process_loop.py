@@ -5,8 +5,8 @@ python benchmarks/_process_loop.py --folder /tmp/loop --out results/process/loop
 Labels: true ones, those of 4 continuations a step, and those of bisection. Models: a value head on each of them, and the implicit
 kind on true ones; all are judged on true labels of other problems. (The small policies have no words for a generative one: see
 `bench judges`, text.) Then searches by the head on Monte-Carlo labels, and by the majority, at equal tokens of policy and scorer
-together. Last, GRPO on the rewards of a head alone, where solutions hold redundant right lines: the sum of the steps' rewards, and
-the cures of what it teaches. What the folder has already is not done again. About a quarter of an hour of one core.
+together. What the folder has already is not done again. About a quarter of an hour of one core. What a policy makes of
+such rewards: `_process_rewards.py`.
 """
 
 from __future__ import annotations
@@ -29,16 +29,6 @@ MODELS = {
     "head-monte-carlo": ("monte-carlo", {"kind": "head", "loss": "soft", "steps": 60}),
     "head-bisection": ("bisection", {"kind": "head", "loss": "bce", "steps": 60}),
     "implicit-true": ("true", {"kind": "implicit", "loss": "bce", "beta": 0.5, "lr": 3e-4, "steps": 60}),
-}
-REDUNDANT = "arithmetic:biased=0.75,error=0.1,redundant=0.4"
-REWARDS = {
-    "outcome": "correct()",
-    "sum": 'prm_steps(model="{prm}")',
-    "clip": 'prm_steps(model="{prm}", clip=0.5)',
-    "delta": 'prm_steps(model="{prm}", delta=True)',
-    "clip and delta": 'prm_steps(model="{prm}", clip=0.5, delta=True)',
-    "gated": 'correct() >> prm_steps(model="{prm}")',
-    "least step": 'prm_score(model="{prm}", form="min")',
 }
 METHODS = ("majority_vote", "weighted_vote", "best_of_n", "beam_search", "dvts", "rebase", "particle_filtering")
 
@@ -102,40 +92,12 @@ def searches(task: str, folder: Path, budgets: list[int], problems: int, seed: i
     ))  # fmt: skip
 
 
-def training(folder: Path, problems: int, steps: int, seed: int) -> dict[str, Any]:
-    """What GRPO makes of each reward: right answers and tokens of a reply, before and after."""
-    from rewardlab import api, build
-    from rewardlab.evals.length import length_of_right
-    from rewardlab.registry.formula import read_reward
-    from rewardlab.rollouts.independent import independent
-
-    labelled, prm = folder / "redundant.jsonl", folder / "head-redundant"
-    kept(folder / "redundant.labels.json", lambda: api.label_file(
-        labelled, task=REDUNDANT, by="reference", problems=problems, samples=4, seed=seed, device="cpu"
-    ))  # fmt: skip
-    kept(
-        folder / "head-redundant.json",
-        lambda: api.train_scorer(labelled, TRUNK, prm, steps=60, seed=seed, device="cpu", eval_every=0),
-    )
-
-    def trained(name: str, written: str) -> dict[str, Any]:
-        recipe = build("grpo", {"problems": 8}).but(
-            reward=read_reward(written.format(prm=f"prm:{prm}")), measure=length_of_right(rollout=independent(n=1))
-        )
-        config = {"steps": steps, "seed": seed, "device": "cpu", "eval_every": 0, "eval_problems": 500}
-        result = api.train(recipe, task=REDUNDANT, out=folder / "runs" / name.replace(" ", "-"), **config)
-        return {"before": result.summary["before"], "after": result.summary["after"]}
-
-    return {name: kept(folder / f"grpo-{name}.json", lambda n=name, w=text: trained(n, w)) for name, text in REWARDS.items()}
-
-
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--task", default="arithmetic:biased=0.75,error=0.1")
     parser.add_argument("--problems", type=int, default=600, help="whose solutions are labelled")
     parser.add_argument("--budgets", type=int, nargs="+", default=[250, 500, 1000, 2000])
     parser.add_argument("--searched", type=int, default=300, help="held-out problems of the searches")
-    parser.add_argument("--steps", type=int, default=40, help="of training on the model's rewards")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--folder", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
@@ -145,5 +107,4 @@ if __name__ == "__main__":
     result["labels"] = labels(args.task, args.folder, args.problems, args.seed)
     result["models"] = models(args.folder, args.seed)
     result["searches"] = searches(args.task, args.folder, args.budgets, args.searched, args.seed)
-    result["training"] = training(args.folder, args.problems, args.steps, args.seed)
     args.out.write_text(json.dumps(result, indent=1) + "\n")
