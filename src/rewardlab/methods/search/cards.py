@@ -47,7 +47,7 @@ STRICT = {"score": unbroken(), "target": 1.0, "beta": 0.2, "temperature": 1.0, "
 
 claim = Claim(
     says="rejecting segments costs fewer tokens an answer than rejecting whole replies by the same reward, and is as often right",
-    versus="cards", task="arithmetic:biased=0.75,error=0.1", measure="tokens_per_answer", direction="lower", margin=60.0,
+    versus="cards", task="arithmetic:biased=0.75,error=0.1", measure="tokens_per_answer", direction="lower", margin=54,
     settings=STRICT | {"max_entropy": 0.1}, versus_settings=STRICT | {"max_entropy": 1e9, "most": 100_000}, problems=300,
     guard=Within("accuracy", low=-0.03), fault=Within("tokens_per_answer", low=100.0, says="tokens for an answer"), learns=None,
     start=None,

@@ -43,5 +43,6 @@ claim = Claim(
     versus=None, task="beams:train=one", measure="apart", direction="higher", margin=0.05, against="before.apart",
     settings=SMALL, by=accuracy_by_kind(better="loads", worse="supports"), steps=40,
     fault=Within("before.pass@1.supports", low=0.1, high=0.6, says="accuracy with moved supports before training"),
+    learns=None, tried="two development seeds: .78 to .93 right in training, +.017 on the shifted problems, +.02 apart (sd .05)",
 )  # fmt: skip
 baseline = "grpo"
