@@ -52,8 +52,8 @@ def pareto_pairs(
 
     A step is judged by the `k` criteria of the tree that are nearest to its text (0: all). The tree begins with `seeds`, and
     grows by what the model names for `named` problems of each call; it is kept in the run's memory, and the model judges by its
-    criteria. criteria: rewards of unfinished replies by the text of their criterion, which are the whole tree then.  rule, by: as
-    in `better`. each: pairs at most from one place, the first found.  The path goes on with the first step that no other
+    criteria. criteria: a reward of unfinished replies whose terms, each named by its criterion, are the whole tree then.  rule,
+    by: as in `better`.  each: pairs at most from one place, the first found.  The path goes on with the first step that no other
     dominates. Logged: pairs_per_problem; criteria, in the tree. Without any pair, a row without decisions is returned twice. Yin
     et al. 2025, arXiv:2507.17849
     """

@@ -13,8 +13,8 @@ one and of .4 of one branch, k = 4, that siblings are judged by what suits the f
 each place, and that the path goes on with the first step that is not dominated. Left out: the judge's analysis as a text of its
 own, of which criteria are extracted; here it is asked for criteria at once.
 
-Data: prompts, and a judge that follows instructions (`judge="openai:URL#NAME"`), or `criteria`: rewards of unfinished replies by
-the text of their criterion.
+Data: prompts, and a judge that follows instructions (`judge="openai:URL#NAME"`), or `criteria`: a sum of rewards of
+unfinished replies, each `.named()` by its criterion.
 """
 
 from typing import Literal
