@@ -16,11 +16,12 @@ from rewardlab.errors import RewardlabError
 from rewardlab.evals.evolution import evolution
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.methods.search.thetaevolve import thetaevolve
-from rewardlab.rewards.evolved import MEMORY, program_of, shaped
+from rewardlab.rewards.evolved import shaped
 from rewardlab.rewards.reward import reward
-from rewardlab.rollouts.database import asked, inserted, parent_of
+from rewardlab.rollouts.independent import independent
 from rewardlab.tasks.packings.problems import fits, read, worth
 from rewardlab.tasks.packings.rewards import packed
+from rewardlab.text.evolution import MEMORY, asked, inserted, parent_of, program_of
 
 
 @reward
@@ -95,7 +96,7 @@ def test_children_join_and_become_parents():
     assert [e["program"] for e in memory[MEMORY][problem.key]] == ["1", "2", "4", "3"]
     with pytest.raises(RewardlabError, match="first program"):
         recipe.rollout([ask("Go.")], Run(policy))
-    found = evolution(by=tenth(), rounds=2, n=2, exploit=1.0, ask="{program}")([problem], Run(policy))
+    found = evolution(rollout=independent(n=2), by=tenth(), rounds=2, exploit=1.0, ask="{program}")([problem], Run(policy))
     # one of the first two children is the parent; of four, three work
     assert (found["first"], found["best"], found["lazy"], found["works"]) == (0.2, 0.4, 0.25, 0.75)
 

@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from rewardlab.core import Group, Run, Score, Scores, Term, Trajectory
 from rewardlab.core.domain import NonNegativeFloat, PositiveFloat
 from rewardlab.core.score import derive
-from rewardlab.text.blocks import last_block
+from rewardlab.text.evolution import MEMORY, PARENT, program_of
 
 from .reward import Reward, reward
 
-MEMORY = "programs.database"
-"""The key of `run.memory` that holds, by the key of the problem, a list of entries."""
-Entry = dict[str, Any]
-"""program: its text.  score.  step: in which it was written; -1 for the first."""
 NONE, LAZY, WRONG = -0.4, -0.3, -0.2
 """Of a reply without a program, of one that is known, and of one that does not work."""
-
-
-def program_of(reply: str) -> str:
-    """The last fenced code block of a reply, or all of it."""
-    return (last_block(reply) or reply).strip()
 
 
 def shaped(score: float, low: float, high: float, power: float, scale: float) -> float:
@@ -58,7 +47,7 @@ def _judged(t: Trajectory, score: Score, old: dict[str, set[str]], how: tuple[fl
     lazy, *rest = how
     if not program:
         return NONE, False
-    if program == meta.get("parent") or program in old.get(str(meta.get("database")), ()):
+    if program == meta.get(PARENT) or program in old.get(str(meta.get("database")), ()):
         return -lazy, True
     if score.total is None:
         return None, False

@@ -24,12 +24,15 @@ from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.evolved import child_reward
 from rewardlab.rewards.task import correct
-from rewardlab.rollouts.database import ASK, evolving
+from rewardlab.rollouts.database import evolving
+from rewardlab.rollouts.independent import independent
+from rewardlab.text.evolution import ASK
 
 
 def thetaevolve(
     base: Recipe | None = None, *, capacity: int = 1000, exploit: float = 0.5, lazy: float = 0.3, low: float = 0.0,
-    high: float = 1.0, power: float = 1.0, scale: float = 1.0, start: str = "start", ask: str = ASK, rounds: int = 4, children: int = 4,
+    high: float = 1.0, power: float = 1.0, scale: float = 1.0, start: str = "start", ask: str = ASK, rounds: int = 4,
+    children: int = 4,
 ) -> Recipe:  # fmt: skip
     """capacity, exploit: of the database, and how often its best is the parent.  lazy: the penalty; of known programs too.  low,
     high, power, scale: of the shaping.  start: the column of first programs.  ask: what is read, with {question}, {score} and
@@ -40,7 +43,7 @@ def thetaevolve(
     return base.but(
         rollout=evolving(of=base.required("rollout"), by=by, **database),
         reward=child_reward(of=by, lazy=lazy, least=low, most=high, power=power, scale=scale),
-        measure=evolution(by=base.reward, rounds=rounds, n=children, **database),
+        measure=evolution(rollout=independent(n=children), by=base.reward, rounds=rounds, **database),
     )
 
 
