@@ -111,7 +111,7 @@ def test_a_judge_names_criteria_and_judges_by_them():
     run = Run(policy, models={"judge": judge}, max_new=6, seed=2)
     recipe = dg_prm()
     recipe.rollout([ask("1+1=?")], run)
-    known = [x for branch in run.memory[TREE] for x in branch]
+    known = [x for branch in run.memory[TREE]["branches"] for x in branch]
     assert "Units are kept." in known
     assert len(known) == 5 == run.metrics["criteria"]
     (t,) = policy.write(policy.read([Trajectory(ask("?"))], [ask("?").prompt]), ["a"])

@@ -15,9 +15,7 @@ from rewardlab.errors import RewardlabError
 from rewardlab.methods.process.galax import galax
 from rewardlab.models.embedded import untrained
 from rewardlab.rewards import subgraphs
-from rewardlab.rewards.subgraphs import Graph, grown_subgraph, learnt, logits, remember, step_worth
-from rewardlab.rollouts.graph_network import with_graph_network
-from rewardlab.rollouts.independent import independent
+from rewardlab.rewards.subgraphs import Graph, grown_subgraph, learnt, logits, step_worth
 from rewardlab.tasks.modules.rewards import module_f1
 from rewardlab.text.splitters import mark
 
@@ -32,7 +30,7 @@ def written(policy, text, problem=PROBLEM):
 
 
 def test_the_network_by_hand():
-    graph = Graph.of(PROBLEM)
+    graph = Graph.of(META)
     # h = relu(x + 2 mean of neighbours), g = h, p from their mean less 2
     w1, w2 = torch.zeros(3, subgraphs.HIDDEN), torch.zeros(2 * subgraphs.HIDDEN + 1, subgraphs.HIDDEN)
     w1[0, 0], w1[1, 0], w2[0, 0] = 1.0, 2.0, 1.0
@@ -57,7 +55,7 @@ def test_credit_of_nodes(monkeypatch):
         subgraphs, "logits", lambda w, graph, subsets: torch.tensor([-2.1972 if "D" in s else 2.1972 for s in subsets])
     )
     policy = untrained(hidden=32, layers=1)
-    run = Run(policy, memory={subgraphs.MEMORY: []}, verify=module_f1())
+    run = Run(policy, memory={subgraphs.MEMORY: [], subgraphs.AUC: 0.5}, verify=module_f1())
     # B: p = .9, ahead C .9 and D .1;  D: p = .1, ahead C with D .1, and it is not kept;  C: joined to B, ahead D;  C again: invalid
     t = written(policy, "B\nD\nC\nC")
     (score,) = grown_subgraph(ahead=0.5)([[t]], run)[0]
@@ -81,7 +79,7 @@ def test_credit_of_nodes(monkeypatch):
 
 def test_the_network_learns_to_tell_modules():
     task = registry.task("modules", test_size=2)
-    graphs = [Graph.of(task.train[i]) for i in range(48)]
+    graphs = [Graph.of(task.train[i].meta) for i in range(48)]
     weights, auc = learnt(graphs, 0, 120)
     assert auc > 0.75
     assert all(torch.equal(a, b) for a, b in zip(weights, learnt(graphs, 0, 120)[0], strict=True))
@@ -89,27 +87,28 @@ def test_the_network_learns_to_tell_modules():
 
 def test_it_learns_once_and_is_remembered():
     task, policy = registry.task("modules", test_size=2), untrained(hidden=32, layers=1)
-    run = Run(policy, max_new=4, seed=1)
-    part = with_graph_network(of=independent(n=1, steps="newline"), steps=3)
-    groups = part([task.train[i] for i in range(3)], run)
+    more = iter(task.train[i] for i in range(10, 50))
+    run = Run(policy, max_new=4, seed=1, verify=module_f1(), more_problems=lambda n: [next(more) for _ in range(n)])
+    recipe = galax(graphs=5, graph_steps=3, n=2)
+    groups = recipe.rollout([task.train[i] for i in range(3)], run)
+    assert [p["seed"] for p in run.memory["examples"]] == [task.train[i].meta["seed"] for i in range(10, 15)]
+    scores = recipe.reward(groups, run)
+    assert not any(s.missing for row in scores for s in row)
     kept = run.memory[subgraphs.MEMORY]
-    assert part([task.train[4]], run)
+    assert recipe.rollout([task.train[4]], run)
+    assert len(run.memory["examples"]) == 5
+    # from the memory alone another run scores alike
+    assert recipe.reward(groups, Run(policy, memory=run.memory, verify=module_f1())) == scores
     assert run.memory[subgraphs.MEMORY] is kept
-    assert all(not s.missing for row in grown_subgraph()(groups, run) for s in row)
-    again = Run(policy)
-    remember(again, subgraphs.weights_in(run), 0.5)
-    assert grown_subgraph()(groups, again) == grown_subgraph()(groups, run)
-    with pytest.raises(RewardlabError, match="no graph network"):
-        grown_subgraph()(groups, Run(policy))
     with pytest.raises(RewardlabError, match="known module"):
-        part([ask("?")], Run(policy, max_new=4))
+        grown_subgraph()([[written(policy, "B", ask("?"))]], Run(policy))
 
 
 def test_the_world():
     task, rng, found = registry.task("modules", test_size=60), random.Random(0), []
     policy = untrained(hidden=32, layers=1)
     for p in task.test:
-        graph = Graph.of(p)
+        graph = Graph.of(p.meta)
         have = [graph.seed]
         for node in p.meta["solution"].splitlines():
             assert node in graph.around(have)

@@ -13,9 +13,10 @@ from rewardlab.core import Run, Trajectory, Turn, ask, rollout
 from rewardlab.engine.collate import collate
 from rewardlab.evals.inspected import inspections_right
 from rewardlab.methods.process.tattoo import tattoo
-from rewardlab.rewards.inspected import REFUSED, Inspection, inspected, inspections_of, is_about
+from rewardlab.rewards.inspected import inspected
 from rewardlab.tasks.inspections.environment import table_tool
 from rewardlab.tasks.inspections.problems import call_for, claimed, used
+from rewardlab.text.inspections import REFUSED, Inspection, inspections_of, is_about
 
 TABLE = {"Ada": {"age": 3, "weight": 7}, "Bo": {"age": 5, "weight": 8}}
 PROBLEM = ask("?", "wrong", table=TABLE, steps=["Bo age 5", "Ada weight 3", "5+3=8"], verdicts=[True, False, True])

@@ -8,7 +8,7 @@ import numpy as np
 
 from rewardlab.core import Problem, Rollout, Run, measure
 from rewardlab.data.values import list_of
-from rewardlab.rewards.inspected import inspections_of, is_about
+from rewardlab.text.inspections import inspections_of, is_about
 
 from .judges import first_error_f1
 

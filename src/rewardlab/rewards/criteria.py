@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from rewardlab.core import Group, Run, Sampling, Score, Scores, Trajectory
-from rewardlab.core.domain import PositiveInt
+from rewardlab.core import Group, Run, Sampling, Score, Scores, Term, Trajectory
+from rewardlab.core.domain import NonNegativeInt, PositiveInt
 from rewardlab.text.embedding import NGRAMS, embedded
 from rewardlab.text.filled import filled
 
@@ -17,7 +17,7 @@ from .own_verdict import chance_of
 from .reward import reward
 
 TREE = "criteria.tree"
-"""The key of `run.memory` that holds the tree: a list of branches, each a list of texts."""
+"""The key of `run.memory` that holds the tree: "branches", lists of texts, and the "step" in which it grew last."""
 GENERAL = (
     "The calculation in this step is right.", "This step follows from the steps before it.",
     "This step brings the solution nearer to its end.", "This step is clearly written.",
@@ -77,14 +77,44 @@ class CriteriaTree:
 
 def named_criteria(rows: Sequence[Trajectory], run: Run, model: str, max_new: int) -> list[str]:
     """The criteria that a model of the run names for the last steps of these rows, in their order."""
-    judge = run.model(model)
     asked = [t.problem.reworded(filled(NAME, question=t.problem.question, steps=t.reply)) for t in rows]
+    judge = run.model(model)
     read = judge.read([Trajectory(p) for p in asked], [p.prompt for p in asked]) if asked else []
     fits = [t for t in read if len(t) + max_new <= judge.context]
     said = judge.extend(fits, Sampling(max_new, 0.0), run.rng("criteria")) if fits else []
     count_cost(run, len(said), sum(map(len, fits)))
     lines = [line.strip() for t in said for line in t.reply.splitlines()]
     return [line.removeprefix("- ").strip() for line in lines if line.startswith("- ") and len(line) > 2]
+
+
+@reward(over="groups")
+def judged_criteria(
+    groups: list[Group], run: Run, *, model: str = "judge", k: NonNegativeInt = 4, named: NonNegativeInt = 4,
+    seeds: tuple[str, ...] = GENERAL, embed: str = NGRAMS, max_new: PositiveInt = 96,
+) -> Scores:  # fmt: skip
+    """For the last step of an unfinished reply a term for each criterion that suits it: the chance that it is true of the step.
+
+    The model of the run says so, Yes against No. Criteria are the `k` of the tree that are nearest to the step of the group's first
+    row (0: all), so that siblings are judged alike. The tree begins with `seeds`, and grows once in each training step, by what the
+    model names for the first `named` groups; it is kept in the run's memory.  embed: as in `text/embedding.py`.  max_new: tokens of
+    what is named.  Logged: criteria, in the tree.  Yin et al. 2025, arXiv:2507.17849
+    """
+    kept = run.memory.get(TREE, {})
+    tree = CriteriaTree([[*x] for x in kept.get("branches", [])], embed=embed)
+    tree.grow(seeds)
+    if named and not run.held_out and kept.get("step") != run.step:
+        tree.grow(named_criteria([g[0] for g in groups[:named] if g], run, model, max_new))
+        run.memory[TREE] = {"branches": tree.branches, "step": run.step}
+    run.log("criteria", sum(map(len, tree.branches)))
+    chosen = [tree.relevant(group[0].turns[-1].text, k) if group else [] for group in groups]
+    terms: list[list[dict[str, Term]]] = [[{} for _ in group] for group in groups]
+    for text in dict.fromkeys(c for row in chosen for c in row):
+        at = [g for g, row in enumerate(chosen) if text in row]
+        for g, row in zip(at, by_criterion(criterion=text, model=model)([groups[g] for g in at], run), strict=True):
+            for known, s in zip(terms[g], row, strict=True):
+                known |= {} if s.value is None else {text: Term(s.value)}
+    none = Score(None, why="no criterion could be asked about")
+    return [[Score(terms=known) if known else none for known in row] for row in terms]
 
 
 @reward(over="groups")

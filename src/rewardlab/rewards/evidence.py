@@ -84,7 +84,7 @@ def evidenced_steps(
     chances = _judged(different, run, Agent(model, passages, k, ask, decide, max_new))
     known = {(b.problem.key, b.lines): x for b, x in zip(different, chances, strict=True)}
     said = [[known[b.problem.key, b.lines] for b in row] for row in begun]
-    scores = iter([_score(t, *both) if both[1] else unequal(both[0], t) for t, *both in zip(rows, lines, said, strict=True)])
+    scores = iter([_score(t, own, x) if x else unequal(own, t) for t, own, x in zip(rows, lines, said, strict=True)])
     return [[next(scores) for _ in group] for group in groups]
 
 
@@ -133,8 +133,8 @@ def _by_words(t: Trajectory, column: str) -> Score:
         return Score(None, why=f"the problem has no column {column!r} with a list of texts")
     if len(lines) != len(t.steps):
         return unequal(lines, t)
-    texts = [set(words(x)) for x in known]
-    rare = set.union(*texts) - (set.intersection(*texts) if len(texts) > 1 else set())
+    texts: list[set[str]] = [set(words(x)) for x in known]
+    rare = texts[0].union(*texts) - (texts[0].intersection(*texts) if len(texts) > 1 else set())
     looked_up = [(at, words(x)) for at, x in zip(t.steps, lines, strict=True) if len(set(words(x)) & rare) >= 2]
     said = [(at, _borne_out(own, [words(x) for x in index_of(known).best(" ".join(own), 2)])) for at, own in looked_up]
     labels = [(at, label) for at, label in said if label is not None]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+
+import numpy as np
 
 from rewardlab.core import Group, Run, Score, Scores, Term, Trajectory, values
 from rewardlab.core.domain import NonNegativeFloat, Share
@@ -55,7 +56,7 @@ def turn_chances(groups: list[Group], run: Run, *, model: str = "turns") -> Scor
     return [[_chances(t, next(said)) for t in group] for group in groups]
 
 
-def _chances(t: Trajectory, said: Mapping[int, float]) -> Score:
+def _chances(t: Trajectory, said: np.ndarray) -> Score:
     # tanh does not overflow
     steps = [(at, (1 + math.tanh(float(said[at]) / 2)) / 2) for at in t.ends]
     return Score(steps=steps) if steps else Score(None, why="the episode has no reply")

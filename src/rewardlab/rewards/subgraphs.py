@@ -15,8 +15,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from rewardlab.core import Group, Problem, Run, Score, Scores, Trajectory, seed_of
-from rewardlab.core.domain import NonNegativeFloat
+from rewardlab.core import Group, Run, Score, Scores, Trajectory, seed_of
+from rewardlab.core.domain import NonNegativeFloat, PositiveInt
 from rewardlab.errors import RewardlabError
 from rewardlab.util.ranking import auc_of
 
@@ -26,6 +26,8 @@ from .steps import step_texts
 
 MEMORY, AUC = "subgraphs.model", "subgraphs.auc"
 """The keys of `run.memory` that hold the weights, as nested lists, and how well they tell."""
+EXAMPLES = "examples"
+"""The key that holds the columns of problems to learn from (`rollouts/examples.py`)."""
 HIDDEN = 16
 
 
@@ -39,8 +41,8 @@ class Graph:
     module: frozenset[str] | None
 
     @classmethod
-    def of(cls, problem: Problem) -> Graph | None:
-        meta = problem.meta
+    def of(cls, meta: Mapping[str, Any]) -> Graph | None:
+        """From the columns of a problem; None where they hold no graph."""
         if not {"nodes", "edges", "seed"} <= meta.keys() or meta["seed"] not in meta["nodes"]:
             return None
         near: dict[str, set[str]] = {x: set() for x in meta["nodes"]}
@@ -113,32 +115,39 @@ def _examples(graph: Graph, rng: random.Random, each: int = 4) -> tuple[list[lis
     return subsets, labels
 
 
-def weights_in(run: Run) -> list[Tensor]:
+def weights_in(groups: list[Group], run: Run, steps: int) -> list[Tensor]:
+    """The weights in the run's memory; at first they are learnt, from the problems there, and those of these groups."""
     if MEMORY not in run.memory:
-        raise RewardlabError("no graph network was learnt yet: `with_graph_network` learns it before the first replies are sampled")
+        problems = [group[0].problem for group in groups if group]
+        known = [g for meta in (*run.memory.get(EXAMPLES, ()), *(p.meta for p in problems)) if (g := Graph.of(meta)) and g.module]
+        if not known:
+            raise RewardlabError("no problem has a graph (nodes, edges, seed) with a known module to learn from")
+        weights, auc = learnt(known, run.seed, steps)
+        run.memory[MEMORY], run.memory[AUC] = [w.tolist() for w in weights], auc
+    run.log("graph_auc", run.memory[AUC])
     return [torch.tensor(w) for w in run.memory[MEMORY]]
 
 
-def remember(run: Run, weights: Sequence[Tensor], auc: float) -> None:
-    run.memory[MEMORY], run.memory[AUC] = [w.tolist() for w in weights], auc
-
-
 @reward(over="groups")
-def grown_subgraph(groups: list[Group], run: Run, *, ahead: NonNegativeFloat = 1.0, invalid: NonNegativeFloat = 1.0) -> Scores:
+def grown_subgraph(
+    groups: list[Group], run: Run, *, ahead: NonNegativeFloat = 1.0, invalid: NonNegativeFloat = 1.0, learning: PositiveInt = 300
+) -> Scores:
     """At the end of each line, which names a node: R = [p(G) - 1/2] + ahead mean over u [p(G + u) - 1/2] - invalid [no neighbour].
 
     G: the seed and the nodes that were kept before, with this one; u: the nodes joined to it, G itself where there are none. A node
     is kept if its R is above 0. A node that is unknown, there already, or not joined to G is invalid, and p is that of what was
-    there. No verdict where the problem has no graph (columns nodes, edges, seed).  Zhang et al. 2025, arXiv:2509.20935
+    there. p is a network's, which is learnt once, at the first call, for so many steps (`learning`): from the problems of the
+    step with the column `module`, and those that `with_examples` has remembered. Logged: graph_auc, on graphs that it has not seen.
+    No verdict where the problem has no graph (columns nodes, edges, seed).  Zhang et al. 2025, arXiv:2509.20935
     """
     rows = rows_in_steps(groups, "grown_subgraph")
-    weights = weights_in(run)
+    weights = weights_in(groups, run, learning)
     scores = iter([_score(t, weights, ahead, invalid) for t in rows])
     return [[next(scores) for _ in group] for group in groups]
 
 
 def _score(t: Trajectory, weights: Sequence[Tensor], ahead: float, invalid: float) -> Score:
-    graph, lines = Graph.of(t.problem), step_texts(t, "newline")
+    graph, lines = Graph.of(t.problem.meta), step_texts(t, "newline")
     if graph is None or len(lines) != len(t.steps):
         return Score(None, why="the problem has no graph, or text and tokens disagree")
     kept, steps = [graph.seed], list[tuple[int, float]]()

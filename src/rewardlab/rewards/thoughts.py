@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rewardlab.core import Group, Run, Sampling, Score, Scores, Trajectory
+from rewardlab.core import Group, Problem, Run, Sampling, Score, Scores, Trajectory
 from rewardlab.core.domain import NonNegativeFloat, PositiveFloat, PositiveInt
 from rewardlab.text.embedding import NGRAMS, embedded
 from rewardlab.text.filled import filled
@@ -109,7 +109,7 @@ def template_success(
     rows = [t for group in groups for t in group]
     parts = [parts_of(t, mark) for t in rows]
     found = _templates([(t, p) for t, p in zip(rows, parts, strict=True) if p], run, model, extract)
-    asked = {}
+    asked: dict[tuple[str, str], Problem] = {}
     for t, template in found:
         p = t.problem.reworded(filled(plan, question=t.problem.question, steps=template))
         asked.setdefault((t.problem.key, template), p)

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
-from rewardlab.core import Group, Problem, Run, Trajectory, rollout
-from rewardlab.core.domain import NonNegativeFloat, NonNegativeInt, PositiveInt
-from rewardlab.rewards.criteria import TREE, CriteriaTree, by_criterion, named_criteria
+from rewardlab.core import Group, Problem, Run, Score, Trajectory, rollout
+from rewardlab.core.domain import NonNegativeFloat, PositiveInt
 from rewardlab.rewards.reward import Reward
 
-from .stepwise import Stepping, grown, marked, started, worths
+from .stepwise import Stepping, grown, marked, started
 from .trusted import last_step
 
 Vector = dict[str, float]
@@ -43,37 +42,26 @@ def front(vectors: Sequence[Vector]) -> list[int]:
 
 @rollout(rows=lambda **_: 2, across_problems=True)
 def pareto_pairs(
-    problems: list[Problem], run: Run, *, criteria: Reward | None = None, seeds: tuple[str, ...] = (),
-    model: str = "judge", k: NonNegativeInt = 4, named: NonNegativeInt = 4, max_new: PositiveInt = 96, embed: str = "ngrams",
-    rule: Literal["pareto", "sum"] = "pareto", by: NonNegativeFloat = 0.0, branch: PositiveInt = 4, each: PositiveInt = 2,
-    temperature: NonNegativeFloat = 1.0, step_tokens: PositiveInt | None = None, stop: tuple[str, ...] = ("\n",),
+    problems: list[Problem], run: Run, *, criteria: Reward, rule: Literal["pareto", "sum"] = "pareto", by: NonNegativeFloat = 0.0,
+    branch: PositiveInt = 4, each: PositiveInt = 2, temperature: NonNegativeFloat = 1.0, step_tokens: PositiveInt | None = None,
+    stop: tuple[str, ...] = ("\n",),
 ) -> list[Group]:  # fmt: skip
     """Pairs of next steps after the same beginning, the preferred one first: a path to each problem, `branch` steps at each place.
 
-    A step is judged by the `k` criteria of the tree that are nearest to its text (0: all). The tree begins with `seeds`, and
-    grows by what the model names for `named` problems of each call; it is kept in the run's memory, and the model judges by its
-    criteria. criteria: rewards of unfinished replies by the text of their criterion, which are the whole tree then.  rule, by: as
-    in `better`. each: pairs at most from one place, the first found.  The path goes on with the first step that no other
-    dominates. Logged: pairs_per_problem; criteria, in the tree. Without any pair, a row without decisions is returned twice. Yin
-    et al. 2025, arXiv:2507.17849
+    criteria: a reward of unfinished replies, each of whose terms is a criterion.  rule, by: as in `better`.  each: pairs at most
+    from one place, the first found.  The path goes on with the first step that no other dominates.
+    Logged: pairs_per_problem. Without any pair, a row without decisions is returned twice.  Yin et al. 2025, arXiv:2507.17849
     """
     how, pairs = Stepping(step_tokens, temperature, tuple(stop)), list[Group]()
-    tree = CriteriaTree([[*x] for x in run.memory.get(TREE, [])], embed=embed)
-    tree.grow([] if criteria else seeds)
     open_ = started(problems, run)
     while open_:
         done = grown([t for t in open_ for _ in range(branch)], [*range(branch)] * len(open_), how, run)
         groups = [_different(done[i : i + branch]) for i in range(0, len(done), branch)]
-        if not criteria and named and not pairs:
-            tree.grow(named_criteria([g[0] for g in groups[:named]], run, model, max_new))
-        vectors = _given(groups, tree, criteria, k, run) if criteria else _asked(groups, tree, model, k, run)
+        vectors = [[_vector(s) for s in row] for row in criteria([marked(group, run) for group in groups], run)]
         for group, known in zip(groups, vectors, strict=True):
             pairs += [[last_step(group[i]), last_step(group[j])] for i, j in pairs_among(known, rule, by)[:each]]
         ahead = [group[front(known)[0]] for group, known in zip(groups, vectors, strict=True)]
         open_ = [t for t in ahead if t.stop is None]
-    if not criteria:
-        run.memory[TREE] = tree.branches
-    run.log("criteria", sum(map(len, tree.branches)))
     run.log("pairs_per_problem", len(pairs) / len(problems))
     return pairs or [[replace(t, stop="end")] * 2 for t in started(problems[:1], run)]
 
@@ -82,25 +70,6 @@ def _different(rows: Sequence[Trajectory]) -> Group:
     return list({(t.turns[-1].text, t.stop): t for t in reversed(rows)}.values())[::-1]
 
 
-def _given(groups: Sequence[Group], tree: CriteriaTree, criteria: Reward, k: int, run: Run) -> list[list[Vector]]:
-    """The terms of a reward, as far as the step is judged by them; one without a verdict is left out."""
-    scores = criteria([marked(group, run) for group in groups], run)
-    terms = [[{c: sum(t.numbers) for c, t in s.terms.items() if t.weight is not None and t.numbers} for s in row] for row in scores]
-    tree.grow(list(dict.fromkeys(c for row in terms for known in row for c in known)))
-    chosen = [set(tree.relevant(group[0].turns[-1].text, k)) for group in groups]
-    return [[{c: x for c, x in known.items() if c in use} for known in row] for row, use in zip(terms, chosen, strict=True)]
-
-
-def _asked(groups: Sequence[Group], tree: CriteriaTree, model: str, k: int, run: Run) -> list[list[Vector]]:
-    """What each step is worth by each criterion that it is judged by, as the model says."""
-    # siblings are compared, so that all are judged by what suits the first
-    chosen = [tree.relevant(group[0].turns[-1].text, k) for group in groups]
-    found: list[list[Vector]] = [[{} for _ in group] for group in groups]
-    for text in dict.fromkeys(c for row in chosen for c in row):
-        at = [g for g, row in enumerate(chosen) if text in row]
-        part = by_criterion(criterion=text, model=model)
-        for g, row in zip(at, worths([groups[g] for g in at], part, run), strict=True):
-            for vector, x in zip(found[g], row, strict=True):
-                if x > float("-inf"):
-                    vector[text] = x
-    return found
+def _vector(score: Score) -> Vector:
+    """The terms of a score; one without a verdict is left out."""
+    return {c: sum(t.numbers) for c, t in score.terms.items() if t.weight is not None and t.numbers}

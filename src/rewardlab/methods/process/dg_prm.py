@@ -13,8 +13,8 @@ one and of .4 of one branch, k = 4, that siblings are judged by what suits the f
 each place, and that the path goes on with the first step that is not dominated. Left out: the judge's analysis as a text of its
 own, of which criteria are extracted; here it is asked for criteria at once.
 
-Data: prompts, and a judge that follows instructions (`judge="openai:URL#NAME"`), or `criteria`: rewards of unfinished replies by
-the text of their criterion.
+Data: prompts, and a judge that follows instructions (`judge="openai:URL#NAME"`), or `criteria`: a sum of rewards of
+unfinished replies, each `.named()` by its criterion.
 """
 
 from typing import Literal
@@ -25,7 +25,7 @@ from rewardlab.evals.pair_purity import pair_purity
 from rewardlab.methods.baselines.dpo import dpo
 from rewardlab.methods.baselines.weighted_vote import own_probability
 from rewardlab.proof.claim import Claim, Within
-from rewardlab.rewards.criteria import GENERAL
+from rewardlab.rewards.criteria import judged_criteria
 from rewardlab.rewards.imperfect import imperfect
 from rewardlab.rewards.reward import Reward
 from rewardlab.rewards.unbroken import unbroken
@@ -44,12 +44,11 @@ def dg_prm(
     criterion, or the sum, must differ.  branch: next steps.  each: pairs at most from one place.  truth: a reward of unfinished
     replies, by which pairs are measured; None: the base's measure stays."""
     base = base or dpo(problems=4)
-    how = {"criteria": criteria, "seeds": () if criteria else GENERAL, "model": JUDGE, "k": k, "named": named, "embed": embed,
-           "rule": rule, "by": gap, "branch": branch, "each": each}  # fmt: skip
-    pairs = pareto_pairs(**how)
-    asked = () if criteria else (Learner(JUDGE, judge, Recipe(), every=0),)
+    asked = judged_criteria(model=JUDGE, k=k, named=named, embed=embed)
+    pairs = pareto_pairs(criteria=criteria or asked, rule=rule, by=gap, branch=branch, each=each)
+    also = () if criteria else (Learner(JUDGE, judge, Recipe(), every=0),)
     measured = {"measure": pair_purity(rollout=pairs, truth=truth)} if truth else {}
-    return base.but(rollout=pairs, also=(*base.also, *asked), **measured)
+    return base.but(rollout=pairs, also=(*base.also, *also), **measured)
 
 
 TWO = imperfect(auc=0.75, of=unbroken()).named("the calculation is right") + own_probability().named("it is as one expects")

@@ -23,7 +23,7 @@ from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.subgraphs import grown_subgraph
 from rewardlab.rewards.task import correct
-from rewardlab.rollouts.graph_network import with_graph_network
+from rewardlab.rollouts.examples import with_examples
 from rewardlab.rollouts.independent import independent
 
 
@@ -34,11 +34,11 @@ def galax(
     """weight: of the steps beside the answer; 0 pays the answer alone.  ahead, invalid: as above.  graphs, graph_steps: that the
     network learns from, and for how long.  n: replies per problem."""
     base = base or grpo(n=n)
-    answer = base.reward or correct()
-    grown = independent(n=n, steps="newline")
+    answer, grown = base.reward or correct(), independent(n=n, steps="newline")
+    steps = grown_subgraph(ahead=ahead, invalid=invalid, learning=graph_steps)
     return base.but(
-        rollout=with_graph_network(of=grown, graphs=graphs, steps=graph_steps),
-        reward=answer + weight * grown_subgraph(ahead=ahead, invalid=invalid) if weight else answer,
+        rollout=with_examples(of=grown, n=graphs, columns=("nodes", "edges", "seed", "module")),
+        reward=answer + weight * steps if weight else answer,
     )
 
 

@@ -45,7 +45,9 @@ def fine_and_coarse(
     wrong = next((i for i, x in enumerate(labels) if cut and x is not None and x < 0.5), len(lines))
     ends = range(1, min(wrong + 2, len(lines))) if pairs else ()
     merged = ([*lines[: i - 1], f"{lines[i - 1]} {lines[i]}"] for i in ends)
-    return [(list(lines[: wrong + 1]), list(labels[: wrong + 1])), *((x, [None] * (len(x) - 1) + [labels[len(x)]]) for x in merged)]
+    unknown: list[float | None] = [None] * len(lines)
+    coarse = ((x, [*unknown[: len(x) - 1], labels[len(x)]]) for x in merged)
+    return [(list(lines[: wrong + 1]), list(labels[: wrong + 1])), *coarse]
 
 
 @problems_from

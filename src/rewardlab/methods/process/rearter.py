@@ -16,6 +16,8 @@ Data: prompts, and a scorer of unfinished replies from 0 to 1 (`rewardlab search
 that criticises (`openai:URL#NAME`), and a policy that reads such words. `gap` above 0 trains.
 """
 
+from typing import Any
+
 from rewardlab.core import Learner, Recipe, Update
 from rewardlab.evals.passk import accuracy
 from rewardlab.methods.baselines.dpo import dpo
@@ -39,13 +41,13 @@ def rearter(
     after the model `explainer` has explained it ("": it is only sampled again).  gap: learn from pairs of steps whose scores
     differ by so much, instead of answering; 0: answer."""
     made = base or (dpo(problems=4) if gap else Recipe(name="rearter", measure=accuracy(), update=Update()))
-    score = score or made.reward or own_probability()
-    how = {"score": score, "branch": branch, "ahead": ahead, "alpha": alpha, "threshold": threshold, "temperature": temperature,
+    by: Any = score or made.reward or own_probability()
+    how = {"score": by, "branch": branch, "ahead": ahead, "alpha": alpha, "threshold": threshold, "temperature": temperature,
            "step_tokens": step_tokens, "explainer": EXPLAINER if explainer else ""}  # fmt: skip
     also = (*made.also, *((Learner(EXPLAINER, explainer, Recipe(), every=0),) if explainer else ()))
     if gap:
         return made.but(rollout=trusted_pairs(gap=gap, **how), also=also)
-    return made.but(rollout=trusted_path(**how), reward=score, select=best(), also=also)
+    return made.but(rollout=trusted_path(**how), reward=by, select=best(), also=also)
 
 
 NOISY = imperfect(auc=0.8, of=unbroken())

@@ -17,6 +17,8 @@ own template.
 Data: prompts with gold answers, and a policy whose replies have a line `mark` between thought and response.
 """
 
+from typing import Any
+
 from rewardlab.core import Learner, Recipe, Update
 from rewardlab.evals.reranked import reranked
 from rewardlab.evals.step_labels import label_quality
@@ -51,7 +53,7 @@ def reasonflux_prm(
     prm = Recipe(reward=labels, objective=value_of_steps(loss="mse"), update=Update(lr=lr, epochs=epochs))
     chances = threshold(step_score(model="prm"), at=0.0, soft=1.0)
     score = 0.5 * aggregate(chances, by="mean").named("steps") + 0.5 * aggregate(chances, by="last").named("whole")
-    outcome = base.reward or correct()
+    outcome: Any = base.reward or correct()
     models = [(JUDGE, "" if quality else judge), (WRITER, writer)]
     others = [Learner(name, made, Recipe(), every=0) for name, made in models if made]
     return base.but(
@@ -65,7 +67,7 @@ NOISY = imperfect_steps(auc=0.75, of=right_thoughts())
 
 claim = Claim(
     says="with alignment and coherence, targets of thoughts rank right steps above wrong ones better than the judge's word alone",
-    versus=None, task="rethought", measure="auc.three", direction="higher", margin=0.03, against="auc.judge",
+    versus=None, task="rethought", measure="auc.three", direction="higher", margin=0.08, against="auc.judge",
     by=label_quality(
         truth=right_thoughts(), rollout=independent(n=4, steps="newline"),
         annotators={"three": thought_steps(quality=NOISY), "judge": NOISY},

@@ -6,7 +6,7 @@ from typing import Any
 
 from rewardlab.core import Message, Problem, Turn, environment
 from rewardlab.errors import RewardlabError
-from rewardlab.rewards.inspected import REFUSED
+from rewardlab.text.inspections import REFUSED
 
 from .problems import used
 

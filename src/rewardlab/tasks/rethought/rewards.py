@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rewardlab.core import Score, Trajectory
 from rewardlab.rewards.reward import reward
-from rewardlab.rewards.steps import step_texts, unequal
+from rewardlab.text.splitters import cut
 
 from .problems import MARK
 
@@ -15,9 +15,9 @@ def right_thoughts(trajectory: Trajectory, *, mark: str = MARK) -> list[tuple[in
 
     For problems whose meta["steps"] are equations. No verdict where the mark is missing, or comes first.
     """
-    gold, lines = trajectory.problem.meta.get("steps"), step_texts(trajectory, "newline")
+    gold, lines = trajectory.problem.meta.get("steps"), cut(trajectory.reply, "newline")
     if len(lines) != len(trajectory.steps):
-        return unequal(lines, trajectory)
+        return Score(None, why="text and tokens have different numbers of steps")
     if not gold or mark not in lines[1:]:
         return Score(None, why="the problem has no steps, or the reply no thought")
     thought = lines[: lines.index(mark, 1)]

@@ -1,0 +1,1 @@
+"""Circles to be packed into a square, on a grid."""

@@ -1,0 +1,77 @@
+"""Databases of programs and their scores, from which parents are sampled, and which children join."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from rewardlab.core import Group, Problem, Run, Scores, uniform_of
+from rewardlab.errors import RewardlabError
+
+from .blocks import last_block
+from .filled import filled
+
+MEMORY = "programs.database"
+"""The key of `run.memory` that holds, by the key of the problem, a list of entries."""
+Entry = dict[str, Any]
+"""program: its text.  score.  step: in which it was written; -1 for the first."""
+Sampler = Callable[[list[Problem], Run], list[Group]]
+Judge = Callable[[list[Group], Run], Scores]
+ASK = "{question}\n\nA program with the score {score}:\n{program}\n\nWrite a better program, as a whole."
+"""What the policy reads, with {question}, {score} and {program}."""
+PARENT = "parent"
+
+
+def program_of(reply: str) -> str:
+    """The last fenced code block of a reply, or all of it."""
+    return (last_block(reply) or reply).strip()
+
+
+def begun(problem: Problem, column: str) -> list[Entry]:
+    """The database of a problem that was not seen before: its first program, whose score nobody has computed yet."""
+    start = problem.meta.get(column)
+    if not isinstance(start, str) or not start.strip():
+        raise RewardlabError(f"problem {problem.question[:60]!r} has no first program in the column {column!r} to evolve")
+    return [{"program": start.strip(), "score": 0.0, "step": -1}]
+
+
+def parent_of(entries: Sequence[Entry], exploit: float, key: tuple[Any, ...]) -> Entry:
+    """The best, the first of equals, in a share `exploit` of cases, else any; chance depends on the key alone."""
+    if uniform_of("exploit", *key) < exploit:
+        return max(entries, key=lambda e: e["score"])
+    return entries[int(uniform_of("parent", *key) * len(entries))]
+
+
+def asked(problem: Problem, parent: Entry, ask: str) -> Problem:
+    """The problem as the policy reads it, with its parent in the column `parent`; answer and columns stay."""
+    score = f"{parent['score']:.2f}".removeprefix("0")
+    question = filled(ask, question=problem.question, program=parent["program"], score=score)
+    made = problem.reworded(question)
+    return replace(made, meta={**made.meta, PARENT: parent["program"], "database": problem.key})
+
+
+def inserted(entries: list[Entry], found: Sequence[tuple[str, float]], step: int, capacity: int) -> list[Entry]:
+    """The database with new programs that scored above 0, of equal texts the one that is there; the worst leave, if it is full."""
+    known = {e["program"] for e in entries}
+    new = {program: score for program, score in found if program and score > 0 and program not in known}
+    grown = [*entries, *({"program": p, "score": s, "step": step} for p, s in new.items())]
+    # a stable sort: of equals the older stay
+    kept = {id(e) for e in sorted(grown, key=lambda e: -e["score"])[:capacity]}
+    return [e for e in grown if id(e) in kept]
+
+
+def one_round(
+    problems: Sequence[Problem], tables: dict[str, list[Entry]], run: Run, *, of: Sampler, by: Judge, capacity: int,
+    exploit: float, start: str, ask: str, at: int,
+) -> list[Group]:  # fmt: skip
+    """Children of one parent of each problem, which are scored and join its table; `at` numbers the round."""
+    for p in problems:
+        tables.setdefault(p.key, begun(p, start))
+    parents = [parent_of(tables[p.key], exploit, (run.seed, at, p.key)) for p in problems]
+    groups = of([asked(p, parent, ask) for p, parent in zip(problems, parents, strict=True)], run)
+    for group, row in zip(groups, by(groups, run), strict=True):
+        key = group[0].problem.meta["database"]
+        found = [(program_of(t.reply), s.total or 0.0) for t, s in zip(group, row, strict=True)]
+        tables[key] = inserted(tables[key], found, at, capacity)
+    return groups

@@ -1,0 +1,120 @@
+"""ThetaEvolve: the database, what children earn, and how far a policy evolves programs."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+import torch
+from scripted import ScriptedPolicy
+
+from rewardlab import registry
+from rewardlab.core import Run, Trajectory, Turn, ask
+from rewardlab.engine.collate import collate
+from rewardlab.errors import RewardlabError
+from rewardlab.evals.evolution import evolution
+from rewardlab.methods.baselines.grpo import grpo
+from rewardlab.methods.search.thetaevolve import thetaevolve
+from rewardlab.rewards.evolved import shaped
+from rewardlab.rewards.reward import reward
+from rewardlab.rollouts.independent import independent
+from rewardlab.tasks.packings.problems import fits, read, worth
+from rewardlab.tasks.packings.rewards import packed
+from rewardlab.text.evolution import MEMORY, asked, inserted, parent_of, program_of
+
+
+@reward
+def tenth(trajectory):
+    """A tenth of the number that the reply is; 0 for what is no number."""
+    text = program_of(trajectory.reply)
+    return int(text) / 10 if text.isdecimal() else 0.0
+
+
+def entry(program, score, step=0):
+    return {"program": program, "score": score, "step": step}
+
+
+def test_the_database():
+    table = [entry("1", 0.1, -1), entry("5", 0.5), entry("3", 0.3)]
+    assert parent_of(table, 1.0, (0,))["program"] == "5"
+    sampled = {parent_of(table, 0.0, (i,))["program"] for i in range(40)}
+    assert sampled == {"1", "5", "3"}
+    # what does not work stays out, and so does what is there; the worst leaves
+    grown = inserted(table, [("5", 0.5), ("x", 0.0), ("4", 0.4), ("4", 0.4), ("", 0.2)], 7, 3)
+    assert grown == [entry("5", 0.5), entry("3", 0.3), entry("4", 0.4, 7)]
+    p = asked(ask("Go.", start="1"), table[1], "{question}|{score}|{program}")
+    assert (p.question, p.meta["parent"]) == ("Go.|.50|5", "5")
+
+
+def test_shaping():
+    assert shaped(0.5, 0.0, 1.0, 1.0, 1.0) == 0.5
+    # (.5 - .2) / .6 = 1/2, squared, times 5
+    assert shaped(0.5, 0.2, 0.8, 2.0, 5.0) == pytest.approx(1.25)
+    assert shaped(0.1, 0.2, 0.8, 2.0, 5.0) == 0.0
+    assert shaped(0.9, 0.2, 0.8, 2.0, 5.0) == 5.0
+
+
+def children(*replies, problem):
+    zeros = np.zeros(1, np.float32)
+    turns = [(Turn(None, np.array([1])), Turn("policy", np.array([7]), zeros, zeros, x)) for x in replies]
+    return [Trajectory(problem, t, "end") for t in turns]
+
+
+def test_final_credit_of_children():
+    problem = asked(ask("Go.", start="5"), entry("5", 0.5), "{program}")
+    run = Run(
+        None, step=3, memory={MEMORY: {problem.meta["database"]: [entry("5", 0.5, -1), entry("6", 0.6, 1), entry("7", 0.7, 3)]}}
+    )
+    recipe = thetaevolve(grpo().but(reward=tenth()))
+    # the parent; known before; known since this step alone, so that it is new; what does not work; nothing
+    group = children("5", "6", "7", "x", "", problem=problem)
+    scores = recipe.reward([group], run)
+    assert [s.total for s in scores[0]] == [-0.3, -0.3, 0.7, -0.2, -0.4]
+    assert run.metrics["lazy"] == pytest.approx(0.4)
+    batch = collate([group], scores, torch.device("cpu"))
+    credit = recipe.credit(batch.reward, batch, run)
+    rewards = np.array([-0.3, -0.3, 0.7, -0.2, -0.4])
+    normal = (rewards - rewards.mean()) / (rewards.std(ddof=1) + 1e-4)
+    assert [row[batch.mask[i]].item() for i, row in enumerate(credit)] == pytest.approx(normal.tolist(), abs=1e-3)
+
+
+SAYS = {"1": ["2", "1"], "2": ["x", "4"], "4": ["3", "4"]}
+
+
+def test_children_join_and_become_parents():
+    policy = ScriptedPolicy(lambda t: SAYS[t.problem.meta["parent"]])
+    recipe = thetaevolve(grpo(n=2).but(reward=tenth()), exploit=1.0, ask="{program}")
+    problem, memory, best = ask("Go.", start="1"), {}, []
+    for step in range(3):
+        run = Run(policy, step=step, memory=memory)
+        ((*group,),) = recipe.rollout([problem], run)
+        best.append(run.metrics["best"])
+        assert len(group) == 2
+    # 1 -> 2 -> 4; of 4 come 3 and 4 again
+    assert best == pytest.approx([0.2, 0.4, 0.4])
+    assert [e["program"] for e in memory[MEMORY][problem.key]] == ["1", "2", "4", "3"]
+    with pytest.raises(RewardlabError, match="first program"):
+        recipe.rollout([ask("Go.")], Run(policy))
+    found = evolution(rollout=independent(n=2), by=tenth(), rounds=2, exploit=1.0, ask="{program}")([problem], Run(policy))
+    # one of the first two children is the parent; of four, three work
+    assert (found["first"], found["best"], found["lazy"], found["works"]) == (0.2, 0.4, 0.25, 0.75)
+
+
+def test_packings():
+    assert fits(read("2 2 2\n7 3 3\n2 7 2", 3))
+    # touching is allowed, overlapping is not, nor is what leaves the square
+    assert fits(read("2 2 2\n6 2 2", 2))
+    assert not fits(read("2 2 2\n5 2 2", 2))
+    assert not fits(read("1 2 2", 1))
+    assert read("2 2\n", 1) is None
+    assert worth([(5, 5, 5)]) == pytest.approx(5 / (10 / np.sqrt(np.pi)))
+    task, rng, lazy = registry.task("packings"), random.Random(0), []
+    for p in task.test:
+        start = read(p.meta["start"], p.meta["circles"])
+        assert fits(start)
+        assert fits(read(p.meta["solution"], p.meta["circles"]))
+        lazy += [task.demonstrate(p, rng) == p.meta["start"] for _ in range(4)]
+        (score,) = packed()([children(p.meta["start"], problem=p)], Run(None))[0]
+        assert 0 < score.value < 1
+    assert 0.3 < np.mean(lazy) < 0.6
