@@ -7,12 +7,15 @@ import importlib.util
 import json
 import math
 import os
+import re
+import shlex
 import signal
 import socket
 import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -295,6 +298,15 @@ def test_a_reward_that_reads_more_than_text_says_what_it_lacks():
 
 
 # ---- the command -----------------------------------------------------------------------------------------------------
+
+
+def test_the_commands_of_the_documentation_are_command_lines_that_the_servers_take():
+    page = (Path(__file__).parents[2] / "docs" / "SERVING.md").read_text("utf-8")
+    lines = re.findall(r"rewardlab (serve(?:-model)? [^\n`]+)", page)
+    assert len(lines) >= 7
+    for line in lines:
+        name, *words = shlex.split(line, comments=True)
+        cli.parse(cli.module_of(name), name, words)
 
 
 @pytest.mark.parametrize(
