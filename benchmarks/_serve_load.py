@@ -1,12 +1,12 @@
 """`rewardlab serve` under load on this machine: are all answers there, once, and right, and how late are they?
 
-python benchmarks/_serve_load.py --rate 60 --seconds 20 --out results/serve/load.json
+python benchmarks/_serve_load.py --rate 40 --seconds 20 --out results/serve/load.json
 
-Every row's reward is computed here too, by the same formula, which pays each row another number: an answer that is missing, doubled,
-late beyond its limit or another row's is seen. Requests leave at the rate that is claimed whether or not the server keeps up, so that
-waiting counts (no coordinated omission). Phases: calm; worker processes killed at random (SIGKILL, one at a time); hostile bodies in
-turn while rows go on. Then how many rows a second are scored where clients wait for their answers. All on loopback; about two
-minutes.
+Every row's reward is computed here too, by the same formula, which pays each row another number: an answer that is missing, that is
+late beyond its limit, or another row's, is seen, and the server's own count of rows shows one that was made twice. Requests leave at
+the rate that is claimed whether or not the server keeps up, so that waiting counts (no coordinated omission). Phases: calm; worker
+processes killed at random (SIGKILL, one at a time); how many rows a second are scored where clients wait for their answers; hostile
+bodies in turn while rows go on; programs that hang or eat memory. All on loopback; about two minutes.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ def unique(prompt, completion):
     return int(hashlib.blake2b((prompt + completion).encode(), digest_size=6).hexdigest(), 16) / 2**48
 """
 REPLIES = (
-    "so the sum is {x}\n#### {x}", "\\boxed{{{x}}}", "The answer is {x}.", "the answer is \\frac{{{y}}}{{2}}", "I think {x}, or {z}",
-    "no idea", "Answer: {z}",
+    "so the sum is {x}\n#### {x}", "\\boxed{{{x}}}", "The answer is {x}.", "the answer is \\frac{{{y}}}{{2}}",
+    "I think {x}, or {z}", "no idea", "Answer: {z}",
 )  # fmt: skip
 
 
@@ -180,13 +180,26 @@ async def closed(http: Any, url: str, clients: int, seconds: float, right: list[
 
 
 def hostile() -> dict[str, bytes]:
+    def answer(text: bytes) -> bytes:
+        return b'{"response": "a", "answer": ' + text
+
     return {
-        "not JSON": b"score me", "empty": b"", "not UTF-8": b'{"response": "\xff"}', "NaN": b'{"response": "a", "answer": NaN}',
-        "1e999": b'{"response": "a", "answer": 1e999}', "deep": b'{"response": "a", "answer": ' + b"[" * 1_000_000,
-        "half a surrogate pair": b'{"response": "\\ud800"}', "a number of many digits": b'{"response": "a", "answer": 1' + b"0" * 10**6 + b"}",
-        "response of another type": b'{"response": 5}', "a list": b"[1, 2]", "no response": b"{}", "an unknown field": b'{"response": "a", "x": 1}',
-        "2,000 rows": json.dumps({"rows": [{"response": "a"}] * 2000}).encode(), "100 MB": b'{"response": "' + b"a" * 10**8 + b'"}',
-    }  # fmt: skip
+        "not JSON": b"score me",
+        "empty": b"",
+        "not UTF-8": b'{"response": "\xff"}',
+        "NaN": answer(b"NaN}"),
+        "1e999": answer(b"1e999}"),
+        "deep": answer(b"[" * 1_000_000),
+        "deep and closed": answer(b"[" * 1_000_000 + b"]" * 1_000_000 + b"}"),
+        "half a surrogate pair": b'{"response": "\\ud800"}',
+        "a number of many digits": answer(b"9" * 1_000_000 + b"}"),
+        "response of another type": b'{"response": 5}',
+        "a list": b"[1, 2]",
+        "no response": b"{}",
+        "an unknown field": b'{"response": "a", "x": 1}',
+        "2,000 rows": json.dumps({"rows": [{"response": "a"}] * 2000}).encode(),
+        "100 MB": b'{"response": "' + b"a" * 10**8 + b'"}',
+    }
 
 
 async def under_attack(http: Any, url: str, right: list[float]) -> dict[str, Any]:
