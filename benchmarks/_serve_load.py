@@ -3,10 +3,10 @@
 python benchmarks/_serve_load.py --rate 40 --seconds 20 --out results/serve/load.json
 
 Every row's reward is computed here too, by the same formula, which pays each row another number: an answer that is missing, that is
-late beyond its limit, or another row's, is seen, and the server's own count of rows shows one that was made twice. Requests leave at
-the rate that is claimed whether or not the server keeps up, so that waiting counts (no coordinated omission). Phases: calm; worker
-processes killed at random (SIGKILL, one at a time); how many rows a second are scored where clients wait for their answers; hostile
-bodies in turn while rows go on; programs that hang or eat memory. All on loopback; about two minutes.
+late beyond its limit, or another row's, is seen, and the server's own count of rows shows one that was made twice. Requests leave
+at the rate that is claimed whether or not the server keeps up, so that waiting counts (no coordinated omission). Phases: calm;
+worker processes killed at random (SIGKILL, one at a time); how many rows a second are scored where clients wait for their answers;
+hostile bodies in turn while rows go on; programs that hang or eat memory. All on loopback; about two minutes.
 """
 
 from __future__ import annotations
