@@ -7,12 +7,15 @@ import importlib.util
 import json
 import math
 import os
+import re
+import shlex
 import signal
 import socket
 import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -51,7 +54,7 @@ def rank(group, completions):
     """0 for the shortest reply of a prompt, 1 for the next ..."""
     return [float(sorted(completions, key=len).index(c)) for c in completions]
 '''
-SECONDS = 1.0
+SECONDS = 2.0
 
 
 @pytest.fixture(scope="module")
@@ -144,7 +147,7 @@ def test_slime_sends_one_and_gets_a_number(server):
         ("nothing", "none", 503, "returned None"),
         ("raise", "error", 500, "as the reply says"),
         ("nan", "error", 500, "nan"),
-        ("hang", "timeout", 422, "took over 1 s"),
+        ("hang", "timeout", 422, "took over 2 s"),
         ("die", "crash", 422, "the process died"),
     ],
 )
@@ -199,16 +202,16 @@ def test_a_body_that_ends_late_or_never_is_refused(server):
         slow.sendall(b"POST /score HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{")
         began = time.monotonic()
         assert b"408" in slow.recv(1000)
-        assert time.monotonic() - began < 3
+        assert time.monotonic() - began < 5
     with socket.create_connection((host, int(port))) as endless:
         head = b"POST /score HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
         endless.sendall(head)
         began = time.monotonic()
         # the server closes the connection while the client still writes
         with contextlib.suppress(ConnectionError):
-            while time.monotonic() - began < 5:
+            while time.monotonic() - began < 10:
                 endless.sendall(b"10000\r\n" + b"a" * 0x10000 + b"\r\n")
-        assert time.monotonic() - began < 3
+        assert time.monotonic() - began < 5
     assert post(f"{server.url}/score", row("fine")).status == 200
 
 
@@ -244,25 +247,28 @@ def test_where_the_queue_is_full_clients_are_told_when_to_come_again(server, mon
 
 
 def test_every_call_is_answered_once_and_rightly_while_workers_are_killed(server):
-    stop, replaced = threading.Event(), server.pool.replaced
+    enough, killed, replaced = threading.Event(), [], server.pool.replaced
 
     def kill() -> None:
-        while not stop.wait(0.1):
-            for worker in server.pool.workers:
-                with contextlib.suppress(ProcessLookupError, TypeError):
-                    os.kill(worker.fork, signal.SIGKILL)
-                stop.wait(0.1)
+        while not enough.wait(0.25):
+            with contextlib.suppress(ProcessLookupError, TypeError):
+                fork = server.pool.workers[len(killed) % 2].fork
+                os.kill(fork, signal.SIGKILL)
+                killed.append(fork)
 
-    killer = threading.Thread(target=kill)
+    killer, began = threading.Thread(target=kill), time.monotonic()
     killer.start()
+    bodies = [{"rows": [row("a" * (10 * i + j)) for j in range(5)]} for i in range(100)]
+    right = [[10.0 * i + j for j in range(5)] for i in range(100)]
     try:
         with concurrent.futures.ThreadPoolExecutor(8) as clients:
-            bodies = [{"rows": [row("a" * (10 * i + j)) for j in range(5)]} for i in range(200)]
-            answers = list(clients.map(lambda body: post(f"{server.url}/score", body), bodies))
+            while len(killed) < 4 and time.monotonic() - began < 30:
+                answers = list(clients.map(lambda body: post(f"{server.url}/score", body), bodies))
+                assert [[r["score"] for r in a.document["scores"]] for a in answers] == right
     finally:
-        stop.set()
+        enough.set()
         killer.join()
-    assert [[r["score"] for r in a.document["scores"]] for a in answers] == [[10.0 * i + j for j in range(5)] for i in range(200)]
+    assert len(killed) >= 4
     assert server.pool.replaced > replaced
     assert server.pool.open == 0
 
@@ -295,6 +301,15 @@ def test_a_reward_that_reads_more_than_text_says_what_it_lacks():
 
 
 # ---- the command -----------------------------------------------------------------------------------------------------
+
+
+def test_the_commands_of_the_documentation_are_command_lines_that_the_servers_take():
+    page = (Path(__file__).parents[2] / "docs" / "SERVING.md").read_text("utf-8")
+    lines = re.findall(r"rewardlab (serve(?:-model)? [^\n`]+)", page)
+    assert len(lines) >= 7
+    for line in lines:
+        name, *words = shlex.split(line, comments=True)
+        cli.parse(cli.module_of(name), name, words)
 
 
 @pytest.mark.parametrize(

@@ -103,6 +103,8 @@ class Generator:
         with self._changed:
             self._closed = True
             self._changed.notify()
+            while self._queue:
+                self._queue.popleft().done.set_exception(RewardlabError("the server was stopped"))
         self._thread.join(timeout=10)
 
     def _run(self) -> None:

@@ -124,8 +124,16 @@ class Pool:
         worker = self.workers[number]
         while self._has_started(number):
             if items := self._take():
-                self._settle(items, worker.ask([item.job.calls[item.at] for item in items]))
+                self._settle(items, self._asked(worker, items))
         worker.stop()
+
+    def _asked(self, worker: Forked, items: list[Item]) -> list[Done | Failed | None]:
+        try:
+            return worker.ask([item.job.calls[item.at] for item in items])
+        except Exception as problem:
+            # whatever it was, these calls must be answered, and this thread must not end
+            worker.stop()
+            return [Failed("crash", f"{type(problem).__name__}: {problem}")] * len(items)
 
     def _has_started(self, number: int) -> bool:
         """Wait until this worker is loaded; False where the pool was closed."""

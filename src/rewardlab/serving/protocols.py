@@ -1,8 +1,8 @@
 """The bodies of a reward server's requests, and its answers: OpenRLHF's, slime's, and our own.
 
-After OpenRLHF's openrlhf/utils/agent.py, `_fetch_rewards_via_http` (commit 04655bc): {"query", "prompts", "labels"} to {"rewards",
-"scores", "extra_logs"}; and slime's slime/rollout/rm_hub/__init__.py, `remote_rm` (commit 0b420f1): {"prompt", "response", "label"}
-to what is the sample's reward.
+After OpenRLHF 0.11.2's openrlhf/utils/agent.py (`_fetch_rewards_via_http`) and openrlhf/cli/serve_rm.py: {"query", "prompts",
+"labels"} to {"rewards", "scores", "extra_logs"}, lists all of them; and slime's slime/rollout/rm_hub/__init__.py, `remote_rm`
+(commit 0b420f1): {"prompt", "response", "label"} to what is the sample's reward.
 """
 
 from __future__ import annotations
