@@ -2,9 +2,11 @@
 
 rewardlab verify math --in replies.jsonl --out judged.jsonl
 rewardlab verify code --in programs.jsonl --out judged.jsonl --seconds 10
+rewardlab verify mine.py:score --in replies.jsonl --out judged.jsonl
 rewardlab verify exact_match --in replies.csv --out - --response-column reply --answer-column gold
 
-"correct" is true, false, or null if there is no verdict. Settings of the verifier are flags: rewardlab verify KIND --help.
+"correct" is true, false, or null if there is no verdict; of a function of your own (docs/REWARDS.md), whether it pays at least 1.
+Settings of the verifier are flags: rewardlab verify KIND --help.
 Exit code: 0 if every line was judged, 1 if a line is broken or no row got a verdict. --out may be the file of --in.
 """
 
@@ -30,7 +32,7 @@ def flags(parser: argparse.ArgumentParser) -> None:
 
     kinds = "\n".join(f"  {name:<22}{about}" for name, about in registry.verifiers().items())
     parser.description = f"{parser.description}\n\nverifiers:\n{kinds}"
-    parser.add_argument("kind", metavar="KIND", help="a verifier, as listed above")
+    parser.add_argument("kind", metavar="KIND", help="a verifier, as listed above, or FILE.py:FUNCTION of your own")
     parser.add_argument("--in", dest="source", metavar="FILE", required=True, help="JSON lines, .csv or .parquet; - for stdin")
     parser.add_argument("--out", metavar="FILE", required=True, help="JSON lines, one for each line of --in; - for stdout")
     for column, holds in (("response", "replies"), ("answer", "gold answers"), ("prompt", "prompts")):
@@ -53,9 +55,12 @@ def help_of(words: list[str]) -> str:
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     from rewardlab import registry
+    from rewardlab.registry import names
 
     # before torch is imported
-    if args.kind not in (known := registry.verifiers()):
+    if names.SOURCE.fullmatch(args.kind):
+        names.check_source(args.kind)
+    elif args.kind not in (known := registry.verifiers()):
         raise unknown("verifier", args.kind, known)
 
     from rewardlab.api import verify as verifying
