@@ -51,8 +51,10 @@ MAY_IMPORT = {
     "models": EVERYWHERE | {"served", "models", "policies", "scorers", "engine", "runs.config", "registry"},
     "methods": EVERYWHERE | SERVICES | PARTS | {"proof.claim", "methods.baselines"},
     # names to files; `list` needs no torch, so that core is imported only where a recipe is built
-    "registry": EVERYWHERE | {SLOT, "rewards.external", "rewards.functions", "registry"},
-    "audit": EVERYWHERE | SERVICES | {SLOT, "rewards.external", "rewards.functions", "verifiers", "registry", "audit"},
+    "registry": EVERYWHERE | {SLOT, "rewards.conventions", "rewards.external", "rewards.functions", "registry"},
+    "audit": EVERYWHERE
+    | SERVICES
+    | {SLOT, "rewards.conventions", "rewards.external", "rewards.functions", "verifiers", "registry", "audit"},
     # scoring.py is what its worker processes load
     "serving": EVERYWHERE | SERVICES | {SLOT, "rewards.external", "verifiers.contract", "registry", "models", "serving"},
     "api": EVERYWHERE | SERVICES | TRAINING | PARTS | {"scorers", "registry", "models", "engines", "api"},

@@ -45,7 +45,8 @@ def test_every_example_of_its_help_runs(tmp_path, monkeypatch, capsys):
     write(tmp_path / "programs.jsonl", PROGRAM)
     (tmp_path / "replies.csv").write_text("reply,gold\nyes,yes\n")
     examples = [line for line in (verify.__doc__ or "").splitlines() if line.startswith("rewardlab verify ")]
-    assert len(examples) == 3
+    (tmp_path / "mine.py").write_text("def score(completion, answer):\n    return float(answer in completion)\n")
+    assert len(examples) == 4
     for example in examples:
         assert cli.main(shlex.split(example)[1:]) == 0, example
     assert verdicts(tmp_path / "judged.jsonl") == [True]

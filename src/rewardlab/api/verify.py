@@ -12,17 +12,23 @@ from itertools import chain, islice, tee
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from rewardlab import registry
+from rewardlab.core import Message, Problem, Run, Score, Trajectory, Turn
 from rewardlab.core.hyperparameters import hyperparameters
 from rewardlab.data.files import TABLES, Row, check_out, check_source, count_rows, encoded, output
 from rewardlab.errors import RewardlabError, unknown
 from rewardlab.processes.pool import Done, Failed, Workers
+from rewardlab.registry import names
+from rewardlab.registry.formula import read_reward
 from rewardlab.registry.parts import shared_part
 from rewardlab.registry.settings import fit
+from rewardlab.rewards.reward import Reward
 from rewardlab.served.client import client_of
 from rewardlab.served.endpoint import is_served
 from rewardlab.util.progress import Bar
-from rewardlab.verifiers.contract import Pair, Verifier
+from rewardlab.verifiers.contract import Pair, Verdict, Verifier
 
 from .rows import BLANK, Broken, Columns, rows_of
 
@@ -102,8 +108,38 @@ def _begun(source: Path | str, columns: Columns) -> Iterator[Item]:
     return chain(first, rows)
 
 
-def verifier(kind: str, settings: Mapping[str, Any] | None = None) -> Verifier:
+class Judging:
+    """A reward function of the user as a verifier: a reply that it pays at least 1 is right."""
+
+    def __init__(self, reward: Reward):
+        self.reward = reward
+
+    def check_all(self, pairs: list[Pair]) -> list[Verdict]:
+        """One verdict for each pair. Raises RewardlabError for an error in the function, and for NaN and infinity."""
+        rows = [[_as_trajectory(pair)] for pair in pairs]
+        return [_verdict(score) for (score,) in self.reward(rows, Run(None))]
+
+
+def _as_trajectory(pair: Pair) -> Trajectory:
+    problem = Problem((Message("user", pair.prompt),), pair.answer, dict(pair.meta))
+    # bytes stand for tokens, since there is no tokenizer
+    ids = np.frombuffer(str(pair.response).encode("utf-8", "replace"), np.uint8).astype(np.int64)
+    return Trajectory(
+        problem, (Turn(None, np.zeros(1, np.int64), text=pair.prompt), Turn("policy", ids, text=pair.response)), "end"
+    )
+
+
+def _verdict(score: Score) -> Verdict:
+    if score.total is None:
+        return Verdict(None, score.extracted, score.why or "no verdict")
+    why = f"it pays {score.total:g}" + (f": {score.why}" if score.why else "")
+    return Verdict(score.total >= 1, score.extracted, why, value=score.total)
+
+
+def verifier(kind: str, settings: Mapping[str, Any] | None = None) -> Verifier | Judging:
     """The verifier of this name, with its settings. Raises RewardlabError if it needs a package that is not installed."""
+    if names.SOURCE.fullmatch(kind):
+        return Judging(read_reward(kind))
     made = registry.part("reward", kind, **(settings or {}))
     made.require()
     return made
@@ -117,6 +153,11 @@ def named(kind: str, settings: Mapping[str, Any]) -> tuple[str, Mapping[str, Any
 def fitted(kind: str, settings: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     """The verifier's name, and its settings with values that were written as text read; raises RewardlabError for wrong ones."""
     known = registry.verifiers()
+    if names.SOURCE.fullmatch(kind):
+        if settings:
+            raise RewardlabError(f"settings of a function are written with it: {kind}({', '.join(f'{k}=...' for k in settings)})")
+        verifier(kind)
+        return kind, {}
     if kind not in known:
         raise unknown("verifier", kind, known)
     function = shared_part("reward", kind).function
@@ -160,7 +201,7 @@ def _reply(value: Any) -> Any:
 
 
 @functools.lru_cache(maxsize=8)
-def _cached_verifier(kind: str, settings: str) -> Verifier:
+def _cached_verifier(kind: str, settings: str) -> Verifier | Judging:
     """The verifier, loaded once per process: finding a part by its name reads all files of its folder."""
     return verifier(kind, json.loads(settings))
 

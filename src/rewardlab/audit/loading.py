@@ -3,6 +3,7 @@
 final_number, math(strict=false)              a built-in reward or verifier, with its settings
 rewards.py:my_reward                          a function in a file, in any signature of `rewards/functions.py`
 rewards.py                                    the only function in a file
+rewards.py:my_reward?as=verl                  a function whose arguments do not tell whose manner it is written in
 trl.rewards:accuracy_reward                   a function of an installed package
 trl.rewards:get_overlong(max_len=100)         the function that such a function returns for these settings
 http://localhost:8000/v1                      a judge behind an OpenAI-compatible endpoint
@@ -27,6 +28,7 @@ from rewardlab.core import Message, Problem, Recipe, Run, Trajectory, Turn
 from rewardlab.errors import RewardlabError
 from rewardlab.registry.formula import called
 from rewardlab.rewards import external, functions
+from rewardlab.rewards.conventions import split
 from rewardlab.served.endpoint import is_served
 from rewardlab.verifiers.contract import GOLD
 
@@ -46,7 +48,8 @@ def parse(text: str, judge: Mapping[str, Any] | None = None, verifier: str | Non
     if is_served(text) or re.match(r"https?://", text):
         asked = dict(judge or {})
         return {"kind": "pairwise" if asked.pop("pairwise", False) else "judge", "url": text, **asked}
-    name, settings = called(text)
+    place, convention = split(text)
+    name, settings = called(place)
     if name == "judge" and (settings or {}).get("kind") == "pairwise":
         return _comparing(dict(settings or {}), dict(judge or {}))
     head, colon, function = name.rpartition(":")
@@ -54,7 +57,7 @@ def parse(text: str, judge: Mapping[str, Any] | None = None, verifier: str | Non
         head, colon, function = name, ":", functions.only_function(Path(name))
     if colon:
         module = str(Path(head).resolve()) if head.endswith(".py") else head
-        return {"kind": "function", "where": module, "function": function, "settings": settings}
+        return {"kind": "function", "where": module, "function": function, "settings": settings, "convention": convention}
     if (Path(text) / "config.json").is_file():
         return {"kind": "run", "folder": str(Path(text).resolve())}
     if "+" in name or registry.spell(name) in registry.methods():
@@ -102,7 +105,7 @@ class FunctionTarget(Target):
 
     def __init__(self, call: functions.Call):
         self.call, self.name = call, call.name
-        names = {functions.PLURAL.get(p.name, p.name) for p in call.named}
+        names = {call.singular(p) for p in call.named}
         self.reads_gold = True if names & {*GOLD, "trajectory"} else None if call.open or "meta" in names else False
         self.messages = call.messages
 
@@ -132,7 +135,7 @@ def _function(spec: Spec) -> Target:
     sys.path.insert(0, str(Path.cwd()))
     where, name = spec["where"], spec["function"]
     found = functions.find(Path(where), name) if where.endswith(".py") else functions.find_in_module(where, name)
-    reward = functions.prepared(found, Path(where), spec["settings"])
+    reward = functions.prepared(found, Path(where), spec["settings"], spec.get("convention"))
     return FunctionTarget(reward) if isinstance(reward, functions.Call) else PartTarget(reward)
 
 

@@ -3,11 +3,13 @@
 rewardlab verify math --in replies.jsonl --out judged.jsonl
 rewardlab verify code --in programs.jsonl --out judged.jsonl --seconds 10
 rewardlab verify math --in replies.jsonl --out judged.jsonl --workers ray:32
+rewardlab verify mine.py:score --in replies.jsonl --out judged.jsonl
 rewardlab verify exact_match --in replies.csv --out - --response-column reply --answer-column gold
 
 KIND may be a served model, openai:http://localhost:8000/v1#my-judge, which compares the answers (verify judged_answer --help).
 
-"correct" is true, false, or null if there is no verdict. Settings of the verifier are flags: rewardlab verify KIND --help.
+"correct" is true, false, or null if there is no verdict; of a function of your own (docs/REWARDS.md), whether it pays at least 1.
+Settings of the verifier are flags: rewardlab verify KIND --help.
 Exit code: 0 if every line was judged, 1 if a line is broken or no row got a verdict. --out may be the file of --in.
 """
 
@@ -35,7 +37,8 @@ def flags(parser: argparse.ArgumentParser) -> None:
 
     kinds = "\n".join(f"  {name:<22}{about}" for name, about in registry.verifiers().items())
     parser.description = f"{parser.description}\n\nverifiers:\n{kinds}"
-    parser.add_argument("kind", metavar="KIND", help="a verifier, as listed above, or openai:URL#NAME (served)")
+    kinds_told = "a verifier, as listed above, FILE.py:FUNCTION of your own, or openai:URL#NAME (served)"
+    parser.add_argument("kind", metavar="KIND", help=kinds_told)
     parser.add_argument("--in", dest="source", metavar="FILE", required=True, help="JSON lines, .csv or .parquet; - for stdin")
     parser.add_argument("--out", metavar="FILE", required=True, help="JSON lines, one for each line of --in; - for stdout")
     workers_flag(parser)
@@ -59,9 +62,12 @@ def help_of(words: list[str]) -> str:
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     from rewardlab import registry
+    from rewardlab.registry import names
 
     # before torch is imported
-    if args.kind not in (known := registry.verifiers()) and not args.kind.startswith(registry.SERVED):
+    if names.SOURCE.fullmatch(args.kind):
+        names.check_source(args.kind)
+    elif args.kind not in (known := registry.verifiers()) and not args.kind.startswith(registry.SERVED):
         raise unknown("verifier", args.kind, known)
 
     from rewardlab.api import verify as verifying

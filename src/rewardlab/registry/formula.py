@@ -1,6 +1,7 @@
 """Read rewards written as text: a name, a function in a file of your own, or a formula.
 
-    correct    length_penalty:per_token=0.01    mine.py:score    mine.py:made(by=2)    package.module:score    prm:PATH
+    correct    length_penalty:per_token=0.01    mine.py:score    mine.py:made(by=2)    mine.py:score?as=verl    package.module:score
+    prm:PATH
     format_ok(pattern=".+####.+") >> correct() - 0.1 * "mine.py:cost"
 
 A formula is what a recipe prints for its reward: + - * >>, numbers, brackets, .named("..."), rewards and operators by name with
@@ -18,6 +19,7 @@ from typing import Any
 
 from rewardlab.core.domain import NAME
 from rewardlab.errors import RewardlabError
+from rewardlab.rewards.conventions import split
 from rewardlab.rewards.functions import find, find_in_module, only_function, prepared
 from rewardlab.rewards.reward import Reward
 
@@ -41,15 +43,16 @@ def read_reward(written: str) -> Reward:
     NAME.check("a reward", written)
     if written.startswith(PREFIX):
         return part("reward", "prm_steps", model=absolute(written))
-    if written.endswith(".py"):
-        return _of_file(Path(written), only_function(Path(written)), None)
-    if FUNCTION.fullmatch(written):
-        name, settings = called(written)
+    place, convention = split(written)
+    if place.endswith(".py"):
+        return _of_file(Path(place), only_function(Path(place)), None, convention)
+    if FUNCTION.fullmatch(place):
+        name, settings = called(place)
         where, _, function = name.rpartition(":")
         if where.endswith(".py"):
-            return _of_file(Path(where), function, settings)
+            return _of_file(Path(where), function, settings, convention)
         if ("reward", where) not in shared_parts():
-            return _of_module(where, function, settings)
+            return _of_module(where, function, settings, convention)
     if "(" in written or '"' in written:
         return _of_formula(written)
     name, _, options = written.partition(":")
@@ -87,19 +90,20 @@ def _literal(node: ast.expr) -> Any:
     return named[node.id] if isinstance(node, ast.Name) and node.id in named else ast.literal_eval(node)
 
 
-def _of_file(path: Path, function: str, settings: dict[str, Any] | None) -> Reward:
+def _of_file(path: Path, function: str, settings: dict[str, Any] | None, convention: str | None) -> Reward:
     # what is missing or wrong is reported now, not after the first rollouts
-    prepared(find(path, function), path, settings)
-    return part("reward", "from_file", path=str(path.expanduser().resolve()), function=function, **_given(settings))
+    prepared(find(path, function), path, settings, convention)
+    place = str(path.expanduser().resolve())
+    return part("reward", "from_file", path=place, function=function, **_given(settings=settings, convention=convention))
 
 
-def _of_module(module: str, function: str, settings: dict[str, Any] | None) -> Reward:
-    prepared(find_in_module(module, function), Path(module), settings)
-    return part("reward", "from_module", module=module, function=function, **_given(settings))
+def _of_module(module: str, function: str, settings: dict[str, Any] | None, convention: str | None) -> Reward:
+    prepared(find_in_module(module, function), Path(module), settings, convention)
+    return part("reward", "from_module", module=module, function=function, **_given(settings=settings, convention=convention))
 
 
-def _given(settings: dict[str, Any] | None) -> dict[str, Any]:
-    return {} if settings is None else {"settings": settings}
+def _given(**settings: Any) -> dict[str, Any]:
+    return {name: value for name, value in settings.items() if value is not None}
 
 
 def _of_formula(written: str) -> Reward:

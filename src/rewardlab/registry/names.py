@@ -15,8 +15,8 @@ from .definitions import class_fields_in, function_in
 from .find import PACKAGE, file_of, names_in, spell
 from .parts import shared_parts
 
-SOURCE = re.compile(r"(.+\.py|[A-Za-z_][\w.]*):\w+(\(.*\))?|.+\.py", re.S)
-"""FILE.py:function, MODULE:function, with or without settings, or FILE.py."""
+SOURCE = re.compile(r"((.+\.py|[A-Za-z_][\w.]*):\w+(\(.*\))?|.+\.py)(\?as=\w+)?", re.S)
+"""FILE.py:function, MODULE:function, with or without settings, or FILE.py; and the convention of the function."""
 PREFIX = "prm:"
 """Before the checkpoint of a process reward model that is to be the reward."""
 
@@ -55,7 +55,7 @@ def check_reward(written: str) -> None:
 
 def check_source(written: str) -> None:
     """Raise RewardlabError if the file or module that holds a function does not exist."""
-    where = re.sub(r":\w+(\(.*\))?$", "", written, flags=re.S)
+    where = re.sub(r"(:\w+(\(.*\))?)?(\?as=\w+)?$", "", written, count=1, flags=re.S)
     if where.endswith(".py"):
         from rewardlab.rewards.functions import existing
 

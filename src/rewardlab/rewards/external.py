@@ -5,6 +5,7 @@
     def my_reward(group, completions): return [...]                                  one call for each group
     def compute_score(data_source, solution_str, ground_truth, extra_info): ...      as in verl
     def reward_func(queries, prompts, labels): return {"rewards": [...]}             as in OpenRLHF
+    def my_reward(completion, answer, state, info): return 1.0                       as in verifiers, and its rubrics
 
 Arguments are passed by name: the names in `functions`, their plurals, `run`, and every column of the data. See docs/REWARDS.md.
 """
@@ -22,6 +23,7 @@ from rewardlab.errors import NotFinite, RewardlabError, unknown
 from rewardlab.verifiers.contract import GOLD
 
 from .calling import Arguments, results_of
+from .conventions import VERIFIERS, VERL
 from .functions import PLURAL, QUESTION, REPLY, Call, find, find_in_module, prepared
 from .returned import blamed, check_steps
 from .reward import reward
@@ -36,22 +38,39 @@ Place = tuple[str, Trajectory]
 
 
 @reward(over="groups")
-def from_file(groups: list[Group], run: Run, *, path: str, function: str, settings: dict[str, Any] | None = None) -> Scores:
+def from_file(
+    groups: list[Group],
+    run: Run,
+    *,
+    path: str,
+    function: str,
+    settings: dict[str, Any] | None = None,
+    convention: str | None = None,
+) -> Scores:
     """The result of `function` in the Python file `path`: a number, a bool, None for no verdict, {"score": number}, or a Score.
 
     A function with an argument of any plural name (completions, answers) is called once, with a list for every argument, and
     returns a list; with an argument `group`, once for each group. A column of the data takes precedence over an alias of the same
     name, except for the reply. The term is named after the function. An `async` function's calls run concurrently.
     settings: the function is called with them first, and returns the function to use.  A reward that is decorated with @reward is
-    used as it is, with these settings.  Raises RewardlabError, with file and line, for any error in the function.
+    used as it is, with these settings.  convention: trl, verl, openrlhf or verifiers, whose manner the function is written in;
+    None: as its arguments tell.  Raises RewardlabError, with file and line, for any error in the function.
     """
-    return _scores(prepared(find(Path(path), function), Path(path).resolve(), settings), groups, run)
+    return _scores(prepared(find(Path(path), function), Path(path).resolve(), settings, convention), groups, run)
 
 
 @reward(over="groups")
-def from_module(groups: list[Group], run: Run, *, module: str, function: str, settings: dict[str, Any] | None = None) -> Scores:
+def from_module(
+    groups: list[Group],
+    run: Run,
+    *,
+    module: str,
+    function: str,
+    settings: dict[str, Any] | None = None,
+    convention: str | None = None,
+) -> Scores:
     """The same as `from_file`, for a function in an installed module."""
-    return _scores(prepared(find_in_module(module, function), Path(module), settings), groups, run)
+    return _scores(prepared(find_in_module(module, function), Path(module), settings, convention), groups, run)
 
 
 def _scores(found: Any, groups: list[Group], run: Run) -> Scores:
@@ -71,12 +90,13 @@ def call_of(part: Any) -> Call | None:
     """The user's function behind a part; None for every other part."""
     if part.name == "from_file":
         path = Path(part.settings["path"]).resolve()
-        found = prepared(find(path, part.settings["function"]), path, part.settings["settings"])
+        function = find(path, part.settings["function"])
     elif part.name == "from_module":
-        module = part.settings["module"]
-        found = prepared(find_in_module(module, part.settings["function"]), Path(module), part.settings["settings"])
+        path = Path(part.settings["module"])
+        function = find_in_module(part.settings["module"], part.settings["function"])
     else:
         return None
+    found = prepared(function, path, part.settings["settings"], part.settings["convention"])
     return found if isinstance(found, Call) else None
 
 
@@ -125,11 +145,14 @@ def _arguments(call: Call, values: Mapping[str, Any], place: str) -> Arguments:
 
 def _of_one(call: Call, place: Place, run: Run) -> dict[str, Any]:
     """The values for a call that scores one rollout, by name."""
-    _, trajectory = place
-    values = {p.name: _value(call, p, p.name, place, run) for p in call.named}
+    where, trajectory = place
+    known = _known(call, trajectory)
+    values = {p.name: _value(call, p, call.means[p.name], known, where, run) for p in call.named}
     if call.open:
         columns = {"prompt": _prompt(call, trajectory), "answer": trajectory.problem.answer, **trajectory.problem.meta}
-        values = columns | values
+        # what these two always pass
+        passed = {"verl": VERL, "verifiers": VERIFIERS}.get(call.convention or "", ())
+        values = columns | {name: known[name] for name in passed} | values
     return {k: v for k, v in values.items() if v is not MISSING}
 
 
@@ -141,13 +164,14 @@ def _of_many(call: Call, batch: list[Place], run: Run) -> dict[str, Any]:
         columns = dict.fromkeys(k for _, t in batch for k in t.problem.meta)
         values = {"prompts": [_prompt(call, t) for _, t in batch], "answer": [t.problem.answer for _, t in batch]}
         values |= {k: [t.problem.meta.get(k) for _, t in batch] for k in columns}
+    known = [(where, _known(call, trajectory)) for where, trajectory in batch]
     for p in call.named:
         if p.name in ONCE:
             values[p.name] = ONCE[p.name](run)
         elif p.name == "group":
             values[p.name] = [t for _, t in batch]
         else:
-            column = [_value(call, p, PLURAL.get(p.name, p.name), place, run) for place in batch]
+            column = [_value(call, p, call.singular(p), row, where, run) for where, row in known]
             # a name that no rollout has keeps its default
             if any(v is not MISSING for v in column):
                 values[p.name] = [None if v is MISSING else v for v in column]
@@ -164,26 +188,37 @@ ONCE: dict[str, Callable[[Any], Any]] = {
 """Arguments of which there is one in every call, and not one for each rollout."""
 
 
-def _value(call: Call, p: Any, name: str, place: Place, run: Run) -> Any:
+def _value(call: Call, p: Any, name: str, known: Mapping[str, Any], where: str, run: Run) -> Any:
     """The value for the argument `p`, by its singular name; `MISSING` if it keeps its default."""
     if name in ONCE:
         return ONCE[name](run)
-    where, trajectory = place
+    if name in known:
+        return known[name]
+    if p.default is p.empty:
+        asked = unknown("argument", p.name, {*known, *PLURAL, *ONCE, "group"})
+        raise RewardlabError(f"{call.who} asks for {asked} ({where})")
+    return MISSING
+
+
+def _known(call: Call, trajectory: Trajectory) -> dict[str, Any]:
+    """All that a function may be given of a rollout, by its singular name."""
     problem = trajectory.problem
     fixed = {"trajectory": trajectory, "meta": dict(problem.meta)} | dict.fromkeys(REPLY, trajectory.reply)
     fixed["completion"] = _completion(call, trajectory)
-    if name == "completion_id":
-        fixed[name] = _ids(trajectory)
+    if any(call.singular(p) == "completion_id" for p in call.named):
+        fixed["completion_id"] = _ids(trajectory)
     aliases = dict.fromkeys(QUESTION, _prompt(call, trajectory)) | dict.fromkeys(GOLD, problem.answer)
     # a query is prompt and reply in one text, from which functions for OpenRLHF cut the prompt off
     extra = {"data_source": "", "extra_info": dict(problem.meta), "query": problem.question + trajectory.reply}
     # later tables win: a column replaces an alias such as `prompt`, but not the reply
     known = extra | aliases | dict(problem.meta) | fixed
-    if name in known:
-        return known[name]
-    if p.default is p.empty:
-        raise RewardlabError(f"{call.who} asks for {unknown('argument', p.name, {*known, *PLURAL, *ONCE, 'group'})} ({where})")
-    return MISSING
+    return known if call.convention != "verifiers" else _of_verifiers(known, problem.meta) | known
+
+
+def _of_verifiers(known: dict[str, Any], columns: Mapping[str, Any]) -> dict[str, Any]:
+    """What a function of verifiers is given besides: the state of a rollout of one turn, and the columns as `info`."""
+    row = {name: known[name] for name in ("prompt", "completion", "answer")} | {"task": "", "info": dict(columns)} | dict(columns)
+    return {"task": row["task"], "info": row["info"], "state": row}
 
 
 def _prompt(call: Call, trajectory: Trajectory) -> Any:

@@ -26,16 +26,28 @@ def takes_messages(function: Callable) -> bool:
     It is read, not tried out, so that training, evaluation and audit agree whatever the first reply looks like.
     """
     function = _plain(function)
-    try:
-        signature = inspect.signature(function)
-    except (TypeError, ValueError):
-        return False
-    texts = {name: p for name, p in signature.parameters.items() if name in TEXTS}
-    written = " ".join(inspect.formatannotation(p.annotation).lower() for p in texts.values() if p.annotation is not p.empty)
+    texts, written = _annotated(function)
     if any(word in written for word in ("dict", "mapping", "message")):
         return True
     # `list` or `Any` alone say nothing
     return "str" not in written and _reads_keys(function, frozenset(texts), DEPTH)
+
+
+def says_text(function: Callable) -> bool:
+    """Whether the annotations of a function say that it takes prompts and completions as texts."""
+    _, written = _annotated(_plain(function))
+    return "str" in written and not any(word in written for word in ("dict", "mapping", "message"))
+
+
+def _annotated(function: Any) -> tuple[list[str], str]:
+    """The arguments that hold texts or messages, and their annotations in one text."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return [], ""
+    texts = {name: p for name, p in signature.parameters.items() if name in TEXTS}
+    written = (inspect.formatannotation(p.annotation).lower() for p in texts.values() if p.annotation is not p.empty)
+    return list(texts), " ".join(written)
 
 
 def _plain(function: Any) -> Any:

@@ -19,7 +19,8 @@ from rewardlab.core.part import PartFactory
 from rewardlab.errors import RewardlabError, unknown
 from rewardlab.verifiers.contract import GOLD
 
-from .form import takes_messages
+from .conventions import GROUPS, Rubric, is_rubric, meanings, recognised
+from .form import says_text, takes_messages
 
 REPLY = ("response", "completion", "reply", "text", "solution_str")
 QUESTION = ("prompt", "question")
@@ -31,11 +32,12 @@ PLURAL = {(name[:-1] + "ies" if name[-1] == "y" else name + "s"): name for name 
 class Call:
     """A user's function, its file, and how it is called.
 
+    convention: whose manner it is written in (None: as its arguments tell).  means: what each of its arguments is, by name.
     messages: prompts and completions are handed over as lists of {"role", "content"}.  batched: one call scores many rollouts,
     with a list for every argument; `grouped`: those of one prompt.  open: it has **columns, so it gets every column of the data.
     """
 
-    def __init__(self, function: Callable, path: Path):
+    def __init__(self, function: Callable, path: Path, convention: str | None = None):
         self.function, self.path = function, path
         self.name = getattr(function, "__name__", type(function).__name__)
         try:
@@ -44,10 +46,20 @@ class Call:
             raise RewardlabError(f"{self.who} has no signature to read its arguments from: {e}") from e
         self.open = any(p.kind is p.VAR_KEYWORD for p in self.parameters)
         self.named = [p for p in self.parameters if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)]
-        names = {p.name for p in self.named}
-        self.grouped = "group" in names
-        self.batched = self.grouped or not names.isdisjoint(PLURAL)
-        self.messages = takes_messages(function)
+        self.convention = convention or recognised({p.name for p in self.named})
+        self.means = meanings(self.named, convention)
+        # to functions of verifiers, lists are of one group
+        of_verifiers = self.convention == "verifiers"
+        self.plural = {**PLURAL, **GROUPS} if of_verifiers else PLURAL
+        listed = not self.plural.keys().isdisjoint(self.means.values())
+        self.grouped = "group" in self.means.values() or (of_verifiers and listed)
+        self.batched = self.grouped or listed or convention == "trl"
+        self.messages = takes_messages(function) or (of_verifiers and not says_text(function))
+
+    def singular(self, parameter: inspect.Parameter) -> str:
+        """What one entry of an argument is."""
+        meaning = self.means[parameter.name]
+        return self.plural.get(meaning, meaning)
 
     @property
     def who(self) -> str:
@@ -56,7 +68,7 @@ class Call:
     @property
     def gold(self) -> list[str]:
         """The arguments without a default that hold the gold answer."""
-        return [p.name for p in self.named if PLURAL.get(p.name, p.name) in GOLD and p.default is p.empty]
+        return [p.name for p in self.named if self.singular(p) in GOLD and p.default is p.empty]
 
 
 def find(path: Path, name: str) -> Any:
@@ -93,22 +105,25 @@ def only_function(path: Path) -> str:
     raise RewardlabError(f"which function of {path}? It has {len(names)}; give one of {commands}")
 
 
-def prepared(found: Any, path: Path, settings: Mapping[str, Any] | None) -> Any:
-    """A function as a `Call`, and a decorated reward as a part.
+def prepared(found: Any, path: Path, settings: Mapping[str, Any] | None, convention: str | None = None) -> Any:
+    """A function, or a rubric of verifiers, as a `Call`, and a decorated reward as a part.
 
     settings: of the decorated reward, or those for which the function returns the function to use; None: the function itself.
+    convention: whose manner the function is written in; None: as its arguments tell.
     """
     if isinstance(found, PartFactory):
         return found(**(settings or {}))
+    if is_rubric(found):
+        return Call(Rubric(found, "rubric"), path, "verifiers")
     if settings is None:
-        return Call(found, path)
+        return Call(found, path, convention)
     try:
         made = found(**settings)
     except Exception as e:
         raise RewardlabError(f"{found.__name__} of {path} cannot be called with {settings}: {type(e).__name__}: {e}") from e
-    if not callable(made):
+    if not callable(made) and not is_rubric(made):
         raise RewardlabError(f"{found.__name__}(...) of {path} returned {made!r}, not a function; leave the brackets away?")
-    return Call(made, path)
+    return prepared(made, path, None, convention) if is_rubric(made) else Call(made, path, convention)
 
 
 def existing(path: Path) -> Path:
@@ -120,7 +135,7 @@ def existing(path: Path) -> Path:
 
 
 def _named(module: ModuleType, where: str, name: str) -> Any:
-    if not callable(function := getattr(module, name, None)):
+    if not callable(function := getattr(module, name, None)) and not is_rubric(function):
         raise unknown(f"function in {where}:", name, _functions(module))
     return function
 

@@ -99,24 +99,27 @@ def _reward(reward: Part | None) -> str:
     if reward is None:
         return "it learns from recorded replies, and verl's trainer from rewards of replies that it sampled"
     for part in reward.walk():
-        if why := _asks(part) or _alone(part):
+        if why := _asks(part) or _steps(part):
             return why
+        if why := together(part):
+            return f"{why}, and verl scores each alone"
     return ""
 
 
-def _alone(part: Any) -> str:
-    """Why a part's reward of one reply cannot be computed without the others."""
+def together(part: Any) -> str:
+    """Why a part's reward of one reply cannot be computed without the others; empty if it can."""
     if part.name in ALONE:
         from rewardlab.rewards.external import call_of
 
         call = call_of(part)
-        return (
-            f"its reward {call.name} compares the replies to a prompt, and verl scores each alone" if call and call.grouped else ""
-        )
+        return f"its reward {call.name} compares the replies to a prompt" if call and call.grouped else ""
     over = getattr(part.options, "over", None)
-    if getattr(part.options, "steps", False) and isinstance(part, Reward) and not part.of:
-        return f"its reward {part.name} pays single steps, and verl keeps one number for a reply"
-    return f"its reward {part.name} takes the replies of a step together, and verl scores each alone" if over in TOGETHER else ""
+    return f"its reward {part.name} takes the replies of a step together" if over in TOGETHER else ""
+
+
+def _steps(part: Any) -> str:
+    pays_steps = getattr(part.options, "steps", False) and isinstance(part, Reward) and not part.of
+    return f"its reward {part.name} pays single steps, and verl keeps one number for a reply" if pays_steps else ""
 
 
 def _asks(part: Any) -> str:
