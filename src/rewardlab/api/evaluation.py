@@ -59,15 +59,13 @@ def evaluate(
     # refused before a model is loaded, if there are none
     held_out(task, problems)
     # one set of max(k) replies gives the unbiased estimate of pass@k for every smaller k too
-    n, counted = max(k), _right_over if workers else _right_here
-    right_counts = counted(model, config, task, problems, (n, temperature), workers)
+    n, what = max(k), (model, config, task, problems, (max(k), temperature))
+    right_counts = _right_over(workers, *what) if workers else _right_here(*what)
     scores = {f"pass@{i}": with_interval([pass_at(i, n, r) for r in right_counts]) for i in k}
     return {"model": model if isinstance(model, str) else model.name, "task": task.name, "n": len(right_counts), **scores}
 
 
-def _right_here(
-    model: str | Policy, config: RunConfig, task: Task, problems: int, sampling: tuple[int, float], workers: str | None
-) -> list[int]:
+def _right_here(model: str | Policy, config: RunConfig, task: Task, problems: int, sampling: tuple[int, float]) -> list[int]:
     """How many of n replies to each problem are right."""
     policy = policy_of(model, config, task)
     task, _ = fit_prompts(task, policy, config)
@@ -76,7 +74,7 @@ def _right_here(
 
 
 def _right_over(
-    model: str | Policy, config: RunConfig, task: Task, problems: int, sampling: tuple[int, float], workers: str | None
+    workers: str, model: str | Policy, config: RunConfig, task: Task, problems: int, sampling: tuple[int, float]
 ) -> list[int]:
     """The same over a cluster, whose processes load the model; this one reads prompts alone."""
     check_named(model)

@@ -2,8 +2,9 @@
 
 rewardlab verify math --in replies.jsonl --out judged.jsonl
 rewardlab verify code --in programs.jsonl --out judged.jsonl --seconds 10
-rewardlab verify math --in replies.jsonl --out judged.jsonl --workers ray:32
 rewardlab verify exact_match --in replies.csv --out - --response-column reply --answer-column gold
+
+With --workers ray:32, 32 processes of a Ray cluster judge (`ray`: one on each core); without it, those of this machine.
 
 "correct" is true, false, or null if there is no verdict. Settings of the verifier are flags: rewardlab verify KIND --help.
 Exit code: 0 if every line was judged, 1 if a line is broken or no row got a verdict. --out may be the file of --in.
