@@ -60,9 +60,10 @@ def test_a_call_that_kills_every_process_fails_alone_and_an_error_is_told(tmp_pa
 
 
 def test_a_function_that_cannot_begin_is_an_error_of_the_request():
-    with pytest.raises(RewardlabError, match="a process of the Ray cluster cannot begin: AttributeError"):
-        with RayWorkers("counted:missing", "ray:2") as workers:
-            list(workers.stream([(1,)]))
+    with RayWorkers("counted:missing", "ray:2") as workers:
+        answers = workers.stream([(1,)])
+        with pytest.raises(RewardlabError, match="a process of the Ray cluster cannot begin: AttributeError"):
+            next(answers)
 
 
 def test_steps_are_labelled_as_in_one_process_though_one_of_two_is_killed(tmp_path, monkeypatch):

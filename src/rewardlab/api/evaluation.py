@@ -58,9 +58,9 @@ def evaluate(
     # refused before a model is loaded, if there are none
     held_out(task, problems)
     # one set of max(k) replies gives the unbiased estimate of pass@k for every smaller k too
-    n, counted = max(k), _right_over if workers else _right_here
+    n, what = max(k), (model, config, task, problems, (max(k), temperature))
     right, unjudged = [], Counter[str]()
-    for counts, reasons in counted(model, config, task, problems, (n, temperature), workers):
+    for counts, reasons in _right_over(workers, *what) if workers else _right_here(*what):
         right += counts
         unjudged += reasons
     scores = {f"pass@{i}": with_interval([pass_at(i, n, r) for r in right]) for i in k}
@@ -84,8 +84,8 @@ Counted = tuple[list[int], Counter[str]]
 
 
 def _right_here(
-    model: str | Policy, config: RunConfig, task: Task, problems: int, sampling: tuple[int, float], workers: str | None
-) -> Iterable[Counted]:
+    model: str | Policy, config: RunConfig, task: Task, problems: int, sampling: tuple[int, float]
+) -> Iterable[Counted]:  # fmt: skip
     policy = policy_of(model, config, task)
     task, _ = fit_prompts(task, policy, config)
     run = begin_run(Recipe(), policy, task, config)
@@ -93,7 +93,7 @@ def _right_here(
 
 
 def _right_over(
-    model: str | Policy, config: RunConfig, task: Task, problems: int, sampling: tuple[int, float], workers: str | None
+    workers: str, model: str | Policy, config: RunConfig, task: Task, problems: int, sampling: tuple[int, float]
 ) -> Iterable[Counted]:
     """The same over a cluster, whose processes load the model; this one reads prompts alone."""
     check_named(model)

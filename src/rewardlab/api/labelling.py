@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import itertools
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence, Sized
 from dataclasses import dataclass, replace
@@ -119,10 +120,11 @@ class Labeller:
         """Raises RewardlabError where something that these labels need is not there."""
         _check_request(labels, task, model, judge, given)
         require(registry.verifier(task.verifier if task else VERIFIER))
+        solved: Any
         about = (labels, config, task, model, judge, given is None)
         if workers is None:
             solver = solver_of(*about)
-            reader, solved = solver.run.policy, lambda batches: (solver(*batch) for batch in batches)
+            reader, solved = solver.run.policy, functools.partial(itertools.starmap, solver)
         else:
             check_named(model, judge)
             reader = text_reader(model, config, task or any_task()) if given is None else None

@@ -71,8 +71,7 @@ def verify_file(
     started = time.perf_counter()
     items = _begun(source, columns)
     with output(out) as file, Bar(f"verify {kind}", count_rows(source)) as bar:
-        judged = _judge_over(workers, kind, values, items, columns) if workers else _judge_all(kind, values, items, columns)
-        for item in judged:
+        for item in _judge_all(kind, values, items, columns, workers):
             row = item.row() if isinstance(item, Broken) else item
             if isinstance(item, Broken) and item is not BLANK:
                 broken.append(item.why)
@@ -206,8 +205,15 @@ def _cached_verifier(kind: str, settings: str) -> Verifier | Judging:
     return verifier(kind, json.loads(settings))
 
 
-def _judge_all(kind: str, settings: Mapping[str, Any], items: Iterator[Item], columns: Columns) -> Iterator[Item]:
-    """The items with their verdicts, in order: the first ones judged in this process, the others in worker processes."""
+def _judge_all(
+    kind: str, settings: Mapping[str, Any], items: Iterator[Item], columns: Columns, workers: str | None
+) -> Iterator[Item]:
+    """The items with their verdicts, in order."""
+    return _judge_over(workers, kind, settings, items, columns) if workers else _judge_here(kind, settings, items, columns)
+
+
+def _judge_here(kind: str, settings: Mapping[str, Any], items: Iterator[Item], columns: Columns) -> Iterator[Item]:
+    """The first items are judged in this process, the others in worker processes."""
     cores, started = len(os.sched_getaffinity(0)), time.monotonic()
     # one process asks a server, since each would have a budget of its own
     alone = asked_model(kind, settings) is not None
@@ -234,7 +240,7 @@ def judging(kind: str, settings: Mapping[str, Any], columns: Columns) -> Callabl
 
 
 def _judge_over(workers: str, kind: str, settings: Mapping[str, Any], items: Iterator[Item], columns: Columns) -> Iterator[Item]:
-    """The items with their verdicts, in order, judged over a cluster."""
+    """All items are judged over a cluster."""
     from rewardlab.processes.ray import RayWorkers
 
     with RayWorkers("rewardlab.api.verify:judging", workers, about=(kind, settings, columns)) as cluster:

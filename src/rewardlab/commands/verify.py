@@ -2,11 +2,11 @@
 
 rewardlab verify math --in replies.jsonl --out judged.jsonl
 rewardlab verify code --in programs.jsonl --out judged.jsonl --seconds 10
-rewardlab verify math --in replies.jsonl --out judged.jsonl --workers ray:32
 rewardlab verify mine.py:score --in replies.jsonl --out judged.jsonl
 rewardlab verify exact_match --in replies.csv --out - --response-column reply --answer-column gold
 
 KIND may be a served model, openai:http://localhost:8000/v1#my-judge, which compares the answers (verify judged_answer --help).
+With --workers ray:32, 32 processes of a Ray cluster judge (`ray`: one on each core); without it, those of this machine.
 
 "correct" is true, false, or null if there is no verdict; of a function of your own (docs/REWARDS.md), whether it pays at least 1.
 Settings of the verifier are flags: rewardlab verify KIND --help.

@@ -108,7 +108,10 @@ class RayWorkers:
             if reference in self.coming:
                 worker = self.coming.pop(reference)
                 # one that died before it came is replaced too
-                _ = self._start() if _outcome(reference) is None else self.free.append(worker)
+                if _outcome(reference) is None:
+                    self._start()
+                else:
+                    self.free.append(worker)
                 continue
             worker, position, call = self.busy.pop(reference)
             if (answer := _outcome(reference)) is None:
