@@ -6,7 +6,7 @@ RUN := $(VENV)/bin/python
 TORCH ?= torch==2.13.0
 export TOKENIZERS_PARALLELISM = false
 
-.PHONY: demo test setup smollm2 bench lint docs site site-serve tutorials clean
+.PHONY: demo test setup smollm2 bench lint docs site site-serve tutorials package clean
 
 # What a user needs. The CPU build of PyTorch is enough; set TORCH=torch to take your platform's own build.
 $(VENV)/.installed: pyproject.toml
@@ -58,6 +58,10 @@ site-serve: $(VENV)/.site
 # Every tutorial as a reader runs it: real policies, all steps. About half an hour on two cores; `make test` runs them scaled down.
 tutorials: setup smollm2
 	REWARDLAB_TUTORIALS=whole $(RUN) -m pytest tests/docs -n 0
+
+# What a user gets: sdist and wheel without warnings, installed into an empty environment of PYTHON, and every kind of command there.
+package:
+	$(PYTHON) benchmarks/_package.py --python $(PYTHON) --folder $$(mktemp -d)/package
 
 bench: setup smollm2
 	$(VENV)/bin/rewardlab bench

@@ -35,7 +35,9 @@ REWARD = "def short(completion):\n    return -0.01 * len(completion)\n"
 
 
 def run(argv: list[str | Path], cwd: Path, **more: Any) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([str(word) for word in argv], cwd=cwd, capture_output=True, text=True, **more)
+    # these settings of a developer's shell would make the builders warn, or the checkout be found
+    env = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE", "REWARDLAB_CACHE")}
+    return subprocess.run([str(x) for x in argv], cwd=cwd, capture_output=True, text=True, env=env | more.pop("env", {}), **more)
 
 
 def must(done: subprocess.CompletedProcess[str]) -> subprocess.CompletedProcess[str]:
@@ -100,8 +102,7 @@ def commands(folder: Path) -> dict[str, list[str]]:
 
 def tried(python: Path, folder: Path) -> dict[str, Any]:
     """Each command's exit code and seconds, and the end of what it said where it failed."""
-    env = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "REWARDLAB_CACHE")}
-    env |= {"REWARDLAB_CACHE": str(folder / "cache"), "PYTHONWARNINGS": "error::DeprecationWarning:rewardlab"}
+    env = {"REWARDLAB_CACHE": str(folder / "cache"), "PYTHONWARNINGS": "error::DeprecationWarning:rewardlab"}
     found = {}
     for name, argv in commands(folder).items():
         started = time.perf_counter()

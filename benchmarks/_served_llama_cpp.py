@@ -125,7 +125,9 @@ def kept(document: dict[str, Any], folder: Path) -> dict[str, Any]:
             of[meant]: {said[v]: sum(row["meant"] is meant and row["correct"] is v for row in rows) for v in said} for meant in of
         } | {"no_verdict_because": document["no_verdict_because"]}
     if "findings" in document:
-        found = [{name: f[name] for name in ("name", "severity", "says", "failed", "of")} for f in document["findings"]]
+        # how long calls take is not of the judge
+        of = [f for f in document["findings"] if f["name"] != "slow" and (f["probe"] == "pairs" or f["severity"] != "ok")]
+        found = [{name: f[name] for name in ("name", "severity", "says", "failed", "of")} for f in of]
         return {"verdict": document["verdict"], "pairs": document["pairs"], "findings": found, "unfinished": document["unfinished"]}
     return {name: value for name, value in document.items() if name not in ("model", "out", "judge")}
 
@@ -162,7 +164,7 @@ if __name__ == "__main__":
     parser.add_argument("--problems", type=int, default=8, help="of GSM8K, for best of n")
     parser.add_argument("--judged", type=int, default=8, help="of GSM8K, whose answers are verified")
     parser.add_argument("--steps", type=int, default=3, help="of GRPO")
-    parser.add_argument("--only", nargs="*", help="these calls alone, by name")
+    parser.add_argument("--only", nargs="*", help="these calls alone, by name, in place of those that --out holds")
     parser.add_argument("--out", type=Path)
     args = parser.parse_args()
     os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -178,4 +180,8 @@ if __name__ == "__main__":
             stat = Path(f"/proc/{server.pid}/stat").read_text().rpartition(")")[2].split()
             about["server_cpu_seconds"] = round((int(stat[11]) + int(stat[12])) / os.sysconf("SC_CLK_TCK"), 1)
     if args.out:
+        if args.only and args.out.is_file():
+            before = json.loads(args.out.read_text("utf-8"))
+            about["calls"] = before["calls"] | about["calls"]
+            about["server_cpu_seconds"] = round(before["server_cpu_seconds"] + about["server_cpu_seconds"], 1)
         args.out.write_text(json.dumps(about, indent=1, ensure_ascii=False) + "\n")

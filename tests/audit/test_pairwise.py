@@ -1,16 +1,16 @@
 """A judge that compares two replies: what decides for it is found, and a sound one comes out clean."""
 
 import json
+import math
 
 import pytest
 from here import Here
-from served_model import Server, serving
+from served_model import Server, choice, serving
 
 from rewardlab.audit import audit
 from rewardlab.audit.loading import load, parse
 from rewardlab.audit.page import page
 from rewardlab.audit.pairwise import figures, sign_test
-from rewardlab.audit.replies import FORMATS
 from rewardlab.audit.rules import PROBES
 from rewardlab.audit.target import Row
 from rewardlab.commands import cli
@@ -20,6 +20,9 @@ from rewardlab.errors import RewardlabError
 def texts(body: dict) -> tuple[str, str, str]:
     """The gold answer and the two replies that a judge is asked about."""
     asked = body["messages"][-1]["content"]
+    if "[Reply A]" not in asked:
+        # whether log-probs can be had
+        return "", "", ""
     gold, rest = asked.partition("[Right answer]\n")[2].split("\n\n[Reply A]\n")
     first, rest = rest.split("\n\n[Reply B]\n")
     return gold, first, rest.partition("\n\n[End of the replies]")[0]
@@ -114,6 +117,28 @@ def test_a_judge_that_says_nothing_readable(server):
     assert {"unread", "silent"} <= found(audited(server)).keys()
 
 
+def test_the_chances_of_the_marks_count_where_they_are_given(server):
+    """A judge that says A of everything, and finds B likelier where the second is right."""
+
+    def says(body: dict) -> dict:
+        chances = {"A": 0.9, "B": 0.1} if sound(body) == "[[A]]" else {"A": 0.6, "B": 0.4}
+        likely = [{"token": name, "logprob": math.log(p)} for name, p in chances.items()]
+        content = [{"token": t, "logprob": 0.0, "top_logprobs": likely if t == "A" else []} for t in ("[[", "A", "]]")]
+        return choice("[[A]]", **({"logprobs": {"content": content}} if "top_logprobs" in body else {}))
+
+    server.says = says
+    document = audited(server, 2)
+    told = document["pairs"]
+    # of a right and a wrong reply .9 and 1 - .6, of two equal ones .6 and 1 - .6
+    assert (told["changed"], told["right"], told["longer"]) == (1.0, pytest.approx(0.65), pytest.approx(0.5))
+    assert told["first"] > 0.7
+    assert {"order", "position"} <= found(document, "fault", "warning").keys()
+    assert "right" not in found(document, "fault", "warning")
+    marks_alone = load(parse(target(server, expected=False)))
+    values = [found.value for found in marks_alone.score([Row("q", "4", "The answer is 4.", {"second": "5"})])]
+    assert values == [1.0]
+
+
 def test_the_sign_test():
     # 1 of 8 on one side: 2 (1 + 8) / 256
     assert sign_test(7, 1) == pytest.approx(18 / 256)
@@ -148,5 +173,3 @@ def test_what_cannot_be_audited_is_refused(server):
     server.troubles = ["400"] * 400
     with pytest.raises(RewardlabError, match="gives no answer: the endpoint failed"):
         audited(server, 1)
-    (late,) = load(parse(target(server), {"seconds": 0.05})).score([Row("q", "1", FORMATS[0].name, {"second": "2"})])
-    assert late.kind == "error"

@@ -76,7 +76,7 @@ def _comparing(settings: dict[str, Any], asked: dict[str, Any]) -> Spec:
     registry.part("reward", "judge", **settings)
     if not is_served(settings["model"]):
         raise RewardlabError(f"an audit of a pairwise judge asks a served model, openai:URL#NAME, and not {settings['model']!r}")
-    given = {name: settings[name] for name in ("template", "max_new") if name in settings}
+    given = {name: settings[name] for name in ("template", "max_new", "expected") if name in settings}
     return {"kind": "pairwise", "url": settings["model"], "seconds": asked.get("seconds")} | given
 
 

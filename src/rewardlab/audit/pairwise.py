@@ -10,12 +10,13 @@ import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from threading import Lock
 from typing import Any
 
 from rewardlab.errors import RewardlabError
 from rewardlab.served.client import Client
 from rewardlab.served.endpoint import Endpoint, base_of, endpoint_of, is_served
-from rewardlab.served.judging import PREFERENCES, Marks, asked, template_of
+from rewardlab.served.judging import LIKELY, PREFERENCES, Marks, asked, template_of
 from rewardlab.served.messages import Failure, Request
 
 from .built_in import built_in
@@ -42,16 +43,19 @@ MARKS = Marks(PREFERENCES)
 
 
 class PairJudge(Target):
-    """spec: url, which may be openai:URL#NAME; optionally model, template, seconds, concurrency, key, max_new.
+    """spec: url, which may be openai:URL#NAME; optionally model, template, seconds, concurrency, key, max_new, expected.
 
-    A row is a comparison: `reply` stands first, the column "second" second. 1 if the first is preferred, 0.5 for a tie. Replies are
-    kept on disk unless the name says cache=false: the same audit again asks nothing.
+    A row is a comparison: `reply` stands first, the column "second" second. 1 if the first is preferred, 0.5 for a tie; by the
+    chances of the marks where the server gives them, as `judge(expected=True)` pays. Replies are kept on disk unless the name says
+    cache=false: the same audit again asks nothing.
     """
 
     def __init__(self, spec: Spec):
         self.template = template_of(spec.get("template") or "", "pairwise")
         self.client = Client(_endpoint(spec))
         self.max_new = int(spec.get("max_new") or 512)
+        self.expected = bool(spec.get("expected", True))
+        self.alone = Lock()
         self.concurrent = self.client.settings.concurrency
         self.name = f"{self.client.endpoint}, comparing two replies"
 
@@ -59,7 +63,10 @@ class PairJudge(Target):
         prompts = [
             asked(self.template, row.answer, prompt=row.prompt, first=row.reply, second=str(row.meta[SECOND])) for row in rows
         ]
-        requests = [Request((("user", prompt),), self.max_new, marks=MARKS.texts) for prompt in prompts]
+        # asked by several threads at a time, the server would be tried as often
+        with self.alone:
+            likely = LIKELY if self.expected and self.client.gives_chances(LIKELY) else 0
+        requests = [Request((("user", prompt),), self.max_new, likely=likely, marks=MARKS.texts) for prompt in prompts]
         return [_result(reply) for reply in self.client.chat(requests, stop=False)]
 
     def spent(self) -> dict[str, Any]:
@@ -93,6 +100,14 @@ class Pair:
     name: str
     one: Trial
     other: Trial
+
+    @property
+    def changes(self) -> bool:
+        """Whether another reply is preferred in the other order."""
+        if self.values is None:
+            return False
+        first, second = ((value > 0.5, value < 0.5) for value in self.values)
+        return first != second
 
     @property
     def values(self) -> tuple[float, float] | None:
@@ -166,14 +181,14 @@ def figures(pairs: Sequence[Pair]) -> dict[str, float]:
     """Shares over pairs that were judged in both orders; empty if none was.
 
     pairs, changed: how many, and the share whose verdict changes with the order.  first: mean preference for what stands first;
-    first_p: how likely so uneven a preference is if the places do not matter (sign test on the pairs that change).  right, longer:
-    preference for the right reply over a wrong one, and for the longer of two that say the same.
+    first_p: how likely so uneven a preference is if the places do not matter (sign test on the pairs that the order moves).
+    right, longer: preference for the right reply over a wrong one, and for the longer of two that say the same.
     """
     differ = [pair for pair in pairs if pair.name != "same" and pair.values]
     if not differ:
         return {}
     up, down = _favoured(differ)
-    shares = {"pairs": float(len(differ)), "changed": (up + down) / len(differ)}
+    shares = {"pairs": float(len(differ)), "changed": sum(pair.changes for pair in differ) / len(differ)}
     shares["first"] = statistics.fmean(0.5 + (one - other) / 2 for one, other in map(_values, differ))
     shares["first_p"] = sign_test(up, down)
     for name, told in (("right", "right"), ("length", "longer")):
@@ -202,7 +217,7 @@ def sign_test(up: int, down: int) -> float:
 def of_order(pairs: Sequence[Pair], found: dict[str, float]) -> list[Finding]:
     """Whether the order decides."""
     differ = [pair for pair in pairs if pair.name != "same" and pair.values]
-    changed = [pair for pair in differ if abs(_values(pair)[0] - _values(pair)[1]) > SEEN]
+    changed = [pair for pair in differ if pair.changes]
     # beyond half of the pairs the order says more than the replies
     severity = "fault" if len(changed) > HALF * len(differ) else "warning" if changed else "ok"
     says = "The verdict changes when the replies change places"

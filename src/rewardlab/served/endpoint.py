@@ -30,7 +30,8 @@ class Settings:
     same name.  budget: tokens, read and written, of this process.  cost: the same in money, by price_in and price_out for a million
     tokens.  limit: what the server calls the most tokens of a reply.  prefill: the server continues a last message of the
     assistant.  marks: how the server is told to write one of a judge's marks and nothing else, for models too small to keep to a
-    form: grammar (llama.cpp), structured_outputs (vLLM), regex (SGLang); empty: it is only asked to.  tokenizer: a folder or a name of the hub, for a policy's ids.  context: ids of prompt and reply, if to be checked.
+    form: grammar (llama.cpp), structured_outputs (vLLM), regex (SGLang); empty: it is only asked to.  tokenizer: a folder or a name
+    of the hub, for a policy's ids.  context: ids of prompt and reply, if to be checked.
     """
 
     key: str = ""

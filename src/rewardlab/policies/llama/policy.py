@@ -20,6 +20,7 @@ from rewardlab.policies.head import per_token_losses, token_logprobs
 from rewardlab.policies.packing import rounded, scatter
 from rewardlab.policies.perturbed import Place
 from rewardlab.policies.text import TextPolicy
+from rewardlab.policies.tokenizer import read_tokenizer
 from rewardlab.policies.weights import HasWeights
 from rewardlab.util.device import device_of, dtype_of, keep_freed_memory
 
@@ -52,10 +53,8 @@ class LlamaPolicy(HasWeights, TextPolicy):
     @classmethod
     def load(cls, folder: Path | str, device: str = "auto", dtype: str = "auto", value_head: bool = False) -> LlamaPolicy:
         """Read a Hugging Face checkpoint folder with its tokenizer."""
-        from transformers import AutoTokenizer
-
         where = device_of(device)
-        tokenizer = AutoTokenizer.from_pretrained(str(folder))
+        tokenizer = read_tokenizer(folder)
         return cls(load_llama(Path(folder), value_head), tokenizer, where, dtype_of(dtype, where))
 
     def adapt(self, rank: int, base: Base | None = None) -> LlamaPolicy:
