@@ -165,7 +165,8 @@ def fitted(kind: str, settings: Mapping[str, Any]) -> tuple[str, dict[str, Any]]
             raise unknown(f"setting of {kind}", name, hyperparameters(function))
     values = {name: registry.parse_value(v) if isinstance(v, str) else v for name, v in settings.items()}
     values = {name: fit(function, name, value) for name, value in values.items()}
-    if (model := asked_model(kind, verifier(kind, values).settings)) is not None:
+    made = verifier(kind, values)
+    if not isinstance(made, Judging) and (model := asked_model(kind, made.settings)) is not None:
         # made once: without its package or its key no row could be judged
         client_of(model)
     return kind, values

@@ -49,9 +49,9 @@ def prm_steps(
     The sum of such rewards grows with every further step, which a policy soon finds out. Two cures (Gao et al. 2024,
     arXiv:2410.15115): clip pays min(r - clip, 0), so that right steps earn nothing and padding neither; delta pays r_k - r_{k+1},
     at the last step r itself, so that what a reply earns in all is its first step's r, however many follow. They were published
-    beside an outcome reward, `correct() + prm_steps(...)`: alone, a reply without steps loses nothing by them. A gate, `correct() >>
-    prm_steps(...)`, is no cure: among right replies longer ones still earn more (results/process/rewards.json). Another is the
-    minimum in place of the sum (the method pure_min_form).
+    beside an outcome reward, `correct() + prm_steps(...)`: alone, a reply without steps loses nothing by them. A gate,
+    `correct() >> prm_steps(...)`, is no cure: among right replies longer ones still earn more (results/process/rewards.json).
+    Another is the minimum in place of the sum (the method pure_min_form).
     model, splitter: as in `prm_score`. Steps end where the splitter says, unless the rollout has marked them. A reply that the
     model cannot read, and one whose text has another number of steps than its tokens, get no verdict.
     """
