@@ -345,16 +345,18 @@ def test_a_wrong_command_line_is_refused_in_words(words, says, capsys):
 def test_sigterm_ends_it_when_the_last_request_is_answered(mine):
     command = [sys.executable, "-m", "rewardlab", "serve", "--reward", f"{mine}:score", "--port", "0", "--workers", "1", "--json"]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    said = server.stderr.readline()
-    url = said.split(" at ")[1].split(" with ")[0]
-    assert get(f"{url}/ready").status == 200
-    with concurrent.futures.ThreadPoolExecutor(1) as client:
-        under_way = client.submit(post, f"{url}/score", {"rows": [row("slow"), row("slow!")]})
-        while "\nrewardlab_queue_rows 2.0" not in get(f"{url}/metrics").document:
-            time.sleep(0.01)
-        server.send_signal(signal.SIGTERM)
-        assert [r["score"] for r in under_way.result().document["scores"]] == [4.0, 5.0]
-    out, _ = server.communicate(timeout=20)
+    try:
+        url = server.stderr.readline().split(" at ")[1].split(" with ")[0]
+        assert get(f"{url}/ready").status == 200
+        with concurrent.futures.ThreadPoolExecutor(1) as client:
+            under_way = client.submit(post, f"{url}/score", {"rows": [row("slow"), row("slow!")]})
+            while "\nrewardlab_queue_rows 2.0" not in get(f"{url}/metrics").document:
+                time.sleep(0.01)
+            server.send_signal(signal.SIGTERM)
+            assert [r["score"] for r in under_way.result().document["scores"]] == [4.0, 5.0]
+        out, _ = server.communicate(timeout=20)
+    finally:
+        server.kill()
     assert server.returncode == 0
     assert json.loads(out)["rows"] == 2
 
