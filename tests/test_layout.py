@@ -56,7 +56,9 @@ MAY_IMPORT = {
     | SERVICES
     | {SLOT, "rewards.conventions", "rewards.external", "rewards.functions", "verifiers", "registry", "audit"},
     # scoring.py is what its worker processes load
-    "serving": EVERYWHERE | SERVICES | {SLOT, "rewards.external", "verifiers.contract", "registry", "models", "serving"},
+    "serving": EVERYWHERE
+    | SERVICES
+    | {SLOT, "rewards.external", "rewards.process", "verifiers.contract", "registry", "models", "serving"},
     "api": EVERYWHERE | SERVICES | TRAINING | PARTS | {"scorers", "registry", "models", "engines", "api"},
     "proof": EVERYWHERE
     | {SLOT, "evals.known", "evals.passk", "evals.solving", "processes", "runs", "report", "models", "registry", "api", "proof"},

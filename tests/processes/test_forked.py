@@ -25,6 +25,8 @@ def load(threads=0):
             time.sleep(3600)
         if value == "die":
             os._exit(1)
+        if value == "eat":
+            return len(bytearray(12 << 30))
         if value == "raise":
             raise ValueError("of course")
         if value == "exit":
@@ -71,6 +73,13 @@ def test_values_come_in_order_and_errors_say_what_they_are(process):
         1, Failed("error", "ValueError: of course"), Failed("error", "SystemExit: 3"),
         Failed("error", "TypeError: Object of type set is not JSON serializable"), {"a": [None]},
     ]  # fmt: skip
+
+
+def test_what_eats_memory_is_an_error_and_no_more(process):
+    eaten, after = process.ask(calls("eat", 1))
+    assert eaten == Failed("error", "MemoryError")
+    assert after.value[0] == 1
+    assert process.replaced == 0
 
 
 @pytest.mark.parametrize(("word", "kind"), [("hang", "timeout"), ("die", "crash")])

@@ -25,11 +25,13 @@ from rewardlab.commands import cli
 from rewardlab.core import Message, Problem, Run, Trajectory, Turn
 from rewardlab.errors import RewardlabError
 from rewardlab.registry.formula import read_reward
+from rewardlab.scorers import load_scorer
 from rewardlab.serving.limits import Limits
 from rewardlab.serving.pool import Pool
 from rewardlab.serving.rewards import RewardServer
 from rewardlab.serving.scoring import Scorer
 from rewardlab.serving.serve_rewards import SCORER
+from tests.helpers.checkpoints import checkpoint
 
 MINE = '''
 import os, time
@@ -292,6 +294,17 @@ def test_a_reward_that_cannot_be_read_says_why(tmp_path):
         Scorer([f"{tmp_path}/broken.py:score"])
 
 
+def test_a_process_reward_model_is_loaded_before_the_first_row_and_scores_the_steps_of_a_text(tmp_path, words):
+    checkpoint(tmp_path / "prm", words, "LlamaForTokenClassification", num_labels=2)
+    scorer = Scorer([f"prm:{tmp_path}/prm"])
+    assert list(scorer.run.models) == [f"prm:{tmp_path}/prm"]
+    (told,) = scorer([{**row("7+5=12\nAnswer: 12"), "meta": {}}])
+    (chances,) = load_scorer(f"{tmp_path}/prm", "cpu").score([("q?", ["7+5=12", "Answer: 12"])])
+    assert [at for at, _ in told["steps"]] == [6, 16]
+    assert [r for _, r in told["steps"]] == pytest.approx(chances, abs=1e-5)
+    assert told["score"] == pytest.approx(sum(chances), abs=1e-5)
+
+
 def test_a_reward_that_reads_more_than_text_says_what_it_lacks():
     scorer = Scorer(["self_certainty()"])
     with pytest.raises(RewardlabError, match="--tokenizer"):
@@ -332,15 +345,18 @@ def test_a_wrong_command_line_is_refused_in_words(words, says, capsys):
 def test_sigterm_ends_it_when_the_last_request_is_answered(mine):
     command = [sys.executable, "-m", "rewardlab", "serve", "--reward", f"{mine}:score", "--port", "0", "--workers", "1", "--json"]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    said = server.stderr.readline()
-    url = said.split(" at ")[1].split(" with ")[0]
-    assert get(f"{url}/ready").status == 200
-    with concurrent.futures.ThreadPoolExecutor(1) as client:
-        under_way = client.submit(post, f"{url}/score", {"rows": [row("slow"), row("slow!")]})
-        time.sleep(0.3)
-        server.send_signal(signal.SIGTERM)
-        assert [r["score"] for r in under_way.result().document["scores"]] == [4.0, 5.0]
-    out, _ = server.communicate(timeout=20)
+    try:
+        url = server.stderr.readline().split(" at ")[1].split(" with ")[0]
+        assert get(f"{url}/ready").status == 200
+        with concurrent.futures.ThreadPoolExecutor(1) as client:
+            under_way = client.submit(post, f"{url}/score", {"rows": [row("slow"), row("slow!")]})
+            while "\nrewardlab_queue_rows 2.0" not in get(f"{url}/metrics").document:
+                time.sleep(0.01)
+            server.send_signal(signal.SIGTERM)
+            assert [r["score"] for r in under_way.result().document["scores"]] == [4.0, 5.0]
+        out, _ = server.communicate(timeout=20)
+    finally:
+        server.kill()
     assert server.returncode == 0
     assert json.loads(out)["rows"] == 2
 

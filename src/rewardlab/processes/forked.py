@@ -25,7 +25,7 @@ LOADING = 120.0
 FORKING = 20.0
 """Seconds that another fork may take to be there, on a busy machine."""
 MEMORY = 8 << 30
-"""Bytes of data that a fork may hold, or half of the machine's memory if that is less."""
+"""Bytes of data that a fork may hold beside what was loaded, or half of the machine's memory if that is less."""
 
 
 class Forked:

@@ -44,8 +44,9 @@ def main() -> None:
         _, status = os.waitpid(child, 0)
         if os.waitstatus_to_exitcode(status) == CLOSED:
             return
-    # in the fork alone, so that one that exceeds it can be replaced by another
-    resource.setrlimit(resource.RLIMIT_DATA, (setup["memory"], setup["memory"]))
+    # in the fork alone, so that one that exceeds it can be replaced by another; beside what was loaded, be it large
+    most = data_bytes() + setup["memory"]
+    resource.setrlimit(resource.RLIMIT_DATA, (most, most))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     for line in calls:
         # the rest of a line that a fork before this one had begun to read is not JSON
@@ -54,6 +55,12 @@ def main() -> None:
             for argument in arguments:
                 send({"batch": batch, **answered(function, argument)})
     os._exit(CLOSED)
+
+
+def data_bytes() -> int:
+    """Bytes of data that this process has, as the kernel counts them for RLIMIT_DATA."""
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmData:"))
 
 
 def load(function: str, arguments: dict[str, Any]) -> Callable[[Any], Any]:
@@ -76,7 +83,7 @@ def said(problem: BaseException) -> str:
     from rewardlab.errors import RewardlabError
 
     text = " ".join(str(problem).split())[:400]
-    return text if isinstance(problem, RewardlabError) else f"{type(problem).__name__}: {text}"
+    return text if isinstance(problem, RewardlabError) else f"{type(problem).__name__}: {text}".rstrip(": ")
 
 
 def fork_if_alone() -> int | None:

@@ -18,6 +18,7 @@ from rewardlab.core.score import check_finite
 from rewardlab.errors import RewardlabError
 from rewardlab.registry.formula import read_reward
 from rewardlab.rewards.external import call_of
+from rewardlab.rewards.process import PREFIX, scorer_of
 from rewardlab.text.splitters import mark
 from rewardlab.verifiers.contract import GOLD
 
@@ -50,6 +51,10 @@ class Scorer:
         self.reader = Reader(tokenizer)
         self.splitter = splitter
         self.run = Run(self.reader, verify=verify)
+        for part in self.reward.walk():
+            # loaded here, models are in memory once, and no fork has to load them again
+            if str(part.settings.get("model", "")).startswith(PREFIX):
+                scorer_of(self.run, part.settings["model"])
         self.about = {"reward": str(self.reward), "alone": scores_alone(self.reward), "tokens": self.reader.tokens}
 
     def __call__(self, rows: Sequence[Row]) -> list[dict[str, Any]]:

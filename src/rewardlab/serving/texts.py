@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -54,8 +55,8 @@ def _tokens_of(policy: Any, ids: Any, length: int, finish: str | None, cut: bool
     """How many tokens the first `length` characters take; the token that ends a reply is none of them."""
     if finish and not cut:
         return len(ids) - bool(len(ids) and int(ids[-1]) in policy.ends)
-    ends = accumulate(map(len, pieces_of(policy, ids)))
-    return next((i for i, end in enumerate(ends) if end > length), len(ids)) if length else 0
+    # whole beginnings are decoded: a token alone may lack the space before it
+    return bisect_right(range(1, len(ids) + 1), length, key=lambda n: len(policy.decode(ids[:n])))
 
 
 def pieces_of(policy: Any, ids: np.ndarray) -> list[str]:
