@@ -40,14 +40,14 @@ def rearter(
     steps.  ahead, alpha: h, and the weight of what it finds; 0 looks at nothing.  threshold: below it a step is written again,
     after the model `explainer` has explained it ("": it is only sampled again).  gap: learn from pairs of steps whose scores
     differ by so much, instead of answering; 0: answer."""
-    made = base or (dpo(problems=4) if gap else Recipe(name="rearter", measure=accuracy(), update=Update()))
-    by: Any = score or made.reward or own_probability()
+    base = base or (dpo(problems=4) if gap else Recipe(name="rearter", measure=accuracy(), update=Update()))
+    by: Any = score or base.reward or own_probability()
     how = {"score": by, "branch": branch, "ahead": ahead, "alpha": alpha, "threshold": threshold, "temperature": temperature,
            "step_tokens": step_tokens, "explainer": EXPLAINER if explainer else ""}  # fmt: skip
-    also = (*made.also, *((Learner(EXPLAINER, explainer, Recipe(), every=0),) if explainer else ()))
+    also = (*base.also, *((Learner(EXPLAINER, explainer, Recipe(), every=0),) if explainer else ()))
     if gap:
-        return made.but(rollout=trusted_pairs(gap=gap, **how), also=also)
-    return made.but(rollout=trusted_path(**how), reward=by, select=best(), also=also)
+        return base.but(rollout=trusted_pairs(gap=gap, **how), also=also)
+    return base.but(rollout=trusted_path(**how), reward=by, select=best(), also=also)
 
 
 NOISY = imperfect(auc=0.8, of=unbroken())
