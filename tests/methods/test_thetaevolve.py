@@ -82,8 +82,15 @@ def test_final_credit_of_children():
 SAYS = {"1": ["2", "1"], "2": ["x", "4"], "4": ["3", "4"]}
 
 
+class Evolver(ScriptedPolicy):
+    def write(self, trajectories, texts):
+        zeros = np.zeros(1, np.float32)
+        pairs = zip(trajectories, texts, strict=True)
+        return [t.plus(Turn("policy", np.array([7]), zeros, zeros, text), "end") for t, text in pairs]
+
+
 def test_children_join_and_become_parents():
-    policy = ScriptedPolicy(lambda t: SAYS[t.problem.meta["parent"]])
+    policy = Evolver(lambda t: SAYS[t.problem.meta["parent"]])
     recipe = thetaevolve(grpo(n=2).but(reward=tenth()), exploit=1.0, ask="{program}")
     problem, memory, best = ask("Go.", start="1"), {}, []
     for step in range(3):
@@ -93,7 +100,8 @@ def test_children_join_and_become_parents():
         assert len(group) == 2
     # 1 -> 2 -> 4; of 4 come 3 and 4 again
     assert best == pytest.approx([0.2, 0.4, 0.4])
-    assert [e["program"] for e in memory[MEMORY][problem.key]] == ["1", "2", "4", "3"]
+    table = memory[MEMORY][problem.key]
+    assert [(e["program"], e["score"], e["step"]) for e in table] == [("1", 0.1, -1), ("2", 0.2, 0), ("4", 0.4, 1), ("3", 0.3, 2)]
     with pytest.raises(RewardlabError, match="first program"):
         recipe.rollout([ask("Go.")], Run(policy))
     found = evolution(rollout=independent(n=2), by=tenth(), rounds=2, exploit=1.0, ask="{program}")([problem], Run(policy))

@@ -114,6 +114,14 @@ WORLDS = (
     World("poor-tests", "poor_tests", "choice among programs by tests that a model wrote, a third of them wrong"),
     World("derivations", "derivations", "process rewards: a checker labels steps; goals are stated that were not reached"),
     World("drafts", "drafts", "several roles: an attempt, a critique of it, and the attempt refined"),
+    World(
+        "recalled", "recalled:hops=4,test_size=1000", "facts learnt by heart, some wrongly: steps that only looking up can judge"
+    ),
+    World("rethought", "rethought", "process rewards of thoughts: careless ones, before a response with more care"),
+    World("screens", "screens", "several turns on screens: clicks that hit by luck, goals on the way"),
+    World("inspections", "inspections", "judges with a tool: verdicts that are guessed, and such as were looked up"),
+    World("modules", "modules", "graphs that are grown node by node: a planted module, and decoys"),
+    World("packings", "packings:test_size=1000", "search for ever better answers, from earlier ones on; lazy repetition"),
 )
 """All worlds; some may not have been measured yet."""
 

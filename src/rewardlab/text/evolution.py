@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from rewardlab.core import Group, Problem, Run, Scores, uniform_of
+from rewardlab.core import Group, Problem, Run, Scores, Trajectory, uniform_of
 from rewardlab.errors import RewardlabError
 
 from .blocks import last_block
@@ -28,12 +28,16 @@ def program_of(reply: str) -> str:
     return (last_block(reply) or reply).strip()
 
 
-def begun(problem: Problem, column: str) -> list[Entry]:
-    """The database of a problem that was not seen before: its first program, whose score nobody has computed yet."""
-    start = problem.meta.get(column)
-    if not isinstance(start, str) or not start.strip():
-        raise RewardlabError(f"problem {problem.question[:60]!r} has no first program in the column {column!r} to evolve")
-    return [{"program": start.strip(), "score": 0.0, "step": -1}]
+def begun(problems: Sequence[Problem], run: Run, by: Judge, column: str) -> list[list[Entry]]:
+    """The databases of problems that were not seen before: the first program of each, and what it scores as a reply."""
+    texts = [p.meta.get(column) for p in problems]
+    for p, text in zip(problems, texts, strict=True):
+        if not isinstance(text, str) or not text.strip():
+            raise RewardlabError(f"problem {p.question[:60]!r} has no first program in the column {column!r} to evolve")
+    read = run.policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
+    rows = run.policy.write(read, [str(text).strip() for text in texts])
+    scores = by([[t] for t in rows], run)
+    return [[{"program": t.reply.strip(), "score": s.total or 0.0, "step": -1}] for t, (s,) in zip(rows, scores, strict=True)]
 
 
 def parent_of(entries: Sequence[Entry], exploit: float, key: tuple[Any, ...]) -> Entry:
@@ -66,8 +70,8 @@ def one_round(
     exploit: float, start: str, ask: str, at: int,
 ) -> list[Group]:  # fmt: skip
     """Children of one parent of each problem, which are scored and join its table; `at` numbers the round."""
-    for p in problems:
-        tables.setdefault(p.key, begun(p, start))
+    if new := [p for p in problems if p.key not in tables]:
+        tables.update(zip((p.key for p in new), begun(new, run, by, start), strict=True))
     parents = [parent_of(tables[p.key], exploit, (run.seed, at, p.key)) for p in problems]
     groups = of([asked(p, parent, ask) for p, parent in zip(problems, parents, strict=True)], run)
     for group, row in zip(groups, by(groups, run), strict=True):

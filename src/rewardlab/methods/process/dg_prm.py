@@ -56,10 +56,10 @@ TWO = imperfect(auc=0.75, of=unbroken()).named("the calculation is right") + own
 
 claim = Claim(
     says="pairs of dominance prefer the right step more often than pairs by the sum of the same criteria",
-    versus="dg_prm", task="arithmetic:biased=0.75,error=0.1", measure="purity", direction="higher", margin=0.03,
+    versus="dg_prm", task="arithmetic:biased=0.75,error=0.1", measure="purity", direction="higher", margin=0.013,
     settings={"criteria": TWO, "truth": unbroken(), "each": 12},
     versus_settings={"criteria": TWO, "truth": unbroken(), "each": 12, "rule": "sum"}, problems=150, steps=1,
-    fault=Within("reversed", low=0.05, says="pairs by the sum of which the rejected step is the right one"), learns=None,
-    start=None,
+    fault=Within("purity", high=0.75, says="pairs by the sum whose preferred step is the better one, ties half"), learns=None,
+    start=None, tried="the share of reversed pairs as the fault: .036 (2 seeds); in most pairs both steps are right, or wrong",
 )  # fmt: skip
 baseline = "dpo"

@@ -1,8 +1,8 @@
 """Orcust: each turn of a GUI agent is paid for what the environment verifies, bound to principles that its reasoning must keep.
 
-    r_k = 0 if turn k is of the wrong form, else  f + e_k (1 - b + b p_k) + w m_k e: the environment verifies the turn's goal;
-    p: share of principles kept by the reasoning;   m: chance of e, by a model of turns model of turns:  cross-entropy to e_k, on
-    the episodes of the policy;          policy: GRPO on the rewards of turns
+    r_k = w m_k, and, if turn k is of the right form, f + e_k (1 - b + b p_k) more
+    e: whether the environment verifies the turn's goal;   p: share of principles that the reasoning keeps
+    m: chance of e, by a model of turns, which learns by cross-entropy to e_k;      policy: GRPO on the rewards of turns
 
 Success at the end says nothing of the turns, and a click that hits by luck is paid like one that was reasoned. Goals that the
 environment can check on the way give labels to a reward model of turns without annotators.

@@ -52,6 +52,8 @@ def inspections(
         turns=4,
         demonstrate=partial(_demonstrate, skips=skips, trusts=trusts, slips=slips),
         columns=("prompt", "answer", "table", "steps", "verdicts", "solution"),
+        # a solution has three verdicts, all of which must be right
+        window=(0.1, 0.6),
     )
 
 
