@@ -27,6 +27,8 @@ from pathlib import Path
 from typing import Any
 
 THREADS = int(os.environ.get("REWARDLAB_BENCH_THREADS", "2"))
+DEVICE = os.environ.get("REWARDLAB_BENCH_DEVICE", "cpu")
+"""Where models run on both sides: cpu, or cuda. Only benchmarks that name it run on a GPU (`rewardlab bench --device cuda`)."""
 Rows = list[dict[str, Any]]
 Side = Callable[..., Any]
 taken_by_others: list[float] = []
@@ -53,7 +55,9 @@ def main(run: Callable[..., Rows], sides: Mapping[str, Side]) -> None:
 def in_own_process(script: str, side: str, settings: Mapping[str, Any]) -> Any:
     """What a side of the benchmark `script` returns, run alone with THREADS threads; what it prints shows if it fails."""
     limits = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), str(THREADS))
-    calm = {"TOKENIZERS_PARALLELISM": "false", "HF_HUB_OFFLINE": "1", "TRANSFORMERS_VERBOSITY": "error", "CUDA_VISIBLE_DEVICES": ""}
+    calm = {"TOKENIZERS_PARALLELISM": "false", "HF_HUB_OFFLINE": "1", "TRANSFORMERS_VERBOSITY": "error"}
+    # a library that finds a GPU would use it
+    calm |= {"CUDA_VISIBLE_DEVICES": ""} if DEVICE == "cpu" else {}
     with tempfile.TemporaryDirectory() as folder:
         result = Path(folder) / "result.json"
         command = [sys.executable, script, "--side", side, "--settings", json.dumps(settings), "--result", str(result)]
@@ -81,9 +85,18 @@ def _processor_seconds() -> tuple[float, float, float]:
 def row(name: str, ours: float, peer: float, unit: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     """One line of the report; ratio > 1 says that ours is better: more of it per second, or fewer seconds."""
     ratio = ours / peer if unit.endswith("/s") else peer / ours
-    about = {"threads": THREADS, "cpu_taken_by_others": tidy(max(taken_by_others, default=0.0))}
+    about = {"threads": THREADS, **_gpu(), "cpu_taken_by_others": tidy(max(taken_by_others, default=0.0))}
     numbers = {"ratio": tidy(ratio), "ours": tidy(ours), "peer": tidy(peer)}
     return {"name": name, **numbers, "unit": unit, "settings": about | dict(settings)}
+
+
+def _gpu() -> dict[str, Any]:
+    """The GPU of a row that was measured on one."""
+    if DEVICE == "cpu":
+        return {}
+    import torch
+
+    return {"device": torch.cuda.get_device_name(), "cuda": torch.version.cuda, "torch": torch.__version__}
 
 
 def tidy(x: float) -> float:
@@ -105,10 +118,20 @@ def smollm2_model() -> str:
 
 
 def timed(work: Callable[[], Any]) -> tuple[float, Any]:
-    """Seconds of a call, and what it returned."""
+    """Seconds of a call, and what it returned; on a GPU until it has done all of it."""
+    settled()
     start = time.perf_counter()
     found = work()
+    settled()
     return time.perf_counter() - start, found
+
+
+def settled() -> None:
+    """Wait for the GPU, if there is one."""
+    if DEVICE != "cpu":
+        import torch
+
+        torch.cuda.synchronize()
 
 
 def rate_of(draw: Callable[[], int], repeats: int) -> dict[str, Any]:
@@ -120,10 +143,14 @@ def rate_of(draw: Callable[[], int], repeats: int) -> dict[str, Any]:
 
 
 def memory() -> float:
-    """Peak memory of this process in MiB.
+    """Peak memory of this process in MiB; on a GPU, that of its tensors there.
 
     Linux also keeps it per address space: its getrusage counts what the parent held before it started this program.
     """
+    if DEVICE != "cpu":
+        import torch
+
+        return torch.cuda.max_memory_allocated() / (1 << 20)
     try:
         lines = Path("/proc/self/status").read_text().splitlines()
         return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024
@@ -138,7 +165,7 @@ def matrix_peak(dtype: str, sizes: Sequence[int], repeats: int = 5) -> float:
 
     best = 0.0
     for n in sizes:
-        a, b = (torch.randn(n, n).to(getattr(torch, dtype)) for _ in range(2))
+        a, b = (torch.randn(n, n, device=DEVICE).to(getattr(torch, dtype)) for _ in range(2))
         out = torch.empty_like(a)
         fastest = min(timed(functools.partial(torch.mm, a, b, out=out))[0] for _ in range(1 + repeats))
         best = max(best, 2e-9 * n**3 / fastest)
@@ -149,7 +176,7 @@ def memory_bandwidth(mib: int = 512, repeats: int = 5) -> float:
     """GB/s at which this machine reads: the fastest sum over a table that no cache holds."""
     import torch
 
-    table = torch.ones(mib << 18)
+    table = torch.ones(mib << 18, device=DEVICE)
     return table.numel() * 4e-9 / min(timed(table.sum)[0] for _ in range(1 + repeats))
 
 

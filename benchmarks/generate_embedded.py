@@ -4,16 +4,18 @@
     natural   rows end at their end token; the tokens of the replies count, including end tokens
 
 Prompts are tokenised beforehand on both sides. Ours also stores the log-probs of the sampled tokens and decodes the text. It runs
-before and after the peer, since a machine's speed drifts within minutes; the mean of the two counts.
+before and after the peer, since a machine's speed drifts within minutes; the mean of the two counts. On a GPU (`rewardlab bench
+--device cuda`) vLLM, where it is installed, is a peer too, and the faster peer of each format counts.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import itertools
 import statistics
 from typing import Any
 
-from _sides import Rows, embedded_model, in_own_process, main, matrix_peak, memory_bandwidth, rate_of, row, tidy
+from _sides import DEVICE, Rows, embedded_model, in_own_process, main, matrix_peak, memory_bandwidth, rate_of, row, tidy
 
 FORMATS = ("float32", "bfloat16")
 CASES = {
@@ -39,6 +41,9 @@ def run(
     given = shared | {"formats": formats, "cases": cases, "model": model or embedded_model()["folder"]}
     before, peer, after = (in_own_process(__file__, side, given) for side in ("ours", "peer", "ours"))
     ours = {name: [_mean(*both) for both in zip(before[name], after[name], strict=True)] for name in cases}
+    if DEVICE != "cpu" and importlib.util.find_spec("vllm"):
+        for name, found in in_own_process(__file__, "vllm", given).items():
+            peer["cases"][name] += found
     tried = {", ".join(str(x[k]) for k in ("dtype", *OPTIONS)): x["rate"] for x in peer["tried"]}
     return [_row(name, ours[name], peer["cases"][name], shared | {"peer_tried": tried}) for name in cases]
 
@@ -72,7 +77,7 @@ def ours(
     found: dict[str, Any] = {name: [] for name in cases}
     for dtype, name in itertools.product(formats, cases):
         case = CASES[name]
-        policy = LlamaPolicy.load(model, "cpu", dtype)
+        policy = LlamaPolicy.load(model, DEVICE, dtype)
         policy.ends = frozenset() if case["fixed"] else policy.ends
         rows = [t for t in policy.read([Trajectory(p) for p in test], [p.prompt for p in test]) for _ in range(rollouts)]
         sampling, seeds = Sampling(max_new, float(case["sampled"])), itertools.count()
@@ -111,11 +116,12 @@ class _Transformers:
         from rewardlab import registry
 
         tokenizer = AutoTokenizer.from_pretrained(model, padding_side="left")
-        self.model = AutoModelForCausalLM.from_pretrained(model, dtype=getattr(torch, dtype), attn_implementation=attention).eval()
+        self.model = AutoModelForCausalLM.from_pretrained(model, dtype=getattr(torch, dtype), attn_implementation=attention)
+        self.model = self.model.to(DEVICE).eval()
         self.end = self.model.generation_config.eos_token_id
         chats = [[{"role": "user", "content": p.question}] for p in registry.task("arithmetic").test[:problems]]
         texts = tokenizer.apply_chat_template(chats, tokenize=False, add_generation_prompt=True)
-        self.prompts = tokenizer(texts, return_tensors="pt", padding=True, add_special_tokens=False)
+        self.prompts = tokenizer(texts, return_tensors="pt", padding=True, add_special_tokens=False).to(DEVICE)
         self.rollouts, self.expands = rollouts, copies == "num_return_sequences"
         self.options: dict[str, Any] = {"max_new_tokens": max_new}
         self.options |= {"cache_implementation": "static"} if cache == "static" else {}
@@ -140,5 +146,39 @@ class _Transformers:
         return ids.numel() if fixed else int((ends.cumsum(1) - ends.long() == 0).sum())
 
 
+def vllm(
+    *, model: str, problems: int, rollouts: int, max_new: int, repeats: int, formats: list[str], cases: list[str]
+) -> dict[str, Any]:
+    """The same by vLLM (Kwon et al. 2023, arXiv:2309.06180), which records CUDA graphs before it is timed."""
+    import vllm as library
+    from transformers import AutoTokenizer
+
+    from rewardlab import registry
+
+    tokenizer = AutoTokenizer.from_pretrained(model)
+    chats = [[{"role": "user", "content": p.question}] for p in registry.task("arithmetic").test[:problems]]
+    texts = tokenizer.apply_chat_template(chats, tokenize=False, add_generation_prompt=True)
+    prompts = [{"prompt_token_ids": ids} for ids in tokenizer(texts, add_special_tokens=False)["input_ids"]]
+    found: dict[str, Any] = {name: [] for name in cases}
+    for dtype in formats:
+        # the rest of the memory belongs to whatever runs beside it
+        engine = library.LLM(model=model, dtype=dtype, gpu_memory_utilization=0.5, disable_log_stats=True)
+        for name in cases:
+            case = CASES[name]
+            asked = prompts if case["sampled"] else [p for p in prompts for _ in range(rollouts)]
+            copies = rollouts if case["sampled"] else 1
+            sampling = library.SamplingParams(
+                n=copies, temperature=float(case["sampled"]), max_tokens=max_new, ignore_eos=case["fixed"]
+            )
+
+            def draw(engine=engine, asked=asked, sampling=sampling) -> int:
+                done = engine.generate(asked, sampling, use_tqdm=False)
+                return sum(len(reply.token_ids) for request in done for reply in request.outputs)
+
+            found[name].append({"dtype": dtype, "library": f"vllm {library.__version__}"} | rate_of(draw, repeats))
+        del engine
+    return found
+
+
 if __name__ == "__main__":
-    main(run, {"ours": ours, "peer": peer, "matrix_peak": matrix_peak, "memory_bandwidth": memory_bandwidth})
+    main(run, {"ours": ours, "peer": peer, "vllm": vllm, "matrix_peak": matrix_peak, "memory_bandwidth": memory_bandwidth})

@@ -14,7 +14,7 @@ import tempfile
 import time
 from typing import Any
 
-from _sides import Rows, embedded_model, in_own_process, main, matrix_peak, memory, row, tidy
+from _sides import DEVICE, Rows, embedded_model, in_own_process, main, matrix_peak, memory, row, settled, tidy
 
 FORMATS = ("float32", "bfloat16")
 LR = 1e-6
@@ -67,7 +67,7 @@ def ours(*, model: str, dtype: str, problems: int, rollouts: int, max_new: int, 
     from rewardlab.policies.llama.policy import LlamaPolicy
     from rewardlab.runs.config import RunConfig
 
-    policy, task = LlamaPolicy.load(model, "cpu", dtype), registry.task("arithmetic")
+    policy, task = LlamaPolicy.load(model, DEVICE, dtype), registry.task("arithmetic")
     recipe = registry.build("grpo", {"n": rollouts}).but(problems=problems, lr=LR)
     run = Run(policy, steps=1 + repeats, max_new=max_new, verify=registry.part("reward", task.verifier))
     ops = Ops(recipe, run, task, RunConfig())
@@ -76,9 +76,11 @@ def ours(*, model: str, dtype: str, problems: int, rollouts: int, max_new: int, 
         start, ops.seconds = time.perf_counter(), {}
         standard_loop(recipe, run, ops)
         run.step += 1
+        settled()
+        seconds = time.perf_counter() - start
         assert ops.step_data is not None
         batch = ops.step_data.batch
-        seconds, decided = time.perf_counter() - start, int(batch.mask.sum())
+        decided = int(batch.mask.sum())
         begins = batch.mask.int().argmax(1)
         begins[batch.first_rows] = 0
         flops = training_flops(policy.model.shape, batch.length.tolist(), begins.tolist(), decided)
@@ -161,13 +163,13 @@ def peer(
 def _config(dtype: str, problems: int, rollouts: int, max_new: int, steps: int, options: dict[str, Any]) -> dict[str, Any]:
     parts = options["micro_batches"]
     return {
-        "max_steps": steps, "num_generations": rollouts, "max_completion_length": max_new, "use_cpu": True,
+        "max_steps": steps, "num_generations": rollouts, "max_completion_length": max_new, "use_cpu": DEVICE == "cpu",
         "per_device_train_batch_size": problems * rollouts // parts, "gradient_accumulation_steps": parts,
         "gradient_checkpointing": options["checkpointing"], "bf16": dtype == "bfloat16", "shuffle_dataset": False,
         "cache_implementation": "static" if options["cache"] == "static" else None, "loss_type": "grpo", "beta": 0.0,
         "learning_rate": LR, "lr_scheduler_type": "constant", "optim": "adamw_torch_fused", "adam_beta2": 0.99,
         "max_grad_norm": 1.0, "save_strategy": "no", "logging_strategy": "no", "report_to": "none", "disable_tqdm": True,
-        "dataloader_pin_memory": False,
+        "dataloader_pin_memory": DEVICE != "cpu",
     }  # fmt: skip
 
 
@@ -205,6 +207,7 @@ def _clocked(trainer: Any) -> Any:
             self.steps, self.last = [], time.perf_counter()
 
         def on_step_end(self, *given: Any, **rest: Any) -> None:
+            settled()
             now = time.perf_counter()
             self.steps.append({"seconds": now - self.last, **drawing})
             self.last = now

@@ -103,7 +103,10 @@ class Batch:
 
     def __getitem__(self, rows: Tensor) -> Batch:
         """The rows at these indices, trimmed to the longest of them, groups renumbered."""
-        rows = torch.as_tensor(rows, device=self.ids.device)
+        rows = torch.as_tensor(rows)
+        # before they are moved, since a GPU would have to be waited for
+        chosen = [self.rows[i] for i in rows.tolist()] if self.rows else []
+        rows = rows.to(self.ids.device)
         # padding beyond the longest row would only cost time in the model
         width = int(self.length[rows].max()) if len(rows) else 0
 
@@ -122,6 +125,6 @@ class Batch:
             group=torch.unique_consecutive(self.group[rows], return_inverse=True)[1],
             terms={k: Events(cut(e.reward), cut(e.rewarded), e.weight) for k, e in self.terms.items()},
             credit=None if self.credit is None else cut(self.credit),
-            rows=[self.rows[i] for i in rows.tolist()] if self.rows else [],
+            rows=chosen,
             columns={k: cut(v) for k, v in self.columns.items()},
         )

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from rewardlab.core import Batch, Events, Group, Run, Score, Scores, Term, uncounted
 from rewardlab.errors import RewardlabError
+from rewardlab.util.device import moved
 
 from .distributed import all_reduce, in_turns, shard, world_size
 
@@ -44,7 +45,7 @@ def collate(groups: list[Group], scores: Scores | None, device: torch.device, au
         old=_tensor(old, device),
         reward=_tensor(reward, device),
         rewarded=_tensor(rewarded, device),
-        group=torch.repeat_interleave(torch.arange(len(groups)), torch.tensor([len(g) for g in groups])).to(device),
+        group=_tensor(np.repeat(np.arange(len(groups)), [len(g) for g in groups]), device),
         terms={name: _term(name, flat_scores, mask, device) for name in names},
         rows=list(zip(trajectories, flat_scores, strict=True)),
     )
@@ -78,7 +79,7 @@ def _events(terms: Sequence[Term | None], mask: np.ndarray) -> tuple[np.ndarray,
 
 
 def _tensor(x: np.ndarray, device: torch.device) -> Tensor:
-    return torch.from_numpy(x).to(device)
+    return moved(x, device)
 
 
 SHORT = {"ref": "reference.logprobs", "value": "critic.value"}
@@ -134,10 +135,11 @@ def outputs_of(
     # a rank without a part still evaluates one, to learn the names and shapes of the tables it must all_reduce; it adds zeros
     with nullcontext() if own_parts else uncounted(model), in_turns():
         for rows in own_parts or parts[:1]:
+            at = moved(rows, batch.ids.device)
             for name, part in model.evaluate(batch[rows], wants, per_token).tensors().items():
                 if name not in tables:
                     tables[name] = part.new_zeros((*batch.mask.shape, *part.shape[2:]))
-                tables[name][rows, : part.shape[1]] = part if own_parts else 0.0
+                tables[name][at, : part.shape[1]] = part if own_parts else 0.0
     # each row is filled in by one rank and 0 on all others, so the sum over ranks is the complete table
     return {name: all_reduce(table) for name, table in tables.items()}
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from rewardlab.core import Batch, Outputs
+from rewardlab.util.device import moved
 
 from .collate import micro_batches
 from .distributed import all_gather, world_size
@@ -18,50 +19,83 @@ FAR = math.log(1.2)
 """A ratio beyond 1.2 or below 1/1.2 counts as far from 1."""
 
 
+KNOWN = "known"
+"""Micro-batches whose old log-probs are all recorded."""
+
+
 class Stats:
-    """Sums over micro-batches of losses, and of what is logged per token."""
+    """Sums over micro-batches of losses, and of what is logged per token. They stay on the device until they are read at once."""
 
     def __init__(self) -> None:
-        self.losses: dict[str, float] = defaultdict(float)
-        self.sums: dict[str, float] = defaultdict(float)
-        self.tokens = 0
+        self.losses: dict[str, Tensor] = {}
+        self.sums: dict[str, Tensor] = {}
+        self.tokens: Tensor | None = None
 
     @torch.no_grad()
     def add_mismatch(self, sampler: Tensor, trainer: Tensor, where: Tensor) -> None:
         """Count the decisions `where` (B, T) whose probability differs by over 20% between sampler and trainer."""
         far = (trainer - sampler).abs() > FAR
-        self.sums["mismatch_far"] += float((far & where).sum())
+        _add(self.sums, "mismatch_far", (far & where).sum())
 
     @torch.no_grad()
     def add(self, losses: dict[str, Tensor], out: Outputs, batch: Batch) -> None:
         for name, loss in losses.items():
-            self.losses[name] += float(loss)
+            _add(self.losses, name, loss)
         mask = batch.mask
-        self.tokens += int(mask.sum())
-        if out.entropy is not None:
-            self.sums["entropy"] += float(out.entropy[mask].sum())
-        if out.logprobs is not None:
-            new, old = out.logprobs[mask], batch.old[mask]
-            # without recorded old log-probs there is no drift to report; one NaN would spoil the sum
-            if not bool(old.isnan().any()):
-                self.sums["drift"] += float(_k3(old - new).sum())
-                self.sums["ratio_far"] += float(((new - old).abs() > FAR).sum())
-            if "ref" in batch.columns:
-                self.sums["kl"] += float(_k3(batch.ref[mask] - new).sum())
+        self.tokens = mask.sum() if self.tokens is None else self.tokens + mask.sum()
 
-    def all_reduced(self) -> Stats:
-        """The sums over all ranks."""
+        def total(x: Tensor) -> Tensor:
+            # not x[mask]: how many there are is what a GPU would have to be waited for
+            return torch.where(mask, x, 0.0).sum()
+
+        if out.entropy is not None:
+            _add(self.sums, "entropy", total(out.entropy))
+        if out.logprobs is not None:
+            new, old = out.logprobs, batch.old
+            # without recorded old log-probs there is no drift to report; one NaN would spoil the sum
+            known = ~(old.isnan() & mask).any()
+            _add(self.sums, KNOWN, known)
+            _add(self.sums, "drift", torch.where(known, total(_k3(old - new)), 0.0))
+            _add(self.sums, "ratio_far", torch.where(known, ((new - old).abs() > FAR).logical_and(mask).sum(), 0))
+            if "ref" in batch.columns:
+                _add(self.sums, "kl", total(_k3(batch.ref - new)))
+
+    def read(self) -> Totals:
+        """The numbers, with a single wait for a GPU."""
+        if self.tokens is None:
+            return Totals({}, {}, 0)
+        values = [x.double() for x in (*self.losses.values(), *self.sums.values(), self.tokens)]
+        numbers = iter(torch.stack([x.to(self.tokens.device) for x in values]).tolist())
+        losses, sums = ({name: next(numbers) for name in of} for of in (self.losses, self.sums))
+        if not sums.pop(KNOWN, 1.0):
+            sums = {name: value for name, value in sums.items() if name not in ("drift", "ratio_far")}
+        return Totals(losses, sums, int(next(numbers)))
+
+    def all_reduced(self) -> Totals:
+        """The numbers, summed over all ranks."""
+        own = self.read()
         if world_size() == 1:
-            return self
-        merged = Stats()
+            return own
+        losses, sums = defaultdict[str, float](float), defaultdict[str, float](float)
         # all_gather and not all_reduce: ranks may hold different keys, depending on the rows they had
-        for losses, sums, tokens in all_gather((dict(self.losses), dict(self.sums), self.tokens)):
-            for name, value in losses.items():
-                merged.losses[name] += value
-            for name, value in sums.items():
-                merged.sums[name] += value
-            merged.tokens += tokens
-        return merged
+        ranks = all_gather(tuple(own))
+        for of_losses, of_sums, _ in ranks:
+            for name, value in of_losses.items():
+                losses[name] += value
+            for name, value in of_sums.items():
+                sums[name] += value
+        return Totals(losses, sums, sum(tokens for _, _, tokens in ranks))
+
+    def means(self) -> dict[str, float]:
+        return self.read().means()
+
+
+class Totals(NamedTuple):
+    """Losses and sums by name, and how many tokens they are over."""
+
+    losses: dict[str, float]
+    sums: dict[str, float]
+    tokens: int
 
     def means(self) -> dict[str, float]:
         """The loss, its terms if there are several, and every other statistic as a mean per decision."""
@@ -69,6 +103,11 @@ class Stats:
         # losses are already weighted sums; only the per-token sums are divided
         means = {k: v / max(1, self.tokens) for k, v in self.sums.items()}
         return {"loss": sum(self.losses.values())} | losses | means
+
+
+def _add(sums: dict[str, Tensor], name: str, value: Tensor) -> None:
+    # float64, as Python adds: many micro-batches are summed
+    sums[name] = value.double() + sums.get(name, 0.0)
 
 
 def mean_of(metrics: list[dict[str, float]]) -> dict[str, float]:
@@ -95,8 +134,9 @@ def after_update(model: Any, batch: Batch, micro_tokens: int) -> dict[str, Tenso
     first = batch[torch.arange(min(EVALUATED_ROWS, len(batch)))]
     tables: dict[str, Tensor] = {}
     for rows in micro_batches(first, micro_tokens, "row"):
+        at = moved(rows, batch.ids.device)
         for name, part in model.evaluate(first[rows], ("logprobs", "entropy")).tensors().items():
             # a model may return more outputs than it was asked for
             if name in ("logprobs", "entropy"):
-                tables.setdefault(name, part.new_full(batch.mask.shape, math.nan))[rows, : part.shape[1]] = part
+                tables.setdefault(name, part.new_full(batch.mask.shape, math.nan))[at, : part.shape[1]] = part
     return {name: table.masked_fill(~batch.mask, math.nan) for name, table in tables.items()}

@@ -123,8 +123,10 @@ def _with_old(batch: Batch, out: Outputs, fresh: Tensor | None, stats: Stats) ->
 
 def check_losses(losses: dict[str, Tensor], objective: Objective, out: Outputs, batch: Batch, run: Run) -> None:
     """Refuse a loss that is not finite, and name the rollout it comes from."""
-    for name, loss in losses.items():
-        if not bool(torch.isfinite(loss)):
+    # looked at together: each look is a wait for a GPU
+    finite = torch.isfinite(torch.stack(list(losses.values()))).tolist() if losses else []
+    for name, fine in zip(losses, finite, strict=True):
+        if not fine:
             tables = {"credit": batch.credit, **out.tensors(), **batch.columns, **_per_unit(name, objective, out, batch, run)}
             raise NotFinite(
                 f"the loss term {name!r} is not finite at step {run.step + 1}{_first_not_finite(tables, batch)}; "

@@ -51,6 +51,8 @@ class _LogProbs(torch.autograd.Function):
             normaliser[part] = lse
         # (n,) per token instead of (n, V): backward recomputes the logits of one chunk at a time
         ctx.save_for_backward(hidden, weight, ids, entropy, normaliser)
+        # None, not zeros, for an output that no loss uses: then backward skips a second (m, V) product, without looking at values
+        ctx.set_materialize_grads(False)
         return logprobs, entropy
 
     @staticmethod
@@ -59,15 +61,13 @@ class _LogProbs(torch.autograd.Function):
         g_hidden = torch.empty_like(hidden)
         # a frozen head (LoRA) needs no gradient, which would double the cost; float32, since many chunks are summed in it
         g_weight = torch.zeros_like(weight, dtype=torch.float32) if ctx.needs_input_grad[1] else None
-        # autograd passes zeros for an output that no loss uses: skip a second (m, V) product then
-        uses_entropy = g_entropy is not None and bool((g_entropy != 0).any())
         for part in chunks_of(hidden.shape[0], weight.shape[0]):
             logp = (hidden[part] @ weight.T).float() - normaliser[part, None]
             p = logp.exp()
             g = torch.zeros_like(p) if g_logp is None else p * -g_logp[part, None]
             if g_logp is not None:
                 g.scatter_add_(1, ids[part, None], g_logp[part, None].float())
-            if uses_entropy and g_entropy is not None:
+            if g_entropy is not None:
                 g -= g_entropy[part, None] * p * (logp + entropy[part, None])
             # the matrix products below run in the format of the forward pass
             g = g.to(hidden.dtype)

@@ -6,6 +6,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from rewardlab.util.device import moved
+
 SCORE_TOKENS = 16384
 """Padded tokens in one pass without gradient."""
 
@@ -38,7 +40,7 @@ def pad(rows: list[np.ndarray], device: torch.device) -> tuple[Tensor, Tensor]:
     ids = torch.zeros(len(rows), int(length.max()), dtype=torch.long)
     for i, row in enumerate(rows):
         ids[i, : len(row)] = torch.from_numpy(row)
-    return ids.to(device), length.to(device)
+    return moved(ids, device), moved(length, device)
 
 
 def by_tokens(lengths: list[int], budget: int) -> list[list[int]]:

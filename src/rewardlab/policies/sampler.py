@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from rewardlab.core import Sampling
+from rewardlab.util.device import moved
 
 from .scripting import scripted
 
@@ -15,6 +16,8 @@ def sample(logits: Tensor, sampling: Sampling, uniform: Tensor) -> tuple[Tensor,
 
     uniform: (n,) float64 in [0, 1), one random number for each row.
     """
+    # now, while the GPU still computes the logits
+    uniform = moved(uniform, logits.device)
     if sampling.raw:
         ids, logp = scripted(inverse_cdf, logits.device.type)(logits, uniform)
         return ids, logp, logp

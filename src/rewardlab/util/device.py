@@ -8,6 +8,7 @@ import os
 import sys
 from pathlib import Path
 
+import numpy as np
 import torch
 
 from rewardlab.errors import RewardlabError
@@ -34,6 +35,26 @@ def device_of(name: str = "auto") -> torch.device:
     if name not in ("cpu", "cuda") and not name.startswith("cuda:"):
         raise RewardlabError(f"unknown device {name!r}; known: auto, cpu, cuda")
     return torch.device(name)
+
+
+def moved(x: np.ndarray | torch.Tensor, device: torch.device) -> torch.Tensor:
+    """A CPU array or tensor on the device; on the CPU itself, without a copy.
+
+    A GPU takes it when it comes to it, and nobody waits: a plain `.to` would wait for all that the GPU has to do before.
+    """
+    tensor = torch.from_numpy(x) if isinstance(x, np.ndarray) else x
+    if device.type == "cuda" and tensor.device.type == "cpu":
+        # only from pinned memory; PyTorch keeps it until the GPU has read it
+        tensor = tensor.pin_memory()
+    return tensor.to(device, non_blocking=True)
+
+
+def fetched(*tensors: torch.Tensor) -> list[np.ndarray]:
+    """Tensors of one shape as arrays, each of its own format, with one wait for a GPU, where integers beyond 2^53 are rounded."""
+    if tensors[0].device.type == "cpu":
+        return [x.numpy() for x in tensors]
+    table = torch.stack([x.double() for x in tensors]).cpu()
+    return [row.to(x.dtype).numpy() for row, x in zip(table, tensors, strict=True)]
 
 
 def check_ranks() -> None:

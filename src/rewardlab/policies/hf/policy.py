@@ -25,7 +25,7 @@ from rewardlab.policies.perturbed import Place
 from rewardlab.policies.replies import Replies
 from rewardlab.policies.sampler import sample
 from rewardlab.policies.text import TextPolicy
-from rewardlab.util.device import device_of, dtype_of, keep_freed_memory
+from rewardlab.util.device import device_of, dtype_of, fetched, keep_freed_memory, moved
 
 from .joined import processors
 from .model import (
@@ -283,12 +283,12 @@ class _Sampler:
     def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
         # `sample` overwrites its logits, and transformers may still use these
         live = np.flatnonzero(self.open[self.rows])
-        pauses = self.replies.pauses(self.rows[live], scores[torch.from_numpy(live).to(scores.device)].float())
+        pauses = self.replies.pauses(self.rows[live], scores[moved(live, scores.device)].float())
         sampled = sample(scores.clone(), self.replies.sampling, self.replies.uniform(self.rows))
-        ids, raw, warped = (x.cpu().numpy()[live] for x in sampled)
+        ids, raw, warped = (x[live] for x in fetched(*sampled))
         ended = self.replies.record(self.rows[live], ids, raw, warped, pauses)
         self.open[self.rows[live[ended]]] = False
         return torch.full_like(scores, -torch.inf).scatter_(1, sampled[0][:, None], 0.0)
 
     def over(self, input_ids: Tensor, scores: Any, **rest: Any) -> Tensor:
-        return torch.from_numpy(~self.open[self.rows] | self.enough).to(input_ids.device)
+        return moved(~self.open[self.rows] | self.enough, input_ids.device)

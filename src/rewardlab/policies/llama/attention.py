@@ -22,6 +22,8 @@ def causal_attention(q: Tensor, k: Tensor, v: Tensor, scale: float | None = None
     if q.device.type == "cpu" and rows * heads * width * width <= SQUARE_ELEMENTS:
         return _plain(q, k, v, scale, _future(width, q.dtype))
     q, k, v = (x.transpose(1, 2) for x in (q, k, v))
+    if q.device.type == "cuda" and q.dtype == torch.float32:
+        k, v = _for_each_head(q, k, v)
     return F.scaled_dot_product_attention(q, k, v, is_causal=True, scale=scale, enable_gqa=q.shape[1] != k.shape[1]).transpose(1, 2)
 
 
@@ -31,8 +33,18 @@ def attention(q: Tensor, k: Tensor, v: Tensor, seen: Tensor) -> Tensor:
         bias = torch.zeros(seen.shape, dtype=q.dtype, device=q.device).masked_fill_(~seen, -torch.inf)
         return _plain(q, k, v, None, bias[:, None, None])
     q, k, v = (x.transpose(1, 2) for x in (q, k, v))
-    gqa = q.shape[1] != k.shape[1]
-    return F.scaled_dot_product_attention(q, k, v, attn_mask=seen[:, None], enable_gqa=gqa).transpose(1, 2)
+    k, v = _for_each_head(q, k, v)
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=seen[:, None]).transpose(1, 2)
+
+
+def _for_each_head(q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+    """Keys and values (B, Hkv, S, d) as (B, Hq, S, d).
+
+    The fused kernel of GPUs that takes a mask, or float32, knows no shared heads (`check_batch_size_and_num_heads_dense<false>` in
+    PyTorch's sdp_utils.cpp): with them PyTorch would form the whole square of scores.
+    """
+    share = q.shape[1] // k.shape[1]
+    return (k, v) if share == 1 else (k.repeat_interleave(share, 1), v.repeat_interleave(share, 1))
 
 
 def _plain(q: Tensor, k: Tensor, v: Tensor, scale: float | None, bias: Tensor) -> Tensor:

@@ -17,6 +17,7 @@ from rewardlab.core import Sampling, Trajectory
 from rewardlab.errors import RewardlabError
 from rewardlab.policies.replies import Replies, Writes
 from rewardlab.policies.sampler import sample
+from rewardlab.util.device import fetched
 
 from .decode_step import fold
 from .model import Llama
@@ -208,9 +209,8 @@ class _Decoder:
         logits = self.steps.step(live, self.last, self.position)
         # before sampling, which overwrites the logits
         pauses = self.replies.pauses(rows, logits)
-        sampled = sample(logits, self.replies.sampling, self.replies.uniform(rows))
         # the only wait for the device in a step: ids and log-probs are needed to decide which rows ended
-        ids, raw, warped = (x.cpu().numpy() for x in sampled)
+        ids, raw, warped = fetched(*sample(logits, self.replies.sampling, self.replies.uniform(rows)))
         self.last[live] = ids
         self.position[live] += 1
         ended = live[self.replies.record(rows, ids, raw, warped, pauses)]

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from rewardlab.policies.joint import plus_values
 from rewardlab.policies.scripting import scripted
+from rewardlab.util.device import moved
 
 from .attention import causal_attention
 from .decode_step import logits_of, next_logits, packed, step_layers, through
@@ -60,14 +61,15 @@ class Steps:
 
     def compact(self, remaining: np.ndarray) -> None:
         """Keep these slots alone."""
-        index = torch.from_numpy(remaining).to(self.device)
+        index = moved(remaining, self.device)
         self.cache = [table[:, index] for table in self.cache]
         self.mask = self.mask[index]
 
     def admit(self, slots: np.ndarray, lengths: np.ndarray) -> None:
         """Rows of these lengths enter these slots: hides what the slots' previous rows left in the cache."""
         visible = torch.arange(self.mask.shape[1]) < torch.from_numpy(lengths)[:, None]
-        self.mask[torch.from_numpy(slots)] = torch.where(visible, 0.0, -torch.inf).to(self.mask)
+        seen = torch.where(visible, 0.0, -torch.inf).to(self.mask.dtype)
+        self.mask[moved(slots, self.device)] = moved(seen, self.device)
 
     def prefill(self, prompts: Sequence[np.ndarray], slots: Sequence[Sequence[int]]) -> None:
         """Compute each prompt into the cache of all `slots` that have it."""
@@ -75,8 +77,8 @@ class Steps:
         table = np.zeros((len(prompts), width), np.int64)
         for i, prompt in enumerate(prompts):
             table[i, : len(prompt)] = prompt
-        source = torch.tensor([i for i, group in enumerate(slots) for _ in group], device=device)
-        target = torch.tensor([slot for group in slots for slot in group], device=device)
+        pairs = torch.tensor([(i, slot) for i, group in enumerate(slots) for slot in group])
+        source, target = moved(pairs, device).unbind(1)
 
         def attend(layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
             q, k, v = (x.view(len(prompts), width, *x.shape[1:]) for x in (q, k, v))
@@ -87,8 +89,8 @@ class Steps:
 
         # padding on the right is computed too, but causal attention keeps it from the prompt, and the mask from replies
         positions = torch.arange(width, device=device).repeat(len(prompts))
-        real = positions < torch.tensor([len(p) for p in prompts], device=device).repeat_interleave(width)
-        self.model.trunk(self.weights, torch.from_numpy(table).to(device).view(-1), positions, attend, after=self.after(real))
+        real = positions < moved(np.repeat([len(p) for p in prompts], width), device)
+        self.model.trunk(self.weights, moved(table, device).view(-1), positions, attend, after=self.after(real))
 
     def after(self, real: Tensor) -> Inserted | None:
         """What is inserted after a layer, for the flat tokens that are `real`."""
@@ -97,10 +99,10 @@ class Steps:
     def step(self, live: np.ndarray, ids: np.ndarray, positions: np.ndarray) -> Tensor:
         """Float32 logits (n, V) of what follows `ids` at `positions`, (slots,), in the n `live` slots."""
         w, s = self.weights, self.model.shape
-        last, position = torch.from_numpy(ids).to(self.device), torch.from_numpy(positions).to(self.device)
+        last, position = moved(np.stack((ids, positions)), self.device)
         tables = (w.cos, w.sin)
         logits = self.next_logits(last, position, self.mask, self.cache, w.embed, tables, self.layers, w.head, s.heads, s.eps)
-        return logits if len(live) == len(ids) else logits[torch.from_numpy(live).to(self.device)]
+        return logits if len(live) == len(ids) else logits[moved(live, self.device)]
 
 
 class ChangedSteps(Steps):
@@ -119,8 +121,8 @@ class ChangedSteps(Steps):
 
     def step(self, live: np.ndarray, ids: np.ndarray, positions: np.ndarray) -> Tensor:
         w, s, cut = self.weights, self.model.shape, self.layer + 1
-        rows = torch.from_numpy(live).to(self.device)
-        last, position = torch.from_numpy(ids).to(self.device), torch.from_numpy(positions).to(self.device)
+        rows = moved(live, self.device)
+        last, position = moved(np.stack((ids, positions)), self.device)
 
         def part(x: Tensor, which: slice) -> Tensor:
             return self.through(
