@@ -84,6 +84,8 @@ class TargetProcess:
         while True:
             line = self._answer(limit, end)
             answer = json.loads(line) if line else {}
+            if spent := answer.pop("spent", None):
+                self.spent[self.fork] = spent
             if not line or "child" in answer:
                 died, late = line is not None, time.monotonic() >= end
                 self._replace(answer)
@@ -95,7 +97,6 @@ class TargetProcess:
                     yield from ((i, result) for i in (missing if how == "together" else sorted(missing)[:1]))
                 return
             if answer.get("done"):
-                self.spent[self.fork] = answer.get("spent") or {}
                 yield from ((i, RewardResult("error", None, "gave no reward")) for i in sorted(missing))
                 return
             place = answer.pop("i")

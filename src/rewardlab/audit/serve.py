@@ -7,7 +7,7 @@ import os
 import resource
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, replace
 from typing import Any
@@ -53,10 +53,20 @@ def main() -> None:
     # in the child alone, so that a target that exceeds it can be replaced by another fork
     resource.setrlimit(resource.RLIMIT_DATA, (setup["memory"], setup["memory"]))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    for line in requests:
-        serve(target, json.loads(line), send)
-        send({"done": True, "spent": target.spent()})
+    answer_all(target, requests, send)
     os._exit(CLOSED)
+
+
+def answer_all(target: Any, requests: Iterable[bytes], send: Send) -> None:
+    """Serve requests until there are no more, and say with each answer what was asked of a served model so far."""
+
+    def told(answer: dict[str, Any]) -> None:
+        # not only at the end, since this process may be killed before it
+        send({**answer, "spent": spent} if (spent := target.spent()) else answer)
+
+    for line in requests:
+        serve(target, json.loads(line), told)
+        told({"done": True})
 
 
 def serve(target: Any, request: dict[str, Any], send: Send) -> None:
