@@ -34,6 +34,7 @@ EXTRAS = {
     "mlflow": "--track mlflow",
     "trackio": "--track trackio",
     "trl": "--engine trl",
+    "verl": "running what export-recipe --engine verl writes, and parity with it",
     "parity": "rewardlab parity: the same recipe on two engines",
     "docs": "the documentation as a site",
     "dev": "tests and checks of the code",

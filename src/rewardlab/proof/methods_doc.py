@@ -92,7 +92,7 @@ def _table(folder: str, rows: list[dict[str, Any]]) -> Iterator[str]:
     yield "| --- | --- | --- | --- |"
     for row in rows:
         where = Path(row["path"]).relative_to(registry.PACKAGE.parents[1])
-        cells = (f"[{row['name']}](../{where.as_posix()})", _changes(row), _text(row["claim"] or "none"), _result(row))
+        cells = (f"[{row['name']}](../{where.as_posix()})", _changes(row), cell_text(row["claim"] or "none"), _result(row))
         yield f"| {' | '.join(cells)} |"
     yield ""
 
@@ -102,7 +102,7 @@ def _changes(row: Mapping[str, Any]) -> str:
     if not row["baseline"]:
         return "a starting point"
     changed = [f"{slot}: {_code(after)}" if after else f"no {slot}" for slot, (_, after) in row["changes"].items()]
-    return "<br>".join([f"against {_text(row['baseline'])}", *(changed or ["nothing but its settings"])])
+    return "<br>".join([f"against {cell_text(row['baseline'])}", *(changed or ["nothing but its settings"])])
 
 
 def _result(row: Mapping[str, Any]) -> str:
@@ -114,8 +114,8 @@ def _result(row: Mapping[str, Any]) -> str:
     # before looks were taken, there was one, with a 95% interval
     low, high = last.get("interval") or last["ci95"]
     rule = f"{len(last['effects'])} pairs" if "interval" in last else "*95%*"
-    measured = f"{_text(last['measure'])} {_signed(last['effect'])} [{_signed(low)}, {_signed(high)}], {rule}"
-    told = f"<br>{_text(row['finding'])}" if row["finding"] else ""
+    measured = f"{cell_text(last['measure'])} {_signed(last['effect'])} [{_signed(low)}, {_signed(high)}], {rule}"
+    told = f"<br>{cell_text(row['finding'])}" if row["finding"] else ""
     return f"**{row['word']}**{older}<br>{measured}, margin {last['claim']['margin']:g}{told}"
 
 
@@ -140,7 +140,7 @@ def _code(text: str) -> str:
     return f"`{'; '.join(' '.join(line.split()) for line in text.splitlines())}`".replace("|", "\\|")
 
 
-def _text(text: str) -> str:
+def cell_text(text: str) -> str:
     """Text on one line without Markdown markup, for a cell of a table."""
     # the backslash comes first, or it would escape the escapes of the others
     for mark in "\\|<*_`[":
