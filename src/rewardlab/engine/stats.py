@@ -78,13 +78,13 @@ class Stats:
             return own
         losses, sums = defaultdict[str, float](float), defaultdict[str, float](float)
         # all_gather and not all_reduce: ranks may hold different keys, depending on the rows they had
-        ranks = all_gather(tuple(own))
-        for of_losses, of_sums, _ in ranks:
-            for name, value in of_losses.items():
+        ranks = all_gather(own)
+        for of_rank in ranks:
+            for name, value in of_rank.losses.items():
                 losses[name] += value
-            for name, value in of_sums.items():
+            for name, value in of_rank.sums.items():
                 sums[name] += value
-        return Totals(losses, sums, sum(tokens for _, _, tokens in ranks))
+        return Totals(losses, sums, sum(of_rank.tokens for of_rank in ranks))
 
     def means(self) -> dict[str, float]:
         return self.read().means()
