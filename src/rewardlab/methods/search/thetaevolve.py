@@ -49,7 +49,7 @@ def thetaevolve(
 
 claim = Claim(
     says="a policy that learnt while it searched evolves better packings of new problems than it did before",
-    versus=None, task="packings:size=16", measure="best", direction="higher", margin=0.02, against="before.best",
+    versus=None, task="packings:size=16", measure="best", direction="higher", margin=0.005, against="before.best",
     settings={"ask": "Pack.\n{score}\n{program}", "problems": 8}, problems=60, steps=30,
     fault=Within("before.lazy", low=0.15, says="children that repeat their parent"), learns=None, start=None,
 )  # fmt: skip
