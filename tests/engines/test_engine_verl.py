@@ -13,6 +13,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+import yaml
 
 pytest.importorskip("verl", reason="needs verl 0.9.1, with tensordict, ray and hydra-core")
 
@@ -174,7 +175,22 @@ def test_an_export_is_found_by_verl_as_its_script_starts_it(tmp_path):
     found = json.loads(said.stdout.splitlines()[-1])
     assert found["known"]
     assert found["manager"] == "RecipeRewards"
-    assert found["env"] == {"VERL_USE_EXTERNAL_MODULES": "rewardlab_recipe", "PYTHONPATH": env["PYTHONPATH"]}
+    assert found["env"] == {"VERL_USE_EXTERNAL_MODULES": "rewardlab_recipe"}
+
+
+def test_the_script_hands_verl_its_data_and_its_workers_their_path(tmp_path):
+    """run.sh itself, up to the configuration that verl's command composes."""
+    out = tmp_path / "out with space"
+    api.export_recipe(registry.build("grpo"), out, task=registry.task("arithmetic", test_size=2), rows=2)
+    env = {**os.environ, "PYTHONPATH": str(Path(verl.__file__).parents[3]), "PYTHON": sys.executable}
+    words = ["sh", str(out / "run.sh"), "trainer.total_training_steps=7", "--cfg", "job"]
+    said = subprocess.run(words, env=env, capture_output=True, text=True, timeout=120)
+    assert said.returncode == 0, said.stderr[-2000:]
+    config = yaml.safe_load(said.stdout)
+    assert config["data"]["train_files"] == str(out / "train.parquet")
+    assert config["trainer"]["total_training_steps"] == 7
+    workers = config["ray_kwargs"]["ray_init"]["runtime_env"]["env_vars"]
+    assert workers == {"VERL_USE_EXTERNAL_MODULES": "rewardlab_recipe", "PYTHONPATH": f"{out}:{env['PYTHONPATH']}"}
 
 
 class Letters:

@@ -34,7 +34,8 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 # every process of verl imports the recipe, which registers its estimator and its loss
 export PYTHONPATH="$here${{PYTHONPATH:+:$PYTHONPATH}}" VERL_USE_EXTERNAL_MODULES=rewardlab_recipe
-exec python3 -m verl.trainer.main_ppo --config-path "$here" --config-name verl \\
+exec "${{PYTHON:-python3}}" -m verl.trainer.main_ppo --config-path "$here" --config-name verl \\
+  "+ray_kwargs.ray_init.runtime_env.env_vars.PYTHONPATH='$PYTHONPATH'" \\
   {data}"$@"
 """
 DATA = 'data.train_files="$here/train.parquet" data.val_files="$here/test.parquet" '
@@ -75,7 +76,8 @@ def configuration(recipe: Recipe, *, steps: int, max_new: int) -> str:
 
     # verl's files are found inside its package, wherever that is installed
     head = {"hydra": {"searchpath": ["pkg://verl.trainer.config"]}, "defaults": ["ppo_trainer", "_self_"]}
-    workers = {"VERL_USE_EXTERNAL_MODULES": "rewardlab_recipe", "PYTHONPATH": "${oc.env:PYTHONPATH}"}
+    # where the recipe lies is added by the script: verl hands these on as they are written, without resolving references
+    workers = {"VERL_USE_EXTERNAL_MODULES": "rewardlab_recipe"}
     said = overrides(recipe, steps=steps, max_new=max_new) | {"ray_kwargs": {"ray_init": {"runtime_env": {"env_vars": workers}}}}
     return (
         f"# {recipe.name}, over the defaults of verl 0.9.1\n"
