@@ -40,7 +40,7 @@ def prism_deepthink(
 
 claim = Claim(
     says="a population refined by scores is right more often than a vote by the same scores over more replies, at no more tokens",
-    versus="weighted_vote", task="arithmetic:biased=0.75,error=0.1", measure="accuracy", direction="higher", margin=0.05,
+    versus="weighted_vote", task="arithmetic:biased=0.75,error=0.1", measure="accuracy", direction="higher", margin=0.04,
     settings={"n": 6, "rounds": 3, "temperature": 1.0}, versus_settings={"n": 24}, reward=imperfect(auc=0.8, of=unbroken()),
     problems=300, guard=Within("tokens_per_answer", high=0.0),
     fault=Within("accuracy", high=0.85, says="right answers by the weighted vote"), learns=None, start=None,
