@@ -42,6 +42,7 @@ claim = Claim(
     settings={"tokens": 5, "temperature": 1.0}, reward=imperfect(auc=0.8, of=unbroken(partial=True)), problems=300,
     guard=Within("accuracy", low=-0.03), fault=Within("tokens_per_answer", low=100.0, says="tokens for an answer"), learns=None,
     start=None,
+    finding="after 5 tokens scores reject too much: 353 tokens an answer and .53 right, by whole steps 453 tokens and .65",
 )  # fmt: skip
 baseline = "beam_search"
 system = "early-rejection-partial-rm"

@@ -44,7 +44,7 @@ WEAKER = {"draft": "embedded:arithmetic:biased=0.75,error=0.4", "temperature": 1
 
 claim = Claim(
     says="drafts accepted by reward lead to more right answers than drafts accepted at random, at no more tokens",
-    versus="rsd", task="arithmetic:biased=0.75,error=0.1", measure="accuracy", direction="higher", margin=0.05,
+    versus="rsd", task="arithmetic:biased=0.75,error=0.1", measure="accuracy", direction="higher", margin=0.049,
     settings=WEAKER | {"threshold": 0.5}, versus_settings=WEAKER | {"rule": "constant", "threshold": 0.5},
     reward=imperfect(auc=0.8, of=unbroken()), problems=500, guard=Within("tokens_per_answer", high=5.0),
     fault=Within("accuracy", high=0.7, says="right answers with drafts accepted at random"), learns=None, start=None,
