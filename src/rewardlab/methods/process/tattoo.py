@@ -45,5 +45,6 @@ claim = Claim(
     versus="tattoo", task="inspections", measure="step_f1", direction="higher", margin=0.03, versus_settings={"tool": 0.0},
     problems=500, steps=30, fault=Within("before.grounded", high=0.8, says="verdicts that rest on the tool at first"),
     moved=Within("grounded", low=0.02), learns="step_f1", start=None,
+    tried="2 seeds: both sides learn to find every step right, and step_f1 falls from .28 to .06; the gate refuses this world",
 )  # fmt: skip
 baseline = "grpo"

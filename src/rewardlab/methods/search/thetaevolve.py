@@ -52,5 +52,6 @@ claim = Claim(
     versus=None, task="packings:size=16", measure="best", direction="higher", margin=0.005, against="before.best",
     settings={"ask": "Pack.\n{score}\n{program}", "problems": 8}, problems=60, steps=30,
     fault=Within("before.lazy", low=0.15, says="children that repeat their parent"), learns=None, start=None,
+    tried="first programs without a score in the prompt: -.029 (2 seeds), and children that worked less often",
 )  # fmt: skip
 baseline = "grpo"
