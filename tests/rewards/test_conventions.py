@@ -122,6 +122,11 @@ def test_each_manner_pays_the_same_and_none_stays_none(name, file):
         assert [r.value for r in audited.score(rows)] == [1.0, 0.0, None]
 
 
+def test_in_a_formula_it_stands_with_its_file(file):
+    assert values(f'0.5 * "{file}:by_position?as=openrlhf" + 1')[0] == [1.5, 1.0]
+    assert values(f'1 + "{file}:as_verl?as=verl"')[1] == [None, 2.0]
+
+
 def test_a_tensor_of_openrlhf_and_texts_of_verifiers(file):
     assert values(f"{file}:as_openrlhf") == [[1.0, 0.0], [0.0, 1.0]]
     assert values(f"{file}:of_texts") == [[1.0, 0.0], [0.0, 1.0]]

@@ -12,6 +12,7 @@ OpenRLHF 0.11.2 (utils/agent.py), verifiers 0.1.14 (rubrics/rubric.py).
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -19,7 +20,7 @@ from rewardlab.core.score import Score, Term
 from rewardlab.errors import RewardlabError, unknown
 
 CONVENTIONS = ("trl", "verl", "openrlhf", "verifiers")
-MARK = "?as="
+MARKED = re.compile(r"(.+)\?as=(\w*)", re.S)
 OPENRLHF = ("queries", "prompts", "labels")
 VERL = ("data_source", "solution_str", "ground_truth", "extra_info")
 VERIFIERS = ("prompt", "completion", "answer", "state", "info", "task")
@@ -33,10 +34,13 @@ def split(written: str) -> tuple[str, str | None]:
     """`mine.py:score?as=verl` as the function's place and its convention, None where none is said. Raises RewardlabError for one
     that does not exist.
     """
-    place, mark, said = written.partition(MARK)
-    if mark and said not in CONVENTIONS:
+    # at the end alone: in a formula it belongs to a file in quotes
+    if not (marked := MARKED.fullmatch(written)):
+        return written, None
+    place, said = marked.groups()
+    if said not in CONVENTIONS:
         raise unknown("convention of reward functions", said, CONVENTIONS)
-    return place, said or None
+    return place, said
 
 
 def recognised(names: set[str]) -> str | None:
