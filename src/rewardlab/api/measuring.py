@@ -14,6 +14,7 @@ from rewardlab.evals.passk import accuracy, coverage
 from rewardlab.rewards.external import call_of
 from rewardlab.rewards.monte_carlo import binary_search_steps, monte_carlo_steps
 from rewardlab.rewards.operator import across_groups
+from rewardlab.rewards.principled import principled_turns
 from rewardlab.rewards.reward import Reward
 from rewardlab.rewards.task import correct, detail
 from rewardlab.rollouts.independent import independent
@@ -52,8 +53,9 @@ def is_own(recipe: Recipe, task: Task) -> bool:
     if not isinstance(recipe.reward, Reward) or not recipe.learns:
         return False
     verifier = registry.verifier(task.verifier)
-    by_trying = (monte_carlo_steps().function, binary_search_steps().function)
-    asked = (correct().function, detail(name="").function, verifier.function, *by_trying)
+    # continuations that the verifier judges, and what an environment pays for reaching its goal
+    indirectly = (monte_carlo_steps().function, binary_search_steps().function, principled_turns(principles=correct()).function)
+    asked = (correct().function, detail(name="").function, verifier.function, *indirectly)
     functions = [part.function for part in recipe.reward.walk() if hasattr(part, "function")]
     return not any(function in asked or function.__module__.startswith("rewardlab.tasks.") for function in functions)
 

@@ -24,6 +24,7 @@ from rewardlab.util.files import FULL, WRONG_PATH, intended, reason_of
 from rewardlab.util.ranks import is_first
 from rewardlab.util.signals import stopping_at_once
 
+from . import bills
 from .words import Parser, UsageError, printable, shortened
 
 COMMANDS = (
@@ -96,10 +97,11 @@ def run(argv: list[str]) -> int:
         return 0
     command, name, words = found
     args = parse(command, name, words)
+    before = bills.spent()
     # libraries may print to stdout, which is for the document alone
     with contextlib.redirect_stdout(sys.stderr) if args.json else contextlib.nullcontext():
         document = command.run(args)
-    asked = spent()
+    asked = bills.since(before)
     if not is_first():
         pass  # of several processes that train together, only rank 0 prints
     elif args.json:
@@ -107,21 +109,8 @@ def run(argv: list[str]) -> int:
     else:
         command.show(document)
         for usage in asked:
-            print(_bill(usage), file=sys.stderr)
+            print(bills.line(usage), file=sys.stderr)
     return getattr(command, "exit_code", lambda document: 0)(document)
-
-
-def spent() -> list[dict[str, Any]]:
-    """What served models were asked by this process."""
-    # not imported here: most commands ask none
-    client = sys.modules.get("rewardlab.served.client")
-    return [usage for usage in client.spent() if usage["requests"] or usage["cached"]] if client else []
-
-
-def _bill(usage: Mapping[str, Any]) -> str:
-    from rewardlab.served.budget import bill
-
-    return bill(usage)
 
 
 def find(argv: list[str]) -> tuple[Any, str, list[str]] | None:
