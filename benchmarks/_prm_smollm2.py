@@ -119,10 +119,9 @@ def main() -> None:
     ))  # fmt: skip
     settings = {k: v for k, v in vars(args).items() if k in ("train", "test", "bench", "steps", "seed")}
     result = {"model": "SmolLM2-135M-Instruct", **settings, "trained": trained, "measured": measured(args.folder, args)}
-    for row in (result["trained"],):
-        row.pop("out", None), row.pop("run", None)
     args.out.parent.mkdir(parents=True, exist_ok=True)
-    args.out.write_text(json.dumps(result, indent=1, default=str) + "\n")
+    text = json.dumps(result, indent=1, default=str)
+    args.out.write_text(text.replace(str(args.folder), "FOLDER").replace(str(checkpoint()), "smollm2") + "\n")
 
 
 if __name__ == "__main__":
