@@ -53,7 +53,7 @@ def scan(
 
 claim = Claim(
     says="fewer labelled replies have a misplaced first error than by as many continuations of every step of every reply",
-    versus=None, task="arithmetic:biased=0.8,error=0.05,difficulty=[2,5]", measure="noise.scan", direction="lower", margin=0.05,
+    versus=None, task="arithmetic:biased=0.8,error=0.05,difficulty=[2,5]", measure="noise.scan", direction="lower", margin=0.15,
     against="noise.plain", by=label_quality(
         truth=correct_steps(), rollout=independent(n=8, steps="newline"),
         annotators={"scan": self_denoised_steps(n=4), "plain": soft_best(monte_carlo_steps(n=4), eta=100.0)},
