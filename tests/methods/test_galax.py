@@ -69,8 +69,8 @@ def test_credit_of_nodes(monkeypatch):
     scores = recipe.reward([group], run)
     batch = collate([group], scores, torch.device("cpu"))
     credit = recipe.credit(batch.reward, batch, run)
-    # F1 at the end: A B C D against A B C is 6/7, A B is 4/5; the second reply has one event, its answer and its node
-    rewards = np.array([0.5 * 0.4, 0.5 * -0.4, 0.5 * 0.4, 0.5 * -0.6 + 6 / 7, 0.5 * 0.4 + 4 / 5])
+    # F1 at the end without the seed A: B C D against B C is 4/5, B is 2/3; the second reply has one event, its answer and its node
+    rewards = np.array([0.5 * 0.4, 0.5 * -0.4, 0.5 * 0.4, 0.5 * -0.6 + 4 / 5, 0.5 * 0.4 + 2 / 3])
     normal = (rewards - rewards.mean()) / (rewards.std(ddof=1) + 1e-4)
     assert credit[0][batch.mask[0]][0].item() == pytest.approx(normal[:4].sum(), abs=1e-3)
     assert credit[1][batch.mask[1]][0].item() == pytest.approx(normal[4], abs=1e-3)

@@ -13,6 +13,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -443,7 +444,7 @@ def test_a_new_name_under_which_two_details_would_meet_is_refused():
 def test_terms_apart_get_the_credit_of_what_is_paid_not_of_what_it_was_made_of():
     part = 2 * clip(a(), high=1.0) + b()
     groups = [group(a=[5.0, 0.0], b=[0.0, 3.0])]
-    batch = collate(groups, part(groups), "cpu")
+    batch = collate(groups, part(groups), torch.device("cpu"))
     # 2 * (1 - .5) - 1.5, and the other way round
     assert each_term(chain=center())(batch.reward, batch, None).sum(1).tolist() == [-0.5, 0.5]
 

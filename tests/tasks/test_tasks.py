@@ -25,6 +25,12 @@ from rewardlab.util.serialize import pack
 
 NAMES = sorted(registry.task_files())
 NEED_OPTIONS = {"records", "reasoning_gym"}
+WHOLE_EPISODES = {"screens", "inspections"}
+"""Tasks in which the last turn alone is not the answer."""
+NO_BEST = {"packings"}
+"""Tasks of which nobody knows the best answer."""
+SHARES = {"boxes", "module"}
+"""Columns of problems whose replies are paid for what they have in common with the gold answer."""
 
 
 @pytest.fixture(scope="module", params=[name for name in NAMES if name not in NEED_OPTIONS])
@@ -87,9 +93,11 @@ def source(task: Task):
 def test_gold_gets_full_marks_and_a_perturbed_gold_none(task):
     if task.model in ("flow", "actor"):
         pytest.skip("its answers are no text: tests of its rewards do this")
+    if task.name in WHOLE_EPISODES | NO_BEST:
+        pytest.skip("what is judged is every turn, or how good a reply is: tests of its rewards do this")
     for problem in [*(task.train[i] for i in range(100)), *task.test[:100]]:
         assert judged(task, problem, gold(problem)) == 1.0, problem
-        assert judged(task, problem, perturbed(problem)) < (1.0 if task.model == "vision" else 1e-9), problem
+        assert judged(task, problem, perturbed(problem)) < (1.0 if SHARES & set(problem.meta) else 1e-9), problem
         assert judged(task, problem, "") == 0.0
 
 

@@ -23,6 +23,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rewardlab.errors import RewardlabError, unknown
+from rewardlab.served.endpoint import is_served
 
 from .flags import workers_flag
 
@@ -67,7 +68,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     # before torch is imported
     if names.SOURCE.fullmatch(args.kind):
         names.check_source(args.kind)
-    elif args.kind not in (known := registry.verifiers()) and not args.kind.startswith(registry.SERVED):
+    elif args.kind not in (known := registry.verifiers()) and not is_served(args.kind):
         raise unknown("verifier", args.kind, known)
 
     from rewardlab.api import verify as verifying

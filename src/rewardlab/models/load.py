@@ -215,7 +215,9 @@ def _initial(learner: Learner, policy: Policy) -> Policy:
         return load_scorer(learner.init, str(policy.device))
     if learner.init.startswith(HEADS):
         return _heads(learner, policy)
-    model = load_policy(learner.init, str(policy.device))
+    # computed in the policy's own format, which the user may have chosen
+    dtype = str(getattr(policy, "dtype", "auto")).removeprefix("torch.")
+    model = load_policy(learner.init, str(policy.device), dtype)
     objective = learner.recipe.objective
     # a language model that is to learn values gets a new head; one that has a head keeps it
     return model.copy(learner.name, value_head=True) if objective and "value" in objective.wants else model

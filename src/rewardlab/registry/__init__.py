@@ -13,10 +13,10 @@ Two words that a method's file may state, beside its function and its claim:
 from .catalogue import rows
 from .find import PACKAGE, build, file_of, method, method_roots, methods, module_of, parameters, spell
 from .find_task import endless, parse_options, parse_value, task, task_files, tasks
-from .parts import SERVED, load_part, load_recipe, part, verifier, verifiers
+from .parts import load_part, load_recipe, part, verifier, verifiers
 
 __all__ = [
-    "PACKAGE", "SERVED", "build", "endless", "file_of", "load_part", "load_recipe", "method", "method_roots", "methods",
+    "PACKAGE", "build", "endless", "file_of", "load_part", "load_recipe", "method", "method_roots", "methods",
     "module_of", "parameters", "parse_options", "parse_value", "part", "rows", "spell", "task", "task_files", "tasks", "verifier",
     "verifiers",
 ]  # fmt: skip

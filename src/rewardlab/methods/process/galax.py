@@ -47,6 +47,6 @@ claim = Claim(
     versus="galax", task="modules", measure="reward", direction="higher", margin=0.02, versus_settings={"weight": 0.0},
     by=mean_reward(), problems=500, steps=30, fault=Within("reward", high=0.9, says="F1 by the answer alone"),
     judge=Within("train.graph_auc", low=0.7, says="the network on graphs that it has not seen"), learns="reward", start=None,
-    tried="2 seeds at a rate of 3e-4: neither side learns in 30 steps, and the gate refuses this world",
+    tried="2 seeds at a rate of 3e-4: neither side learns in 30 steps, and the gate refuses this world (F1 with the seed)",
 )  # fmt: skip
 baseline = "grpo"

@@ -46,5 +46,5 @@ claim = Claim(
     versus=None, task=SEEN, measure="pass@1", direction="higher", margin=0.05, against="before.pass@1",
     settings={"problems": 8, "n": 8}, steps=40,
     fault=Within("before.pass@1", low=0.2, high=0.7, says="on the unseen tasks before RL"), learns=None,
-    finding="training on two tasks took .07 from the accuracy on the two others, while the two went from .51 to .70",
+    finding="training on two tasks took .07 from the accuracy on the two others, while the two went from .45 to .70",
 )  # fmt: skip

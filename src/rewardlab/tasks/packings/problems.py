@@ -26,7 +26,7 @@ Circle = tuple[int, int, int]
 
 
 def packings(
-    *, circles: int | tuple[int, int] = (2, 4), lazy: Share = 0.4, careless: Share = 0.3, test_size: PositiveInt = 60,
+    *, circles: int | tuple[int, int] = (2, 4), lazy: Share = 0.4, careless: Share = 0.3, test_size: PositiveInt = 100,
     size: PositiveInt | None = None,
 ) -> Task:  # fmt: skip
     """Packings of so many circles, or of (fewest, most).
@@ -46,7 +46,7 @@ def packings(
         max_new=8 * high,
         about="circles to be packed into a square, from a poor packing on",
         demonstrate=partial(_demonstrate, lazy=lazy, careless=careless),
-        columns=("prompt", "answer", "circles", "start", "solution"),
+        columns=("prompt", "circles", "start", "solution"),
     )
 
 
