@@ -11,7 +11,8 @@ from rewardlab.errors import RewardlabError
 from rewardlab.proof import gate, results
 from rewardlab.proof.claim import Claim, Within
 from rewardlab.proof.judge import judge
-from rewardlab.proof.runs import Done
+from rewardlab.proof.runs import Done, as_plain
+from rewardlab.rewards.task import correct
 
 CLAIM = Claim(says="x", versus="grpo", task="arithmetic", measure="right_length", direction="lower", margin=2.0)
 
@@ -127,6 +128,13 @@ def test_claims_that_make_no_sense_are_refused():
         replace(CLAIM, replaces="the world was unfit")
     with pytest.raises(RewardlabError, match="span of a claim"):
         replace(CLAIM, span=(1.0, 0.0))
+
+
+def test_settings_may_be_rewards_in_a_list_or_by_name():
+    claim = replace(CLAIM, settings={"annotators": (correct(), correct()), "of": {"right": correct()}, "n": (1, 2)})
+    saved = correct().to_json()
+    assert results.as_record(claim)["settings"] == {"annotators": [saved, saved], "of": {"right": saved}, "n": [1, 2]}
+    assert as_plain(claim.settings) == {"annotators": [correct(), correct()], "of": {"right": correct()}, "n": [1, 2]}
 
 
 def test_a_claim_is_the_same_after_it_was_recorded():

@@ -86,6 +86,8 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Within):
         # JSON has no infinity: an open side is left out
         return {k: v for k, v in asdict(value).items() if not (isinstance(v, float) and math.isinf(v))}
+    if isinstance(value, list | tuple):
+        return [_plain(x) for x in value]
     return {k: _plain(v) for k, v in value.items()} if isinstance(value, Mapping) else value
 
 

@@ -212,4 +212,12 @@ def _plain(summary: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
 
 def as_plain(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Settings as JSON holds them, with lists for tuples: what a record shows is what was run. Parts stay parts."""
-    return {k: v if isinstance(v, Part) else json.loads(json.dumps(v)) for k, v in settings.items()}
+    return {name: _as_plain(value) for name, value in settings.items()}
+
+
+def _as_plain(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return [_as_plain(x) for x in value]
+    if isinstance(value, Mapping):
+        return {k: _as_plain(v) for k, v in value.items()}
+    return value if isinstance(value, Part) else json.loads(json.dumps(value))
