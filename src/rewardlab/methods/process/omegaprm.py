@@ -57,5 +57,6 @@ claim = Claim(
         annotators={"tree": found_labels(), "every": soft_best(monte_carlo_steps(n=4), eta=100.0)},
     ), problems=150, steps=1, fault=Within("first_error.every", high=0.9, says="first errors found by continuing every step"),
     judge=Within("labelled.tree", low=0.5, says="share of replies that are labelled"), learns=None,
+    finding="halving finds .53 of the first errors, continuing every step .69",
 )  # fmt: skip
 baseline = None
