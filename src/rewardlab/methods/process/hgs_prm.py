@@ -91,7 +91,7 @@ NOISY = imperfect(auc=0.95, of=unbroken())
 
 claim = Claim(
     says="steps that are refused and sampled anew make more answers right than whole chains of thought ranked by the same judge",
-    versus="best_of_n", task="arithmetic:biased=0.75,error=0.1", measure="accuracy", direction="higher", margin=0.03,
+    versus="best_of_n", task="arithmetic:biased=0.75,error=0.1", measure="accuracy", direction="higher", margin=0.11,
     settings={"score": NOISY}, versus_settings={"n": 2}, reward=NOISY, problems=300,
     fault=Within("accuracy", high=0.8, says="right answers among chains of thought"), learns=None, start=None,
 )  # fmt: skip

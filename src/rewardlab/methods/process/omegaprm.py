@@ -51,11 +51,12 @@ def omegaprm(
 claim = Claim(
     says="for about as many continuations, more first errors are found by halving than by continuing every step half as often",
     versus=None, task="arithmetic:biased=0.8,error=0.05,difficulty=[2,5]", measure="first_error.tree", direction="higher",
-    margin=0.05, against="first_error.every",
+    margin=0.06, against="first_error.every",
     by=label_quality(
         truth=correct_steps(), rollout=divided_tree(n=8, searches=2),
         annotators={"tree": found_labels(), "every": soft_best(monte_carlo_steps(n=4), eta=100.0)},
     ), problems=150, steps=1, fault=Within("first_error.every", high=0.9, says="first errors found by continuing every step"),
     judge=Within("labelled.tree", low=0.5, says="share of replies that are labelled"), learns=None,
+    finding="halving finds .53 of the first errors, continuing every step .69",
 )  # fmt: skip
 baseline = None

@@ -53,7 +53,7 @@ def rap(
 
 claim = Claim(
     says="planning with foreseen states is right more often than a majority vote over chains of thought, at no more tokens",
-    versus="majority_vote", task="arithmetic:error=0.4,difficulty=[5,7]", measure="accuracy", direction="higher", margin=0.05,
+    versus="majority_vote", task="arithmetic:error=0.4,difficulty=[5,7]", measure="accuracy", direction="higher", margin=0.22,
     settings={"iterations": 4, "branch": 2, "states": 5}, versus_settings={"n": 24}, problems=300,
     guard=Within("tokens_per_answer", high=0.0), fault=Within("accuracy", high=0.85, says="right answers by the majority"),
     learns=None, start=None,
