@@ -60,7 +60,7 @@ def pav_rewarding_progress(
 Q = monte_carlo_steps(n=16)
 claim = Claim(
     says="progress under the best of 4 tells steps that go wrong from sound ones better than progress under the policy itself",
-    versus=None, task="arithmetic:biased=0.75,error=0.1", measure="agreement.progress", direction="higher", margin=0.04,
+    versus=None, task="arithmetic:biased=0.75,error=0.1", measure="agreement.progress", direction="higher", margin=0.028,
     against="agreement.own",
     by=step_agreement(
         truth=sound_steps(), rollout=independent(n=4, steps="newline"),

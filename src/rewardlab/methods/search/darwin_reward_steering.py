@@ -51,7 +51,7 @@ STRICT = {"score": unbroken(), "n": 6, "keep": 2, "iterations": 1, "every": 8, "
 
 claim = Claim(
     says="beams of mutated instructions and of the one that was asked find right replies oftener than as many of the latter alone",
-    versus="darwin_reward_steering", task="wordings", measure="accuracy", direction="higher", margin=0.03,
+    versus="darwin_reward_steering", task="wordings", measure="accuracy", direction="higher", margin=0.11,
     settings=STRICT | {"mutate": "column"}, versus_settings=STRICT | {"mutate": "none"}, problems=300,
     fault=Within("accuracy", high=0.9, says="accuracy of replacement alone"), learns=None, start=None,
 )  # fmt: skip
