@@ -102,7 +102,7 @@ def test_what_hangs_or_dies_fails_alone_and_nothing_is_loaded_again(process, wor
 def test_a_fork_that_dies_while_it_is_idle_costs_no_call(process):
     for i in range(3):
         os.kill(process.fork, signal.SIGKILL)
-        wait_until(lambda: process.is_there() and process.replaced > i)
+        wait_until(lambda seen=i: process.is_there() and process.replaced > seen)
         assert values(process.ask(calls(i))) == [i]
     assert process.replaced == 3
 
