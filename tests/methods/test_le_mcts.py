@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from rewardlab import registry
 from rewardlab.core import Run, Trajectory, ask
+from rewardlab.errors import RewardlabError
 from rewardlab.methods.search.le_mcts import le_mcts
 from rewardlab.models.embedded import untrained
 from rewardlab.rewards.intrinsic import likelihood
@@ -88,3 +90,9 @@ def test_the_pool_is_the_policy_and_frozen_models(models):
     recipe = le_mcts(models=models, iterations=5)
     assert [(x.init, x.every) for x in recipe.also] == [(m, 0) for m in models]
     assert recipe.rollout.settings["models"] == ("policy", *(x.name for x in recipe.also))
+
+
+def test_its_width_is_a_whole_number_of_steps():
+    assert registry.build("le_mcts", {"width": 4}).rollout.settings["width"] == 4
+    with pytest.raises(RewardlabError, match="width of le_mcts must be a whole number above 0"):
+        registry.build("le_mcts", {"width": 0})

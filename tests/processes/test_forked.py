@@ -63,6 +63,13 @@ def calls(*values) -> list[bytes]:
     return [json.dumps(value).encode() for value in values]
 
 
+def wait_until(condition) -> None:
+    due = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < due
+        time.sleep(0.01)
+
+
 def values(results) -> list:
     return [x.value[0] if isinstance(x, Done) else x for x in results]
 
@@ -87,17 +94,15 @@ def test_what_hangs_or_dies_fails_alone_and_nothing_is_loaded_again(process, wor
     (before,) = process.ask(calls(0))
     first, second, third = process.ask(calls(1, word, 2))
     assert (first.value[0], second.kind, third) == (1, kind, None)
-    began = time.monotonic()
     (after,) = process.ask(calls(2))
     assert after == Done([2, before.value[1]])
-    assert time.monotonic() - began < 1
     assert process.replaced == 1
 
 
 def test_a_fork_that_dies_while_it_is_idle_costs_no_call(process):
     for i in range(3):
         os.kill(process.fork, signal.SIGKILL)
-        time.sleep(0.2)
+        wait_until(lambda seen=i: process.is_there() and process.replaced > seen)
         assert values(process.ask(calls(i))) == [i]
     assert process.replaced == 3
 
@@ -109,7 +114,7 @@ def test_a_batch_that_is_left_to_the_next_fork_is_answered_once(process):
     process._batch += 1
     process.child.send(Call(b"\n[%d,[7,8]]" % process._batch, 1.0))
     os.kill(fork, signal.SIGKILL)
-    time.sleep(0.2)
+    wait_until(lambda: process.is_there() and process.replaced)
     assert values(process.ask(calls(9))) == [9]
     assert values(process.ask(calls(10, 11))) == [10, 11]
 
@@ -121,7 +126,8 @@ def test_half_a_line_that_a_fork_leaves_behind_is_skipped(process):
 
 def test_the_process_that_has_loaded_may_die_too(process):
     process.child.process.kill()
-    time.sleep(0.1)
+    # its fork dies with it, and both ends of the pipe are closed
+    wait_until(lambda: not process.is_there())
     assert process.ask(calls(1)) == [None]
     assert not process.is_there()
     assert process.start() == {"threads": 0}

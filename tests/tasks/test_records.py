@@ -169,6 +169,11 @@ def test_an_answer_column_of_another_name_is_suggested_where_answers_are_needed(
         check_answers(registry.build("grpo"), task)
 
 
+def test_a_world_whose_verifier_counts_needs_no_answers():
+    for name in ("packings", "trips"):
+        check_answers(registry.build("grpo"), registry.task(name))
+
+
 # ---- held-out problems -----------------------------------------------------------------------------------------------
 
 

@@ -4,35 +4,18 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, replace
 from typing import Any
 
-from rewardlab.processes.forks import CLOSED, die_with_parent, fork_if_alone
-
-Send = Callable[[dict[str, Any]], None]
+from rewardlab.processes.forks import CLOSED, Send, exchanged_lines, is_fork
 
 
 def main() -> None:
-    requests = os.fdopen(os.dup(0), "rb")
-    answers = os.fdopen(os.dup(1), "wb", buffering=0)
-    # the target's output must not be taken for an answer, and it must not read our requests
-    null = os.open(os.devnull, os.O_RDWR)
-    os.dup2(null, 0)
-    os.dup2(null, 1)
-    lock = threading.Lock()
-
-    def send(answer: dict[str, Any]) -> None:
-        # a child before this one may have died in the middle of a line
-        line = b"\n" + json.dumps(answer).encode() + b"\n"
-        with lock:
-            answers.write(line)
-
-    die_with_parent()
+    requests, send = exchanged_lines()
     setup = json.loads(requests.readline())
     try:
         # imported only now, so that what the target prints while it is imported goes to /dev/null
@@ -43,18 +26,9 @@ def main() -> None:
         send({"failed": _message(problem)})
         return
     send({"name": target.name, "reads_gold": target.reads_gold, "messages": target.messages, "concurrent": target.concurrent})
-    while (child := fork_if_alone()) != 0:
-        send({"child": child})
-        if child is None:
-            break
-        _, status = os.waitpid(child, 0)
-        if os.waitstatus_to_exitcode(status) == CLOSED:
-            return
-    # in the child alone, so that a target that exceeds it can be replaced by another fork
-    resource.setrlimit(resource.RLIMIT_DATA, (setup["memory"], setup["memory"]))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    answer_all(target, requests, send)
-    os._exit(CLOSED)
+    if is_fork(send, setup["memory"]):
+        answer_all(target, requests, send)
+        os._exit(CLOSED)
 
 
 def answer_all(target: Any, requests: Iterable[bytes], send: Send) -> None:

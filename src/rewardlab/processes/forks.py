@@ -9,8 +9,11 @@ import json
 import os
 import resource
 import signal
+import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, BinaryIO
+
+Send = Callable[[dict[str, Any]], None]
 
 PR_SET_PDEATHSIG = 1
 CLOSED = 83
@@ -18,18 +21,7 @@ CLOSED = 83
 
 
 def main() -> None:
-    calls = os.fdopen(os.dup(0), "rb")
-    answers = os.fdopen(os.dup(1), "wb", buffering=0)
-    # what the function prints must not be taken for an answer, and it must not read our calls
-    null = os.open(os.devnull, os.O_RDWR)
-    os.dup2(null, 0)
-    os.dup2(null, 1)
-
-    def send(message: dict[str, Any]) -> None:
-        # a fork before this one may have died in the middle of a line
-        answers.write(b"\n" + json.dumps(message).encode() + b"\n")
-
-    die_with_parent()
+    calls, send = exchanged_lines()
     setup = json.loads(calls.readline())
     try:
         function = load(setup["function"], setup["arguments"])
@@ -37,17 +29,8 @@ def main() -> None:
         send({"failed": said(problem)})
         return
     send({"about": getattr(function, "about", None)})
-    while (child := fork_if_alone()) != 0:
-        send({"child": child})
-        if child is None:
-            break
-        _, status = os.waitpid(child, 0)
-        if os.waitstatus_to_exitcode(status) == CLOSED:
-            return
-    # in the fork alone, so that one that exceeds it can be replaced by another; beside what was loaded, be it large
-    most = data_bytes() + setup["memory"]
-    resource.setrlimit(resource.RLIMIT_DATA, (most, most))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if not is_fork(send, setup["memory"]):
+        return
     for line in calls:
         # the rest of a line that a fork before this one had begun to read is not JSON
         with contextlib.suppress(ValueError):
@@ -55,6 +38,48 @@ def main() -> None:
             for argument in arguments:
                 send({"batch": batch, **answered(function, argument)})
     os._exit(CLOSED)
+
+
+def exchanged_lines() -> tuple[BinaryIO, Send]:
+    """Lines to read and a way to send some, in place of the standard streams, in a process that dies with its parent.
+
+    What is loaded may print without being taken for an answer, and cannot read our lines.
+    """
+    calls = os.fdopen(os.dup(0), "rb")
+    answers = os.fdopen(os.dup(1), "wb", buffering=0)
+    null = os.open(os.devnull, os.O_RDWR)
+    os.dup2(null, 0)
+    os.dup2(null, 1)
+    lock = threading.Lock()
+
+    def send(message: dict[str, Any]) -> None:
+        # a fork before this one may have died in the middle of a line
+        line = b"\n" + json.dumps(message).encode() + b"\n"
+        with lock:
+            answers.write(line)
+
+    die_with_parent()
+    return calls, send
+
+
+def is_fork(send: Send, memory: int) -> bool:
+    """Fork for as long as forks die before they have read all lines. True in a fork, False when the last has ended.
+
+    Where nothing can be forked it is this process that is to read the lines: True too.
+    memory: bytes of data that a fork may hold beside what was loaded, be it large.
+    """
+    while (child := fork_if_alone()) != 0:
+        send({"child": child})
+        if child is None:
+            break
+        _, status = os.waitpid(child, 0)
+        if os.waitstatus_to_exitcode(status) == CLOSED:
+            return False
+    # in the fork alone, so that one that exceeds it can be replaced by another
+    most = data_bytes() + memory
+    resource.setrlimit(resource.RLIMIT_DATA, (most, most))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    return True
 
 
 def data_bytes() -> int:
@@ -93,12 +118,16 @@ def fork_if_alone() -> int | None:
     """
     if len(os.listdir("/proc/self/task")) > 1:
         return None
+    parent = os.getpid()
     child = os.fork()
     # a group of its own, from both sides: whoever is told of the child may end its group at once
     with contextlib.suppress(OSError):
         os.setpgid(child, child)
     if child == 0:
         die_with_parent()
+        # the parent may have died before the kernel was asked to say so
+        if os.getppid() != parent:
+            os._exit(1)
     return child
 
 
