@@ -49,7 +49,7 @@ def pqm(
 claim = Claim(
     says="the best of 8 by the least Q of its steps is right more often than by a classifier of the same steps",
     versus="pqm", task="arithmetic:biased=0.75,error=0.1", measure="reranked", direction="higher", margin=0.02,
-    versus_settings={"loss": "bce"}, problems=300, steps=30,
+    settings={"epochs": 4}, versus_settings={"loss": "bce", "epochs": 4}, problems=300, steps=30,
     judge=Within("by_auc", low=0.6, says="right replies above wrong ones to the same problem, by the model"), learns=None,
 )  # fmt: skip
 baseline = None
