@@ -12,20 +12,26 @@ from tests.helpers.rows import batch_of, outcome
 SUM = ask("Sum?", {"io": [["[1, 2]", "3"]]}, generated=[["[1, 2]", "3"], ["[2, 2]", "4"], ["[3]", "4"]])
 
 
-def chosen(replies, **settings):
+TIED = ask("Sum?", {"io": [["[1, 2]", "3"]]}, generated=[["[1, 2]", "3"], ["[3]", "4"]])
+"""The second test is wrong, so that a right and a wrong program may pass one each."""
+
+
+def chosen(replies, problem=SUM, **settings):
     policy = untrained(0)
     run = Run(policy, verify=registry.part("reward", "list_program"))
     recipe = build("coderm_8b", settings)
-    (prompt,) = policy.read([Trajectory(SUM)], [SUM.prompt])
+    (prompt,) = policy.read([Trajectory(problem)], [problem.prompt])
     group = policy.write([prompt] * len(replies), replies)
     return recipe.select(group, recipe.reward([group], run)[0], run).reply
 
 
 def test_the_choice_is_the_one_that_passes_most_and_of_equals_the_one_in_larger_company():
     assert chosen(["max", "sum; + 1", "sum"]) == "sum"
-    # one test each: max and head pass the last alone where it says 4 and they say 3 nowhere; len passes none
-    assert chosen(["sum; + 1", "sum", "* 1; sum"], each=3) == "sum"
-    # by the first test alone, last is as good as sum is not: of 2 programs that pass nothing, the first
+    # one test each; two programs pass the first, and one the second
+    assert chosen(["sum; + 1", "sum", "* 1; sum"], TIED) == "sum"
+    # company among programs that pass fewer tests is worth less than a test
+    assert chosen(["max", "max", "max", "sum"], each=1) == "sum"
+    # of 2 programs that pass nothing, the first
     assert chosen(["max", "len"], each=1) == "max"
 
 

@@ -9,7 +9,7 @@ import torch
 from rows import batch_of
 
 from rewardlab import registry
-from rewardlab.core import Outputs, Run, Score, Term
+from rewardlab.core import Outputs, Run, Score, Term, Trajectory, ask
 from rewardlab.engine.step import Ops, standard_loop
 from rewardlab.methods.process.er_prm import claim, er_prm
 from rewardlab.models.embedded import untrained
@@ -69,6 +69,19 @@ def test_the_model_learns_and_the_policy_does_not():
     found = recipe.measure(task.test, run)
     assert 0 <= found["reranked"] <= 1
     assert found["judged"] == 1.0
+
+
+def test_a_reply_is_worth_its_worst_step():
+    policy, by = untrained(hidden=32, layers=1), er_prm().measure.settings["by"]
+    prm = policy.copy("prm", value_head=True)
+    with torch.no_grad():
+        prm.model.value_head.normal_(generator=torch.Generator().manual_seed(0))
+    (row,) = policy.write(policy.read([Trajectory(ask("1+1=?"))], [ask("1+1=?").prompt]), ["1+1=3\n2+2=5\n3"])
+    run = Run(policy, models={"prm": prm})
+    said = [v for _, v in by.operands[0]([[row]], run)[0][0].steps]
+    assert len(set(said)) == 3
+    assert min(said) < said[-1]
+    assert by([[row]], run)[0][0].total == pytest.approx(min(said))
 
 
 def test_at_zero_it_is_the_mean():

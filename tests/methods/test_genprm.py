@@ -45,9 +45,9 @@ def labels(steps, first, eps=0.8):
         ([0.125, 0.125, 1.0], 0.125, [1, 1, 1]),
         # a continuation that makes up for a wrong step does not make it right
         ([1.0, 0.125, 0.0], 1.0, [1, 0, 0]),
-        # nothing left to lose; and what is found again after that counts only from there
-        ([0.0, 0.5, 0.5], 0.5, [0, 0, 1]),
-        ([0.5], 0.0, [0]),
+        # nothing left to lose, and nothing is found again after that
+        ([0.0, 0.5, 0.5], 0.5, [0, 0, 0]),
+        ([0.5, 0.5], 0.0, [0, 0]),
         ([], 0.5, []),
     ],
 )
@@ -107,19 +107,55 @@ def solution(policy):
     return Trajectory(row.problem, row.turns, "end", steps=(ends[-1], len(row) - 1))
 
 
-@pytest.mark.parametrize(("verdict", "kept"), [("Yes", [0]), ("No", [1])])
-def test_rationales_that_agree_with_the_label_are_learnt(verdict, kept):
+class Checker(Writer):
+    """Says of a step, by its number and how often it was asked, what the table has; None: no verdict."""
+
+    def __init__(self, policy, table):
+        super().__init__(policy, "Yes")
+        self.table = {number: iter(said) for number, said in table.items()}
+
+    def reply(self, t):
+        if len(t.turns) == 1:
+            return self.replies[0]
+        said = next(self.table[int(t.problem.question.split("Is step ")[1][0])])
+        return "I cannot tell." if said is None else f"\\boxed{{{said}}}"
+
+
+@pytest.mark.parametrize(
+    ("table", "kept", "share"),
+    [
+        # the labels are right and wrong: of two checks the first says so of both steps
+        ({1: ["Yes", "Yes"], 2: ["No", "Yes"]}, 1, 0.5),
+        # each step is judged rightly once, but no check judges both so
+        ({1: ["Yes", "No"], 2: ["Yes", "No"]}, 0, 0.0),
+        # a check that lacks a verdict is none
+        ({1: [None, "Yes"], 2: ["No", "No"]}, 1, 1.0),
+        ({1: [None, None], 2: ["No", "No"]}, 0, None),
+    ],
+)
+def test_a_check_is_learnt_whole_if_all_of_its_verdicts_are_the_labels(table, kept, share):
     policy = untrained(0)
     row = solution(policy)
     score = Score(steps=((row.steps[0], 1.0), (row.steps[1], 0.0)))
-    run = Run(policy, models={"writer": Writer(policy, verdict)})
-    found = agreed()([[row, row]], [[score, Score(None)]], run)
-    assert ["\n2: Answer: 12" in p.question for p in found] == [bool(k) for k in kept]
+    run = Run(policy, models={"writer": Checker(policy, table)})
+    found = agreed(votes=2)([[row, row]], [[score, Score(None)]], run)
+    assert ["\n2: Answer: 12" in p.question for p in found] == [False, True] * kept
+    assert run.metrics.get("agreed") == share
+    for p, verdict in zip(found, ("Yes", "No"), strict=False):
+        code, output, end = p.meta["solution"]
+        assert (code, end) == ("```python\nprint(12)\n```\n", f"\\boxed{{{verdict}}}")
+        # the real output of the real program
+        assert output == DECIDE.replace("{output}", "12")
+
+
+def test_each_solution_is_checked_by_itself():
+    policy = untrained(0)
+    row = solution(policy)
+    right, flawed = (Score(steps=((row.steps[0], 1.0), (row.steps[1], second))) for second in (1.0, 0.0))
+    run = Run(policy, models={"writer": Writer(policy, "Yes")})
+    # of the flawed one the first step is judged rightly, too
+    assert len(agreed()([[row, row]], [[right, flawed]], run)) == 2
     assert run.metrics["agreed"] == 0.5
-    code, output, end = found[0].meta["solution"]
-    assert (code, end) == ("```python\nprint(12)\n```\n", f"\\boxed{{{verdict}}}")
-    # the real output of the real program
-    assert output == DECIDE.replace("{output}", "12")
 
 
 def test_the_judge_learns_what_it_agreed_on_and_the_policy_does_not():

@@ -51,3 +51,11 @@ def test_what_its_claim_measures():
     # halving samples what it needs while the tree grows
     assert found["sampled"] >= 3 * 8
     assert found["completions.tree"] == 0
+
+
+def test_on_both_sides_of_its_claim_a_step_is_wrong_if_no_continuation_is_right():
+    sides = claim.by.settings["annotators"]
+    assert set(sides) == {"tree", "every"}
+    for side in sides.values():
+        said = [side.function(share, **side.settings) for share in (0.0, 1 / 8, 1.0)]
+        assert [label < claim.by.settings["threshold"] for label in said] == [True, False, False]

@@ -25,24 +25,38 @@ def loss_of(batch: Batch, value: list[list[float]], **settings) -> list[float]:
     return prm.recipe.objective(Outputs(value=torch.tensor(value)), batch, RUN).tolist()
 
 
-def released(q: list[float], labels: list[int], zeta: float) -> float:
-    """`ranking_loss` of the released code for one solution, where its sums need no padding."""
+def released(q: list[float], labels: list[int], zeta: float, twice: bool = True) -> float:
+    """`ranking_loss` of the released code for one solution, where its sums need no padding.
+
+    From the second step on its sum over the steps before has the step itself, which then counts twice.
+    """
     wrong = sum(math.exp(x + zeta) for x, ok in zip(q, labels, strict=True) if not ok)
     total, losses = 1.0, [-math.log(1 / (1 + wrong + 1e-5))] if wrong else []
     for t, (x, ok) in enumerate(zip(q, labels, strict=True)):
         if ok:
-            # from the second step on, theirs has the step itself among those before it
-            before = total + (math.exp(x) if t else 0.0)
+            before = total + (math.exp(x) if t and twice else 0.0)
             losses.append(-math.log(math.exp(x) / (math.exp(x) + before + wrong + 1e-5)))
-            total += math.exp(x) if t else 0.0
+            total += math.exp(x)
     return sum(losses) / len(losses)
 
 
 @pytest.mark.parametrize("labels", [[1, 0, 0], [1, 0], [0, 0, 0], [1]])
 def test_the_loss_is_that_of_the_released_code_where_that_counts_no_step_twice(labels):
-    q = [0.75, -0.5, 1.25][: len(labels)]
-    batch = batch_of([[("r" + "d" * len(labels), {"x": steps({k + 1: float(y) for k, y in enumerate(labels)})})]])
+    q, batch = solution(labels)
     assert loss_of(batch, [[9.0, *q]], zeta=1.5) == [pytest.approx(released(q, labels, 1.5), abs=1e-4)]
+
+
+@pytest.mark.parametrize("labels", [[1, 1, 0], [1, 1, 1], [0, 1, 1], [1, 0, 1]])
+def test_it_differs_from_the_released_code_in_the_step_that_counts_twice_alone(labels):
+    q, batch = solution(labels)
+    (found,) = loss_of(batch, [[9.0, *q]], zeta=1.5)
+    assert found == pytest.approx(released(q, labels, 1.5, twice=False), abs=1e-4)
+    assert found < released(q, labels, 1.5) - 0.01
+
+
+def solution(labels: list[int]) -> tuple[list[float], Batch]:
+    batch = batch_of([[("r" + "d" * len(labels), {"x": steps({k + 1: float(y) for k, y in enumerate(labels)})})]])
+    return [0.75, -0.5, 1.25][: len(labels)], batch
 
 
 def test_of_two_right_steps_the_later_one_is_to_be_above_and_wrong_ones_far_below():

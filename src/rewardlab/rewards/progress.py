@@ -56,8 +56,8 @@ def relative_progress(groups: list[Group], run: Run, *, of: Reward, start: Rewar
         P_k = q_k / q_(k-1),     q_k: what `of` says after step k,     q_0: what `start` says of the problem
 
     A step from which one continuation in many is right is not right for that, as in hard estimation (q_k > 0); nor is a step of a
-    hard problem wrong because q_k is low. Where nothing was left to lose (q_(k-1) = 0) the step is wrong. No verdict where either
-    has none.  Zhao et al. 2025, arXiv:2504.00891
+    hard problem wrong because q_k is low. Once nothing is left to lose (q_(k-1) = 0), this and all later steps are wrong, even if
+    an answer is found again. No verdict where either has none.  Zhao et al. 2025, arXiv:2504.00891
     """
     both = zip(of(groups, run), start(groups, run), strict=True)
     return [[_kept(score, first, eps) for score, first in zip(*rows, strict=True)] for rows in both]
@@ -70,7 +70,7 @@ def _kept(score: Score, first: Score, eps: float) -> Score:
     for at, value in score.steps:
         # the epsilon is for shares such as 0.8 * 0.25, which rounding puts above 0.2
         labels.append((at, float(before > 0 and value >= eps * before - 1e-9)))
-        before = value
+        before = value if before > 0 else 0.0
     return derive("relative_progress", Term(None, tuple(labels)), [score, first])
 
 

@@ -1,7 +1,7 @@
 """ER-PRM: a step's label is the soft maximum of its continuations' rewards, its value to a policy that is kept near the first one.
 
     label after step k:  (1/eta) log mean_j exp(eta r_j),    r_j: whether continuation j of the prefix is right
-    process reward model: cross-entropy to these labels;     at test time it chooses among n replies
+    process reward model: cross-entropy to these labels;     of n replies the one whose least trusted step it trusts most
 
 With rewards of 0 and 1 that is log(1 + p (e^eta - 1)) / eta, p the share of right continuations: p itself as eta goes to 0
 (Math-Shepherd's soft label), and 1 wherever one continuation is right as eta grows (its hard label). It is the optimal value of a
@@ -10,8 +10,9 @@ finds the answer is not labelled as lost.
 
 Zhang et al. 2024, arXiv:2412.11006. The label, the verdict as that of the last step, and the soft cross-entropy at the ends of
 steps are those of the released code (hanningzhang/ER-PRM, 5a996d4, MCTS/calculate_score.py, prm/kl_math_reward_ce.py); its default
-of eta is 1. (inferred): eta = 2, n, and that the model's word on the last step chooses. The model learns beside the policy, which
-stays as it is; there it learns once, from a file. Left out: RAFT with the model as reward, best-of-n as a teacher.
+of eta is 1. As there (evaluation/evaluate_math_reward_model.py), a reply is worth its worst step. (inferred): eta = 2, n. The model
+learns beside the policy, which stays as it is; there it learns once, from a file. Left out: RAFT with the model as reward,
+best-of-n as a teacher.
 
 Data: prompts with gold answers; the policy continues its own solutions. Steps are lines.
 """
@@ -20,7 +21,8 @@ from rewardlab.core import Learner, Recipe, Update
 from rewardlab.evals.reranked import reranked
 from rewardlab.objectives.labels import label_cross_entropy
 from rewardlab.proof.claim import Claim, Within
-from rewardlab.rewards.model import model_score
+from rewardlab.rewards.algebra import aggregate
+from rewardlab.rewards.model import step_score
 from rewardlab.rewards.monte_carlo import monte_carlo_steps
 from rewardlab.rewards.progress import soft_best
 from rewardlab.rollouts.independent import independent
@@ -39,7 +41,7 @@ def er_prm(
         # no objective of its own: the policy samples, continues, and stays as it is
         rollout=independent(n=n, steps="newline"),
         reward=soft_best(monte_carlo_steps(n=continuations), eta=eta),
-        measure=reranked(by=model_score(model="prm"), n=choose),
+        measure=reranked(by=aggregate(step_score(model="prm"), by="min"), n=choose),
         also=(*base.also, Learner("prm", init, prm)),
     )
 

@@ -1,19 +1,20 @@
 r"""GenPRM: a generative judge writes code to check each step, reads its output and decides; it learns from rationales that agree
 with relative progress.
 
-    label of step k:  P_k = q_k / q_(k-1) >= eps,     q: share of right continuations, q_0: before the first step
-    kept: rationales (analysis, code, output, verdict) whose verdict is the label;     judge: -mean log p(what it wrote itself)
+    label of step k:  P_k = q_k / q_(k-1) >= eps,     q: share of right continuations, q_0: before the first step;  0 once q was 0
+    kept: checks of a solution, a rationale (analysis, code, output, verdict) of each step, in which every verdict is the label
+    judge: -mean log p(what it wrote itself)
     score of step k:  mean over N rationales of p(Yes) / (p(Yes) + p(No)) at the verdict
 
 One right continuation is enough for a hard label (q_k > 0), which calls a wrong step right where some continuation makes up for it;
 relative progress asks what a step cost. Running the code replaces a guess at its result, and several rationales may vote.
 
-Zhao et al. 2025, arXiv:2504.00891. eps = 0.8 is the paper's (from our notes on it). The course of a rationale, the output as its
-first line of code ends, the chance at the last Yes or No, and its mean are those of the released code (RyanLiu112/GenPRM, 590bc94,
+Zhao et al. 2025, arXiv:2504.00891. eps = 0.8, that all steps after q_k = 0 are wrong, and that a solution is dropped for one
+verdict that is not its label are the paper's (from notes on it). The course of a rationale, the output as its first line of code
+ends, the chance at the last Yes or No, and its mean are those of the released code (RyanLiu112/GenPRM, 590bc94,
 src/prm_evaluation/infer_module/genprm_inference.py). There a rationale without a verdict scores 1/2, here it does not vote.
-(inferred): that q_(k-1) = 0 makes a step wrong, that agreement is asked of steps rather than of whole solutions, the prompts,
-votes, and the least chance of a step as the score of a solution. A larger model, `writer`, writes the rationales that are kept,
-there once, here beside the policy, which stays as it is. Left out: the judge as a critic for refinement.
+(inferred): the prompts, votes, and the least chance of a step as the score of a solution. A larger model, `writer`, writes the
+rationales that are kept, there once, here beside the policy, which stays as it is. Left out: the judge as a critic for refinement.
 
 Data: prompts with gold answers, for the labels; --judge PATH, a language model that can write Python, and
 --writer PATH where it is to learn. Steps are lines.
@@ -21,7 +22,7 @@ Data: prompts with gold answers, for the labels; --judge PATH, a language model 
 
 from dataclasses import replace
 
-from rewardlab.core import Group, Learner, Part, Problem, Recipe, Run, Scores, Update
+from rewardlab.core import Group, Learner, Part, Problem, Recipe, Run, Score, Scores, Trajectory, Update
 from rewardlab.core.part import decorator
 from rewardlab.evals.first_errors import first_errors_labelled
 from rewardlab.evals.reranked import reranked
@@ -47,19 +48,24 @@ def agreed(
 ) -> list[Problem]:  # fmt: skip
     """The problems of checking each labelled step, with a rationale whose verdict is the label in the column `solution`.
 
-    Logged: agreed, the share of rationales that are kept, of those that have a verdict.
+    The k-th rationales of a solution's steps are one check of it, kept whole if every verdict is the label, else dropped.
+    Logged: agreed, the share of checks that are kept, of those with all verdicts.
     """
-    asked = []
-    for t, score in ((t, s) for row in zip(groups, scores, strict=True) for t, s in zip(*row, strict=True)):
-        labels = {} if score.missing else dict(score.steps)
-        asked += [(p, labels[at]) for p, at in zip(steps_to_check(t), t.steps, strict=False) if at in labels]
-    found = rationales(run, writer, [p for p, _ in asked], Checking(votes=votes, max_new=max_new, temperature=temperature))
-    judged = [
-        (p, r, r.right == (label > 0)) for (p, label), of in zip(asked, found, strict=True) for r in of if r.right is not None
-    ]
-    if judged:
-        run.log("agreed", sum(ok for *_, ok in judged) / len(judged))
-    return [replace(p, meta={**p.meta, "solution": list(r.said)}) for p, r, ok in judged if ok]
+    solutions = [asked for row in zip(groups, scores, strict=True) for t, s in zip(*row, strict=True) if (asked := _asked(t, s))]
+    how = Checking(votes=votes, max_new=max_new, temperature=temperature)
+    found = iter(rationales(run, writer, [p for asked in solutions for p, _ in asked], how))
+    # a step that no rationale fits to leaves its solution without a check
+    checks = [(asked, check) for asked in solutions for check in zip(*[next(found) for _ in asked], strict=False)]
+    told = [(asked, check) for asked, check in checks if all(r.right is not None for r in check)]
+    kept = [pair for pair in told if all(r.right == label for (_, label), r in zip(*pair, strict=True))]
+    if told:
+        run.log("agreed", len(kept) / len(told))
+    return [replace(p, meta={**p.meta, "solution": list(r.said)}) for pair in kept for (p, _), r in zip(*pair, strict=True)]
+
+
+def _asked(t: Trajectory, score: Score) -> list[tuple[Problem, bool]]:
+    labels = {} if score.missing else dict(score.steps)
+    return [(p, labels[at] > 0) for p, at in zip(steps_to_check(t), t.steps, strict=False) if at in labels]
 
 
 @operator(steps=True)

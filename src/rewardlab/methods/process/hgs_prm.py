@@ -90,9 +90,11 @@ NOISY = imperfect(auc=0.95, of=unbroken())
 """Right beginnings above wrong ones in 95 of 100 pairs."""
 
 claim = Claim(
-    says="steps that are refused and sampled anew make more answers right than whole chains of thought ranked by the same judge",
+    says="steps that are refused and sampled anew make more answers right than whole chains of thought ranked by the same judge, "
+    "at no more tokens",
     versus="best_of_n", task="arithmetic:biased=0.75,error=0.1", measure="accuracy", direction="higher", margin=0.11,
-    settings={"score": NOISY}, versus_settings={"n": 2}, reward=NOISY, problems=300,
-    fault=Within("accuracy", high=0.8, says="right answers among chains of thought"), learns=None, start=None,
+    settings={"score": NOISY}, versus_settings={"n": 5}, reward=NOISY, problems=300, guard=Within("tokens_per_answer", high=5.0),
+    fault=Within("accuracy", high=0.8, says="right answers among chains of thought"), learns=None, start=None, version=2,
+    replaces="against the best of 2 it wrote 2.4 times as many tokens as its baseline",
 )  # fmt: skip
 baseline = "best_of_n"

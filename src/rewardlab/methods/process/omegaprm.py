@@ -10,8 +10,9 @@ States before the error are right, those after it wrong, and a search asks for a
 
 Luo et al. 2024, arXiv:2406.06592: alpha = 1/2, beta = 0.9, L = 500, c = 1/8, n = 8, and soft labels with a pointwise loss are the
 paper's; it has 100 searches to a question. No code was released; the order of things is that of open versions of it. (inferred):
-that the last step of a wrong reply is known to be wrong, that lengths are tokens, and 4 searches. The model learns beside the
-policy, which stays as it is; there it learns once, from a file. Steps are lines; the paper cuts replies into equal pieces.
+that the last step of a wrong reply is known to be wrong, that lengths are tokens, 4 searches, and that a reply votes with the
+model's word on its end (a summary by others has the product over its steps). The model learns beside the policy, which stays as it
+is; there it learns once, from a file. Steps are lines; the paper cuts replies into equal pieces.
 
 Data: prompts with gold answers; the policy continues its own solutions.
 """
@@ -54,9 +55,10 @@ claim = Claim(
     margin=0.06, against="first_error.every",
     by=label_quality(
         truth=correct_steps(), rollout=divided_tree(n=8, searches=2),
-        annotators={"tree": found_labels(), "every": soft_best(monte_carlo_steps(n=4), eta=100.0)},
+        annotators={"tree": soft_best(found_labels(), eta=100.0), "every": soft_best(monte_carlo_steps(n=4), eta=100.0)},
     ), problems=150, steps=1, fault=Within("first_error.every", high=0.9, says="first errors found by continuing every step"),
-    judge=Within("labelled.tree", low=0.5, says="share of replies that are labelled"), learns=None,
-    finding="halving finds .53 of the first errors, continuing every step .69",
+    judge=Within("auc.tree", low=0.6, says="right steps above wrong ones, by the labels of the tree"), learns=None, version=2,
+    replaces="a step was wrong below a share of 1/2 in the tree, and at a share of 0 by continuing every step; its gate could not "
+    "fail, since all replies have a label at their end",
 )  # fmt: skip
 baseline = None

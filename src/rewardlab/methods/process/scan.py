@@ -13,7 +13,8 @@ Ding et al. 2025, arXiv:2509.16548, by the released code (yyDing1/SCAN-PRM, f33f
 dataset/SCAN-Base/process.py): the threshold, 2 steps of tolerance, and as many right replies as wrong ones, here within a batch. c
 is the share among 128 replies there, among the group's here. There the last step of a wrong reply is continued too, and a reply
 none of whose steps comes out at 0 is dropped; here its verdict stands for that. The model learns beside the policy, which stays as
-it is; there it learns once, from a file. (inferred): that the model's word on the last step chooses.
+it is; there it learns once, from a file. Of its choices (src/eval_utils/vote.py: by the least step or the last one, of one reply or
+in a vote) the one here is that by the last step of a reply.
 
 Data: prompts with gold answers; the policy continues its own solutions. Steps are lines.
 """
