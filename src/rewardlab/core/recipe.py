@@ -54,8 +54,8 @@ class Learner:
     model gets a scalar head where it is to learn values. "prm:PATH": a scorer of steps, as `rewards/process.py` reads it; it does
     not learn, whatever `every` says.
     problems: a part (groups, scores, run) -> the problems that this learner samples for itself; without it, the learner trains on
-    the policy's batch, with its own credit and objective.  every: steps between its updates; 0
-    freezes it.
+    the policy's rollouts, with its own credit and objective, and its own reward if it has one.  every: steps between its updates;
+    0 freezes it.
     """
 
     name: str

@@ -26,8 +26,8 @@ from . import checkpoint
 from .distributed import all_gather, is_rank_zero, on_rank_zero, world_size
 from .learner import LearnerState
 from .stats import after_update
-from .step import Ops, standard_loop, truth_of
-from .terms import conflicts
+from .step import Ops, standard_loop
+from .terms import conflicts, truth_of
 
 
 def train(

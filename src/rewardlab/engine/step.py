@@ -144,15 +144,18 @@ class Ops:
                 self._watch(groups, scores)
         return scores
 
-    def collate(self, groups: list[Group], scores: Scores | None, learner: LearnerState | None = None) -> Batch:
+    def collate(
+        self, groups: list[Group], scores: Scores | None, learner: LearnerState | None = None, author: str | None = None
+    ) -> Batch:
         """A learner's batch with the columns that its parts need, and its credit.
 
-        A column that no part declares cannot be read, except `old`, which is then NaN where it was not recorded.
+        author: whose decisions it learns from (default: its own). A column that no part declares cannot be read, except `old`,
+        which is then NaN where it was not recorded.
         """
         learner = learner or self.policy
         recipe = learner.recipe
         with self.timed("train"):
-            batch = collating.collate(groups, scores, self.run.policy.device, learner.name)
+            batch = collating.collate(groups, scores, self.run.policy.device, author or learner.name)
             per_token = recipe.objective.per_token if recipe.objective else ()
             with self.sharded():
                 # the policy's recipe also names what learners that take its batch need
@@ -179,8 +182,11 @@ class Ops:
             self.run.log(prefix + key, value)
 
     def learn(self, learner: LearnerState, batch: Batch, groups: list[Group], scores: Scores | None) -> None:
-        """Update a second learner on the policy's batch with its own credit, or on rollouts of its own problems."""
-        if learner.problems is None:
+        """Update a second learner on the policy's rollouts, with its own reward and credit, or on rollouts of its own problems."""
+        if learner.problems is None and learner.recipe.reward is not None:
+            # what the policy is paid with teaches it nothing: these rewards are the labels that it is to learn
+            learner_batch = self.collate(groups, self.score(groups, learner), learner, author=self.policy.name)
+        elif learner.problems is None:
             # the columns are copied: its update writes its own loss weights there
             learner_batch = replace(batch, credit=self.credit(batch, learner), columns=dict(batch.columns))
         else:
@@ -276,16 +282,6 @@ class Ops:
                 f"every rollout of the first {self.run.step + 1} steps earned {totals[0]:g}: there is nothing to learn from. "
                 "Look at the rollouts in the run folder: is the reward broken, or the task too hard or too easy?"
             )
-
-
-def truth_of(groups: list[Group], scores: Scores, run: Run) -> list[list[float | None]]:
-    """The verdicts of the task's own verifier on the training rollouts, whatever the policy was rewarded with."""
-    # the recipe's reward ran the verifier already
-    if scores and all("correct" in s.terms for row in scores for s in row):
-        return [[s.terms["correct"].value for s in row] for row in scores]
-    if run.verify is None:
-        return [[None] * len(g) for g in groups]
-    return [[s.value for s in row] for row in run.detached().verdicts(groups)]
 
 
 def standard_loop(recipe: Recipe, run: Run, ops: Ops) -> None:

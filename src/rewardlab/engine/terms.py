@@ -8,12 +8,22 @@ from itertools import combinations
 
 import numpy as np
 
-from rewardlab.core import Score, Scores
+from rewardlab.core import Group, Run, Score, Scores
 
 Truth = Sequence[Sequence[float | None]]
 
 MOST = 8
 """Terms that are compared: eight make 28 pairs, and more could not be read."""
+
+
+def truth_of(groups: list[Group], scores: Scores, run: Run) -> list[list[float | None]]:
+    """The verdicts of the task's own verifier on the training rollouts, whatever the policy was rewarded with."""
+    # the recipe's reward ran the verifier already
+    if scores and all("correct" in s.terms for row in scores for s in row):
+        return [[s.terms["correct"].value for s in row] for row in scores]
+    if run.verify is None:
+        return [[None] * len(g) for g in groups]
+    return [[s.value for s in row] for row in run.detached().verdicts(groups)]
 
 
 def conflicts(scores: Scores, truth: Truth) -> dict[str, float]:

@@ -7,11 +7,12 @@ A right answer by luck teaches its unsound steps as if they were the reason. Con
 steps that lead there from steps that do not; a model of those counts then values whole replies, without search.
 
 Jiao et al. 2024, arXiv:2402.00658, and the released code (SparkJiao/dpo-trajectory-reasoning, 3b5f04b,
-scripts/best_of_filter_by_reward_v2.2.py; 25159c9, scripts/fixed_explore_from_infer/logiqav2/best_of_filter_full.sh): K = 3, C = 1,
-the product, sigma = 0.7, the wrong replies of highest r first. There 10 of 10 right replies are preferred to 10 wrong ones; here,
-for speed, 3 to 3. Departures: there a softmax over K + 1 counts, here their binomial likelihood in one chance, the same on average
-but without a spread of its own; there the model learns first and from some states, here beside the policy from all steps of the
-pairs, as often as they occur, so that pairs of two right replies begin once it tells them apart.  (inferred): beta = 0.1.
+scripts/best_of_filter_by_reward_v2.2.py; 25159c9, scripts/fixed_explore_from_infer/logiqav2/best_of_filter_full.sh): K = 3, C = 1
+(labels 1, 2 and 3 in the second; the first, older, has C = 3), the product, sigma = 0.7, the wrong replies of highest r first.
+There 10 of 10 right replies are preferred to 10 wrong ones; here, for speed, 3 to 3. Departures: there a softmax over K + 1 counts,
+here their binomial likelihood in one chance, the same on average but without a spread of its own; there the model learns first and
+from some states, here beside the policy from all steps of the pairs, as often as they occur, so that pairs of two right replies
+begin once it tells them apart.  (inferred): beta = 0.1.
 
 Data: prompts with gold answers, and a policy that has seen such solutions. Steps are lines. `prm_init` may be a checkpoint, which
 `prm_every=0` keeps as it is.
