@@ -66,18 +66,21 @@ def test_final_credit():
     run = Run(None)
     recipe = tattoo(tool=0.5)
     scores = recipe.reward([group], run)[0]
-    assert [s.steps for s in scores] == [((5, 1.5), (8, 1.5), (11, 1.5)), ((2, 2.0),), ((5, 2.0),)]
+    # three verdicts of 1.5 each; two of 1; two of 1 again, since the call was about another cell
+    rewards = np.array([1.5, 2 / 3, 2 / 3])
+    assert [s.total for s in scores] == pytest.approx(rewards)
     batch = collate([group], [scores], torch.device("cpu"))
     credit = recipe.credit(batch.reward, batch, run)
-    rewards = np.array([1.5, 1.5, 1.5, 2.0, 2.0])
     normal = (rewards - rewards.mean()) / (rewards.std(ddof=1) + 1e-4)
-    # the first reply of the first episode is followed by all three verdicts
-    assert credit[0][batch.mask[0]].tolist() == pytest.approx(
-        [normal[:3].sum()] * 4 + [normal[1:3].sum()] * 2 + [normal[2]] * 2, abs=1e-4
-    )
-    assert credit[1][batch.mask[1]].tolist() == pytest.approx([normal[3]] * 2, abs=1e-4)
+    for i, row in enumerate(credit):
+        assert row[batch.mask[i]].tolist() == pytest.approx([normal[i]] * int(batch.mask[i].sum()), abs=1e-3)
+    # three blind verdicts in one reply earn less than the same three after the tool, one a reply
+    lumped = recipe.reward([[episode("+\n-\n+"), group[0]]], run)[0]
+    assert [s.total for s in lumped] == [1.0, 1.5]
+    # a verdict that is left out counts as a wrong one
+    assert [s.total for s in recipe.reward([[episode("+\n-"), episode("+\n-\n-")]], run)[0]] == pytest.approx([2 / 3] * 2)
     # labels alone
-    assert [s.total for s in tattoo(tool=0.0).reward([group], run)[0]] == [3.0, 2.0, 2.0]
+    assert [s.total for s in tattoo(tool=0.0).reward([group], run)[0]] == pytest.approx([1.0, 2 / 3, 2 / 3])
     assert [s.value for s in inspected()([group], run)[0]] == [1.0, 0.0, 0.0]
     silent = Trajectory(ask("?"), group[0].turns, "end")
     assert recipe.reward([[silent]], run)[0][0].value is None

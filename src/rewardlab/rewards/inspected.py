@@ -10,24 +10,23 @@ from rewardlab.text.inspections import inspections_of, is_about
 from .reward import reward
 
 
-@reward(steps=True)
+@reward
 def grounded_verdicts(
-    trajectory: Trajectory, *, tool: NonNegativeFloat = 0.5, steps: str = "steps", verdicts: str = "verdicts"
-) -> list[tuple[int, float]] | Score:
-    """For each step of the solution in the column `steps`, at the end of the reply with its verdict: 1 where that is its label, and
-    `tool` more where a tool that was asked about this very step had answered before it.
+    trajectory: Trajectory, *, tool: NonNegativeFloat = 1.0, steps: str = "steps", verdicts: str = "verdicts"
+) -> Score:
+    """The mean over the steps of the solution in the column `steps`: 1 where the verdict is the step's label, and `tool` more where
+    a tool that was asked about this very step had answered before it.
 
-    verdicts: the column of labels. A step without a verdict earns nothing, nor does a verdict without a step; an episode without
-    any verdict earns 0.
+    verdicts: the column of labels. A step without a verdict earns 0, as one with a wrong verdict does; a verdict without a step
+    earns nothing. One number for the episode: of rewards at the ends of replies, a reply with three blind verdicts would hold the
+    sum of three, and in the group's mean over such events three verdicts that were each looked up would count as less.
     """
     labels, texts = (list_of(trajectory.problem.meta.get(column)) for column in (verdicts, steps))
     if not labels or not texts or len(labels) != len(texts):
         return Score(None, why=f"the problem has no columns {steps!r} and {verdicts!r} of the same length")
-    paid: dict[int, float] = {}
-    for said, label, text in zip(inspections_of(trajectory), labels, texts, strict=False):
-        right = said.right == bool(label)
-        paid[said.at] = paid.get(said.at, 0.0) + right * (1 + tool * is_about(said.call, str(text)))
-    return list(paid.items()) or Score(0.0, why="no verdict")
+    said = inspections_of(trajectory)
+    right = [(x.right == bool(label), is_about(x.call, str(text))) for x, label, text in zip(said, labels, texts, strict=False)]
+    return Score(sum(ok * (1 + tool * looked) for ok, looked in right) / len(labels), why=f"{len(said)} verdicts")
 
 
 @reward
