@@ -1,17 +1,18 @@
 """TaTToo: a judge of steps about tables asks a tool about each step, and is paid for right verdicts that rest on its answers.
 
     step k:  the judge calls the tool, reads the answer, and writes + or -
-    r = mean over k of 1[verdict = label] (1 + tool 1[a call about step k was answered before the verdict]),    GRPO on r
+    r_k = 1[verdict = label] + calibration log p(label) + tool support_k,    GRPO on the rewards of steps
+    support: the verdict is right, and a call about step k was answered before it
 
 Judges of texts overlook what tables are about: a number that was read from another cell looks as good as the right one. Whoever
 asks for the cell knows. Paid for labels alone, a judge also learns to guess where most steps are right, and forgets to look.
 
-Zou et al. 2025, arXiv:2510.06217 (abstract, our row, and what summaries say of its ablation: weights of 1.0 to 1.3 of the tool do
-best; no code was found). Left out: its third term, for calibrated confidence, whose form no source at hand gives. (inferred): that
-the bonus is paid for right verdicts only, so that calls are no aim of their own; what a call is about, by its words; one reward
-for the whole. Its first stage, imitation of tool-verified rationales, is `sft` on the column `solution` (replies and answers in
-turn); its data come from a larger model, whose rationales are kept where the tool bears them out. There the tools run Python and
-SQL; here env=... may.
+Zou et al. 2025, arXiv:2510.06217 (no code was found; the reward as given in notes on the paper, and from a summary of its ablation
+that weights of .8 to 1 of calibration and 1 to 1.3 of the tool do best). There support says whether the rationale takes up what
+the tool said. (inferred): that it then is a right verdict; what a call is about, by its words; p of a verdict that was not sampled
+as what is left, .05 at least; missing verdicts as wrong and sure. Its first stage, imitation of tool-verified rationales, is `sft`
+on the column `solution` (replies and answers in turn); its data come from a larger model, whose rationales are kept where the tool
+bears them out. There the tools run Python and SQL; here env=... may. Left out: the table's part that a step needs as a prefix.
 
 Data: solutions to judge, as prompts with table and numbered steps, lists in the columns `steps` and `verdicts` (true: right), and
 an environment that answers calls; that of the task `inspections` looks cells up in the column `table`.
@@ -28,26 +29,26 @@ from rewardlab.tasks.inspections.environment import table_tool
 
 
 def tattoo(
-    base: Recipe | None = None, *, env: Environment | None = None, tool: NonNegativeFloat = 1.0, n: int = 8, turns: int = 4,
-    column: str = "verdicts",
+    base: Recipe | None = None, *, env: Environment | None = None, tool: NonNegativeFloat = 1.0,
+    calibration: NonNegativeFloat = 1.0, n: int = 8, turns: int = 4, column: str = "verdicts",
 ) -> Recipe:  # fmt: skip
-    """env, n, turns: what answers calls, how often each solution is judged, and for how long.  tool: the bonus; 0 pays for labels
-    alone.  column: of the labels."""
+    """env, n, turns: what answers calls, how often each solution is judged, and for how long.  tool, calibration: weights; tool=0
+    pays for labels alone.  column: of the labels."""
     base = base or grpo(n=n)
     play = {"env": env or table_tool(), "turns": turns}
     return base.but(
-        rollout=interactive(n=n, **play), reward=grounded_verdicts(tool=tool, verdicts=column),
+        rollout=interactive(n=n, **play), reward=grounded_verdicts(tool=tool, calibration=calibration, verdicts=column),
         measure=inspections_right(rollout=interactive(n=1, **play), verdicts=column),
     )  # fmt: skip
 
 
 claim = Claim(
     says="paid for verdicts that rest on the tool, a judge judges more steps rightly than paid for verdicts alone",
-    versus="tattoo", task="inspections:flaw=0.5,skips=0.9", measure="right", direction="higher", margin=0.03,
+    versus="tattoo", task="inspections:flaw=0.5,skips=0.75", measure="right", direction="higher", margin=0.03,
     versus_settings={"tool": 0.0}, problems=500, steps=30,
-    fault=Within("before.grounded", high=0.3, says="verdicts that rest on the tool at first"), moved=Within("grounded", low=0.02),
+    fault=Within("before.grounded", high=0.5, says="verdicts that rest on the tool at first"), moved=Within("grounded", low=0.02),
     learns="right", start=None,
-    tried="flaw=.35, skips=.5: guessing + pays, and step_f1 falls; flaw=.5, skips=.5: the labels alone teach looking, "
-    "step_f1 -.02 and -.21 (2 seeds)",
+    tried="before calibration: flaw=.35, skips=.5: guessing + pays, and step_f1 falls; flaw=.5, skips=.5: step_f1 rises by .16, "
+    "too noisy a number for the gate, with an effect of -.02 and -.21 (2 seeds)",
 )  # fmt: skip
 baseline = "grpo"
