@@ -7,12 +7,13 @@
 Judges of texts overlook what tables are about: a number that was read from another cell looks as good as the right one. Whoever
 asks for the cell knows. Paid for labels alone, a judge also learns to guess where most steps are right, and forgets to look.
 
-Zou et al. 2025, arXiv:2510.06217 (no code was found; the reward as given in notes on the paper, and from a summary of its ablation
-that weights of .8 to 1 of calibration and 1 to 1.3 of the tool do best). There support says whether the rationale takes up what
-the tool said. (inferred): that it then is a right verdict; what a call is about, by its words; p of a verdict that was not sampled
-as what is left, .05 at least; missing verdicts as wrong and sure. Its first stage, imitation of tool-verified rationales, is `sft`
-on the column `solution` (replies and answers in turn); its data come from a larger model, whose rationales are kept where the tool
-bears them out. There the tools run Python and SQL; here env=... may. Left out: the table's part that a step needs as a prefix.
+Zou et al. 2025, arXiv:2510.06217 (no code was found; the reward as given in notes on the paper, zhaoyang97/Paper-Notes-en, and
+from a summary of its ablation that weights of .8 to 1 of calibration and 1 to 1.3 of the tool do best). There support says whether
+the rationale takes up what the tool said. (inferred): that it then is a right verdict; what a call is about, by its words; p of a
+verdict that was not sampled as what is left, .05 at least; missing verdicts as wrong and sure. Its first stage, imitation of
+tool-verified rationales, is `sft` on the column `solution` (replies and answers in turn); its data come from a larger model, whose
+rationales are kept where the tool bears them out. There the tools run Python and SQL; here env=... may. Left out: the table's part
+that a step needs as a prefix.
 
 Data: solutions to judge, as prompts with table and numbered steps, lists in the columns `steps` and `verdicts` (true: right), and
 an environment that answers calls; that of the task `inspections` looks cells up in the column `table`.
@@ -44,11 +45,12 @@ def tattoo(
 
 claim = Claim(
     says="paid for verdicts that rest on the tool, a judge judges more steps rightly than paid for verdicts alone",
-    versus="tattoo", task="inspections:flaw=0.5,skips=0.75", measure="right", direction="higher", margin=0.03,
+    versus="tattoo", task="inspections:flaw=0.5", measure="right", direction="higher", margin=0.03,
     versus_settings={"tool": 0.0}, problems=500, steps=30,
-    fault=Within("before.grounded", high=0.5, says="verdicts that rest on the tool at first"), moved=Within("grounded", low=0.02),
+    fault=Within("before.grounded", high=0.8, says="verdicts that rest on the tool at first"), moved=Within("grounded", low=0.02),
     learns="right", start=None,
-    tried="before calibration: flaw=.35, skips=.5: guessing + pays, and step_f1 falls; flaw=.5, skips=.5: step_f1 rises by .16, "
-    "too noisy a number for the gate, with an effect of -.02 and -.21 (2 seeds)",
+    tried="before calibration, by step_f1: flaw=.35, it falls, for + is right most often; flaw=.5, it rises by .16, within its "
+    "noise, grounded +.11, effects -.02 and -.21; by right: flaw=.5,skips=.75, the small policy cannot read what the tool says "
+    "(.50 right), grounded +.58, effects -.015 and -.009 (2 seeds each)",
 )  # fmt: skip
 baseline = "grpo"
