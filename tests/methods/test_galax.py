@@ -69,11 +69,11 @@ def test_credit_of_nodes(monkeypatch):
     scores = recipe.reward([group], run)
     batch = collate([group], scores, torch.device("cpu"))
     credit = recipe.credit(batch.reward, batch, run)
-    # F1 at the end without the seed A: B C D against B C is 4/5, B is 2/3; each node's own tokens get its R_t besides
+    # F1 without the seed A: B C D against B C is 4/5, B is 2/3; a node's tokens get what it and later ones earn besides
     z = (4 / 5 - 2 / 3) / 2 / ((4 / 5 - 2 / 3) / 2**0.5 + 1e-4)
     ends = [credit[0][at].item() for at in t.steps]
-    assert ends == pytest.approx([z + 0.2, z - 0.2, z + 0.2, z - 0.3], abs=1e-3)
-    assert credit[0][batch.mask[0]][0].item() == pytest.approx(z + 0.2, abs=1e-3)
+    assert ends == pytest.approx([z - 0.1, z - 0.3, z - 0.1, z - 0.3], abs=1e-3)
+    assert credit[0][batch.mask[0]][0].item() == pytest.approx(z - 0.1, abs=1e-3)
     assert credit[1][batch.mask[1]].tolist() == pytest.approx([0.2 - z] * int(batch.mask[1].sum()), abs=1e-3)
     # of two replies with good nodes alone, the one that grew further gets more at every node
     group = [written(policy, "B\nC"), written(policy, "B")]

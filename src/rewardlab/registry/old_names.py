@@ -11,7 +11,6 @@ RENAMED = {
     "rollout:with_room": "rollout:with_max_new",
     "credit:less_mean_of_others": "credit:subtract_mean_of_others",
     "credit:reinforce_plus_plus/less_kl": "credit:less_kl",
-    "credit:pav_rewarding_progress/in_its_step": "credit:in_its_step",
     "reward:prlcoder/line_labels": "reward:line_labels",
     "objective:Chain": "credit:Chain",
     "objective:each_step_end_once": "weighting:each_step_end_once",

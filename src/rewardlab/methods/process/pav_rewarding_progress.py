@@ -15,9 +15,12 @@ For search, rewards/progress.py has `promising`, Q + alpha A_mu of the last step
 Data: prompts with gold answers. Steps are lines.
 """
 
-from rewardlab.core import Recipe
-from rewardlab.credit.steps import in_its_step
+import torch
+from torch import Tensor
+
+from rewardlab.core import Batch, Recipe, Run, credit
 from rewardlab.credit.terms import by_term
+from rewardlab.credit.tokens import over_steps
 from rewardlab.evals.step_worth import step_agreement
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.proof.claim import Claim, Within
@@ -27,6 +30,12 @@ from rewardlab.rewards.reward import Reward
 from rewardlab.rewards.steps import sound_steps
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.independent import independent
+
+
+@credit
+def in_its_step(a: Tensor, batch: Batch, run: Run) -> Tensor:
+    """Every decision gets what the step that it stands in is paid, and nothing of what later steps are."""
+    return over_steps(torch.where(batch.rewarded, a, 0.0), batch.rewarded, batch.mask)
 
 
 def progress(of: Reward, k: int = 4) -> Reward:

@@ -51,6 +51,6 @@ claim = Claim(
     learns="right", start=None,
     tried="before calibration, by step_f1: flaw=.35, it falls, for + is right most often; flaw=.5, it rises by .16, within its "
     "noise, grounded +.11, effects -.02 and -.21; by right: flaw=.5,skips=.75, the small policy cannot read what the tool says "
-    "(.50 right), grounded +.58, effects -.015 and -.009 (2 seeds each)",
+    "(.50 right), grounded +.58, effects -.015 and -.009 (2 seeds each). By right in this world nothing was run yet",
 )  # fmt: skip
 baseline = "grpo"
