@@ -28,6 +28,9 @@ def test_dominance_on_cases_where_it_matters():
     assert pairs_among([a, b, c, d], "pareto", 0.0) == [(0, 1), (0, 3)]
     assert pairs_among([a, b, c, d], "sum", 0.0) == [(0, 1), (0, 2), (0, 3)]
     assert front([a, b, c, d]) == [0, 2]
+    # what is dominated itself is no positive: of three in a row the best alone is
+    chain = [{"x": 0.0}, {"x": 1.0}, {"x": 0.5}]
+    assert pairs_among(chain, "pareto", 0.0) == pairs_among(chain, "sum", 0.0) == [(1, 0), (1, 2)]
     # by a gap; where a verdict is missing, what both have decides; without any nothing does
     assert not dominates(a, b, by=0.5)
     assert dominates({"x": 1.0}, c)

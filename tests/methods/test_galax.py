@@ -69,11 +69,21 @@ def test_credit_of_nodes(monkeypatch):
     scores = recipe.reward([group], run)
     batch = collate([group], scores, torch.device("cpu"))
     credit = recipe.credit(batch.reward, batch, run)
-    # F1 at the end without the seed A: B C D against B C is 4/5, B is 2/3; the second reply has one event, its answer and its node
-    rewards = np.array([0.5 * 0.4, 0.5 * -0.4, 0.5 * 0.4, 0.5 * -0.6 + 4 / 5, 0.5 * 0.4 + 2 / 3])
-    normal = (rewards - rewards.mean()) / (rewards.std(ddof=1) + 1e-4)
-    assert credit[0][batch.mask[0]][0].item() == pytest.approx(normal[:4].sum(), abs=1e-3)
-    assert credit[1][batch.mask[1]][0].item() == pytest.approx(normal[4], abs=1e-3)
+    # F1 without the seed A: B C D against B C is 4/5, B is 2/3; a node's tokens get what it and later ones earn besides
+    z = (4 / 5 - 2 / 3) / 2 / ((4 / 5 - 2 / 3) / 2**0.5 + 1e-4)
+    ends = [credit[0][at].item() for at in t.steps]
+    assert ends == pytest.approx([z - 0.1, z - 0.3, z - 0.1, z - 0.3], abs=1e-3)
+    assert credit[0][batch.mask[0]][0].item() == pytest.approx(z - 0.1, abs=1e-3)
+    assert credit[1][batch.mask[1]].tolist() == pytest.approx([0.2 - z] * int(batch.mask[1].sum()), abs=1e-3)
+    # of two replies with good nodes alone, the one that grew further gets more at every node
+    group = [written(policy, "B\nC"), written(policy, "B")]
+    batch = collate([group], recipe.reward([group], run), torch.device("cpu"))
+    credit = recipe.credit(batch.reward, batch, run)
+    assert credit[0][batch.mask[0]].min() > credit[1][batch.mask[1]].max()
+    # the answer alone
+    alone = galax(weight=0.0)
+    batch = collate([group], alone.reward([group], run), torch.device("cpu"))
+    assert alone.credit(batch.reward, batch, run)[0][batch.mask[0]][0].item() == pytest.approx(1 / 2**0.5, abs=1e-3)
     assert grown_subgraph()([[written(policy, "B", ask("?"))]], run)[0][0].value is None
 
 

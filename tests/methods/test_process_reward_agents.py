@@ -52,9 +52,11 @@ def test_beams_with_a_false_step_are_pruned_at_once():
     assert [t.reply for t in group] == [TRUE + "The boss of Bob is Cal.\nAnswer: Cal"] * 2
     # the false first step was sampled, and never gone on from
     assert policy.calls[1] == [TRUE, TRUE]
-    # two false steps of two are worse than one: the mean, not the last, ranks
-    scores = recipe.reward([[written(untrained(hidden=32, layers=1), FALSE + "The boss of Bob is Cal.\nAnswer: Cal")]], Run(policy))
-    assert scores[0][0].total == 0.5
+    # rewards of steps add up: one true step of two, both, and, though none of its steps is false, one alone
+    model = untrained(hidden=32, layers=1)
+    texts = [FALSE + "The boss of Bob is Cal.", TRUE + "The boss of Bob is Cal.", TRUE, FALSE]
+    (scores,) = recipe.reward([[written(model, text.strip()) for text in texts]], Run(policy))
+    assert [s.total for s in scores] == [1.0, 2.0, 1.0, 0.0]
 
 
 class Agent:

@@ -8,11 +8,12 @@ import random
 import numpy as np
 import pytest
 import torch
+from rows import batch_of, outcome, steps
 
 from rewardlab import registry
-from rewardlab.core import Run, Trajectory, ask
+from rewardlab.core import Outputs, Run, Trajectory, ask
 from rewardlab.engine.collate import collate
-from rewardlab.methods.process.reasonflux_prm import claim, reasonflux_prm
+from rewardlab.methods.process.reasonflux_prm import claim, reasonflux_prm, thought_and_end
 from rewardlab.models.embedded import untrained
 from rewardlab.rewards import thoughts
 from rewardlab.rewards.reward import reward
@@ -108,6 +109,27 @@ def test_labels_of_steps_and_whole_in_one_batch():
     assert batch.rewarded[0].nonzero().flatten().tolist() == [at, end]
     assert batch.reward[0, at].item() == pytest.approx(E / (E + 1), rel=1e-5)
     assert batch.reward[0, end].item() == 0.0
+
+
+def test_the_two_losses():
+    # sigma(0) = 1/2, sigma(log 3) = 3/4; two steps and the end; steps alone, without a verdict on the template; nothing
+    log3 = math.log(3)
+    rows = [("rdddd", {"r": steps({1: 1.0, 2: 0.25, 4: 0.0})}), ("rddd", {"r": steps({1: 0.0})}), ("rd", {"r": outcome(None)})]
+    batch = batch_of([[row] for row in rows])
+    value = torch.tensor([[9, 0.0, log3, 9, log3], [9, log3, 9, 9, 9], [9, 9, 9, 9, 9]])
+    prm = reasonflux_prm(quality=said_of([0.0]), final=2.0).also[-1].recipe
+    loss = prm.objective(Outputs(value=value), batch, Run(None))
+    (found,) = loss.values() if isinstance(loss, dict) else (loss,)
+    # (1/4 + 1/4) / 2 + 2 * 9/16; 9/16
+    assert found.tolist() == pytest.approx([0.25 + 2 * 0.5625, 0.5625, 0.0])
+
+
+def test_a_reply_is_scored_by_its_thought_and_its_end():
+    policy = untrained(hidden=32, layers=1)
+    t, plain = written(policy, "a\nb\n</think>\nc\nAnswer: 9"), written(policy, "a\nAnswer: 9")
+    part = thought_and_end(of=said_of([0.5, 1.0, 0.0, 0.0, 0.25]))
+    # the mark and the response say nothing: (3/4 + 1/4) / 2; without a thought (3/4 + 1) / 2
+    assert [s.total for s in part([[t, plain]], Run(policy))[0]] == pytest.approx([0.5, 0.875])
 
 
 def test_the_models_word_can_pay_the_policy():

@@ -48,6 +48,9 @@ def test_search_and_best_of_n_are_given_as_many_tokens_of_both_models():
     assert found["value_share"] == pytest.approx(read / (drawn + read))
     # the value model reads more than the policy writes: without it, best-of-n had as many draws as the policy's tokens alone give
     assert found["draws"] > 1.5 * drawn / (4 * 8)
+    # replies that only vote are not read
+    assert found["votes"] == pytest.approx((drawn + read) / (4 * 8), rel=0.1, abs=1)
+    assert 0 <= found["majority"] <= 1
     assert found["pass@1"] == found["search"] == found["best_of_n"] == 0
     # nothing is right, so that there is nothing to rank
     assert math.isnan(found["value_auc"])

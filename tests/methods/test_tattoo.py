@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
+from scripted import END, ScriptedPolicy
 
 from rewardlab import registry
 from rewardlab.core import Run, Trajectory, Turn, ask, rollout
@@ -60,28 +62,72 @@ def test_verdicts_and_the_calls_that_they_follow():
     assert REFUSED in episode("look Bo goals", "+").turns[2].text
 
 
+def typed(*replies, chance=0.8):
+    """As `episode`, one token a character and one that ends each reply, all sampled with this chance."""
+    turns = []
+    for turn in episode(*replies).turns:
+        if turn.author:
+            ids = np.array([*map(ord, turn.text), END])
+            logprobs = np.full(len(ids), np.log(chance), np.float32)
+            turn = replace(turn, ids=ids, logprobs=logprobs, sampled=logprobs)
+        turns.append(turn)
+    return Trajectory(PROBLEM, tuple(turns), "end")
+
+
+class Ended(ScriptedPolicy):
+    """The token that ends a reply has a text, as in most vocabularies."""
+
+    def pieces(self, ids):
+        return ["</s>" if i == END else chr(i) for i in ids]
+
+
+SURE, UNSURE, MISSING = np.log(0.8), np.log(0.2), np.log(0.05)
+
+
 def test_final_credit():
-    # all right and grounded; two right guesses and a wrong one; the last step about another call
-    group = [episode(*LOOKED), episode("+\n+\n+"), episode("look Bo weight", "+\n-\n-")]
-    run = Run(None)
-    recipe = tattoo(tool=0.5)
+    # all right and grounded; two right guesses and a wrong one in one reply; the first verdict after a call about another cell
+    group = [typed(*LOOKED), typed("+\n+\n+"), typed("look Bo weight", "+\n-\n-")]
+    run = Run(Ended({}))
+    recipe = tattoo(tool=0.5, calibration=1.0)
     scores = recipe.reward([group], run)[0]
-    assert [s.steps for s in scores] == [((5, 1.5), (8, 1.5), (11, 1.5)), ((2, 2.0),), ((5, 2.0),)]
+    values = [[1.5 + SURE] * 3, [1 + SURE, UNSURE, 1 + SURE], [1 + SURE, 1 + SURE, UNSURE]]
+    assert [[x for _, x in s.steps] for s in scores] == [pytest.approx(v) for v in values]
+    # each on the token of its sign, also where three stand in one reply
+    assert [[chr(t.ids[at]) for at, _ in s.steps] for t, s in zip(group, scores, strict=True)] == [
+        ["+", "-", "+"],
+        ["+"] * 3,
+        ["+", "-", "-"],
+    ]
     batch = collate([group], [scores], torch.device("cpu"))
     credit = recipe.credit(batch.reward, batch, run)
-    rewards = np.array([1.5, 1.5, 1.5, 2.0, 2.0])
+    rewards = np.array(values)
     normal = (rewards - rewards.mean()) / (rewards.std(ddof=1) + 1e-4)
-    # the first reply of the first episode is followed by all three verdicts
-    assert credit[0][batch.mask[0]].tolist() == pytest.approx(
-        [normal[:3].sum()] * 4 + [normal[1:3].sum()] * 2 + [normal[2]] * 2, abs=1e-4
-    )
-    assert credit[1][batch.mask[1]].tolist() == pytest.approx([normal[3]] * 2, abs=1e-4)
-    # labels alone
-    assert [s.total for s in tattoo(tool=0.0).reward([group], run)[0]] == [3.0, 2.0, 2.0]
-    assert [s.value for s in inspected()([group], run)[0]] == [1.0, 0.0, 0.0]
-    silent = Trajectory(ask("?"), group[0].turns, "end")
-    assert recipe.reward([[silent]], run)[0][0].value is None
-    assert recipe.reward([[episode("well")]], run)[0][0].value == 0.0
+    for row, at, z in zip(credit, batch.rewarded, normal, strict=True):
+        # a decision is followed by its own verdict and later ones
+        assert row[at].tolist() == pytest.approx([z.sum(), z[1:].sum(), z[2]], abs=1e-3)
+    first = [row[batch.mask[i]][0].item() for i, row in enumerate(credit)]
+    assert first == pytest.approx(normal.sum(1), abs=1e-3)
+    assert first[0] > 0 > max(first[1:])
+
+
+def test_calibration_and_missing_verdicts():
+    run = Run(Ended({}))
+
+    def totals(*group, **settings):
+        return [s.total for s in tattoo(**settings).reward([list(group)], run)[0]]
+
+    # labels alone; a wrong verdict costs the more the surer it was, and at most log .05
+    assert totals(typed(*LOOKED), typed("+\n+\n+"), tool=0.0, calibration=0.0) == [3.0, 2.0]
+    mild, sure, most = (typed("+\n+\n+", chance=x) for x in (0.6, 0.9, 0.99))
+    found = totals(mild, sure, most, tool=0.0)
+    assert found == pytest.approx([2 + 2 * np.log(x) + np.log(max(0.05, 1 - x)) for x in (0.6, 0.9, 0.99)])
+    # what is left out is no better than a sure mistake, and falls on the end
+    assert totals(typed("+\n-"), typed("well")) == pytest.approx([2 + 2 * SURE + MISSING, 3 * MISSING])
+    (score,) = tattoo().reward([[typed("+\n-")]], run)[0]
+    assert score.steps[-1] == (len(typed("+\n-")) - 1, pytest.approx(MISSING))
+    assert [s.value for s in inspected()([[typed(*LOOKED), typed("+\n+\n+")]], run)[0]] == [1.0, 0.0]
+    silent = Trajectory(ask("?"), typed("+").turns, "end")
+    assert tattoo().reward([[silent]], run)[0][0].value is None
 
 
 def test_what_is_measured():

@@ -10,6 +10,7 @@ import numpy as np
 
 from rewardlab.core import Group, Problem, Rollout, Run, Sampling, Trajectory, last_values, measure
 from rewardlab.core.domain import NonNegativeFloat
+from rewardlab.text.votes import answer_of, majority_of
 from rewardlab.util.ranking import auc_of
 
 
@@ -17,39 +18,53 @@ from rewardlab.util.ranking import auc_of
 def search_accuracy(
     problems: Sequence[Problem], run: Run, *, search: Rollout, value: str = "value", temperature: NonNegativeFloat = 1.0
 ) -> dict[str, float]:
-    """pass@1 of single samples, of `search`, and of best-of-n with as many tokens.
+    """pass@1 of single samples, of `search`, and of best-of-n and a majority vote with as many tokens.
 
     search, best_of_n: accuracy of the answer that the model `value` values most, among the leaves of the search and among n plain
-    replies.  Tokens are those that the policy generates and those that `value` reads, on both sides: a search reads every step that
-    it tries, best-of-n each reply once.  draws: n, the tokens of the search divided by those of one valued reply per problem,
-    rounded up in favour of best_of_n.  value_share: the share of the search's tokens that `value` read.  value_auc: how often
-    `value` values a right one of the plain replies above a wrong one; a search by values at chance, .5, shows nothing.
+    replies.  majority: of the first reply with the most frequent answer, among as many plain replies as nobody values.  Tokens are
+    those that the policy generates and those that `value` reads, on all sides: a search reads every step that it tries, best-of-n
+    each reply once, a vote none.  draws, votes: how many plain replies cost as much as the search, valued and not, rounded up.
+    value_share: the share of the search's tokens that `value` read.  value_auc: how often `value` values a right one of the plain
+    replies above a wrong one; a search by values at chance, .5, shows nothing.
     """
     # measured, not computed: searches stop early where their trees end
     before = _spent(run, value)
     chosen = [[_best(g, value, run)] for g in search(list(problems), run)]
     generated, read = (after - at_first for after, at_first in zip(_spent(run, value), before, strict=True))
-    prompts = run.policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
-    sampling, rng = Sampling(run.max_new, temperature), run.rng("eval")
-    singles = run.policy.extend(prompts, sampling, rng)
+    sampled = _Plain(problems, run, temperature)
+    singles = sampled.more(1)
     # a reply costs its own tokens, and all of its text once more where it is valued
-    single = sum(int(t.mask.sum()) + len(t) for t in singles)
-    n = max(1, math.ceil((generated + read) / single))
-    more = run.policy.extend([t for t in prompts for _ in range(n - 1)], sampling, rng)
+    written, texts = sum(int(g[0].mask.sum()) for g in singles), sum(len(g[0]) for g in singles)
+    n, votes = (max(1, math.ceil((generated + read) / cost)) for cost in (written + texts, written))
     # the single sample is the first of the n, so that no tokens are sampled twice
-    replies = [[t, *more[i * (n - 1) : (i + 1) * (n - 1)]] for i, t in enumerate(singles)]
-    valued = [last_values(run.model(value), group) for group in replies]
+    replies = [[*one, *others] for one, others in zip(singles, sampled.more(n - 1), strict=True)]
+    voters = [[*some, *others] for some, others in zip(replies, sampled.more(votes - n), strict=True)]
     verdicts = _verdicts(replies, run)
+    valued = [last_values(run.model(value), group) for group in replies]
     best = [row[int(np.argmax(known))] for row, known in zip(verdicts, valued, strict=True)]
     pairs = [pair for known, row in zip(valued, verdicts, strict=True) for pair in zip(known, row, strict=True)]
     return {
         "pass@1": float(np.mean([row[0] for row in verdicts])),
         "search": float(np.mean(_verdicts(chosen, run))),
         "best_of_n": float(np.mean(best)),
+        "majority": float(np.mean(_verdicts([[_most_frequent(group)] for group in voters], run))),
         "draws": float(n),
+        "votes": float(votes),
         "value_share": read / (generated + read),
         "value_auc": auc_of(pairs),
     }
+
+
+class _Plain:
+    """Plain replies to each problem, sampled a few at a time."""
+
+    def __init__(self, problems: Sequence[Problem], run: Run, temperature: float):
+        self.prompts = run.policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
+        self.run, self.sampling, self.rng = run, Sampling(run.max_new, temperature), run.rng("eval")
+
+    def more(self, n: int) -> list[Group]:
+        rows = self.run.policy.extend([t for t in self.prompts for _ in range(n)], self.sampling, self.rng)
+        return [rows[i * n : (i + 1) * n] for i in range(len(self.prompts))]
 
 
 def _spent(run: Run, value: str) -> tuple[int, int]:
@@ -61,6 +76,12 @@ def _best(group: Group, value: str, run: Run) -> Trajectory:
     """The row that the model `value` values most."""
     values = last_values(run.model(value), group)
     return replace(group[int(np.argmax(values))])
+
+
+def _most_frequent(group: Group) -> Trajectory:
+    answers = [answer_of(t.reply) for t in group]
+    winner = majority_of(answers)
+    return group[0] if winner is None else group[answers.index(winner)]
 
 
 def _verdicts(groups: list[Group], run: Run) -> list[list[bool]]:

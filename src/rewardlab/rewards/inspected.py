@@ -2,32 +2,80 @@
 
 from __future__ import annotations
 
-from rewardlab.core import Score, Trajectory
+import math
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from itertools import accumulate
+
+from rewardlab.core import Group, Run, Score, Scores, Trajectory
 from rewardlab.core.domain import NonNegativeFloat
 from rewardlab.data.values import list_of
-from rewardlab.text.inspections import inspections_of, is_about
+from rewardlab.text.inspections import Inspection, inspections_of, is_about
 
 from .reward import reward
 
+_SIGN = re.compile(r"^[^\S\n]*([+-])[^\S\n]*$", re.MULTILINE)
+LEAST = 0.05
+"""The chance of its label that a verdict counts with at least: the log-loss of one that is wrong and sure stays finite."""
 
-@reward(steps=True)
+
+@reward(over="groups")
 def grounded_verdicts(
-    trajectory: Trajectory, *, tool: NonNegativeFloat = 0.5, steps: str = "steps", verdicts: str = "verdicts"
-) -> list[tuple[int, float]] | Score:
-    """For each step of the solution in the column `steps`, at the end of the reply with its verdict: 1 where that is its label, and
-    `tool` more where a tool that was asked about this very step had answered before it.
+    groups: list[Group], run: Run, *, tool: NonNegativeFloat = 1.0, calibration: NonNegativeFloat = 1.0, steps: str = "steps",
+    verdicts: str = "verdicts",
+) -> Scores:  # fmt: skip
+    """For each step of the solution in the column `steps`, on the token of its verdict:
 
-    verdicts: the column of labels. A step without a verdict earns nothing, nor does a verdict without a step; an episode without
-    any verdict earns 0.
+    1[verdict = label] + calibration log p(label) + tool support
+
+    support: 1 for a right verdict before which a tool answered that was asked about this very step.  p: the chance of the token
+    when it was sampled, if the verdict is the label, else what that chance leaves; .05 at least. Without recorded chances, 1.
+    verdicts: the column of labels. Steps without a verdict count as wrong and sure, on the last token of the episode; so every
+    episode on a problem has as many rewards, and a group's mean over them favours none. A verdict without a step earns nothing.
+    Zou et al. 2025, arXiv:2510.06217
     """
-    labels, texts = (list_of(trajectory.problem.meta.get(column)) for column in (verdicts, steps))
+    how = (tool, calibration)
+    return [[_grounded(t, run, how, steps, verdicts) for t in group] for group in groups]
+
+
+def _grounded(t: Trajectory, run: Run, how: tuple[float, float], steps: str, verdicts: str) -> Score:
+    labels, texts = (list_of(t.problem.meta.get(column)) for column in (verdicts, steps))
     if not labels or not texts or len(labels) != len(texts):
         return Score(None, why=f"the problem has no columns {steps!r} and {verdicts!r} of the same length")
-    paid: dict[int, float] = {}
-    for said, label, text in zip(inspections_of(trajectory), labels, texts, strict=False):
-        right = said.right == bool(label)
-        paid[said.at] = paid.get(said.at, 0.0) + right * (1 + tool * is_about(said.call, str(text)))
-    return list(paid.items()) or Score(0.0, why="no verdict")
+    tool, calibration = how
+    said, signs = inspections_of(t), list(_signs(t, run))
+    if len(said) != len(signs):
+        return Score(None, why="text and tokens disagree about the verdicts")
+    sure = calibration * math.log(LEAST)
+    paid = [
+        (at, _worth(x, bool(label), is_about(x.call, str(text)), chance, tool, calibration))
+        for x, label, text, (at, chance) in zip(said, labels, texts, signs, strict=False)
+    ]
+    missing = len(labels) - len(paid)
+    return Score(steps=[*paid, *([(len(t) - 1, missing * sure)] if missing else [])], why=f"{len(said)} verdicts")
+
+
+def _worth(said: Inspection, label: bool, looked: bool, chance: float | None, tool: float, calibration: float) -> float:
+    right = said.right == label
+    of_label = 1.0 if chance is None else max(LEAST, chance if right else 1 - chance)
+    return right * (1 + tool * looked) + calibration * math.log(of_label)
+
+
+def _signs(t: Trajectory, run: Run) -> Iterator[tuple[int, float | None]]:
+    """Of each line that is a verdict: the position of the token that holds its sign, and the chance it was sampled with."""
+    position = 0
+    for turn in t.turns:
+        if turn.author is not None:
+            pieces = run.policy.pieces(turn.ids)
+            if pieces and not turn.text.endswith(pieces[-1]):
+                # the token that ends a reply is no part of its text
+                pieces[-1] = ""
+            starts = [0, *accumulate(map(len, pieces))]
+            for found in _SIGN.finditer("".join(pieces)):
+                i = bisect_right(starts, found.start(1)) - 1
+                yield position + i, None if turn.logprobs is None else math.exp(float(turn.logprobs[i]))
+        position += len(turn.ids)
 
 
 @reward

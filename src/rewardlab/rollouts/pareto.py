@@ -30,9 +30,11 @@ def better(a: Vector, b: Vector, rule: str, by: float) -> bool:
 
 
 def pairs_among(vectors: Sequence[Vector], rule: str, by: float) -> list[tuple[int, int]]:
-    """The places of all pairs of which the first is preferred."""
+    """The places of all pairs of which the first is preferred, and no other is preferred to it: under "pareto" it is optimal."""
     places = range(len(vectors))
-    return [(i, j) for i in places for j in places if i != j and better(vectors[i], vectors[j], rule, by)]
+    worse = [[j for j in places if j != i and better(vectors[i], vectors[j], rule, by)] for i in places]
+    beaten = {j for row in worse for j in row}
+    return [(i, j) for i in places if i not in beaten for j in worse[i]]
 
 
 def front(vectors: Sequence[Vector]) -> list[int]:

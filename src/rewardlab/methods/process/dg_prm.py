@@ -3,15 +3,18 @@
     tree:    a judge names criteria; near texts are one, alike ones a branch
     step s:  criteria C(s): of the branches nearest to its text the nearest k;   vector r(s) = (r_c(s)), c in C(s)
     pairs:   a over b  if  r_c(a) >= r_c(b) for all c, and > for one       (Pareto dominance, among steps after the same beginning)
+             and no other step dominates a
     DPO on these pairs
 
 One list of criteria for all steps is too coarse, and one number for several criteria lets a step that is wrong win by being well
 written. Where criteria disagree, neither step is preferred: there are fewer pairs, and they tell more surely.
 
-Yin et al. 2025, arXiv:2507.17849 (abstract and our row; no code was found). (inferred): the prompts, that texts of cosine .9 are
-one and of .4 of one branch, k = 4, that siblings are judged by what suits the first, that all pairs of dominance count, two of
-each place, and that the path goes on with the first step that is not dominated. Left out: the judge's analysis as a text of its
-own, of which criteria are extracted; here it is asked for criteria at once.
+Yin et al. 2025, arXiv:2507.17849 (abstract, our row, and notes on the paper in zhaoyang97/Paper-Notes-en; no code was found): the
+optimal steps as positives, dominated ones as negatives. (inferred): the prompts, that texts of cosine .9 are one and of .4 of one
+branch, k = 4 where the paper has a least cosine, that siblings are judged by what suits the first, two pairs of each place, and
+that the path goes on with the first step that is not dominated. Left out: the judge's analysis of a better and a worse reply, of
+which criteria are extracted and filtered (here it is asked for criteria of a step at once), its word on whether the fine criteria
+of a branch are needed, and the scores of earlier steps that it is shown.
 
 Data: prompts, and a judge that follows instructions (`judge="openai:URL#NAME"`), or `criteria`: a sum of rewards of
 unfinished replies, each `.named()` by its criterion.

@@ -8,8 +8,12 @@ Preferences between whole episodes are all it needs: no labels of steps, no furt
 of a turn get its advantage. pi_old is the policy that sampled the batch, so that the model says where it would leave this policy,
 not the first one; and turns vary less than tokens, by which PRIME is paid.
 
-Liu et al. 2025, arXiv:2509.19199 (first called OPRL, then iStar; its code was announced, and not found). (inferred): beta, alpha,
-that all pairs of a group count, and that the model learns on a batch after it was used there. `alpha=0` leaves GRPO.
+Liu et al. 2025, arXiv:2509.19199 (first called OPRL, then iStar). beta, alpha, that all pairs of a group count, and that the model
+learns on a batch after it was used there, are those of the released code (Tongyi-ConvAI/Qwen-Character, CharacterRL-iStar; read in
+lucaspecina/piar-rl, e75819e, code/istar/rm_utils.py, core_istar.py, code/examples/istar_trainer/run_webshop.sh). Where the code
+takes the mean over an episode's turns in the loss, and compares turns with the first ones of other episodes alone, this follows
+the paper; the script builds on RLOO, here as in the paper's equations GRPO. Left out: ratios of whole turns in the policy's loss,
+which are 1 where a batch is used once; -.1 for invalid actions. `alpha=0` leaves GRPO.
 
 Data: an environment (env=...; here a search engine over the column `facts`); answers to verify by, or another reward of episodes.
 """

@@ -1,14 +1,16 @@
 """PRA: an agent beside a frozen policy looks up evidence for each step as it is written, and the beams with false steps are pruned.
 
     after each step k of each beam:  e_k = evidence that the agent asks for, or none;  r_k = p(step k right | x, s_1 .. s_k, e_k)
-    keep the beams with the highest mean of r_1 .. r_k;   answer: of the finished replies, that with the highest
+    keep the beams with the highest sum of r_1 .. r_k;   answer: of the finished replies, that with the highest
 
 Where steps are claims about the world, nothing in the reply shows that one of them is false, and what follows builds on it. Scores
 of whole replies come too late: all n may be lost by then. The agent knows the domain, and any policy can be steered by it.
 
-Sohn et al. 2026, arXiv:2604.09482 (abstract and summaries; the anonymous code was not found). (inferred): the mean over steps, the
-choice by it rather than by a vote, width and branch, what the agent reads, and BM25. There the agent is a model trained on labels
-of a larger one; here any model of the run that follows the prompts, or another reward of steps as `agent`.
+Sohn et al. 2026, arXiv:2604.09482 (abstract, and notes on the paper in zhaoyang97/Paper-Notes-en, 9bd85de; the code was not found):
+the sum over steps, the choice by it, 4 beams of 16 next steps (here 4 of 4 by default), r from two words of the agent. (inferred):
+what the agent reads, and BM25. There the agent is a model trained on labels of a larger one, which say of a step whether it is
+right, and that it must be looked up where evidence moves that verdict; here any model of the run that follows the prompts, or
+another reward of steps as `agent`; a step of which it says nothing counts 0.
 
 Data: prompts, texts to search in the column `passages`, and a judge (`judge="openai:URL#NAME"`, or the path of a model).
 """
@@ -36,7 +38,7 @@ def process_reward_agents(
     width, branch: beams, and next steps of each.  step_tokens: most tokens of a step."""
     base = base or Recipe(name="process_reward_agents", reward=own_probability(), measure=accuracy(), update=Update())
     asked = () if agent else (Learner(JUDGE, judge, Recipe(), every=0),)
-    score = aggregate(agent or evidenced_steps(model=JUDGE, k=k), by="mean")
+    score = aggregate(agent or evidenced_steps(model=JUDGE, k=k), by="sum")
     search = beams(score=score, width=width, branch=branch, temperature=temperature, step_tokens=step_tokens)
     return base.but(rollout=search, reward=score, select=best(), also=(*base.also, *asked))
 
