@@ -52,7 +52,7 @@ def meds3(
 
 claim = Claim(
     says="of 16 replies the one that the model of the searches trusts most is right more often than the most frequent answer",
-    versus=None, task="arithmetic:biased=0.75,error=0.1", measure="reranked", direction="higher", margin=0.02, against="majority",
+    versus=None, task="arithmetic:biased=0.75,error=0.1", measure="reranked", direction="higher", margin=0.073, against="majority",
     problems=300, steps=30,
     judge=Within("by_auc", low=0.6, says="right replies above wrong ones to the same problem, by the model"), learns=None,
 )  # fmt: skip

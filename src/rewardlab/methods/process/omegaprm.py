@@ -52,7 +52,7 @@ def omegaprm(
 claim = Claim(
     says="for about as many continuations, more first errors are found by halving than by continuing every step half as often",
     versus=None, task="arithmetic:biased=0.8,error=0.05,difficulty=[2,5]", measure="first_error.tree", direction="higher",
-    margin=0.06, against="first_error.every",
+    margin=0.044, against="first_error.every",
     by=label_quality(
         truth=correct_steps(), rollout=divided_tree(n=8, searches=2),
         annotators={"tree": soft_best(found_labels(), eta=100.0), "every": soft_best(monte_carlo_steps(n=4), eta=100.0)},

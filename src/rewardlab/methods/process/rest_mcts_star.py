@@ -50,13 +50,12 @@ def rest_mcts_star(
 
 
 claim = Claim(
-    says="for as many tokens, the search finds more right answers than the best of n whole replies by the same value model",
-    versus=None, task="arithmetic:biased=0.75,error=0.1", measure="search", direction="higher", margin=0.025, against="best_of_n",
+    says="for as many tokens, those of the values among them, the search finds more right answers than a vote of plain replies",
+    versus=None, task="arithmetic:biased=0.75,error=0.1", measure="search", direction="higher", margin=0.025, against="majority",
     settings={"init": "embedded:arithmetic:judge", "value_lr": 3e-4}, problems=300, steps=20,
     judge=Within("value_auc", low=0.65, says="right replies above wrong ones, by the value model"), learns=None,
     tried="value_lr 1e-3 leaves the value model near chance (AUC .56 after 4 rounds, .61 with surprise after 10)",
-    finding="right: search .56, one sample .50, best of 11 by the same values .40, which guide steps and mislead among replies",
-    version=2,
-    replaces="its value model had learnt nothing: both choices were worse than one plain sample, and its tokens were not counted",
+    version=3,
+    replaces="the best of n by the same values, which mislead among whole replies, was worse than one sample",
 )  # fmt: skip
 baseline = None
