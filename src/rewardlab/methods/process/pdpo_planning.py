@@ -46,10 +46,13 @@ def pdpo_planning(
     )
 
 
+TAUGHT = {"prm_init": "embedded:arithmetic:judge", "prm_lr": 3e-4, "lr": 3e-4}
+
 claim = Claim(
     says="pairs of two right replies, by their steps, make right solutions likelier than pairs by outcome alone",
     versus="pdpo_planning", task="arithmetic:biased=0.75,error=0.1,redundant=0.4", measure="gold", direction="higher", margin=0.05,
-    settings={"margin": 0.3}, versus_settings={"margin": 1.0}, steps=40, guard=Within("pass@1", low=-0.03),
+    settings={**TAUGHT, "margin": 0.3}, versus_settings={**TAUGHT, "margin": 1.0}, steps=40, guard=Within("pass@1", low=-0.03),
     moved=Within("train.right_pairs", low=0.02, says="share of pairs that are both right"), start=None,
+    tried="a model on the policy's own trunk, and DPO's own rate: no two right replies lay .3 apart, and nothing was learnt",
 )  # fmt: skip
 baseline = "dpo"
