@@ -123,6 +123,8 @@ def test_what_a_base_samples_anew_is_of_the_domains_too():
     found = [g[0].problem.question for g in recipe.rollout(source[:4], run)]
     # four mixed groups, none of domain b
     assert found == ["16", "18", "20", "22"]
+    # after it the run has the further problems of all domains again
+    assert run.more_problems is more
 
 
 def test_the_small_world_has_both_domains_in_turn_each_with_its_verifier():

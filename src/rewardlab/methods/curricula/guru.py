@@ -35,10 +35,8 @@ def guru(
     chosen = tuple(filter(None, (name.strip() for name in named)))
     rollout = base.required("rollout")
     measured = coverage(n=2 * k, k=k) if k > 1 else accuracy()
-    # within a filter of the base: what it samples anew is of the domains too
-    limited = of_domains(of=rollout.innermost, domains=chosen, column=column)
     return base.but(
-        rollout=rollout.with_innermost(limited) if chosen else rollout,
+        rollout=of_domains(of=rollout, domains=chosen, column=column) if chosen else rollout,
         measure=by_domain(of=measured, column=column),
     )
 
