@@ -9,8 +9,8 @@ rationale that contradicts it, or skips what is known, earns as much as a sound 
 Gu et al. 2025, arXiv:2512.00601. The two rules are (inferred): the paper says that they are verifiable and need no annotation. Its
 released reward (BoyangGu1/Clinical-R1-3B, 5c068fd, verl/utils/reward_score/medical_rule_based.py) pays 10 for the answer, up to 1.5
 for the form <think>...</think><answer>...</answer> with a summary before the boxed letter, and 0.5 for the share of English
-characters; 10 : 1 : 1 follows it. There a reply without one boxed letter loses up to its answer's worth; here it earns nothing.
-`form` pays the two tags. Left out: the English characters.
+characters, and neither of the two; 10 : 1 : 1 follows it. There n boxes lose 10 n, if they are several, and one without a letter
+loses 5; here such replies earn nothing. `form` pays the two tags. Left out: the English characters, and the KL of 0.001.
 
 Data: multiple choice: prompts, answers (letters), `options` (their texts), and `required`: what a rationale should mention, a list.
 """
