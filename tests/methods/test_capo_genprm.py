@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 from rows import batch_of, outcome, steps
 
 from rewardlab import registry
-from rewardlab.core import Run
+from rewardlab.core import Run, Trajectory, Turn, ask
 from rewardlab.credit.tokens import over_steps
+from rewardlab.engine.collate import collate
 from rewardlab.rewards.critiques import wrong_steps
+from rewardlab.rewards.reward import reward
 
 RUN = Run(policy=None)
 
@@ -53,7 +56,29 @@ def test_a_reply_without_a_verdict_is_in_no_mean_and_one_alone_gets_nothing():
     assert credit([row("rd", 1.0, {1: 0.0})])[0].abs().max() == 0
 
 
-def test_the_penalty_is_smaller_than_the_outcome_and_critics_are_copies_of_the_start():
+@reward
+def verify(trajectory):
+    return float("right" in trajectory.reply)
+
+
+@reward(steps=True)
+def said_wrong(trajectory):
+    """The first of two steps is wrong where the reply says so."""
+    return [(1, float("flawed" in trajectory.reply)), (2, 0.0)]
+
+
+def test_a_right_reply_with_a_flawed_step_stays_above_a_wrong_one_and_only_that_step_is_paid_less():
+    ids, texts = np.zeros(2, np.int64), ("flawed right", "right", "wrong")
+    prompt = Turn(None, np.zeros(1, np.int64))
+    group = [Trajectory(ask("?"), (prompt, Turn("policy", ids, np.zeros(2, np.float32), text=text)), "end") for text in texts]
+    run, recipe = Run(policy=None, verify=verify()), registry.build("capo_genprm", {"critiques": said_wrong()})
+    batch = collate([group], recipe.reward([group], run), torch.device("cpu"))
+    found = recipe.credit(batch.reward, batch, run)[:, 1:].flatten().tolist()
+    # 1 2, 2 2, 0 0: mean 7/6; squares of -1/6, 5/6 three times, and -7/6 twice: 4 5/6, over 5: std .983192
+    assert found == pytest.approx([x / 0.98329 for x in (-1 / 6, 5 / 6, 5 / 6, 5 / 6, -7 / 6, -7 / 6)], abs=1e-3)
+
+
+def test_critics_are_copies_of_the_start():
     recipe = registry.build("capo_genprm", {"votes": 3})
     assert [(x.name, x.init, x.every) for x in recipe.also] == [("critic", "copy:policy", 0)]
     assert recipe.rollout.settings["steps"] == "newline"

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from rewardlab import registry
-from rewardlab.core import Run, Trajectory, Turn, ask
+from rewardlab.core import Run, Trajectory, Turn, ask, loop
 from rewardlab.engine.collate import collate
 from rewardlab.errors import RewardlabError
 from rewardlab.tasks.charts.expert import fit
@@ -104,6 +104,20 @@ def test_the_best_right_replies_are_imitated_first_and_then_all_are_learnt_from(
     group = [said(CASES[i][0], n) for i, n in ((3, 2), (0, 4), (2, 1), (5, 3))]
     batch = collate([group, [said(CASES[5][0])]], recipe.reward([group, [said(CASES[5][0])]], r), torch.device("cpu"))
     assert (stage.weighting(batch).sum(1) > 0).tolist() == [False, True, False, False, False]
+
+
+@loop
+def noted(recipe, run, ops):
+    """A base's own loop, as one that teaches a model of its reward first."""
+    ops.done.append("of the base")
+    ops.standard_step(recipe)
+
+
+def test_the_loop_of_a_base_takes_the_steps_of_both_stages():
+    recipe, ops, r = registry.method("eag_rl")(registry.build("grpo").but(loop=noted()), guided=1), Ops(), run()
+    for r.step in range(2):
+        recipe.loop(recipe, r, ops)
+    assert ops.done == ["of the base", "best_right(keep=1, right=0.99)", "optimiser", "reference", "of the base", "row_mean()"]
 
 
 def test_the_expert_finds_what_decides():

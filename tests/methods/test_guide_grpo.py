@@ -15,6 +15,7 @@ from rewardlab.engine.collate import collate
 from rewardlab.errors import RewardlabError
 from rewardlab.methods.sampling.guide_grpo import guide_grpo
 from rewardlab.models.embedded import untrained
+from rewardlab.objectives.ratio import imitate
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.guided import guided
 from rewardlab.rollouts.independent import independent
@@ -89,17 +90,38 @@ def test_the_hint_is_gone_and_its_log_probs_stay():
 
 def test_the_loss_by_hand():
     recipe, run = guide_grpo(), Run(policy=Reader(), verify=verify())
-    groups = recipe.rollout.with_innermost(scripted())([problem("wwww")], run)
+    # the first is asked again, and has the log-probs of the hint; the second is not
+    groups = recipe.rollout.with_innermost(scripted())([problem("wwww"), problem("rrww", i=1)], run)
     batch = collate(groups, correct()(groups, run), torch.device("cpu"))
     batch.credit = recipe.credit(batch.reward, batch, run)
-    # A = (1/2) / (std of 1100 = .57735 + eps);  log pi -3 and -.5 at the two tokens: ratios e^-2 = .1353 and e^.5 = 1.6487
+    # A = (1/2) / (std of 1100 = .57735 + eps);  log pi -3 and -.5: after -1 the ratios are e^-2 = .1353 and e^.5 = 1.6487,
+    # after -2 they are e^-1 = .3679 and e^1.5 = 4.4817
     logprobs = torch.zeros(batch.mask.shape)
     logprobs[:, 2], logprobs[:, 3] = -3.0, -0.5
+    logprobs.requires_grad_()
     loss = recipe.objective(Outputs(logprobs=logprobs), batch, run)
     a = 0.5 / (3**-0.5 + 1e-4)
-    # right: min(.1353 A, .8 A), min(1.6487 A, 1.2 A);   wrong: min(-.1353 A, -.8 A), min(-1.6487 A, -1.2 A)
-    assert loss[0, 2:].tolist() == pytest.approx([-a * np.exp(-2.0), -1.2 * a], rel=1e-4)
-    assert loss[3, 2:].tolist() == pytest.approx([0.8 * a, np.exp(0.5) * a], rel=1e-4)
+    low, high = np.exp(-2.0), np.exp(0.5)
+    c = low + 0.9 * (high - low)
+    # neither is clipped, right or wrong
+    for row, sign in ((0, -1), (3, 1)):
+        assert loss[row, 2:].tolist() == pytest.approx([sign * a * low / (low + c), sign * a * high / (high + c)], rel=1e-4)
+    # plain: right min(.3679 A, .8 A), min(4.4817 A, 1.2 A);   wrong min(-.3679 A, -.8 A), min(-4.4817 A, -1.2 A)
+    assert loss[4, 2:].tolist() == pytest.approx([-a * np.exp(-1.0), -1.2 * a], rel=1e-4)
+    assert loss[7, 2:].tolist() == pytest.approx([0.8 * a, np.exp(1.5) * a], rel=1e-4)
+    loss.sum().backward()
+    # d/dlog pi of r / (r + c) is r c / (r + c)^2, with c held fixed: the token that is likelier without the hint learns on
+    slopes = [-a * r * c / (r + c) ** 2 for r in (low, high)]
+    assert logprobs.grad[0, 2:].tolist() == pytest.approx(slopes, rel=1e-4)
+    assert logprobs.grad[4, 3] == 0
+
+
+def test_terms_without_a_ratio_stay_and_one_with_it_is_needed():
+    (_, ratio), (weight, kl) = guide_grpo(registry.build("grpo", {"beta": 0.1})).objective.terms()
+    assert (ratio.name, weight, str(kl)) == ("bounded_where_guided", 0.1, "kl_to_reference()")
+    assert guide_grpo(plain=False).objective == registry.build("grpo").objective
+    with pytest.raises(RewardlabError, match="off-policy"):
+        guide_grpo(registry.build("grpo").but(objective=imitate()))
 
 
 def test_where_the_hint_comes_from():
@@ -129,7 +151,8 @@ def test_with_a_policy_the_ratio_is_that_of_the_two_prompts():
 def test_it_keeps_its_bases_sampler():
     made = registry.build("guide-grpo", {"n": 3})
     assert made.rows_per_problem == 3
-    assert made.but(rollout=made.rollout.settings["of"]) == registry.build("grpo", {"n": 3}).but(name=made.name)
+    plain = registry.build("grpo", {"n": 3})
+    assert made.but(rollout=made.rollout.settings["of"], objective=plain.objective) == plain.but(name=made.name)
 
 
 @rollout(inner="of")

@@ -10,6 +10,7 @@ from rewardlab.core import Run, Trajectory, Turn, ask, measure, rollout
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.domains import by_domain
 from rewardlab.registry.parts import shared_definitions
+from rewardlab.rewards.reward import reward
 from rewardlab.rollouts.domains import of_domains
 from rewardlab.verifiers.contract import Pair
 from rewardlab.verifiers.named import _modules, named_verifier
@@ -95,6 +96,35 @@ def test_problems_of_other_domains_are_replaced():
     assert [g[0].problem.question for g in of_domains(of=asked())(source[:4], run)] == ["0", "1", "2", "3"]
     with pytest.raises(RewardlabError, match="no problem is of the domains c: the column 'domain' says a, b"):
         of_domains(of=asked(), domains=("c",))(source[:4], Run(None))
+
+
+def test_what_a_base_samples_anew_is_of_the_domains_too():
+    # every second problem is of domain a; replies are right where the question is even: all right, or all wrong, or mixed
+    source = [ask(str(i), "x", domain="ab"[i % 2]) for i in range(80)]
+    taken = [4]
+
+    def more(n):
+        taken[0] += n
+        return source[taken[0] - n : taken[0]]
+
+    @reward
+    def mixed_from_question_16_on(trajectory):
+        return float(int(trajectory.problem.question) >= 16 and trajectory.path == (0,))
+
+    @rollout
+    def twice(problems, run):
+        turns = (Turn("policy", np.zeros(1, np.int64), text="x"),)
+        return [[Trajectory(p, turns, "end", path=(i,)) for i in range(2)] for p in problems]
+
+    run = Run(None, verify=mixed_from_question_16_on().named("correct"))
+    run.more_problems = more
+    base = registry.build("dapo")
+    recipe = registry.method("guru")(base.but(rollout=base.rollout.with_innermost(twice())), domains="a")
+    found = [g[0].problem.question for g in recipe.rollout(source[:4], run)]
+    # four mixed groups, none of domain b
+    assert found == ["16", "18", "20", "22"]
+    # after it the run has the further problems of all domains again
+    assert run.more_problems is more
 
 
 def test_the_small_world_has_both_domains_in_turn_each_with_its_verifier():

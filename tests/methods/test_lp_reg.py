@@ -8,10 +8,11 @@ import pytest
 import torch
 from rows import batch_of, outcome
 
+from rewardlab import registry
 from rewardlab.core import Outputs, Recipe, Run, Score, Trajectory, ask
 from rewardlab.engine.collate import add_columns, collate
 from rewardlab.engine.update import backward
-from rewardlab.methods.objectives.lp_reg import NOISE, hold_up_rare_tokens, lp_reg, proxy_logprob
+from rewardlab.methods.objectives.lp_reg import NOISE, claim, hold_up_rare_tokens, lp_reg, proxy_logprob
 from rewardlab.models.embedded import untrained
 from rewardlab.objectives.ratio import clipped_ratio
 from rewardlab.objectives.weighting import token_mean
@@ -87,3 +88,11 @@ def test_in_an_update_the_columns_are_the_policys_before_it():
 def test_without_a_weight_it_is_the_plain_loss():
     assert lp_reg(beta=0.0).objective == clipped_ratio(eps=1.0, eps_high=9.0)
     assert lp_reg().update.minibatches == 1
+
+
+def test_the_claim_makes_several_updates_under_one_proxy_on_both_sides():
+    held, plain = (registry.build("lp_reg", dict(settings)) for settings in (claim.settings, claim.versus_settings))
+    assert held.update == plain.update
+    assert held.update.minibatches == 8
+    assert [leaf.name for leaf in held.objective.leaves()] == ["clipped_ratio", "hold_up_rare_tokens"]
+    assert plain.objective == clipped_ratio(eps=1.0, eps_high=9.0)

@@ -168,13 +168,18 @@ def odd(trajectory):
     return float(len(trajectory.reply) % 2)
 
 
-def test_positives_are_imitated_first_then_pairs_are_compared_with_the_result():
-    recipe = malt(dpo(problems=2).but(reward=odd()), n=2, sft_steps=1)
+def begun(**settings) -> Ops:
+    recipe = malt(dpo(problems=2).but(reward=odd()), **settings)
     policy = untrained().copy("policy")
     run = Run(policy, steps=2, max_new=4, verify=registry.part("reward", "final_number"))
     run.reference = policy.copy("reference")
     run.models = {learner.name: learner_model(learner, policy) for learner in recipe.also}
-    ops = Ops(recipe, run, TASK, RunConfig())
+    return Ops(recipe, run, TASK, RunConfig())
+
+
+def test_positives_are_imitated_first_then_pairs_are_compared_with_the_result():
+    ops = begun(n=2, sft_steps=1, temperature=1.0)
+    run, policy = ops.run, ops.run.policy
     start = {name: x.clone() for name, x in policy.state().items()}
     assert {len(group) for group in step(ops)} == {1}
     assert any(not torch.equal(x, start[name]) for name, x in policy.state().items())
@@ -184,6 +189,33 @@ def test_positives_are_imitated_first_then_pairs_are_compared_with_the_result():
     assert run.metrics["loss"] == pytest.approx(0.6931, abs=1e-3)
     # what writes the trees stays as it was before training
     assert all(torch.equal(x, start[name]) for name, x in run.model("writer").state().items())
+
+
+@pytest.mark.parametrize(
+    ("settings", "imitated", "compared"),
+    [
+        ({}, set(ROLES), {"verifier", "refiner"}),
+        ({"compared": "generator,verifier,refiner"}, set(ROLES), set(ROLES)),
+        ({"roles": "generator,refiner"}, {"generator", "refiner"}, {"refiner"}),
+        ({"roles": "generator"}, {"generator"}, set()),
+    ],
+)
+def test_the_generator_is_imitated_alone_and_verifier_and_refiner_are_compared_too(settings, imitated, compared):
+    def roles_of(groups):
+        return {row.problem.meta["role"] for group in groups for row in group if row.mask.any()}
+
+    # at temperature 1 an untrained policy says different things, so that each role has positives and pairs
+    assert roles_of(step(begun(sft_steps=1, temperature=1.0, **settings))) == imitated
+    ops = begun(sft_steps=0, temperature=1.0, **settings)
+    start = {name: x.clone() for name, x in ops.run.policy.state().items()}
+    assert roles_of(step(ops)) == compared
+    # without any pair nothing is learnt, to the last bit: the optimiser would make a step of what is rounded
+    assert all(torch.equal(x, start[name]) for name, x in ops.run.policy.state().items()) == (not compared)
+
+
+def test_a_name_that_is_no_role_is_refused_where_roles_are_compared():
+    with pytest.raises(RewardlabError, match="refinr"):
+        step(begun(sft_steps=0, compared="refinr"))
 
 
 def step(ops):

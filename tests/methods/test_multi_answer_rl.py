@@ -38,23 +38,53 @@ def totals(group: list[Trajectory], **settings) -> list[float | None]:
 
 def test_the_reward_by_hand():
     group = [
-        reply(("1", 0.5), ("2", 0.5), ("3", 0.5)),  # 2 - 3/4
-        reply(("3", 0.1), ("4", 0.2), ("1", 0.9)),  # 1 - .01 - .04 - .01
+        reply(("3", 0.1), ("4", 0.2), ("1", 0.7)),  # 1 - (.01 + .04 + .09) / 3
+        reply(("1", 0.5), ("2", 0.25), ("3", 0.25)),  # 2 - (.25 + .5625 + .0625) / 3
         reply(("3", 0.0), ("4", 0.0), ("5", 0.0)),  # all wrong, and known to be: 0
-        reply(("3", 1.0), ("4", 1.0), ("5", 1.0)),  # all wrong, and sure: -3
-        reply(("1", 0.5), ("1.0", 0.5), ("2", 0.5)),  # the same number twice
+        reply(("3", 1.0), ("4", 0.0), ("5", 0.0)),  # all wrong, and sure of one: -1/3
+        reply(("1", 0.5), ("2", 0.5), ("3", 0.5)),  # more than 1 in all: 2 - 1
+        reply(("3", 0.5), ("4", 0.5), ("5", 0.5)),  # and all wrong: -1
+        reply(("1", 0.5), ("1.0", 0.25), ("2", 0.25)),  # the same number twice
         reply(("1", 0.5), ("2", 0.5)),  # too few
-        reply(("1", 0.5), ("2", 0.5), ("3", 0.5), ("4", 0.5)),  # too many
+        reply(("1", 0.5), ("2", 0.5), ("3", 0.0), ("4", 0.0)),  # too many
         reply(("1", 0.5), ("2", None), ("3", 0.5)),  # a confidence is missing
         reply(("1", 0.5), ("2", 1.5), ("3", 0.5)),  # or cannot be one
-        reply(("1", 0.5), ("?", 0.5), ("3", 0.5)),  # no verdict on one of them
+        reply(("1", 0.5), ("?", 0.25), ("3", 0.25)),  # no verdict on one of them
     ]
-    assert totals(group) == [pytest.approx(v) for v in (1.25, 0.94, 0.0, -3.0, *[-6.0] * 5)] + [None]
+    paid = (1 - 0.14 / 3, 2 - 0.875 / 3, 0.0, -1 / 3, 1.0, -1.0, -1.0, *[-2.0] * 4)
+    assert totals(group) == [pytest.approx(v) for v in paid] + [None]
+
+
+def test_what_confidences_may_sum_to_is_a_setting_and_tenths_count_as_tenths():
+    group = [
+        reply(("1", 0.5), ("2", 0.5), ("3", 0.5)),
+        reply(("1", 0.7), ("2", 0.2), ("3", 0.1)),
+        reply(("1", 0.1), ("2", 0.2), ("3", 0.7)),
+    ]
+    assert totals(group, total=3.0)[0] == pytest.approx(2 - 0.75 / 3)
+    assert totals(group)[1:] == [pytest.approx(2 - (0.09 + 0.64 + 0.01) / 3), pytest.approx(2 - (0.81 + 0.64 + 0.49) / 3)]
+
+
+# form, accuracy and Brier by reward_fns.py (918e956), each of weight .5, where one answer is right
+@pytest.mark.parametrize(
+    ("listed", "form", "accuracy", "brier"),
+    [
+        ((("1", 0.5), ("8", 0.3), ("9", 0.1)), 1, 1, 1 - (0.25 + 0.09 + 0.01) / 3),
+        ((("7", 0.5), ("8", 0.3), ("9", 0.1)), 1, 0, 1 - (0.25 + 0.09 + 0.01) / 3),
+        ((("1", 0.5), ("8", 0.5), ("9", 0.1)), 1, 1, 0),  # sum over 1
+        ((("1", 0.5), ("1", 0.3), ("9", 0.1)), 1, 0, 0),  # not unique
+        ((("1", 0.5), ("8", 0.3)), 0, 0, 0),
+    ],
+)
+def test_twice_the_released_reward_less_two(listed, form, accuracy, brier):
+    assert totals([reply(*listed)]) == [pytest.approx(2 * (0.5 * form + 0.5 * accuracy + 0.5 * brier) - 2)]
 
 
 def test_without_calibration_coverage_alone_is_paid():
-    group = [reply(("1", None), ("2", None), ("3", None)), reply(("1", 1.0), ("4", 1.0), ("3", 1.0)), reply(("1", 1.0), ("1", 1.0))]
-    assert totals(group, calibrated=False) == [2.0, 1.0, -6.0]
+    group = [reply(("1", None), ("2", None), ("3", None)), reply(("1", 1.0), ("4", 1.0), ("3", 1.0))]
+    group += [reply(("1", 1.0), ("1", 1.0), ("2", 1.0)), reply(("1", 1.0), ("1", 1.0))]
+    # right ones less 1; not all different; too few
+    assert totals(group, calibrated=False) == [1.0, 0.0, -1.0, -2.0]
 
 
 def test_one_answer_is_rlcr():
@@ -73,12 +103,12 @@ def test_each_confidence_is_best_at_the_chance_of_its_own_answer():
 
 
 def test_the_credit_of_a_group_tells_a_wider_set_from_a_repeated_answer():
-    group = [reply(("1", 0.5), ("2", 0.5), ("3", 0.5), length=5), reply(("1", 0.5), ("1", 0.5), ("1", 0.5), length=2)]
+    group = [reply(("1", 0.5), ("2", 0.5), ("3", 0.0), length=5), reply(("1", 0.5), ("1", 0.5), ("1", 0.0), length=2)]
     recipe = registry.build("multi_answer_rl")
     batch = collate([group], recipe.reward([group], RUN), torch.device("cpu"))
     credit = recipe.credit(batch.reward, batch, RUN)
-    # 1.25 and -6, less their mean
-    assert torch.allclose(credit, torch.tensor([[3.625], [-3.625]]).expand(batch.mask.shape) * batch.mask, atol=1e-4)
+    # 2 - .5 / 3 and -1, less their mean
+    assert torch.allclose(credit, torch.tensor([[1.416667], [-1.416667]]).expand(batch.mask.shape) * batch.mask, atol=1e-4)
     # GRPO on the last answer sees the second as the better one
     plain = registry.build("grpo")
     batch = collate([group], plain.reward([group], Run(None, verify=last_of())), torch.device("cpu"))

@@ -16,7 +16,9 @@ from rewardlab.rewards.reward import reward
 
 @reward
 def verify(trajectory):
-    return Score(None, why="no verdict") if "?" in trajectory.reply else float("Answer: 2" in trajectory.reply)
+    if "?" in trajectory.reply:
+        return Score(None, why="no verdict")
+    return 0.5 if "half" in trajectory.reply else float("Answer: 2" in trajectory.reply)
 
 
 @reward
@@ -59,6 +61,12 @@ def test_a_wrong_reply_earns_its_form_alone_however_well_it_reads():
     found = totals(*REPLIES)
     assert found[:4] == pytest.approx(expected)
     assert found[4:] == [None, None]
+
+
+def test_a_reply_that_is_right_in_part_opens_no_gate():
+    # form and half the outcome; a product of the two would pay half the thinking too
+    assert totals("3 half. Answer: 2", "-3 half. Answer: 2") == [1.5, 1.5]
+    assert totals("3 half. Answer: 2", gated=False) == pytest.approx([1.5 + sigmoid(3)])
 
 
 def test_without_the_gate_it_is_paid_for_reading_well():

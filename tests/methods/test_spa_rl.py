@@ -13,7 +13,7 @@ from rewardlab.engine.step import Ops, standard_loop
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.progress import progress_found
 from rewardlab.methods.baselines.ppo import ppo
-from rewardlab.methods.credit.spa_rl import spa_rl, step_progress
+from rewardlab.methods.credit.spa_rl import WATCHED, claim, delayed_error, spa_rl, step_progress
 from rewardlab.models.embedded import untrained
 from rewardlab.objectives.progress import turns_sum_error
 from rewardlab.rewards.grounding import executed
@@ -36,6 +36,14 @@ def test_the_loss_by_hand():
     value = torch.tensor([[9.0, 9, 0.5, 9, 9, 0.2], [9, 0.3, 9, 9, 9, 9], [9, 9, 0.7, 9, 9, 9]])
     loss = turns_sum_error()(Outputs(value=value), batch, Run(policy=None))
     assert loss.tolist() == pytest.approx([0.09, 0.09, 0.0])
+
+
+def test_the_critic_of_the_outcome_foretells_it_from_the_prompt_and_from_each_turn():
+    rows = [("rrddrd", {"correct": outcome(1.0)}), ("rd", {"correct": outcome(0.0)}), ("rd", {"correct": outcome(None)})]
+    value = torch.tensor([[9.0, 0.5, 9, 0.75, 9, 1.25], [0.5, 0.25, 9, 9, 9, 9], [0.5, 0.5, 9, 9, 9, 9]])
+    loss = delayed_error()(Outputs(value=value), batch_of([rows]), Run(policy=None))
+    # (.25 + .0625 + .0625) / 3;  (.25 + .0625) / 2;  no verdict
+    assert loss.tolist() == pytest.approx([0.125, 0.15625, 0.0])
 
 
 def test_what_turns_are_paid():
@@ -131,12 +139,17 @@ def test_the_measure_by_hand():
 
 def test_the_model_learns_to_divide_what_its_turns_read():
     task = registry.task("facts:hops=1,test_size=2")
-    recipe = spa_rl(ppo(beta=0.0), turns=2, progress_lr=1e-2).but(problems=4)
+    recipe = spa_rl(ppo(beta=0.0), turns=2, progress_lr=1e-2, watched=True).but(problems=4)
     policy = untrained(hidden=32, layers=1)
-    models = {name: policy.copy(name, value_head=True) for name in ("critic", "progress")}
+    models = {name: policy.copy(name, value_head=True) for name in ("critic", "progress", WATCHED)}
     run = Run(policy, models=models, max_new=3, seed=1, verify=verify())
     standard_loop(recipe, run, Ops(recipe, run, task, RunConfig(steps=2)))
     assert np.isfinite(run.metrics["progress/loss"])
+    # what progress is compared with learns at the same rate, and of the outcome, of which nothing is paid to the critic
+    assert np.isfinite(run.metrics[f"{WATCHED}/loss"])
+    assert run.metrics[f"{WATCHED}/lr"] == run.metrics["progress/lr"]
+    assert [x.name for x in spa_rl().also] == ["critic", "progress"]
+    assert f"critic='{WATCHED}'" in str(claim.by)
     assert "progress.value" in recipe.needs
     # the critic learns what the policy is paid
     critic = next(x for x in recipe.also if x.name == "critic")

@@ -42,6 +42,22 @@ def step(ops: Ops) -> tuple[list[list[str]], dict[str, float], bool]:
     return [[t.reply for t in group] for group in ops.step_data.groups], ops.run.metrics, same
 
 
+def watch(model) -> list:
+    """What the model samples from now on."""
+    sampled, plain = [], model.extend
+    model.extend = lambda *inputs: sampled.extend(rows := plain(*inputs)) or rows
+    return sampled
+
+
+def at_the_ends(ops: Ops, sampled: list) -> list[tuple[bool, bool]]:
+    """For each group learnt from: whether its first reply is a best one of those sampled, and its last one a worst."""
+    found = []
+    for group in ops.step_data.groups:
+        scores = {t.reply: float(t.ids[-1]) for t in reversed(sampled) if t.problem.key == group[0].problem.key}
+        found.append((scores[group[0].reply] == max(scores.values()), scores[group[-1].reply] == min(scores.values())))
+    return found
+
+
 def test_the_stages_and_the_rounds():
     ops = begun()
     (imitated, _, _), (annotated, loss, from_sft) = step(ops), step(ops)
@@ -51,7 +67,13 @@ def test_the_stages_and_the_rounds():
     # DPO begins where its reference is: every pair costs log 2
     assert from_sft
     assert loss["loss"] == pytest.approx(0.6931, abs=1e-3)
-    rounds = [step(ops) for _ in range(4)]
+    sampled, rounds = watch(ops.run.reference), []
+    for _ in range(4):
+        sampled.clear()
+        rounds.append(step(ops))
+        # n own replies to each problem; the best is chosen, and the worst rejected
+        assert len(sampled) == 16
+        assert set(at_the_ends(ops, sampled)) == {(True, True)}
     assert [logged["round"] for _, logged, _ in rounds] == [1, 1, 2, 2]
     # the reference, which writes the replies, is the policy at the start of its round
     assert [same for *_, same in rounds] == [True, False, True, False]

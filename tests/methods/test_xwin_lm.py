@@ -46,6 +46,22 @@ def same(a, b) -> bool:
     return all(torch.equal(x, b.state()[name]) for name, x in a.state().items())
 
 
+def watch(model) -> list:
+    """What the model samples from now on."""
+    sampled, plain = [], model.extend
+    model.extend = lambda *inputs: sampled.extend(rows := plain(*inputs)) or rows
+    return sampled
+
+
+def at_the_ends(ops: Ops, sampled: list) -> list[tuple[bool, bool]]:
+    """For each group learnt from: whether its first reply is a best one of those sampled, and its last one a worst."""
+    found = []
+    for group in ops.step_data.groups:
+        scores = {t.reply: float(t.ids[-1]) for t in reversed(sampled) if t.problem.key == group[0].problem.key}
+        found.append((scores[group[0].reply] == max(scores.values()), scores[group[-1].reply] == min(scores.values())))
+    return found
+
+
 def test_each_stage_learns_from_what_the_one_before_made():
     ops = begun()
     run, start = ops.run, {name: x.clone() for name, x in ops.run.policy.state().items()}
@@ -55,13 +71,18 @@ def test_each_stage_learns_from_what_the_one_before_made():
     # SFT changed the policy, and the writer is the policy as SFT left it
     assert any(not torch.equal(x, start[name]) for name, x in run.policy.state().items())
     assert same(run.models["writer"], run.policy)
+    sampled = watch(run.models["writer"])
     best, logged = step(ops)
     assert (logged["stage"], {len(row) for row in best}) == (2, {1})
+    assert len(sampled) == 16
+    assert all(first for first, _ in at_the_ends(ops, sampled))
     assert not same(run.models["writer"], run.policy)
     assert same(run.reference, run.policy)
     writer = {name: x.clone() for name, x in run.models["writer"].state().items()}
+    sampled.clear()
     pairs, logged = step(ops)
     assert (logged["stage"], {len(row) for row in pairs}) == (3, {2})
+    assert set(at_the_ends(ops, sampled)) == {(True, True)}
     # policy and reference agree where DPO begins: every pair costs log 2
     assert logged["loss"] == pytest.approx(0.6931, abs=1e-3)
     assert not same(run.reference, run.policy)

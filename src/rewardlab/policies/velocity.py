@@ -3,8 +3,9 @@
     x_s = s x + (1 - s) noise;    loss = mean over the entries of (v(x_s, s, context, layer) - (x - noise))^2
 
 The velocity deviation, this loss at one time s, is high for states that the field has not learnt. `context` is the state one token
-later, at the same layer. The network is that of Jinghaoleven/RLFR (14bf504, flow_simple.py): residual blocks whose scale, shift and
-gate come from time, layer and context.  Zhang et al. 2025, arXiv:2510.10201
+later, at the same layer. The network follows that of Jinghaoleven/RLFR (14bf504, flow_simple.py): residual blocks with scale, shift
+and gate by time, layer and context. There the last layer is modulated too, and time and layer pass two layers, not one.
+Zhang et al. 2025, arXiv:2510.10201
 """
 
 from __future__ import annotations

@@ -3,10 +3,34 @@
 from __future__ import annotations
 
 from rewardlab.core import Group, Run, Score, Scores, Trajectory
-from rewardlab.core.domain import PositiveInt
+from rewardlab.core.domain import PositiveFloat, PositiveInt
 from rewardlab.text.confidences import Stated, judged_answers, stated_answers
 
 from .reward import reward
+
+ROUNDING = 1e-9
+"""0.7 + 0.2 + 0.1 is not 1 in binary."""
+
+
+@reward
+def answers_listed(trajectory: Trajectory, *, k: PositiveInt, confidences: bool = True) -> Score:
+    """1 where the reply lists exactly k answers, alike or not, and, with `confidences`, states one from 0 to 1 for each."""
+    listed = stated_answers(trajectory.reply)
+    if confidences and any(x.confidence is None for x in listed):
+        return Score(0.0, why="an answer has no confidence")
+    return Score(float(len(listed) == k), why=f"{len(listed)} answers")
+
+
+@reward
+def confidences_within(trajectory: Trajectory, *, total: PositiveFloat = 1.0) -> Score:
+    """1 where the confidences that a reply states for its answers sum to at most `total`; 0 where an answer has none.
+
+    total: 1 where one answer at most is right, since then their chances sum to no more.
+    """
+    stated = [x.confidence for x in stated_answers(trajectory.reply)]
+    known = [q for q in stated if q is not None]
+    inside = len(known) == len(stated) and sum(known) <= total + ROUNDING
+    return Score(float(inside), why=f"confidences of {sum(known):g} in all")
 
 
 @reward

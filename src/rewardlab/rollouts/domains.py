@@ -16,17 +16,29 @@ def of_domains(
     """What `of` samples for the problems whose `column` is one of these domains; all where none is named.
 
     Problems without the column are of the domain "other". In place of those of other domains, further ones of the training data
-    are taken, so that a step has as many as without it.
+    are taken, so that a step has as many as without it. Problems that `of` asks for itself are of these domains too.
     """
     if not domains:
         return of(problems, run)
-    wanted, kept = len(problems), [p for p in problems if domain_of(p.meta, column) in domains]
-    for _ in range(TIMES):
-        if len(kept) >= wanted or run.more_problems is None:
-            break
-        kept += [p for p in run.more_problems(wanted - len(kept)) if domain_of(p.meta, column) in domains]
+    further = run.more_problems
+    kept, seen = [p for p in problems if domain_of(p.meta, column) in domains], list(problems)
+
+    def more(n: int) -> list[Problem]:
+        found: list[Problem] = []
+        for _ in range(TIMES):
+            if len(found) >= n or further is None:
+                break
+            new = further(n - len(found))
+            found += [p for p in new if domain_of(p.meta, column) in domains]
+            seen.extend(new)
+        return found
+
+    kept += more(len(problems) - len(kept))
     if not kept:
-        names = sorted({domain_of(p.meta, column) for p in problems})
-        said = ", ".join(names)[:200]
-        raise RewardlabError(f"no problem is of the domains {', '.join(domains)}: the column {column!r} says {said}")
-    return of(kept, run)
+        names = ", ".join(sorted({domain_of(p.meta, column) for p in seen}))[:200]
+        raise RewardlabError(f"no problem is of the domains {', '.join(domains)}: the column {column!r} says {names}")
+    run.more_problems = further and more
+    try:
+        return of(kept, run)
+    finally:
+        run.more_problems = further

@@ -12,6 +12,9 @@ from rewardlab.text.filled import filled
 
 from .goals import reprompted
 
+GUIDED = "guided"
+"""The tag of rows that were written with a hint and stand after the prompt without it."""
+
 
 @rollout(inner="of")
 def guided(
@@ -62,4 +65,4 @@ def _taught(t: Trajectory, problem: Problem, run: Run) -> Trajectory:
     moved = reprompted(t, problem, run)
     # no step's weights said this to this prompt: in low precision the trainer would put its own log-probs in place of the recorded
     turns = tuple(turn if turn.author is None else replace(turn, step=-1) for turn in moved.turns)
-    return replace(moved, turns=turns, tag="guided")
+    return replace(moved, turns=turns, tag=GUIDED)

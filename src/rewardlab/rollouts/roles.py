@@ -101,7 +101,9 @@ def by_role(
     rows = [row for each in said if each.role in roles for row in _to_record(each, learn, threshold)]
     fields = ("chosen", "rejected") if learn == "pairs" else ("chosen",)
     if not rows:
-        return [[replace(t, stop="end")] * len(fields) for t in run.policy.read([Trajectory(problems[0])], [problems[0].prompt])]
+        # what two roles read, since a layout of rows that are one shared prompt and nothing else has no reply to lay out
+        asked = [level[0].problem for level in tree[: len(fields)]]
+        return [[replace(t, stop="end") for t in run.policy.read([Trajectory(p) for p in asked], [p.prompt for p in asked])]]
     return recorded(fields=fields)(rows, run)
 
 

@@ -10,7 +10,8 @@ by what it reads up to each, so it gives most to turns after which success is in
 Wang et al. 2025, arXiv:2505.20732. The loss over sums and the ends of turns are those of the released code (WangHanLinHenry/
 SPA-RL-Agent, 323964f, prm/train_our_progress_model.py); beta = 0.5, the last turn counting as done, of prm/rl_data_org.py there.
 (inferred): alpha = 1; a linear head on the hidden state (the code puts it on the logits). The model learns beside the policy, one
-batch behind; there it is trained once, on episodes of the start. Left out: the supervised training before.
+batch behind; there it is trained once, on episodes of the start. Left out: the supervised training before. `watched=True` adds a
+critic of the reward as it comes, at the end, which pays nobody: PPO's own, here, is one of what the turns are paid.
 
 Data: an environment (env=...; here a search engine over the column `facts`), whose refusals say `refused`; answers to verify by.
 """
@@ -20,7 +21,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from rewardlab.core import Batch, Environment, Learner, Recipe, Run, Update, credit
+from rewardlab.core import Batch, Environment, Learner, Outputs, Recipe, Run, Update, credit, objective
 from rewardlab.errors import RewardlabError, unknown
 from rewardlab.evals.episodes import episode_accuracy
 from rewardlab.evals.progress import progress_found
@@ -33,7 +34,7 @@ from rewardlab.rollouts.interactive import interactive
 from rewardlab.tasks.facts.environment import search
 from rewardlab.tasks.facts.rewards import gold_searches
 
-TERM = "executed"
+TERM, WATCHED = "executed", "watched"
 
 
 @credit(needs=("progress.value",))
@@ -47,12 +48,26 @@ def step_progress(a: Tensor, batch: Batch, run: Run, *, alpha: float = 1.0, beta
     return torch.where(where, paid, 0.0)
 
 
+@objective(unit="row", wants=("value",))
+def delayed_error(out: Outputs, batch: Batch, run: Run) -> Tensor:
+    """The mean of (V - R)^2 over the ends of turns and of the prompt, R all that the episode earned: V foretells it from there.
+
+    Episodes without a verdict teach nothing.
+    """
+    before = batch.mask.int().argmax(1, keepdim=True) - 1
+    where = turn_ends(batch.mask) | (torch.arange(batch.mask.shape[1], device=batch.mask.device) == before)
+    where = where & batch.rewarded.any(1, keepdim=True)
+    earned = torch.where(batch.rewarded, batch.reward, 0.0).sum(1, keepdim=True)
+    return torch.where(where, (out.value - earned).square(), 0.0).sum(1) / where.sum(1).clamp(min=1)
+
+
 def spa_rl(
     base: Recipe | None = None, *, env: Environment | None = None, turns: int = 5, n: int = 1, alpha: float = 1.0,
-    beta: float = 0.5, refused: str = "Nothing", progress_lr: float = 1e-3, progress_epochs: int = 4,
+    beta: float = 0.5, refused: str = "Nothing", progress_lr: float = 1e-3, progress_epochs: int = 4, watched: bool = False,
 ) -> Recipe:  # fmt: skip
     """env, turns, n: what is played, for how long, and how often per problem.  alpha, beta: of progress and of what was executed.
-    refused: what the environment answers where it was not.  progress_lr, progress_epochs: of the progress model.
+    refused: what the environment answers where it was not.  progress_lr, progress_epochs: of the progress model.  watched: a critic
+    of the reward at the end learns beside it, as often and from the same episodes, to compare with.
     """
     base = base or ppo(n=n)
     if not any(x.name == "critic" for x in base.also):
@@ -62,21 +77,22 @@ def spa_rl(
     pays = step_progress(alpha=alpha, beta=beta)
     # the critic predicts what the policy is paid
     own = tuple(replace(x, recipe=x.recipe.but(credit=pays >> x.recipe.credit)) if x.name == "critic" else x for x in base.also)
-    model = Recipe(objective=turns_sum_error(), update=Update(lr=progress_lr, epochs=progress_epochs))
+    update = Update(lr=progress_lr, epochs=progress_epochs)
+    models = {"progress": turns_sum_error()} | ({WATCHED: delayed_error()} if watched else {})
     return base.but(
         rollout=interactive(env=env or search(), n=n, turns=turns),
         reward=(base.reward or correct()) + 0.0 * executed(refused=refused).named(TERM),
         credit=pays >> base.required("credit"),
         measure=episode_accuracy(rollout=interactive(env=env or search(), n=1, turns=turns)),
-        also=(*own, Learner("progress", "value-head", model)),
+        also=(*own, *(Learner(name, "value-head", Recipe(objective=loss, update=update)) for name, loss in models.items())),
     )
 
 
 claim = Claim(
-    says="turns that make the next right search are told from others better by progress than by rises of the critic beside it",
+    says="turns that make the next right search are told from others better by progress than by rises of a critic of the outcome",
     versus=None, task="facts:hops=4,error=0.5,biased=0.75,test_size=1000", measure="auc.progress", direction="higher", margin=0.05,
-    against="auc.critic",
-    by=progress_found(rollout=interactive(env=search(), n=1, turns=5), truth=gold_searches()),
+    against="auc.critic", settings={"watched": True},
+    by=progress_found(rollout=interactive(env=search(), n=1, turns=5), truth=gold_searches(), critic=WATCHED),
     problems=300, steps=20, judge=Within("calibration", low=0.3, says="correlation of summed progress and success"), learns=None,
 )  # fmt: skip
 baseline = "ppo"

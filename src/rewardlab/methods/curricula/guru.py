@@ -9,7 +9,8 @@ sees where what is learnt elsewhere carries over, and where only problems of the
 Cheng et al. 2025, arXiv:2506.14965; code LLM360/Reasoning360: six domains, GRPO on as many problems of one as of the mixture. How
 the data are made is left to the tools on files: rewardlab data dedupe for each domain, data pass-rate by a weak model and by a
 strong one, data filter --pass-rate (too easy for the first, never solved by the second), data mix. (inferred): that domains count
-alike in the mean. Left out: their 92,000 problems, and the model that compares answers in science: no verifier here asks one.
+alike in the mean. A model that compares answers, as theirs does in science, is the verifier judged_answer of a served model, which
+named_verifier's `judge` names. Left out: their 92,000 problems.
 
 Data: rows with the columns `verifier` (a name such as math, code, choice, or an object with settings) and `domain`, to be verified
 by named_verifier. Rows without them are judged by their final answer, and are the domain other.

@@ -1,7 +1,8 @@
 """MaskSearch: an agent learns to search by finding what is hidden in ordinary texts, fewer spans first and more later on.
 
     RAMP   the mother of [mask 1] is [mask 2]: the agent searches, turn by turn, and ends with what each mask hides
-    r      = share of the masks that it fills rightly + form * [it ends with an answer of one span for each mask]
+    r      = share of the masks that it fills rightly, 0 if it states more spans than there are masks
+             + form * [it ends with an answer of one span for each mask]
     level  = 1 + floor(most * progress): a step learns from texts of at most so many masks, mostly of exactly so many
 
 Questions that need several searches are few, and of one kind; texts are many, and a span of any text is such a question. After this

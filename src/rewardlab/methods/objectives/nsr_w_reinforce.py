@@ -8,8 +8,8 @@ proportion to their probabilities, so what the policy held likely before stays s
 
 Zhu et al. 2025, arXiv:2506.01347. lambda, the clipped ratio, the mean over the tokens of a batch, four updates per batch and a
 bonus of .001 for entropy are those of the released script, and of the configuration that it leaves as it is
-(TianHongZXY/RLVR-Decomposed, 84be7a2); the advantages are those of its code, as a fork has it. Right is whatever earns more than 0,
-so rewards of 0 and 1 and of -1 and 1 teach the same.
+(TianHongZXY/RLVR-Decomposed, 84be7a2); the advantages are those of its core_algos.py. Right is whatever earns more than 0, so
+rewards of 0 and 1 and of -1 and 1 teach the same.
 
 Data: prompts and answers; one reply per prompt is enough.
 """

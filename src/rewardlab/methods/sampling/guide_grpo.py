@@ -1,23 +1,61 @@
 """Guide-GRPO: prompts whose replies are all wrong are answered again with a hint, and learnt from as if there had been none.
 
     all n replies to x wrong: sample n again from pi_old(. | x, h);  A within the group that is learnt from
-    ratio_t = pi(y_t | x, y_<t) / pi_old(y_t | x, h, y_<t);    loss = -min(ratio A, clip(ratio, 1 - eps, 1 + eps) A)
+    ratio_t = pi(y_t | x, y_<t) / pi_old(y_t | x, h, y_<t);    loss = -A ratio / (ratio + c),   c their 90th percentile
+    other groups: loss = -min(ratio A, clip(ratio, 1 - eps, 1 + eps) A)
 
 Groups that are all wrong teach nothing. With a hint some of their replies are right; learnt from after the hint, they would teach
-to use hints. After the plain prompt they are off-policy, which the ratio says, and the policy learns to do without. Prompts that
-are solved get no hint: it would only take the policy away from what it can do.
+to use hints. After the plain prompt they are off-policy, which the ratio says, and the policy learns to do without. Their ratios
+are far from 1: ratio / (ratio + c) bounds them, and takes the gradient from none, as a clip would. Prompts that are solved get no
+hint: it would only take the policy away from what it can do.
 
-Nath et al. 2025, arXiv:2506.13923 (abstract, summaries; no code was released). (inferred): the guided replies take the place of the
-plain ones in the group; n, eps; where the hint stands in the prompt. Left out: writing the hints (by a stronger model, from the
-solution, which it may not tell) and the variant for PPO.
+Nath et al. 2025, arXiv:2506.13923, and vaskar-open-source-research/guide_rl, eb5c802 (core_algos.py, ray_trainer.py,
+guide_grpo_qwen.sh): the guided replies take the place of the plain ones, the loss of each, n = 8, eps = 0.2, no KL. c is of one
+reply, as in its micro-batches of one; there padding counts too. (inferred): where the hint stands in the prompt. Left out: that
+groups all right or all wrong are dropped and the batch is refilled, with hints and without (so in its baseline as well); writing
+the hints (by a stronger model, from the solution, which it may not tell) and the variant for PPO.
 
 Data: prompts and answers, and the column `hint`, a text for each; without it the first line of `solution` is the hint.
 """
 
-from rewardlab.core import Recipe
+import torch
+from torch import Tensor
+
+from rewardlab.core import Batch, Objective, Outputs, Recipe, Run, objective
+from rewardlab.core.domain import PositiveShare
+from rewardlab.errors import RewardlabError
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.proof.claim import Claim, Within
-from rewardlab.rollouts.guided import guided
+from rewardlab.rollouts.guided import GUIDED, guided
+
+
+@objective(unit="token", needs=("old",), inner="of")
+def bounded_where_guided(out: Outputs, batch: Batch, run: Run, *, of: Objective, percentile: PositiveShare = 0.9) -> Tensor:
+    """-A ratio / (ratio + c) in the rows that `guided` wrote with a hint, and the objective `of` in all others.
+
+    c: this percentile of the ratios of the row, without gradient.
+    """
+    loss = of(out, batch, run)
+    rows = torch.tensor([t.tag == GUIDED for t, _ in batch.rows], device=batch.mask.device)
+    where = batch.mask & rows[:, None]
+    if not bool(where.any()):
+        return loss
+    ratio = torch.where(where, out.logprobs - batch.old, 0.0).exp()
+    of_rows = [r[w].quantile(percentile) if bool(w.any()) else r.new_ones(()) for r, w in zip(ratio.detach(), where, strict=True)]
+    # ratios of 0 would divide by nothing
+    c = torch.stack(of_rows).clamp(min=1e-4)[:, None]
+    return torch.where(where, -batch.credit * ratio / (ratio + c), loss)
+
+
+def bounded(of: Objective | None) -> Objective:
+    """An objective in which each term with a ratio of tokens is bounded in guided rows."""
+    terms = [(scale, leaf, leaf.unit == "token" and leaf.wants == ("logprobs",) and "old" in leaf.needs)
+             for scale, leaf in (of.terms() if of else ())]  # fmt: skip
+    if not any(ratio for *_, ratio in terms):
+        raise RewardlabError(f"replies to hints are off-policy, and need an objective of tokens by their ratio, not {of}")
+    made = [(scale, bounded_where_guided(of=leaf) if ratio else leaf) for scale, leaf, ratio in terms]
+    first, *others = [leaf if scale == 1 else scale * leaf for scale, leaf in made]
+    return sum(others, start=first)
 
 
 def guide_grpo(
@@ -25,7 +63,8 @@ def guide_grpo(
 ) -> Recipe:
     """n: replies per prompt.  everywhere: hints for all prompts.  plain: the hint is taken away again.  column: of the hints."""
     base = base or grpo(n=n)
-    return base.but(rollout=guided(of=base.required("rollout"), column=column, everywhere=everywhere, plain=plain))
+    hinted = guided(of=base.required("rollout"), column=column, everywhere=everywhere, plain=plain)
+    return base.but(rollout=hinted, objective=bounded(base.objective) if plain else base.objective)
 
 
 claim = Claim(

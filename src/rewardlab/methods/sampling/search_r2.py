@@ -6,11 +6,12 @@
 One bad search early leads all that follows astray. Sampling the episode anew throws its good turns away as well; to cut where it
 first goes wrong keeps them. The refiner is paid what its episode earned in the end, so that it learns to diagnose by the outcome.
 
-He et al. 2026, arXiv:2602.03647 (abstract and summaries; no code was found). (inferred): the product in r (after our row of the
-paper); that a result is of use which holds a supporting document not read before, where the paper asks a language model; accept and
-cut are one reply of words, "Accept" or "Cut: k", where the paper has a discriminator with a threshold and a trimmer; the refiner is
-asked once; its replies are normalised among themselves, and of an episode the kept turns learn too. `where="chance"`, the
-ablation, cuts the same episodes before a random turn.
+He et al. 2026, arXiv:2602.03647, after the text of v1 (no code was found): the product in r, one refinement, five episodes, the
+reward of the episode for the words of the refiner too, the kept turns that learn with the new ones, and a test without the refiner.
+Ours: that a result is of use which holds a supporting document not read before, where the paper asks a language model; accept and
+cut are one reply of words, "Accept" or "Cut: k", where the paper has a discriminator with a threshold and a trimmer. What the
+refiner says is a row of its own, with the mean over its own tokens; there it is one row with its episode. Left out: the KL.
+`where="chance"` cuts the same episodes before a random turn.
 
 Data: questions with answers, something to search (env=..., or the column facts), and as `supporting` the documents that answer it.
 """

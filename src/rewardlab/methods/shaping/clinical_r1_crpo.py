@@ -6,11 +6,12 @@ agrees: the option that the rationale ends at is the one that is answered. cover
 column of the data, that the rationale mentions. Both are rules, so that no one annotates rationales. With the answer alone a
 rationale that contradicts it, or skips what is known, earns as much as a sound one.
 
-Gu et al. 2025, arXiv:2512.00601. The two rules are (inferred): the paper says that they are verifiable and need no annotation. Its
-released reward (BoyangGu1/Clinical-R1-3B, 5c068fd, verl/utils/reward_score/medical_rule_based.py) pays 10 for the answer, up to 1.5
-for the form <think>...</think><answer>...</answer> with a summary before the boxed letter, and 0.5 for the share of English
-characters; 10 : 1 : 1 follows it. There a reply without one boxed letter loses up to its answer's worth; here it earns nothing.
-`form` pays the two tags. Left out: the English characters.
+Gu et al. 2025, arXiv:2512.00601. The two rules are ours (inferred): the paper says that they are verifiable and need no annotation,
+and that at most 10 + 2 is paid (by a summary of it). The released reward (BoyangGu1/Clinical-R1-3B, 5c068fd,
+verl/utils/reward_score/medical_rule_based.py) comes to the same 12 and reads no rationale: 10 for the answer, up to 1.5 for a form
+<think>...</think><answer>...</answer> with a summary before the boxed letter, 0.5 for the share of English characters. So it may be
+that the form is all that the paper pays beside the answer; `form` pays the two tags. There n boxes lose 10 n, if they are several,
+and one without a letter loses 5; here such replies earn nothing. Left out: the English characters, and the KL of 0.001.
 
 Data: multiple choice: prompts, answers (letters), `options` (their texts), and `required`: what a rationale should mention, a list.
 """

@@ -9,7 +9,8 @@ whose replies are all right teaches too, as long as they differ.
 Chen et al. 2025, arXiv:2505.09655. As in the released trainer (xiwenc1/DRA-GRPO, 90642dc, grpo_trainer.py), whose sum includes the
 reply itself, a cosine of 1; there it runs over the replies that one process holds, of several problems, here over those of one
 problem, as in the paper. `dr_grpo+dra_grpo` is the paper's DRA-Dr. GRPO. Rewards should not be negative: a negative one is divided
-too, so that among wrong replies the usual ones would lose least. A negative sum counts as 0 (inferred).
+too, so that among wrong replies the usual ones would lose least. A negative sum counts as 0 (inferred). Left out: the KL of that
+trainer, and its rewards, for the form and for a right answer by its length.
 
 Data: prompts and answers. embed=NAME takes a sentence-transformers model (the released recipe uses one of Jina's, on up to 3,584
 tokens); without it, replies are compared by their words and signs.

@@ -35,14 +35,12 @@ def guided_first(
     recipe: Recipe, run: Run, ops: Any, *, steps: NonNegativeInt, n: PositiveInt = 8, of: Loop | None = None
 ) -> None:  # fmt: skip
     """The first `steps` steps imitate the best of n replies by the recipe's reward, if that is what a right one earns. Then the
-    policy so far becomes the reference, and training goes on.  of: how a step is taken then."""
-    if run.step < steps:
-        ops.standard_step(rejection_sampling(recipe, n=n, keep=1, right=RIGHT))
-        if run.step == steps - 1:
-            ops.policy.reset_optimizer()
-            ops.renew_reference()
-        return
-    of(recipe, run, ops) if of else ops.standard_step(recipe)
+    policy so far becomes the reference, and training goes on.  of: how a step is taken, in both stages."""
+    step = rejection_sampling(recipe, n=n, keep=1, right=RIGHT) if run.step < steps else recipe
+    of(step, run, ops) if of else ops.standard_step(step)
+    if run.step == steps - 1:
+        ops.policy.reset_optimizer()
+        ops.renew_reference()
 
 
 def eag_rl(base: Recipe | None = None, *, weight: float = 0.5, guided: int = 10, n: int = 8) -> Recipe:

@@ -7,9 +7,10 @@ min and max are over the replies of the group with the same verdict, so that a g
 w weighs each prompt: where the scores differ more than usual there is more to learn.
 
 Tao et al. 2025, arXiv:2510.07242. alpha = beta = 0.05 are the paper's for verifiable problems (0.1 for others), as are w_min = 0.4,
-w_max = 3 and k = 6 (as in a public reimplementation in verl; the authors released no code). sigma_mean is a moving average with
-decay 0.9 (inferred). The paper multiplies the reward by w, and GRPO's division by the group's standard deviation cancels that
-factor again; here w multiplies the advantages. That division also cancels alpha and beta in groups with one verdict.
+w_max = 3 and k = 6 (as in a public reimplementation in verl; the authors released no code; a summary of the published version, and
+another reimplementation, have 0.5, 2 and 5). sigma_mean is a moving average with decay 0.9 (inferred). The paper multiplies the
+reward by w, and GRPO's division by the group's standard deviation cancels that factor again; here w multiplies the advantages. That
+division also cancels alpha and beta in groups with one verdict.
 
 Data: prompts with answers to verify by, and either the columns `chosen` and `rejected`, or --reward-model PATH.
 """

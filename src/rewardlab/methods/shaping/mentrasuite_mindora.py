@@ -49,7 +49,7 @@ def mentrasuite_mindora(
     return base.but(
         rollout=solved_between(of=base.required("rollout"), low=0.0, high=hardest),
         reward=paid,
-        loop=sft_first(steps=sft_steps, field="solution") if sft_steps else base.loop,
+        loop=sft_first(steps=sft_steps, field="solution", of=base.loop) if sft_steps else base.loop,
     )
 
 

@@ -1,13 +1,15 @@
 """Posterior-GRPO: the quality of the reasoning is rewarded only where the outcome is right.
 
-    R = R_format + R_outcome + R_outcome R_thinking,    R_thinking from 0 to 1
+    R = R_format + R_outcome + [R_outcome = 1] R_thinking,    R_thinking from 0 to 1
 
 A reward for reasoning that is paid to wrong replies too can be raised without solving anything. Behind the outcome it can only tell
-right replies apart: among those of one group, the ones that are reasoned better.
+right replies apart: among those of one group, the ones that are reasoned better. A verifier that pays half for half the tests
+opens no gate.
 
-Fan et al. 2025, arXiv:2508.05170. R_thinking is the sigmoid of a reward model's score (inferred), which reads the whole reply, and
-in the paper the text between thinking tags. Left out: the optimised and degraded versions of reasoning, written by a large model,
-that the paper teaches its reward model on; bring them as `chosen` and `rejected`. `gated=False` pays R_thinking to all.
+Fan et al. 2025, arXiv:2508.05170 (in later versions ReCode, the algorithm CG-GRPO), after summaries of its equations. R_thinking
+is the sigmoid of a reward model's score (inferred), which reads the whole reply, and in the paper the text between thinking tags.
+Left out: the optimised and degraded versions of reasoning, written by a large model, that the paper teaches its reward model on
+(bring them as `chosen` and `rejected`), and clip-higher. `gated=False` pays R_thinking to all.
 
 Data: prompts with answers to verify by, and either the columns `chosen` and `rejected` (better and worse reasoning), or
 --reward-model PATH. In Python any reward from 0 to 1 can be `thinking`.
@@ -22,8 +24,15 @@ from rewardlab.methods.baselines.rlhf import rlhf
 from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.algebra import threshold
 from rewardlab.rewards.format import answer_given, format_ok
+from rewardlab.rewards.operator import operator
 from rewardlab.rewards.reward import Reward
 from rewardlab.rewards.task import correct
+
+
+@operator
+def where_right(outcome: float, thinking: float) -> float:
+    """The outcome, and the thinking besides where the outcome is right, which is 1: not a part of it where a part is right."""
+    return outcome + (thinking if outcome >= 1.0 else 0.0)
 
 
 def posterior_grpo(
@@ -38,8 +47,7 @@ def posterior_grpo(
     base = base or (grpo(n=n) if thinking else rlhf(grpo(n=n), **judged).but(measure=accuracy()))
     quality = (thinking or threshold(base.required("reward"), at=0.0, soft=1.0)).named("thinking")
     formed = format_ok(pattern=form) if form else answer_given()
-    # R_outcome (1 + R_thinking): as a sum of two terms the outcome would be named twice
-    return base.but(reward=formed + (correct() * (1 + quality) if gated else correct() + quality))
+    return base.but(reward=formed + (where_right(correct(), quality) if gated else correct() + quality))
 
 
 FEW_NOISY = {"reward_model": "value-head:surprise", "pairs": 300, "passes": 4}

@@ -10,8 +10,9 @@ turn to what still falls short, first where a failure costs most, and count rewa
 Xu et al. 2026, arXiv:2602.11661: normalisation by frozen statistics and the three factors are the paper's, their formulas are
 (inferred): weakness is the distance of the mean z_k from the best reply of the step, 1 - redundancy_k is 1 / (1 + the sum of the
 positive correlations with the other rewards), and the weights have the mean 1. The statistics are those of the first step, whose
-replies the reference itself gives, since the policy has not been changed yet. Left out: the paper's own rewards and its diagnosis
-of metrics, which are of its products. `adaptive=False` is the plain sum.
+replies the reference itself gives, since the policy has not been changed yet; those of a reward that is the same for all of them
+are of the first step in which it varies. Left out: the paper's own rewards and its diagnosis of metrics, which are of its products.
+`adaptive=False` is the plain sum.
 
 Data: prompts, and what the rewards need. rewards="correct() + 3 * mine.py:safe": a sum, in which a weight is a reward's risk.
 """

@@ -6,9 +6,11 @@
 Whether a query returns the right rows is all or nothing, and on hard questions nothing for a whole group, which then teaches
 nothing. Partial rewards tell its wrong queries apart. All of them together are worth less to a wrong query than it is to be right.
 
-Pourreza et al. 2025, arXiv:2503.23157. The rewards and the order of their weights are the paper's; the weights themselves are
-(inferred), and that a right query earns linking and ngrams in full though it be written in another way. Left out: the prompt of the
-paper's judge; in Python any reward from 0 to 1 can be `judge`.
+Pourreza et al. 2025, arXiv:2503.23157. The weights and the bigrams are those of the first author's training code
+(MohammadrezaPourreza/RLForSQL 6543117, grpo_training_llm_partial_reward.py; prompts/judge_prompt.txt asks for 0 to 2). That code
+differs in three ways: linking there is the share of the gold query's names that the query has, where the paper has Jaccard's; a
+right query earns linking and ngrams by its wording, where it earns them in full here; and the form is worth 1/2 at most. Left out:
+the prompt of the judge; in Python any reward from 0 to 1 can be `judge`.
 
 Data: questions to verify by `sql`: the answer is {"query", "database"}, where a database is a sqlite or duckdb file or a script.
 """
