@@ -37,8 +37,8 @@ def dro_r3(base: Recipe | None = None, *, weighted: bool = True, mark: str = "An
 
 claim = Claim(
     says="paid by its own log-probs of the reference, weighted by what reasoning changes, a policy comes to be right more often",
-    versus=None, task="arithmetic:biased=0.75,error=0.1", measure="pass@1", direction="higher", margin=0.16, against="before.pass@1",
-    steps=40, learns=None,
+    versus=None, task="arithmetic:biased=0.75,error=0.1", measure="pass@1", direction="higher", margin=0.16,
+    against="before.pass@1", steps=40, learns=None,
     tried="frozen, answers or whole solutions as references: weighted and plain means rank right replies alike (.97, .64 to .65)",
 )  # fmt: skip
 baseline = "grpo"

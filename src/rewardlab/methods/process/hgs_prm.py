@@ -96,5 +96,6 @@ claim = Claim(
     settings={"score": NOISY}, versus_settings={"n": 5}, reward=NOISY, problems=300, guard=Within("tokens_per_answer", high=5.0),
     fault=Within("accuracy", high=0.8, says="right answers among chains of thought"), learns=None, start=None, version=2,
     replaces="against the best of 2 it wrote 2.4 times as many tokens as its baseline",
+    finding="right: .69, best of 5 by the same judge .64, at 140 and 142 tokens an answer",
 )  # fmt: skip
 baseline = "best_of_n"

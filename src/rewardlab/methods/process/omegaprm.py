@@ -60,5 +60,7 @@ claim = Claim(
     judge=Within("auc.tree", low=0.6, says="right steps above wrong ones, by the labels of the tree"), learns=None, version=2,
     replaces="a step was wrong below a share of 1/2 in the tree, and at a share of 0 by continuing every step; its gate could not "
     "fail, since all replies have a label at their end",
+    finding="halving finds .61 of the first errors, continuing every step .69; its labels rank right steps above wrong "
+    "ones at .91, the others' at .86",
 )  # fmt: skip
 baseline = None

@@ -82,5 +82,6 @@ claim = Claim(
     margin=0.05, against="log_right_length", settings={"problems": 8}, steps=1, guard=Within("steered_gain", low=-0.03),
     fault=Within("right_length", low=31.0, says="tokens of right replies"), learns=None,
     tried="strengths 2, 4 and 8 at layers 0, 1 and 2, 500 problems: lengths move by .01, in no order, and accuracy falls",
+    finding="the teacher repeats lines at random here, so that no reply is briefer as a whole than others",
 )  # fmt: skip
 baseline = "grpo"

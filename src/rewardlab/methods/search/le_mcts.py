@@ -52,5 +52,6 @@ claim = Claim(
     settings=SMALL | {"models": (CAREFUL,)}, versus_settings=SMALL, reward=imperfect(auc=0.9, of=unbroken()), problems=300,
     guard=Within("tokens_per_answer", high=15.0), fault=Within("accuracy", high=0.8, says="right answers of one model's tree"),
     learns=None, start=None,
+    finding="right: .88, one model's tree .73, at 150 tokens an answer and 134: .4 more than the guard allows",
 )  # fmt: skip
 baseline = "mcts"

@@ -69,8 +69,9 @@ def _frozen(name: str, init: str) -> Learner:
 
 claim = Claim(
     says="a model that is never trained is right more often with what GRPO changed in another one added to its logits",
-    versus=None, task="arithmetic:biased=0.75,error=0.1", measure="pass@1", direction="higher", margin=0.097, against="before.pass@1",
-    settings={"problems": 8, "large": "embedded:arithmetic:biased=0.8,error=0.05,difficulty=[2,5]"}, steps=40,
-    learns=None, start=None,
+    versus=None, task="arithmetic:biased=0.75,error=0.1", measure="pass@1", direction="higher", margin=0.097,
+    against="before.pass@1", settings={"problems": 8, "large": "embedded:arithmetic:biased=0.8,error=0.05,difficulty=[2,5]"},
+    steps=40, learns=None, start=None,
+    finding="right: .57, .38 before",
 )  # fmt: skip
 baseline = "grpo"

@@ -53,5 +53,6 @@ claim = Claim(
     settings={"ask": "Pack.\n{score}\n{program}", "problems": 8}, problems=60, steps=30,
     fault=Within("before.lazy", low=0.15, says="children that repeat their parent"), learns=None, start=None,
     tried="first programs without a score in the prompt: -.029 (2 seeds), and children that worked less often",
+    finding="children that repeat their parent fall from .53 to .03; the best packing rises from .435 to .440",
 )  # fmt: skip
 baseline = "grpo"
