@@ -48,7 +48,7 @@ def anytime_reasoner_brpo(
 
 claim = Claim(
     says="advantages of thinking vary less with the trace's own earlier answers in the baseline than with the group's mean alone",
-    versus=None, task="cells", measure="variance.budget", direction="lower", margin=0.001,
+    versus=None, task="cells", measure="variance.budget", direction="lower", margin=0.0011,
     against="variance.group",
     by=advantage_variance(
         rollout=under_budgets(of=independent(n=8), longest=64), reward=by_its_answers(of=correct()), tag="thinking",

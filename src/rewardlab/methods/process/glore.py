@@ -60,7 +60,7 @@ claim = Claim(
     by=label_quality(
         truth=correct_steps(), rollout=independent(n=4, steps="newline"),
         annotators={"sorm": chance("sorm"), "orm": chance("orm")},
-    ), settings={"init": "embedded:arithmetic:judge", "lr": 3e-4, "problems": 4}, problems=150, steps=30,
+    ), settings={"init": "embedded:arithmetic:judge", "lr": 3e-4, "problems": 16}, problems=150, steps=30,
     fault=Within("auc.orm", high=0.9, says="right steps above wrong ones, by the outcome model"),
     judge=Within("auc.sorm", low=0.6, says="the stepwise model has learnt"), learns=None,
 )  # fmt: skip
