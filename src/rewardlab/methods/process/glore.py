@@ -56,7 +56,7 @@ def glore(
 
 claim = Claim(
     says="the stepwise model ranks right steps above wrong ones more often than the outcome model, after as many updates",
-    versus=None, task="arithmetic:biased=0.75,error=0.1", measure="auc.sorm", direction="higher", margin=0.05, against="auc.orm",
+    versus=None, task="arithmetic:biased=0.75,error=0.1", measure="auc.sorm", direction="higher", margin=0.065, against="auc.orm",
     by=label_quality(
         truth=correct_steps(), rollout=independent(n=4, steps="newline"),
         annotators={"sorm": chance("sorm"), "orm": chance("orm")},
