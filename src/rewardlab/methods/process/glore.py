@@ -63,5 +63,6 @@ claim = Claim(
     ), settings={"init": "embedded:arithmetic:judge", "lr": 3e-4, "problems": 16}, problems=150, steps=30,
     fault=Within("auc.orm", high=0.9, says="right steps above wrong ones, by the outcome model"),
     judge=Within("auc.sorm", low=0.6, says="the stepwise model has learnt"), learns=None,
+    finding="AUC .84, of the outcome model .76",
 )  # fmt: skip
 baseline = None
