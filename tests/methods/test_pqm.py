@@ -110,6 +110,6 @@ def test_the_model_learns_the_policy_does_not_and_the_worst_step_chooses():
 
 
 def test_the_baseline_differs_in_the_loss_alone():
-    versus, own = registry.build("pqm", claim.versus_settings), pqm()
+    versus, own = registry.build("pqm", claim.versus_settings), registry.build("pqm", claim.settings)
     assert versus.but(also=()) == own.but(also=())
     assert [r.also[0].recipe.objective.settings["loss"] for r in (versus, own)] == ["bce", "rank"]
