@@ -71,7 +71,7 @@ def r3_regularized_relevance(
 
 claim = Claim(
     says="the true reward ends higher than when relevance alone is paid, which falls for being near to the prompt",
-    versus="r3_regularized_relevance", task="notes", measure="reward", direction="higher", margin=0.05,
+    versus="r3_regularized_relevance", task="notes", measure="reward", direction="higher", margin=0.025,
     versus_settings={"mixed": False}, by=mean_reward(), steps=40,
     fault=Within("auc.truth", high=0.55, says="the true reward while relevance alone is paid"), learns=None,
 )  # fmt: skip
