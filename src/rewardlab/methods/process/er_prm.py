@@ -54,7 +54,7 @@ claim = Claim(
     versus="er_prm", task="arithmetic:biased=0.75,error=0.1", measure="reranked", direction="higher", margin=0.13,
     settings=TRUNK, versus_settings={**TRUNK, "eta": 0.0}, problems=300, steps=30,
     judge=Within("by_auc", low=0.6, says="right replies above wrong ones to the same problem, by the model"), learns=None,
-    version=2, replaces="on the policy's own trunk heads did not learn to tell right replies from wrong ones, by one pass or four",
     finding="from a trunk that was taught to judge: .52 and .48 of the choices are right, a sample .38, a majority .48",
+    version=2, replaces="on the policy's own trunk heads did not learn to tell right replies from wrong ones, by one pass or four",
 )  # fmt: skip
 baseline = None

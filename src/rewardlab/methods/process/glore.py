@@ -57,10 +57,10 @@ def glore(
 claim = Claim(
     says="the stepwise model ranks right steps above wrong ones more often than the outcome model, after as many updates",
     versus=None, task="arithmetic:biased=0.75,error=0.1", measure="auc.sorm", direction="higher", margin=0.065, against="auc.orm",
-    by=label_quality(
+    settings={"init": "embedded:arithmetic:judge", "lr": 3e-4, "problems": 16}, by=label_quality(
         truth=correct_steps(), rollout=independent(n=4, steps="newline"),
         annotators={"sorm": chance("sorm"), "orm": chance("orm")},
-    ), settings={"init": "embedded:arithmetic:judge", "lr": 3e-4, "problems": 16}, problems=150, steps=30,
+    ), problems=150, steps=30,
     fault=Within("auc.orm", high=0.9, says="right steps above wrong ones, by the outcome model"),
     judge=Within("auc.sorm", low=0.6, says="the stepwise model has learnt"), learns=None,
     finding="AUC .84, of the outcome model .76",

@@ -94,8 +94,9 @@ claim = Claim(
     "at no more tokens",
     versus="best_of_n", task="arithmetic:biased=0.75,error=0.1", measure="accuracy", direction="higher", margin=0.038,
     settings={"score": NOISY}, versus_settings={"n": 5}, reward=NOISY, problems=300, guard=Within("tokens_per_answer", high=5.0),
-    fault=Within("accuracy", high=0.8, says="right answers among chains of thought"), learns=None, start=None, version=2,
-    replaces="against the best of 2 it wrote 2.4 times as many tokens as its baseline",
+    fault=Within("accuracy", high=0.8, says="right answers among chains of thought"), learns=None, start=None,
     finding="right: .69, best of 5 by the same judge .64, at 140 and 142 tokens an answer",
+    version=2,
+    replaces="against the best of 2 it wrote 2.4 times as many tokens as its baseline",
 )  # fmt: skip
 baseline = "best_of_n"

@@ -57,10 +57,11 @@ claim = Claim(
         truth=correct_steps(), rollout=divided_tree(n=8, searches=2),
         annotators={"tree": soft_best(found_labels(), eta=100.0), "every": soft_best(monte_carlo_steps(n=4), eta=100.0)},
     ), problems=150, steps=1, fault=Within("first_error.every", high=0.9, says="first errors found by continuing every step"),
-    judge=Within("auc.tree", low=0.6, says="right steps above wrong ones, by the labels of the tree"), learns=None, version=2,
-    replaces="a step was wrong below a share of 1/2 in the tree, and at a share of 0 by continuing every step; its gate could not "
-    "fail, since all replies have a label at their end",
+    judge=Within("auc.tree", low=0.6, says="right steps above wrong ones, by the labels of the tree"), learns=None,
     finding="halving finds .61 of the first errors, continuing every step .69; its labels rank right steps above wrong "
     "ones at .91, the others' at .86",
+    version=2,
+    replaces="a step was wrong below a share of 1/2 in the tree, and at a share of 0 by continuing every step; its gate could not "
+    "fail, since all replies have a label at their end",
 )  # fmt: skip
 baseline = None
