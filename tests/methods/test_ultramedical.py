@@ -12,6 +12,7 @@ from rewardlab.models.embedded import untrained
 from rewardlab.rewards.reward import reward
 from rewardlab.runs.config import RunConfig
 from rewardlab.tasks.sources import Shuffled
+from tests.helpers.extremes import at_the_ends, watch
 
 PROBLEMS = [ask(f"{i}+{i}=?", str(2 * i), chosen=f"{i}7", rejected=f"{i}3") for i in range(10, 18)]
 TASK = Task("pairs", Shuffled(PROBLEMS), PROBLEMS[:2], "final_number", max_new=4)
@@ -40,22 +41,6 @@ def step(ops: Ops) -> tuple[list[list[str]], dict[str, float], bool]:
     same = all(torch.equal(x, began[name]) for name, x in ops.run.reference.state().items())
     assert ops.step_data is not None
     return [[t.reply for t in group] for group in ops.step_data.groups], ops.run.metrics, same
-
-
-def watch(model) -> list:
-    """What the model samples from now on."""
-    sampled, plain = [], model.extend
-    model.extend = lambda *inputs: sampled.extend(rows := plain(*inputs)) or rows
-    return sampled
-
-
-def at_the_ends(ops: Ops, sampled: list) -> list[tuple[bool, bool]]:
-    """For each group learnt from: whether its first reply is a best one of those sampled, and its last one a worst."""
-    found = []
-    for group in ops.step_data.groups:
-        scores = {t.reply: float(t.ids[-1]) for t in reversed(sampled) if t.problem.key == group[0].problem.key}
-        found.append((scores[group[0].reply] == max(scores.values()), scores[group[-1].reply] == min(scores.values())))
-    return found
 
 
 def test_the_stages_and_the_rounds():

@@ -13,6 +13,7 @@ from rewardlab.models.load import learner_model
 from rewardlab.rewards.reward import reward
 from rewardlab.runs.config import RunConfig
 from rewardlab.tasks.sources import Shuffled
+from tests.helpers.extremes import at_the_ends, watch
 
 PROBLEMS = [ask(f"{i}+{i}=?", str(2 * i), chosen=f"{i}7", rejected=f"{i}3") for i in range(10, 18)]
 TASK = Task("pairs", Shuffled(PROBLEMS), PROBLEMS[:2], "final_number", max_new=4)
@@ -44,22 +45,6 @@ def step(ops: Ops) -> tuple[list[list[str]], dict[str, float]]:
 
 def same(a, b) -> bool:
     return all(torch.equal(x, b.state()[name]) for name, x in a.state().items())
-
-
-def watch(model) -> list:
-    """What the model samples from now on."""
-    sampled, plain = [], model.extend
-    model.extend = lambda *inputs: sampled.extend(rows := plain(*inputs)) or rows
-    return sampled
-
-
-def at_the_ends(ops: Ops, sampled: list) -> list[tuple[bool, bool]]:
-    """For each group learnt from: whether its first reply is a best one of those sampled, and its last one a worst."""
-    found = []
-    for group in ops.step_data.groups:
-        scores = {t.reply: float(t.ids[-1]) for t in reversed(sampled) if t.problem.key == group[0].problem.key}
-        found.append((scores[group[0].reply] == max(scores.values()), scores[group[-1].reply] == min(scores.values())))
-    return found
 
 
 def test_each_stage_learns_from_what_the_one_before_made():
