@@ -48,8 +48,10 @@ def fover(
 
 claim = Claim(
     says="labels of derivations by a checker teach a model to judge steps of arithmetic, which it has no label of",
-    versus=None, task="formal", measure="step_auc", direction="higher", margin=0.05, against="before.step_auc",
+    versus=None, task="formal", measure="step_auc", direction="higher", margin=0.12, against="before.step_auc",
     settings={"init": "value-head:surprise", "problems": 16}, problems=300, steps=40, learns=None, start=None,
+    finding="it learns the labels of derivations (balanced loss .58 at the end, .69 at chance), and then ranks the right steps of "
+    "arithmetic below the wrong ones: step AUC .38",
 )  # fmt: skip
 baseline = None
 kind = "reward-model"
