@@ -55,7 +55,7 @@ claim = Claim(
     versus=None, task="arithmetic:biased=0.75,error=0.1", measure="reranked", direction="higher", margin=0.073, against="majority",
     problems=300, steps=30,
     judge=Within("by_auc", low=0.6, says="right replies above wrong ones to the same problem, by the model"), learns=None,
-    finding="both learn: one sample is right in .54, before in .39, and the model's AUC is .78; its choice is right in .61, the most "
-    "frequent answer in .75",
+    finding="both learn: one sample is right in .54, before in .39, and the model's AUC is .78; its choice is right in .61, "
+    "the most frequent answer in .75",
 )  # fmt: skip
 baseline = "rest_mcts_star"
