@@ -82,13 +82,13 @@ def calibrated_prm_ias(
     )
 
 
-TRUNK = {"init": "embedded:arithmetic:judge", "lr": 3e-4, "problems": 8, "epochs": 2}
+TRUNK = {"init": "embedded:arithmetic:judge", "lr": 3e-4, "problems": 32, "epochs": 2}
 """A trunk that was taught to judge: on the policy's own the head hardly learns from so few labels."""
 
 claim = Claim(
     says="the chance of success that the median foretells at the prompt is nearer to the true one than a classifier's",
     versus="calibrated_prm_ias", task="arithmetic:biased=0.75,error=0.1", measure="brier", direction="lower", margin=0.027,
-    settings=TRUNK, versus_settings={**TRUNK, "calibrated": False}, problems=300, steps=30, guard=Within("adaptive", low=-0.03),
+    settings=TRUNK, versus_settings={**TRUNK, "calibrated": False}, problems=300, steps=40, guard=Within("adaptive", low=-0.03),
     fault=Within("overestimate", low=0.05, says="chance that the classifier foretells, above the share that is right"),
     judge=Within("by_auc", low=0.6, says="right replies above wrong ones to the same problem, by the median"), learns=None,
     version=2, replaces="from 4 problems a step in one pass the median hardly learnt to tell right replies from wrong ones, .58",

@@ -66,6 +66,7 @@ claim = Claim(
     says="paid by turns bound to principles, a policy clicks through more screens than by success alone, after equal updates",
     versus="orcust", task="screens", measure="auc.truth", direction="higher", margin=0.02,
     settings={"principles": named_first()}, versus_settings={"principles": named_first(), "by_turns": False}, problems=500,
-    steps=30, fault=Within("train.signal", high=0.9, says="groups whose episodes differ in success"), start=None,
+    steps=60, fault=Within("train.signal", high=0.9, says="groups whose episodes differ in success"), start=None,
+    version=2, replaces="in 30 steps the baseline learnt .09, less than 3 standard deviations of that (.12)",
 )  # fmt: skip
 baseline = "grpo"

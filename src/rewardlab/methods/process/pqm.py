@@ -46,14 +46,14 @@ def pqm(
     )
 
 
-TRUNK = {"init": "embedded:arithmetic:judge", "lr": 3e-4, "problems": 8, "epochs": 2}
+TRUNK = {"init": "embedded:arithmetic:judge", "lr": 3e-4, "problems": 32, "epochs": 2}
 """A trunk that was taught to judge: on the policy's own the head hardly learns from so few labels."""
 
 claim = Claim(
     says="the best of 8 by the least Q of its steps is right more often than by a classifier of the same steps",
-    versus="pqm", task="arithmetic:biased=0.75,error=0.1", measure="reranked", direction="higher", margin=0.02,
-    settings=TRUNK, versus_settings={**TRUNK, "loss": "bce"}, problems=300, steps=30,
+    versus="pqm", task="arithmetic:biased=0.75,error=0.1", measure="reranked", direction="higher", margin=0.11,
+    settings=TRUNK, versus_settings={**TRUNK, "loss": "bce"}, problems=300, steps=40,
     judge=Within("by_auc", low=0.6, says="right replies above wrong ones to the same problem, by the model"), learns=None,
-    tried="4 problems a step and one pass: the classifier learns, the ranking does not (AUC .54)",
+    tried="30 steps of 4 problems in one pass, of 8 in two, 60 of 8 in eight: the ranking does not learn (AUC .54, .55, .54)",
 )  # fmt: skip
 baseline = None
