@@ -55,5 +55,7 @@ claim = Claim(
     settings=TRUNK, versus_settings={**TRUNK, "loss": "bce"}, problems=300, steps=40,
     judge=Within("by_auc", low=0.6, says="right replies above wrong ones to the same problem, by the model"), learns=None,
     tried="30 steps of 4 problems in one pass, of 8 in two, 60 of 8 in eight: the ranking does not learn (AUC .54, .55, .54)",
+    finding="from the same labels the classifier tells right replies from wrong ones at .87, the ranking at .66; their choices are "
+    "right in .63 and .42, a majority in .48, one sample in .38",
 )  # fmt: skip
 baseline = None

@@ -27,7 +27,6 @@ from rewardlab.core.domain import PositiveInt
 from rewardlab.credit.terms import scale_by_term
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.own_reward import own_reward
-from rewardlab.evals.rewards import mean_reward
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.objectives.pairs import preference_loss
 from rewardlab.proof.claim import Claim, Within
@@ -99,12 +98,12 @@ def dr_irl_grpo_s(
     )
 
 
-KNOWN = {"field": "chosen", "pairs": 3000, "problems": 8}
+TAUGHT = {"reward_model": "value-head:surprise", "pairs": 3000, "problems": 8}
 claim = Claim(
-    says="with advantages scaled by difficulty replies get better than without, from the same learnt reward, in equal updates",
-    versus="dr_irl_grpo_s", task="notes", measure="reward", direction="higher", margin=0.03, settings=KNOWN,
-    versus_settings={**KNOWN, "scaled": False}, by=mean_reward(), steps=40,
+    says="with advantages scaled by difficulty more replies are right than without, by the same learnt reward, in equal updates",
+    versus="dr_irl_grpo_s", task="arithmetic:biased=0.75,error=0.1", measure="auc.truth", direction="higher", margin=0.02,
+    settings=TAUGHT, versus_settings={**TAUGHT, "scaled": False}, steps=40,
     judge=Within("train.irl_accuracy", low=0.6, says="demonstrations above the policy's own replies, by the learnt reward"),
-    learns="reward", start=None,
+    tried="notes, the better one of two as the demonstration: the learnt reward is right in .56, and paid by it notes get worse",
 )  # fmt: skip
 baseline = "grpo"
