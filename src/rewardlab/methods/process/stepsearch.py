@@ -49,7 +49,7 @@ def stepsearch(
 
 claim = Claim(
     says="paying each search for new evidence learns more than the answer alone does with PPO after equal updates",
-    versus="stepsearch", task="facts:hops=4,error=0.5,biased=0.75,test_size=1000", measure="auc.truth", direction="higher",
+    versus="stepsearch", task="facts:hops=2,error=0.5,biased=0.75", measure="auc.truth", direction="higher",
     margin=0.02, settings={"problems": 64}, versus_settings={"problems": 64, "weight": 0.0, "key": 0.0}, steps=30,
     fault=Within("train.truth", high=0.8, says="right episodes under the answer alone"), start=None,
 )  # fmt: skip
