@@ -84,7 +84,7 @@ claim = Claim(
     versus="ppo", task="codes", measure="auc.truth", direction="higher", margin=0.01,
     settings={"separator": ";", "init": "value-head:surprise", "lr": 1e-4}, versus_settings={"lr": 1e-4}, steps=12,
     judge=Within("train.prm_fit", low=0.1, says="correlation of the mean of a program's lines and its passing"), start=None,
-    tried="40 steps: PPO reaches .98, at its own rate of 3e-4 and at 1e-4; at 3e-4, and without surprise, the line model correlates "
-    "with passing at -.13; at 1e-4 and with it at .28, effect -.003 (3 seeds)",
+    tried="40 steps: PPO reaches .98, at its own rate of 3e-4 and at 1e-4; at 3e-4, and without surprise, the line model "
+    "correlates with passing at -.13; at 1e-4 and with it at .28, effect -.003 (3 seeds)",
 )  # fmt: skip
 baseline = "ppo"
