@@ -82,9 +82,10 @@ def prlcoder(
 claim = Claim(
     says="programs pass their tests sooner when lines are paid too than with PPO on the tests alone, after equal updates",
     versus="ppo", task="codes", measure="auc.truth", direction="higher", margin=0.01,
-    settings={"separator": ";", "init": "value-head:surprise", "lr": 1e-4}, versus_settings={"lr": 1e-4}, steps=12,
+    settings={"separator": ";", "init": "value-head:surprise", "lr": 1e-4}, versus_settings={"lr": 1e-4}, steps=8,
     judge=Within("train.prm_fit", low=0.1, says="correlation of the mean of a program's lines and its passing"), start=None,
     tried="40 steps: PPO reaches .98, at its own rate of 3e-4 and at 1e-4; at 3e-4, and without surprise, the line model "
     "correlates with passing at -.13; at 1e-4 and with it at .28, effect -.003 (3 seeds)",
+    version=2, replaces="after 12 steps PPO was right in .90 of the programs, above .85: no room to differ (effect +.001)",
 )  # fmt: skip
 baseline = "ppo"
