@@ -75,7 +75,7 @@ claim = Claim(
     judge=Within("train.evaluator_fit", low=0.3, says="correlation of what the evaluator says at the end and what was earned"),
     learns="reward", span=(0.75, 1.0), start=None,
     tried="40 steps, at PPO's own rate of 3e-4 and at 1e-4: PPO reaches .99, this .96 and .97",
-    finding="the evaluator foretells what a completion earns (correlation .78 at its end), and PPO on the similarity at the end still "
-    "learns faster: .96 against .87 after 12 steps, .80 at the start",
+    finding="the evaluator foretells what a completion earns (correlation .78 at its end), and PPO on the similarity at the end "
+    "still learns faster: .96 against .87 after 12 steps, .80 at the start",
 )  # fmt: skip
 baseline = "ppo"
