@@ -91,6 +91,7 @@ claim = Claim(
     settings=TRUNK, versus_settings={**TRUNK, "calibrated": False}, problems=300, steps=40, guard=Within("adaptive", low=-0.03),
     fault=Within("overestimate", low=0.05, says="chance that the classifier foretells, above the share that is right"),
     judge=Within("by_auc", low=0.6, says="right replies above wrong ones to the same problem, by the median"), learns=None,
+    finding="Brier .09, the classifier's .17; but its choices are right in .46, the classifier's in .57 (AUC .69, .84)",
     version=2, replaces="from 4 problems a step in one pass the median hardly learnt to tell right replies from wrong ones, .58",
 )  # fmt: skip
 baseline = None
