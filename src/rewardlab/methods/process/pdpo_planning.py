@@ -19,11 +19,14 @@ Data: prompts with gold answers, and a policy that has seen such solutions. Step
 """
 
 from rewardlab.core import Learner, Recipe, Update
+from rewardlab.evals.earned import earned
 from rewardlab.methods.baselines.dpo import dpo
 from rewardlab.objectives.labels import label_cross_entropy
 from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.counts import counted_steps
+from rewardlab.rewards.covered import covered
 from rewardlab.rewards.monte_carlo import monte_carlo_steps
+from rewardlab.rewards.task import correct
 from rewardlab.rollouts.process_pairs import process_pairs
 
 
@@ -46,13 +49,15 @@ def pdpo_planning(
     )
 
 
-TAUGHT = {"prm_init": "embedded:arithmetic:judge", "prm_lr": 3e-4, "lr": 3e-4}
+SURE = {"least": 3, "lr": 1e-4}
 
 claim = Claim(
-    says="pairs of two right replies, by their steps, make right solutions likelier than pairs by outcome alone",
-    versus="pdpo_planning", task="arithmetic:biased=0.75,error=0.1,redundant=0.4", measure="gold", direction="higher", margin=0.05,
-    settings={**TAUGHT, "margin": 0.3}, versus_settings={**TAUGHT, "margin": 1.0}, steps=40, guard=Within("pass@1", low=-0.03),
-    moved=Within("train.right_pairs", low=0.02, says="share of pairs that are both right"), start=None,
-    tried="a model on the policy's own trunk, and DPO's own rate: no two right replies lay .3 apart, and nothing was learnt",
+    says="pairs of two right replies, by their steps, make rationales name more of what decides than pairs by outcome alone",
+    versus="pdpo_planning", task="choices", measure="covered", direction="higher", margin=0.02, settings={**SURE, "margin": 0.3},
+    versus_settings={**SURE, "margin": 1.0}, by=earned(reward=correct() + covered()), steps=40,
+    guard=Within("correct", low=-0.03), fault=Within("covered", high=0.8, says="what decides and is named, after pairs by outcome"),
+    moved=Within("train.right_pairs", low=0.02, says="share of pairs that are both right"), learns="correct",
+    tried="arithmetic with redundant=0.4, least=1, on the policy's own trunk and on a judge's: no two right replies lay .3 "
+    "apart, for an answer is not right there by luck",
 )  # fmt: skip
 baseline = "dpo"

@@ -49,8 +49,9 @@ def stepsearch(
 
 claim = Claim(
     says="paying each search for new evidence learns more than the answer alone does with PPO after equal updates",
-    versus="stepsearch", task="facts:hops=2,error=0.5,biased=0.75", measure="auc.truth", direction="higher",
-    margin=0.02, settings={"problems": 64}, versus_settings={"problems": 64, "weight": 0.0, "key": 0.0}, steps=30,
+    versus="stepsearch", task="facts:hops=3,error=0.5,biased=0.75", measure="auc.truth", direction="higher",
+    margin=0.02, settings={"problems": 64}, versus_settings={"problems": 64, "weight": 0.0, "key": 0.0}, steps=15,
     fault=Within("train.truth", high=0.8, says="right episodes under the answer alone"), start=None,
+    tried="hops=2, 30 steps: PPO on the answer alone is right in .96 of the episodes, effect +.002 (3 seeds)",
 )  # fmt: skip
 baseline = "ppo"

@@ -45,12 +45,12 @@ def tattoo(
 
 claim = Claim(
     says="paid for verdicts that rest on the tool, a judge judges more steps rightly than paid for verdicts alone",
-    versus="tattoo", task="inspections:flaw=0.5", measure="right", direction="higher", margin=0.03,
+    versus="tattoo", task="inspections:flaw=0.5", measure="right", direction="higher", margin=0.023,
     versus_settings={"tool": 0.0}, problems=500, steps=30,
     fault=Within("before.grounded", high=0.8, says="verdicts that rest on the tool at first"), moved=Within("grounded", low=0.02),
     learns="right", start=None,
     tried="before calibration, by step_f1: flaw=.35, it falls, for + is right most often; flaw=.5, it rises by .16, within its "
     "noise, grounded +.11, effects -.02 and -.21; by right: flaw=.5,skips=.75, the small policy cannot read what the tool says "
-    "(.50 right), grounded +.58, effects -.015 and -.009 (2 seeds each). By right in this world nothing was run yet",
+    "(.50 right), grounded +.58, effects -.015 and -.009 (2 seeds each)",
 )  # fmt: skip
 baseline = "grpo"
