@@ -52,5 +52,7 @@ claim = Claim(
     tried="before calibration, by step_f1: flaw=.35, it falls, for + is right most often; flaw=.5, it rises by .16, within its "
     "noise, grounded +.11, effects -.02 and -.21; by right: flaw=.5,skips=.75, the small policy cannot read what the tool says "
     "(.50 right), grounded +.58, effects -.015 and -.009 (2 seeds each)",
+    finding="paid for verdicts alone, a judge learns to ask as well: verdicts that rest on the tool rise from .52 to .96, with the "
+    "tool paid to .97; steps judged rightly from .65 to .81 on both sides",
 )  # fmt: skip
 baseline = "grpo"
