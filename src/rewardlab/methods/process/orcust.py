@@ -67,7 +67,7 @@ claim = Claim(
     versus="orcust", task="screens:biased=0.3,missed=0.1", measure="auc.truth", direction="higher", margin=0.02,
     settings={"principles": named_first()}, versus_settings={"principles": named_first(), "by_turns": False}, problems=500,
     steps=40, fault=Within("train.signal", high=0.9, says="groups whose episodes differ in success"), start=None,
-    version=3, replaces="screens as they come start at .07: the baseline learnt .09 in 30 steps and .12 in 60, less than 3 standard "
-    "deviations of that",
+    version=3, replaces="screens as they come start at .07: the baseline learnt .09 in 30 steps and .12 in 60, less than 3 "
+    "standard deviations of that",
 )  # fmt: skip
 baseline = "grpo"
