@@ -51,9 +51,11 @@ def oprl_implicit_step(
 
 claim = Claim(
     says="turns credited by a model of the group's preferences learn more than the outcome alone after equal updates",
-    versus="igpo", task="facts:hops=2,error=0.5,biased=0.75", measure="auc.truth", direction="higher", margin=0.03,
-    settings={"beta": 0.5, "prm_epochs": 4, "lr": 1e-4}, versus_settings={"gain": 0.0, "lr": 1e-4}, steps=30,
+    versus="igpo", task="facts:hops=2,error=0.5,biased=0.75,test_size=1000", measure="auc.truth", direction="higher", margin=0.03,
+    settings={"beta": 0.5, "prm_epochs": 4, "lr": 1e-4}, versus_settings={"gain": 0.0, "lr": 1e-4}, problems=500,
+    steps=40,
     judge=Within("train.prm_auc", low=0.6, says="right episodes above wrong ones of their group, by the sums of turns' rewards"),
     start=None, tried="at 3e-4 the baseline is right in .95, effect +.016, sd .029 (3 seeds)",
+    version=2, replaces="30 steps, 96 problems: the baseline learnt .255, and 3 standard deviations of that are .263 (effect +.003)",
 )  # fmt: skip
 baseline = "grpo"
