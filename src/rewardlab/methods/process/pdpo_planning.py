@@ -19,14 +19,15 @@ Data: prompts with gold answers, and a policy that has seen such solutions. Step
 """
 
 from rewardlab.core import Learner, Recipe, Update
-from rewardlab.evals.earned import earned
+from rewardlab.evals.rewards import reward_of_right
 from rewardlab.methods.baselines.dpo import dpo
 from rewardlab.objectives.labels import label_cross_entropy
 from rewardlab.proof.claim import Claim, Within
+from rewardlab.rewards.algebra import aggregate
 from rewardlab.rewards.counts import counted_steps
-from rewardlab.rewards.covered import covered
 from rewardlab.rewards.monte_carlo import monte_carlo_steps
-from rewardlab.rewards.task import correct
+from rewardlab.rewards.steps import correct_steps
+from rewardlab.rollouts.independent import independent
 from rewardlab.rollouts.process_pairs import process_pairs
 
 
@@ -49,15 +50,16 @@ def pdpo_planning(
     )
 
 
-SURE = {"least": 3, "lr": 1e-4, "prm_epochs": 4}
+TAUGHT = {"prm_init": "embedded:arithmetic:judge", "prm_lr": 3e-4, "prm_epochs": 4, "lr": 1e-4}
 
 claim = Claim(
-    says="pairs of two right replies, by their steps, make rationales name more of what decides than pairs by outcome alone",
-    versus="pdpo_planning", task="choices:contradicts=0.0", measure="covered", direction="higher", margin=0.02,
-    settings={**SURE, "margin": 0.3}, versus_settings={**SURE, "margin": 1.0}, by=earned(reward=correct() + covered()), steps=40,
-    guard=Within("correct", low=-0.03), fault=Within("covered", high=0.8, says="what decides and is named, after pairs by outcome"),
-    moved=Within("train.right_pairs", low=0.02, says="share of pairs that are both right"), learns="correct",
-    tried="arithmetic with redundant=0.4, least=1, on the policy's own trunk and on a judge's, and choices: no two right replies "
-    "lay .3 apart; in the first an answer is hardly right by luck, in the second the model of counts did not learn in one pass",
+    says="pairs of two right replies, by their steps, leave fewer wrong steps in right replies than pairs by outcome alone",
+    versus="pdpo_planning", task="arithmetic:biased=0.9,error=0.1,corrected=0.5", measure="right_reward", direction="higher",
+    margin=0.02, settings={**TAUGHT, "margin": 0.3}, versus_settings={**TAUGHT, "margin": 1.0},
+    by=reward_of_right(reward=aggregate(correct_steps(), by="mean"), rollout=independent(n=1, steps="newline")), steps=40,
+    guard=Within("pass@1", low=-0.03), fault=Within("right_reward", high=0.95, says="share of right steps in right replies"),
+    moved=Within("train.right_pairs", low=0.02, says="share of pairs that are both right"), start=None,
+    tried="no two right replies lay .3 apart in redundant=0.4, where right answers have right steps, nor in choices, whose "
+    "rationales the model of counts did not learn to value: its loss stayed at .68, .69 being chance",
 )  # fmt: skip
 baseline = "dpo"
