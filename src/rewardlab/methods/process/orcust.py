@@ -64,10 +64,10 @@ def orcust(
 
 claim = Claim(
     says="paid by turns bound to principles, a policy clicks through more screens than by success alone, after equal updates",
-    versus="orcust", task="screens:biased=0.3,missed=0.1", measure="auc.truth", direction="higher", margin=0.02,
+    versus="orcust", task="screens", measure="auc.truth", direction="higher", margin=0.02,
     settings={"principles": named_first()}, versus_settings={"principles": named_first(), "by_turns": False}, problems=500,
-    steps=40, fault=Within("train.signal", high=0.9, says="groups whose episodes differ in success"), start=None,
-    version=3, replaces="screens as they come start at .07: the baseline learnt .09 in 30 steps and .12 in 60, less than 3 "
-    "standard deviations of that",
+    steps=60, fault=Within("train.signal", high=0.9, says="groups whose episodes differ in success"), start=None,
+    finding="in 60 steps the baseline learns .118, 3 standard deviations are .119; by turns as much is learnt (effect -.011)",
+    version=2, replaces="in 30 steps the baseline learnt .09, less than 3 standard deviations of that (.12)",
 )  # fmt: skip
 baseline = "grpo"

@@ -79,4 +79,5 @@ claim = Claim(
     settings={"problems": 64, "n": 4, "splitter": "newline", "at": "", "after": 0, "apart": 0, "tokens": 8},
     versus_settings={"problems": 64}, by=length_of_right(rollout=independent(n=1)), steps=40, guard=Within("pass@1", low=-0.03),
     fault=Within("right_length", low=29.0, says="tokens of right replies"),
+    tried="32 replies a step, 3 seeds: PPO learns .05, its right replies have 30.5 tokens, and this is right less often by .09",
 )  # fmt: skip
