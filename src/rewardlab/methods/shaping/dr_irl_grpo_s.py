@@ -105,7 +105,7 @@ claim = Claim(
     versus="dr_irl_grpo_s", task="arithmetic:biased=0.75,error=0.1", measure="auc.truth", direction="higher", margin=0.02,
     settings=TAUGHT, versus_settings={**TAUGHT, "scaled": False}, steps=40,
     judge=Within("train.irl_accuracy", low=0.6, says="demonstrations above the policy's own replies, by the learnt reward"),
-    tried="notes, the better one of two as the demonstration: the learnt reward is right in .56, and paid by it notes get worse; here "
-    "with beta=.02: it is right in .67, and paid by it right replies fall from .36 to .09, unscaled (3 seeds each)",
+    tried="notes, the better one of two as the demonstration: the learnt reward is right in .56, and paid by it notes get worse; "
+    "here with beta=.02: it is right in .67, and paid by it right replies fall from .36 to .09, unscaled (3 seeds each)",
 )  # fmt: skip
 baseline = "grpo"
