@@ -46,6 +46,7 @@ GROUPS = {
     "several turns": [[text(12, 3, -4, 5, seed=s) for s in range(3)], [text(7, 2, -9, 2, seed=s) for s in range(2)]],
     "some alone": [[text(20, 4, seed=1), text(20, 6, seed=2)], [text(15, 9, seed=3)], [text(2, 30, seed=4)]],
     "an unlike one between": [[text(10, 4, seed=1), text(10, 5, seed=2), text(13, 4, seed=3), text(10, 6, seed=4)]],
+    "nothing but prompts": [[text(10, seed=1), text(10, seed=2), text(10, seed=3)]],
     "without decisions": [[text(10, seed=1), text(10, seed=2)], [text(10, 4, seed=3), text(10, 5, seed=4)]],
 }
 

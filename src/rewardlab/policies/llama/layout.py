@@ -141,8 +141,8 @@ def layout(ids: Tensor, length: Tensor, mask: Tensor) -> Layout:
 def shared_prompts(ids: Tensor, length: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """(B,) leading tokens in common with a neighbour, (B,) which run of neighbours a row is in, and the first row of each run."""
     column = torch.arange(ids.shape[1], device=ids.device)
-    # a row without a decision is all prompt
-    prompt = torch.where(mask.any(1), mask.int().argmax(1), length)
+    # a row without a decision is all prompt, but for its last token: a layout has something besides prompts in it
+    prompt = torch.where(mask.any(1), mask.int().argmax(1), length - 1)
     # only neighbours are compared: the rows of a group are next to each other, and all pairs would cost B^2 T
     alike = ((ids[1:] == ids[:-1]) | (column >= prompt[1:, None])).all(1) & (prompt[1:] == prompt[:-1])
     starts = F.pad(~alike, (1, 0), value=True)
