@@ -97,5 +97,6 @@ claim = Claim(
     by=decisive_tokens(), steps=40, guard=Within("preferred", low=-0.03),
     fault=Within("decisive_share", high=0.6, says="share on the decisive tokens after DPO"),
     judge=Within("train.token_gap", low=0.01, says="mean score of the chosen reply's tokens above the other's"), learns=None,
-    start=None, tried="the copy that scores learns first, from the very pairs of the 40 steps: a small model must",
+    start=None, tried="the copy that scores learns first, from the very pairs of the 40 steps: a small model must; "
+    "effect -.0025, sd .0024, token gap .0097 (3 seeds)",
 )  # fmt: skip
