@@ -36,6 +36,18 @@ def test_gold_is_the_probability_of_the_whole_solution(run):
     assert found["gold_logprob"] == pytest.approx(np.concatenate(logprobs).mean(), rel=1e-4)
 
 
+@measure
+def own_vote(problems, run):
+    return {"aggregated": 0.5, "majority": 0.75}
+
+
+def test_a_number_of_the_measure_is_not_replaced(run):
+    task, state = run
+    found = solving(of=own_vote(), greedy=3, votes=2, voters=2)(task.test, state.for_evaluation())
+    assert list(found) == ["aggregated", "majority", "greedy", "gold", "gold_logprob"]
+    assert found["majority"] == 0.75
+
+
 def test_a_vote_counts_answers_and_not_replies():
     class Reply:
         def __init__(self, reply):
