@@ -71,8 +71,10 @@ def step(ops: Ops, times: int) -> None:
         ops.run.step += 1
 
 
-def test_the_second_run_begins_with_the_base_model_on_the_problems_that_are_kept():
+@pytest.mark.parametrize("start", [0, 4000])
+def test_the_second_run_begins_with_the_base_model_on_the_problems_that_are_kept(start):
     ops = begun()
+    ops.position = start
     step(ops, 4)
     assert sorted(ops.run.memory[CURVES]) == sorted(KEYS)
     # two problems a step, four steps: each was seen in two epochs
