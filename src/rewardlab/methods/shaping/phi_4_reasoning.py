@@ -74,11 +74,11 @@ def phi_4_reasoning(
     )
 
 
-LENGTHS = {"right_until": 16, "wrong_from": 96, "longest": 96}
+LENGTHS = {"right_until": 48, "wrong_from": 48, "longest": 96}
 claim = Claim(
     says="wrong replies become longer, against right ones, than with a binary reward after equal updates, at the same accuracy",
-    versus="grpo", task="arithmetic:biased=0.75,error=0.1,redundant=0.4", measure="log_wrong_to_right", direction="higher",
-    margin=0.05, settings={"problems": 8, **LENGTHS}, versus_settings={"problems": 8},
+    versus="grpo", task="arithmetic:biased=0.6,error=0.1,redundant=0.4", measure="log_wrong_to_right", direction="higher",
+    margin=0.036, settings={"problems": 8, **LENGTHS}, versus_settings={"problems": 8},
     by=length_by_verdict(rollout=independent(n=1)), steps=40, guard=Within("pass@1", low=-0.03),
     fault=Within("log_wrong_to_right", high=0.1, says="wrong replies are no longer than right ones"),
 )  # fmt: skip

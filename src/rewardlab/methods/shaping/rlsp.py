@@ -38,5 +38,5 @@ def rlsp(base: Recipe | None = None, *, scale: float = 20.0, unstated: float = 0
 claim = Claim(
     says="right replies take more steps than PPO's after equal updates, at no loss of accuracy",
     versus="ppo", task="arithmetic:biased=0.9,error=0.1,corrected=0.5", measure="log_right_length", direction="higher",
-    margin=0.05, by=length_of_right(rollout=independent(n=1)), steps=40, guard=Within("pass@1", low=-0.03),
+    margin=0.048, by=length_of_right(rollout=independent(n=1)), steps=40, guard=Within("pass@1", low=-0.03),
 )  # fmt: skip
