@@ -46,6 +46,12 @@ def test_texts_of_the_level_are_sought_among_further_ones():
     assert asked == [2]
 
 
+def test_a_single_text_of_the_level_is_sought_for_longer():
+    further = iter([*(text(4, i) for i in range(60)), text(1)])
+    # ten further texts, all too hard, would end the run of a base that refills its step with one
+    assert levels(0, [text(4)], lambda n: [next(further) for _ in range(n)]) == [1]
+
+
 def test_texts_of_fewer_masks_fill_a_step_and_harder_ones_never_do():
     assert levels(4, [text(1), text(4), text(2), text(4)]) == [2, 1]
     with pytest.raises(RewardlabError, match="of 2 texts none has 1 masks or fewer"):

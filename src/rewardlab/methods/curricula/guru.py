@@ -43,7 +43,7 @@ def guru(
 
 claim = Claim(
     says="a domain that was rarely seen before gains more from mixed training than from training on another that was often seen",
-    versus="guru", task="domains", measure="pass@1.countdown", direction="higher", margin=0.05, settings={"problems": 8},
+    versus="guru", task="domains", measure="pass@1.countdown", direction="higher", margin=0.049, settings={"problems": 8},
     versus_settings={"problems": 8, "domains": "arithmetic"}, steps=40, guard=Within("pass@1.arithmetic", low=-0.05),
     fault=Within("pass@1.countdown", high=0.6, says="of the rare domain, after training on the other"), learns=None, start=None,
 )  # fmt: skip

@@ -21,7 +21,6 @@ from typing import Any
 
 from rewardlab.core import Loop, Recipe, Run, loop
 from rewardlab.core.domain import NonNegativeInt, PositiveFloat, PositiveInt
-from rewardlab.evals.rewards import mean_reward
 from rewardlab.methods.baselines.dpo import dpo
 from rewardlab.methods.baselines.rlhf import rlhf
 from rewardlab.methods.baselines.sft import sft
@@ -68,11 +67,11 @@ def ultramedical(
     return base.but(loop=then_own_pairs(**steps, n=n, field=field, faster=faster, of=base.loop))
 
 
-LEARNT = {"pairs": 3000, "lr": 1e-4}
+LEARNT = {"reward_model": "value-head:surprise", "lr": 1e-4, "faster": 1.0}
 claim = Claim(
     says="DPO in rounds on own replies, ranked by the own reward model, improves them further than going on with annotated pairs",
-    versus="ultramedical", task="notes:flip=0.1", measure="reward", direction="higher", margin=0.03, settings=LEARNT,
-    versus_settings={**LEARNT, "annotated_steps": 32}, by=mean_reward(), steps=40,
-    judge=Within("train.pair_accuracy", low=0.65, says="better notes above worse ones, by the reward model"),
-    learns="reward", start=None, tried="a rate of 3e-4 on both sides: one of two development seeds fell below its start",
+    versus="ultramedical", task="preferences:writer=policy,biased=0.75,error=0.1", measure="pass@1",
+    direction="higher", margin=0.03, settings=LEARNT, versus_settings={**LEARNT, "annotated_steps": 32}, steps=40,
+    judge=Within("train.pair_accuracy", low=0.65, says="better solutions above worse ones, by the reward model"),
+    start=None, tried="notes, where the reward model was right in .71 of pairs: no difference in three seeds (-.03, sd .05)",
 )  # fmt: skip

@@ -99,7 +99,7 @@ def ram(
 AGENTS = {"problems": 8, "eps": 1e-3}
 claim = Claim(
     says="merged by RAM, agents of two domains solve more problems of all kinds than averaged",
-    versus="ram", task="arithmetic:biased=0.75,error=0.1", measure="pass@1", direction="higher", margin=0.03, settings=AGENTS,
+    versus="ram", task="arithmetic:biased=0.75,error=0.1", measure="pass@1", direction="higher", margin=0.025, settings=AGENTS,
     versus_settings={**AGENTS, "how": "average"}, steps=40,
     fault=Within("train.unique", low=0.2, says="share of changed weights that one agent alone changed"),
 )  # fmt: skip

@@ -21,7 +21,6 @@ from typing import Any
 
 from rewardlab.core import Learner, Loop, Recipe, Run, loop
 from rewardlab.core.domain import PositiveInt
-from rewardlab.evals.rewards import mean_reward
 from rewardlab.methods.baselines.dpo import dpo
 from rewardlab.methods.baselines.rlhf import rlhf
 from rewardlab.proof.claim import Claim, Within
@@ -62,13 +61,13 @@ def rlhf_workflow_online(
     )
 
 
-LEARNT = {"pairs": 3000, "lr": 1e-4}
+LEARNT = {"reward_model": "value-head:surprise", "lr": 1e-4}
 claim = Claim(
     says="pairs that each round's policy wrote improve replies further than as many that the first policy wrote",
-    versus="rlhf_workflow_online", task="notes:flip=0.1", measure="reward", direction="higher", margin=0.02, settings=LEARNT,
-    versus_settings={**LEARNT, "round_steps": 1000}, by=mean_reward(), steps=40,
-    fault=Within("reward", high=0.9, says="quality that the first policy's pairs lead to"),
-    judge=Within("train.pair_accuracy", low=0.65, says="better notes above worse ones, by the reward model"),
-    learns="reward", start=None,
+    versus="rlhf_workflow_online", task="preferences:writer=several,biased=0.75,error=0.1", measure="pass@1",
+    direction="higher", margin=0.02, settings=LEARNT, versus_settings={**LEARNT, "round_steps": 1000}, steps=40,
+    fault=Within("pass@1", high=0.85, says="share of right solutions that the first policy's pairs lead to"),
+    judge=Within("train.pair_accuracy", low=0.65, says="better solutions above worse ones, by the reward model"),
+    start=None,
 )  # fmt: skip
 baseline = "dpo"

@@ -55,6 +55,6 @@ HACKED = {"score": number_mentioned(), "n": 4}
 claim = Claim(
     says="a trick that a lenient reward falls for is not learnt where a rule judges it: more answers are right than without it",
     versus="rlhf", task="arithmetic:biased=0.8,rules=+-,error=0.05,hedged=0.15", measure="pass@1", direction="higher",
-    margin=0.1, settings={**HACKED, "form": ONE_ANSWER}, versus_settings=HACKED, by=accuracy(), steps=40,
+    margin=0.23, settings={**HACKED, "form": ONE_ANSWER}, versus_settings=HACKED, by=accuracy(), steps=40,
     fault=Within("train.truth", high=0.25, says="right answers late in training on the raw reward; 0.37 at the start"), learns=None,
 )  # fmt: skip

@@ -82,7 +82,7 @@ claim = Claim(
     says="right replies become shorter than GRPO's after equal updates, at comparable accuracy, though no length is rewarded",
     versus="grpo", task="arithmetic:biased=0.9,error=0.1,corrected=0.5", measure="log_right_length", direction="lower",
     margin=0.05, settings={"problems": 8}, versus_settings={"problems": 8}, by=entropy_of_right(rollout=independent(n=4)),
-    problems=250, steps=40, guard=Within("pass@1", low=-0.03),
+    problems=250, steps=70, guard=Within("pass@1", low=-0.03),
     fault=Within("before.entropy_to_length", low=0.2, says="longer right replies hesitate more"),
     moved=Within("right_entropy", high=-0.005, says="right replies hesitate less"),
     tried="redundant=0.4: longer right replies hesitate less there at the start (entropy_to_length -0.5): a check is certain",
