@@ -40,8 +40,9 @@ def multirole_r1(
 
 claim = Claim(
     says="replies that go through several readings contain the one that was meant more often than GRPO's after equal updates",
-    versus="grpo", task="ambiguous:readings=4,answers=3", measure="coverage", direction="higher", margin=0.05,
-    settings={"weight": 1.0, "most": 3}, by=answer_sets(rollout=independent(n=1)), steps=40, guard=Within("pass@1", low=-0.03),
-    fault=Within("unique", high=0.8, says="different answers among those listed"),
+    versus="grpo", task="ambiguous:readings=4,answers=3,again=0.4", measure="coverage", direction="higher", margin=0.05,
+    settings={"weight": 1.0, "most": 3, "lr": 1e-4}, versus_settings={"lr": 1e-4},
+    by=answer_sets(rollout=independent(n=1)), steps=60, guard=Within("pass@1", low=-0.03),
+    fault=Within("unique", high=0.85, says="different answers among those listed"),
     moved=Within("distinct", low=0.2, says="different answers in a reply, more than with GRPO"), learns=None,
 )  # fmt: skip

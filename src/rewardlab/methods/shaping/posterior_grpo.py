@@ -54,7 +54,7 @@ FEW_NOISY = {"reward_model": "value-head:surprise", "pairs": 300, "passes": 4}
 claim = Claim(
     says="behind the outcome, a reward model of few, noisy pairs costs no accuracy; paid to all replies, it does",
     versus="posterior_grpo", task="preferences:biased=0.75,error=0.1,flip=0.3", measure="auc.truth", direction="higher",
-    margin=0.05, settings=FEW_NOISY, versus_settings={**FEW_NOISY, "gated": False}, steps=40,
+    margin=0.016, settings=FEW_NOISY, versus_settings={**FEW_NOISY, "gated": False}, steps=40,
     fault=Within("train.untrue/thinking", low=0.1, says="pairs of right and wrong replies that the reward model orders wrongly"),
     judge=Within("train.pair_accuracy", 0.55, 0.9, "better solutions above worse ones: learnt, and imperfect"), learns=None,
 )  # fmt: skip
