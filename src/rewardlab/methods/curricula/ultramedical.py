@@ -71,7 +71,7 @@ LEARNT = {"reward_model": "value-head:surprise", "lr": 1e-4, "faster": 1.0}
 claim = Claim(
     says="DPO in rounds on own replies, ranked by the own reward model, improves them further than going on with annotated pairs",
     versus="ultramedical", task="preferences:writer=policy,biased=0.75,error=0.1", measure="pass@1",
-    direction="higher", margin=0.03, settings=LEARNT, versus_settings={**LEARNT, "annotated_steps": 32}, steps=40,
+    direction="higher", margin=0.026, settings=LEARNT, versus_settings={**LEARNT, "annotated_steps": 52}, steps=60,
     judge=Within("train.pair_accuracy", low=0.65, says="better solutions above worse ones, by the reward model"),
     start=None, tried="notes, where the reward model was right in .71 of pairs: no difference in three seeds (-.03, sd .05)",
 )  # fmt: skip

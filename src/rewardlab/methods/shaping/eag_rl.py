@@ -59,7 +59,7 @@ def eag_rl(base: Recipe | None = None, *, weight: float = 0.5, guided: int = 10,
 
 claim = Claim(
     says="where habits of the ward change, more risks are told rightly than after training on answers alone",
-    versus="eag_rl", task="charts", measure="pass@1.shifted", direction="higher", margin=0.05, versus_settings={"weight": 0.0},
+    versus="eag_rl", task="charts", measure="pass@1.shifted", direction="higher", margin=0.081, versus_settings={"weight": 0.0},
     by=accuracy_by_kind(), steps=25, guard=Within("pass@1.same", low=-0.03),
     fault=Within("pass@1.shifted", high=0.8, says="of shifted charts, rightly told after training on answers alone"),
     moved=Within("train.reward/salient", low=0.1, says="overlap with what the expert goes by"), learns=None, start=None,
