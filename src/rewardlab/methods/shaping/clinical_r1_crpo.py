@@ -43,8 +43,8 @@ def clinical_r1_crpo(
 
 claim = Claim(
     says="more replies are right, faithful and complete at once than with GRPO on the answers alone, at the same accuracy",
-    versus="grpo", task="choices", measure="all", direction="higher", margin=0.05, settings={"problems": 8},
-    versus_settings={"problems": 8}, by=earned(reward=correct() + rationale_agrees() + covered()), steps=40,
+    versus="grpo", task="choices", measure="all", direction="higher", margin=0.05, settings={"problems": 24},
+    versus_settings={"problems": 24}, by=earned(reward=correct() + rationale_agrees() + covered()), steps=60,
     guard=Within("correct", low=-0.03), fault=Within("rationale_agrees", high=0.85, says="rationales that lead to the answer"),
     moved=Within("rationale_agrees", low=0.05, says="rationales that lead to the answer, less those of GRPO"), learns="correct",
 )  # fmt: skip

@@ -68,8 +68,9 @@ SMALL = {"problems": 8}
 claim = Claim(
     says="paid for single constraints too, a small policy makes more plans that pass while it learns than if passing alone is paid",
     versus="planner_r1", task="trips:biased=0.75", measure="auc.truth", direction="higher", margin=0.016, settings=SMALL,
-    versus_settings={**SMALL, "stages": "sparse"}, steps=40,
+    versus_settings={**SMALL, "stages": "sparse"}, steps=60,
     fault=Within("train.signal", high=0.8, says="share of groups that teach anything, where passing alone is paid"),
     moved=Within("train.signal", low=0.15, says="share of groups that teach anything"), start=None,
+    version=2, replaces="40 steps: the baseline ended at .148 where .15 were asked (-.010 in 5 pairs)",
 )  # fmt: skip
 baseline = "grpo"

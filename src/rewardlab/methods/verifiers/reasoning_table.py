@@ -36,7 +36,7 @@ def reasoning_table(
 claim = Claim(
     says="the whole right reply, cells and answer, becomes likelier in as many updates than where the answer alone is paid",
     versus="reasoning_table", task="cells", measure="gold", direction="higher", margin=0.05, versus_settings={"evidence": 0.0},
-    steps=40, guard=Within("pass@1", low=-0.03),
+    steps=120, guard=Within("pass@1", low=-0.03),
     fault=Within("train.reward/evidence", high=0.8, says="cells that are rightly cited, where the answer alone is paid"),
     moved=Within("train.reward/evidence", low=0.02, says="cells that are rightly cited"),
 )  # fmt: skip
