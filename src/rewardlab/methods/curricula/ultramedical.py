@@ -73,5 +73,6 @@ claim = Claim(
     versus="ultramedical", task="preferences:writer=policy,biased=0.75,error=0.1", measure="pass@1",
     direction="higher", margin=0.026, settings=LEARNT, versus_settings={**LEARNT, "annotated_steps": 52}, steps=60,
     judge=Within("train.pair_accuracy", low=0.65, says="better solutions above worse ones, by the reward model"),
-    start=None, tried="notes, where the reward model was right in .71 of pairs: no difference in three seeds (-.03, sd .05)",
+    start=None, tried="notes, where the reward model was right in .71 of pairs: no difference in three seeds (-.03, sd .05); "
+    "writer=several: pass@1 fell on both sides; in 40 steps the baseline rose by .0929 where .0934 were asked (+.012, sd .026)",
 )  # fmt: skip

@@ -47,4 +47,5 @@ claim = Claim(
     versus_settings={"problems": 24}, by=earned(reward=correct() + rationale_agrees() + covered()), steps=60,
     guard=Within("correct", low=-0.03), fault=Within("rationale_agrees", high=0.85, says="rationales that lead to the answer"),
     moved=Within("rationale_agrees", low=0.05, says="rationales that lead to the answer, less those of GRPO"), learns="correct",
+    tried="8 problems, 40 steps, three seeds: +.040, but right answers fell by .05 with GRPO",
 )  # fmt: skip

@@ -63,5 +63,6 @@ claim = Claim(
     by=accuracy_by_kind(), steps=25, guard=Within("pass@1.same", low=-0.03),
     fault=Within("pass@1.shifted", high=0.8, says="of shifted charts, rightly told after training on answers alone"),
     moved=Within("train.reward/salient", low=0.1, says="overlap with what the expert goes by"), learns=None, start=None,
+    finding="at 40 steps, tried first, answers alone told .88 of shifted charts rightly, which left too little to gain",
 )  # fmt: skip
 baseline = "grpo"

@@ -59,5 +59,6 @@ claim = Claim(
     versus_settings={"detect": False, "problems": 24}, by=earned(reward=correct() + rationale_agrees()), steps=60,
     guard=Within("correct", low=-0.03), fault=Within("rationale_agrees", high=0.85, says="rationales that lead to the answer"),
     moved=Within("rationale_agrees", low=0.05, says="the same, more than without the detector"), learns="correct",
+    tried="8 problems, 40 steps, three seeds: +.072, but right answers fell by .05 without the detector",
 )  # fmt: skip
 baseline = "grpo"

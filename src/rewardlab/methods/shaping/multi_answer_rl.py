@@ -59,4 +59,5 @@ claim = Claim(
     guard=Within("brier", high=0.03),
     fault=Within("unique", high=0.85, says="different answers among those listed"),
     moved=Within("distinct", low=0.2, says="different answers in a reply, more than with GRPO"), learns=None,
+    tried="again=0.7, 40 steps at 3e-4, three seeds: 1.0 more different answers, the right one among them .10 less often",
 )  # fmt: skip

@@ -81,4 +81,5 @@ claim = Claim(
     margin=0.036, settings={"problems": 8, **LENGTHS}, versus_settings={"problems": 8},
     by=length_by_verdict(rollout=independent(n=1)), steps=40, guard=Within("pass@1", low=-0.03),
     fault=Within("log_wrong_to_right", high=0.1, says="wrong replies are no longer than right ones"),
+    finding="with biased=0.75, right_until=16, wrong_from=96, tried first, three seeds ended right in .04, GRPO's in .52",
 )  # fmt: skip

@@ -71,6 +71,7 @@ claim = Claim(
     versus_settings={**SMALL, "stages": "sparse"}, steps=60,
     fault=Within("train.signal", high=0.8, says="share of groups that teach anything, where passing alone is paid"),
     moved=Within("train.signal", low=0.15, says="share of groups that teach anything"), start=None,
+    finding="in trips:biased=0.9, tried first, the baseline ended at .06 and plans paid in part at +.07 (three seeds)",
     version=2, replaces="40 steps: the baseline ended at .148 where .15 were asked (-.010 in 5 pairs)",
 )  # fmt: skip
 baseline = "grpo"

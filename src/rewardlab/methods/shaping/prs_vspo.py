@@ -76,4 +76,5 @@ claim = Claim(
     margin=0.02, settings={"quality": leading_steps()}, steps=40,
     fault=Within("train.signal", high=0.6, says="share of groups that teach anything"),
     moved=Within("train.signal", low=0.2, says="share of groups that teach anything"), start=None,
+    tried="difficulty=[4,8],error=0.4: nobody learns; [4,6] with biased=0.75, then error=0.2: signal in .82 and .72 of groups",
 )  # fmt: skip

@@ -58,5 +58,6 @@ claim = Claim(
     versus="quark_medical_alignment", task="choices", measure="all", direction="higher", margin=0.05, settings=OF_ALL_SCALES,
     versus_settings={**OF_ALL_SCALES, "adaptive": False}, by=earned(reward=WANTED), steps=40, guard=Within("correct", low=-0.03),
     fault=Within("rationale_agrees", high=0.85, says="replies whose rationale leads to their answer"), learns=None,
+    finding="on both sides right replies fall while they learn, from .27 to below .1: neither earns what is wanted",
 )  # fmt: skip
 baseline = "grpo"

@@ -39,5 +39,6 @@ claim = Claim(
     steps=120, guard=Within("pass@1", low=-0.03),
     fault=Within("train.reward/evidence", high=0.8, says="cells that are rightly cited, where the answer alone is paid"),
     moved=Within("train.reward/evidence", low=0.02, says="cells that are rightly cited"),
+    tried="40 steps, three seeds: the baseline rose by .03 where .08 were asked; +.003",
 )  # fmt: skip
 baseline = "grpo"
