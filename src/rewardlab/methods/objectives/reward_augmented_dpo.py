@@ -50,7 +50,7 @@ def reward_augmented_dpo(
 claim = Claim(
     says="asked for the highest score, more replies reach it than after DPO on as many pairs without goals",
     versus="dpo", task="notes", measure="pass@1", direction="higher", margin=0.05,
-    settings={"score": 10 * note_quality(), "told": "Score: {goal}.", "lr": 3e-4}, versus_settings={"lr": 3e-4}, steps=80,
+    settings={"score": 10 * note_quality(), "told": "Score: {goal}.", "lr": 3e-4}, versus_settings={"lr": 3e-4}, steps=240,
     fault=Within("pass@1", high=0.6, says="replies of the highest score after DPO"), start=None,
 )  # fmt: skip
 baseline = "dpo"

@@ -92,8 +92,8 @@ def t_reg(
 
 claim = Claim(
     says="more of the implicit reward lies on the tokens with which replies begin to differ than after DPO",
-    versus="dpo", task="preferences:biased=0.75,error=0.1", measure="decisive_share", direction="higher", margin=0.02,
-    settings={"cued": 2560, "better": "Good: {prompt}", "worse": "Bad: {prompt}", "lr": 1e-4}, versus_settings={"lr": 1e-4},
+    versus="dpo", task="preferences:biased=0.75,error=0.1", measure="decisive_share", direction="higher", margin=0.003,
+    settings={"cued": 5120, "better": "Good: {prompt}", "worse": "Bad: {prompt}", "lr": 1e-4}, versus_settings={"lr": 1e-4},
     by=decisive_tokens(), steps=40, guard=Within("preferred", low=-0.03),
     fault=Within("decisive_share", high=0.6, says="share on the decisive tokens after DPO"),
     judge=Within("train.token_gap", low=0.01, says="mean score of the chosen reply's tokens above the other's"), learns=None,

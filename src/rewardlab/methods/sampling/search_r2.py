@@ -72,7 +72,7 @@ def search_r2(
 claim = Claim(
     says="episodes that the refiner cuts where it finds them wrong end right oftener than the same ones cut at random",
     versus=None, task="repairs", measure="repaired", direction="higher", margin=0.03, against="at_random",
-    by=repaired_accuracy(env=search()), problems=200, steps=1,
+    by=repaired_accuracy(env=search()), problems=200, steps=30,
     fault=Within("as_it_was", high=0.6, says="share of first episodes that end right"), learns=None,
 )  # fmt: skip
 baseline = "grpo"

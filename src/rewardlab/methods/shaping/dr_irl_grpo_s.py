@@ -98,14 +98,15 @@ def dr_irl_grpo_s(
     )
 
 
-TAUGHT = {"reward_model": "value-head:surprise", "pairs": 3000, "problems": 8, "beta": 0.3}
+TAUGHT = {"reward_model": "value-head:surprise", "pairs": 3000, "problems": 8, "beta": 0.3, "lr": 1e-4}
 
 claim = Claim(
     says="with advantages scaled by difficulty more replies are right than without, by the same learnt reward, in equal updates",
     versus="dr_irl_grpo_s", task="arithmetic:biased=0.75,error=0.1", measure="auc.truth", direction="higher", margin=0.02,
-    settings=TAUGHT, versus_settings={**TAUGHT, "scaled": False}, steps=40,
+    settings=TAUGHT, versus_settings={**TAUGHT, "scaled": False}, steps=30,
     judge=Within("train.irl_accuracy", low=0.6, says="demonstrations above the policy's own replies, by the learnt reward"),
     tried="notes, the better one of two as the demonstration: the learnt reward is right in .56, and paid by it notes get worse; "
-    "here with beta=.02: it is right in .67, and paid by it right replies fall from .36 to .09, unscaled (3 seeds each)",
+    "here with beta=.02: it is right in .67, and paid by it right replies fall from .36 to .09, unscaled (3 seeds each); "
+    "beta=.3, 40 steps at 3e-4: right replies fall by .11 unscaled, by .10 scaled",
 )  # fmt: skip
 baseline = "grpo"

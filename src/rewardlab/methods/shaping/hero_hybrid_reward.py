@@ -89,11 +89,12 @@ def hero_hybrid_reward(
 
 claim = Claim(
     says="where many groups are all wrong, more is learnt in as many updates than from the verifier alone",
-    versus="grpo", task="preferences:writer=policy,difficulty=[3,5],error=0.1,biased=0.75", measure="auc.truth",
+    versus="grpo", task="preferences:writer=policy,difficulty=[4,6],error=0.1,biased=0.75", measure="auc.truth",
     direction="higher", margin=0.02, settings={"reward_model": "value-head:surprise", "pairs": 2000, "n": 4},
     versus_settings={"n": 4}, steps=40,
     fault=Within("train.signal", high=0.8, says="share of groups that teach anything"),
     moved=Within("train.signal", low=0.15, says="share of groups that teach anything"),
     judge=Within("train.pair_accuracy", low=0.65, says="better solutions above worse ones"), start=None,
-    tried="writer=several, three seeds: -.067, sd .044; difficulty=[4,8],error=0.4 was not run: nobody learns such chains",
+    tried="writer=several, three seeds: -.067, sd .044; difficulty=[4,8],error=0.4 was not run: nobody learns such chains; "
+    "[3,5], three seeds: -.023, sd .038, and groups with a signal grew by .127 where .15 were asked",
 )  # fmt: skip

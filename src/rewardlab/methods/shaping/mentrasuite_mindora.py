@@ -55,10 +55,12 @@ def mentrasuite_mindora(
 
 claim = Claim(
     says="more replies are right and consistent than where the answer alone is paid, at the same accuracy",
-    versus="mentrasuite_mindora", task="choices", measure="all", direction="higher", margin=0.05, settings={"problems": 24},
-    versus_settings={"detect": False, "problems": 24}, by=earned(reward=correct() + rationale_agrees()), steps=60,
+    versus="mentrasuite_mindora", task="choices", measure="all", direction="higher", margin=0.05,
+    settings={"problems": 24, "lr": 1e-4},
+    versus_settings={"detect": False, "problems": 24, "lr": 1e-4}, by=earned(reward=correct() + rationale_agrees()), steps=120,
     guard=Within("correct", low=-0.03), fault=Within("rationale_agrees", high=0.85, says="rationales that lead to the answer"),
     moved=Within("rationale_agrees", low=0.05, says="the same, more than without the detector"), learns="correct",
-    tried="8 problems, 40 steps, three seeds: +.072, but right answers fell by .05 without the detector",
+    tried="8 problems, 40 steps, three seeds: +.072, but right answers fell by .05 without the detector; "
+    "24 problems, 60 steps at 3e-4: +.158",
 )  # fmt: skip
 baseline = "grpo"

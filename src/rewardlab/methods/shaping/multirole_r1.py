@@ -40,10 +40,12 @@ def multirole_r1(
 
 claim = Claim(
     says="replies that go through several readings contain the one that was meant more often than GRPO's after equal updates",
-    versus="grpo", task="ambiguous:readings=4,answers=3,again=0.4", measure="coverage", direction="higher", margin=0.05,
-    settings={"weight": 1.0, "most": 3, "lr": 1e-4}, versus_settings={"lr": 1e-4},
-    by=answer_sets(rollout=independent(n=1)), steps=60, guard=Within("pass@1", low=-0.03),
+    versus="grpo", task="ambiguous:difficulty=1,readings=4,answers=3,again=0.4",
+    measure="coverage", direction="higher", margin=0.05,
+    settings={"weight": 1.0, "most": 3, "lr": 3e-4}, versus_settings={"lr": 3e-4},
+    by=answer_sets(rollout=independent(n=1)), steps=40, guard=Within("pass@1", low=-0.03),
     fault=Within("unique", high=0.85, says="different answers among those listed"),
     moved=Within("distinct", low=0.2, says="different answers in a reply, more than with GRPO"), learns=None,
-    tried="again=0.7, 40 steps at 3e-4, three seeds: 1.9 more different answers, the right one among them .17 less often",
+    tried="again=0.7, 40 steps at 3e-4, three seeds: 1.9 more different answers, the right one among them .17 less often; "
+    "chains of two at 1e-4, 60 steps: -.006, sd .046",
 )  # fmt: skip

@@ -80,8 +80,9 @@ def pear(base: Recipe | None = None, *, alpha: float = 1.0, most: float = 1.0, m
 
 claim = Claim(
     says="right replies become shorter than GRPO's after equal updates, at comparable accuracy, though no length is rewarded",
-    versus="grpo", task="arithmetic:biased=0.9,error=0.1,corrected=0.5", measure="log_right_length", direction="lower",
-    margin=0.05, settings={"problems": 8}, versus_settings={"problems": 8}, by=entropy_of_right(rollout=independent(n=4)),
+    versus="grpo", task="arithmetic:biased=0.9,error=0.1,corrected=0.5,difficulty=[1,3]",
+    measure="log_right_length", direction="lower", margin=0.05,
+    settings={"problems": 8}, versus_settings={"problems": 8}, by=entropy_of_right(rollout=independent(n=4)),
     problems=250, steps=70, guard=Within("pass@1", low=-0.03),
     fault=Within("before.entropy_to_length", low=0.2, says="longer right replies hesitate more"),
     moved=Within("right_entropy", high=-0.005, says="right replies hesitate less"),

@@ -35,10 +35,10 @@ def reasoning_table(
 
 claim = Claim(
     says="the whole right reply, cells and answer, becomes likelier in as many updates than where the answer alone is paid",
-    versus="reasoning_table", task="cells", measure="gold", direction="higher", margin=0.05, versus_settings={"evidence": 0.0},
+    versus="reasoning_table", task="cells", measure="gold", direction="higher", margin=0.023, versus_settings={"evidence": 0.0},
     steps=120, guard=Within("pass@1", low=-0.03),
     fault=Within("train.reward/evidence", high=0.8, says="cells that are rightly cited, where the answer alone is paid"),
     moved=Within("train.reward/evidence", low=0.02, says="cells that are rightly cited"),
-    tried="40 steps, three seeds: the baseline rose by .03 where .08 were asked; +.003",
+    tried="40 steps, three seeds: the baseline rose by .03 where .08 were asked; +.003; 120 steps: +.001, sd .023",
 )  # fmt: skip
 baseline = "grpo"
