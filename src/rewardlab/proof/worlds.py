@@ -53,9 +53,7 @@ WORLDS = (
     World("biased-long", "arithmetic:biased=0.8,error=0.05,difficulty=[2,5]", "the same over several difficulties"),
     World("redundant", "arithmetic:biased=0.75,error=0.1,redundant=0.4", "length, calls, process rewards"),
     World("corrected", "arithmetic:biased=0.9,error=0.1,corrected=0.5", "length, self-correction, process rewards"),
-    World(
-        "overthinking", "overthinking", "length: one to five steps, checks that add nothing, needed corrections"
-    ),
+    World("overthinking", "overthinking", "length: one to five steps, checks that add nothing, needed corrections"),
     World(
         "hard",
         "arithmetic:biased=0.85,rules=+-*,error=0.4,difficulty=[4,8]",
