@@ -52,7 +52,7 @@ def capo_genprm(
 VOTED = noisy_critiques(of=sound_steps(), miss=0.1, alarm=0.2, votes=4, agree="majority")
 claim = Claim(
     says="with a vote of critiques that each err in one step of six, more is learnt than from the outcome alone in as many updates",
-    versus="grpo", task="arithmetic:biased=0.75,error=0.1", measure="auc.truth", direction="higher", margin=0.02,
+    versus="grpo", task="arithmetic:biased=0.75,error=0.1", measure="auc.truth", direction="higher", margin=0.0126,
     settings={"critiques": VOTED}, steps=40, guard=Within("pass@1", low=-0.03),
 )  # fmt: skip
 baseline = "grpo"

@@ -39,5 +39,5 @@ def gtpo_grpo_s(
 
 claim = Claim(
     says="rewards weighted by the entropy at each token teach more in as many updates than DAPO's one for the whole reply",
-    versus="dapo", task="arithmetic:biased=0.75,error=0.1", measure="auc.truth", direction="higher", margin=0.02, steps=40,
+    versus="dapo", task="arithmetic:biased=0.75,error=0.1", measure="auc.truth", direction="higher", margin=0.0041, steps=40,
 )  # fmt: skip

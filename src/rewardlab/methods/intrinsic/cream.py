@@ -93,7 +93,7 @@ def cream(
 
 claim = Claim(
     says="labels believed as far as two iterates agree leave a policy right more often than self-rewarding that is sure of them",
-    versus="cream", task="preferences:flip=0.3,biased=0.75,error=0.1", measure="pass@1", direction="higher", margin=0.03,
+    versus="cream", task="preferences:flip=0.3,biased=0.75,error=0.1", measure="pass@1", direction="higher", margin=0.059,
     settings={"lr": 1e-4}, versus_settings={"label": "sure", "lr": 1e-4}, steps=40,
     fault=Within("train.true_labels", high=0.85, says="share of self-ranked pairs that are the right way round"), learns=None,
 )  # fmt: skip

@@ -41,7 +41,7 @@ def crew_confidence_as_reward(
 JUDGED = ranked(by=correct(), n=8)
 claim = Claim(
     says="confidence in the answer finds the right one of two replies oftener after DPO on the widest gaps than on any pairs",
-    versus="crew_confidence_as_reward", task="choices", measure="agreement", direction="higher", margin=0.02,
+    versus="crew_confidence_as_reward", task="choices", measure="agreement", direction="higher", margin=0.074,
     versus_settings={"widest": False}, by=told_apart(reward=answer_confidence(), truth=correct(), rollout=JUDGED), problems=600,
     steps=40, fault=Within("agreement", high=0.9, says="how often the model is surer of the right one of two, after plain DPO"),
     learns=None, start=None,

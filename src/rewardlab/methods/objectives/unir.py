@@ -52,7 +52,8 @@ def unir(
 
 claim = Claim(
     says="a reasoner that was trained on one frozen model makes another, which it never met, right more often than before training",
-    versus=None, task="arithmetic:biased=0.75,error=0.1", measure="pass@1", direction="higher", margin=0.1, against="before.pass@1",
+    versus=None, task="arithmetic:biased=0.75,error=0.1", measure="pass@1", direction="higher", margin=0.13,
+    against="before.pass@1",
     settings={"problems": 8, "other": "embedded:arithmetic:biased=0.8,error=0.05,difficulty=[2,5]"}, steps=40,
     learns=None, start=None,
 )  # fmt: skip

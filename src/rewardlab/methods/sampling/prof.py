@@ -40,7 +40,7 @@ def prof(
 NOISY = -1.0 * noisy_critiques(of=correct_steps(), miss=0.2, alarm=0.2, votes=1)
 claim = Claim(
     says="filtered by a process reward that errs in one step of five, right replies have fewer wrong steps than with GRPO",
-    versus="grpo", task="arithmetic:biased=0.9,error=0.1,corrected=0.5", measure="right_reward", direction="higher", margin=0.02,
+    versus="grpo", task="arithmetic:biased=0.9,error=0.1,corrected=0.5", measure="right_reward", direction="higher", margin=0.0053,
     settings={"process": NOISY},
     by=reward_of_right(reward=aggregate(correct_steps(), by="mean"), rollout=independent(n=1, steps="newline")), steps=40,
     guard=Within("pass@1", low=-0.03), fault=Within("right_reward", high=0.95, says="share of right steps in right replies"),

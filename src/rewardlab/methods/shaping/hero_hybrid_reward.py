@@ -90,7 +90,7 @@ def hero_hybrid_reward(
 claim = Claim(
     says="where many groups are all wrong, more is learnt in as many updates than from the verifier alone",
     versus="grpo", task="preferences:writer=policy,difficulty=[4,6],error=0.1,biased=0.75", measure="auc.truth",
-    direction="higher", margin=0.02, settings={"reward_model": "value-head:surprise", "pairs": 2000, "n": 4},
+    direction="higher", margin=0.17, settings={"reward_model": "value-head:surprise", "pairs": 2000, "n": 4},
     versus_settings={"n": 4}, steps=40,
     fault=Within("train.signal", high=0.8, says="share of groups that teach anything"),
     moved=Within("train.signal", low=0.15, says="share of groups that teach anything"),

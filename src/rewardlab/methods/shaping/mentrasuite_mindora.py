@@ -55,7 +55,7 @@ def mentrasuite_mindora(
 
 claim = Claim(
     says="more replies are right and consistent than where the answer alone is paid, at the same accuracy",
-    versus="mentrasuite_mindora", task="choices", measure="all", direction="higher", margin=0.05,
+    versus="mentrasuite_mindora", task="choices", measure="all", direction="higher", margin=0.13,
     settings={"problems": 24, "lr": 1e-4},
     versus_settings={"detect": False, "problems": 24, "lr": 1e-4}, by=earned(reward=correct() + rationale_agrees()), steps=120,
     guard=Within("correct", low=-0.03), fault=Within("rationale_agrees", high=0.85, says="rationales that lead to the answer"),

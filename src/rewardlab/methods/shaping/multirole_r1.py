@@ -41,7 +41,7 @@ def multirole_r1(
 claim = Claim(
     says="replies that go through several readings contain the one that was meant more often than GRPO's after equal updates",
     versus="grpo", task="ambiguous:difficulty=1,readings=4,answers=3,again=0.4",
-    measure="coverage", direction="higher", margin=0.05,
+    measure="coverage", direction="higher", margin=0.063,
     settings={"weight": 1.0, "most": 3, "lr": 3e-4}, versus_settings={"lr": 3e-4},
     by=answer_sets(rollout=independent(n=1)), steps=40, guard=Within("pass@1", low=-0.03),
     fault=Within("unique", high=0.85, says="different answers among those listed"),
