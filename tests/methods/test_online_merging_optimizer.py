@@ -41,7 +41,7 @@ def merged(**settings) -> Ops:
 
 
 def test_fine_tuning_is_not_merged_and_its_change_is_remembered():
-    ops, plain = merged(keep=1.0, alpha=0.25), begun(dpo(sft_steps=1))
+    ops, plain = merged(density=1.0, alpha=0.25), begun(dpo(sft_steps=1))
     start = flat(ops.run.policy.state()).clone()
     tuned, same = step(ops), step(plain)
     assert torch.equal(flat(tuned), flat(same))
@@ -49,7 +49,7 @@ def test_fine_tuning_is_not_merged_and_its_change_is_remembered():
     after, alone = step(ops), step(plain)
     tau = flat(tuned) - start
     torch.testing.assert_close(flat(ops.run.memory[TAU]), tau)
-    # keep = 1: three quarters of Adam's step, and a quarter of the change by fine-tuning
+    # density = 1: three quarters of Adam's step, and a quarter of the change by fine-tuning
     torch.testing.assert_close(flat(after) - flat(tuned), 0.75 * (flat(alone) - flat(tuned)) + 0.25 * tau, atol=1e-6, rtol=1e-3)
     # tau stays what it was
     step(ops)
@@ -57,7 +57,7 @@ def test_fine_tuning_is_not_merged_and_its_change_is_remembered():
 
 
 def test_ties_keeps_the_largest_changes_of_one_sign():
-    ops, plain = merged(how="ties", keep=0.5, alpha=0.25), begun(dpo(sft_steps=1))
+    ops, plain = merged(how="ties", density=0.5, alpha=0.25), begun(dpo(sft_steps=1))
     start = {name: w.clone() for name, w in ops.run.policy.state().items()}
     tuned, _ = step(ops), step(plain)
     after, alone = step(ops), step(plain)
@@ -67,7 +67,7 @@ def test_ties_keeps_the_largest_changes_of_one_sign():
 
 
 def test_dare_changes_a_share_of_the_weights_alone_and_as_much_on_average():
-    ops, plain = merged(keep=0.25, alpha=0.0), begun(dpo(sft_steps=1))
+    ops, plain = merged(density=0.25, alpha=0.0), begun(dpo(sft_steps=1))
     tuned, _ = step(ops), step(plain)
     made, whole = flat(step(ops)) - flat(tuned), flat(step(plain)) - flat(tuned)
     assert float((made != 0).float().mean() / (whole != 0).float().mean()) == pytest.approx(0.25, abs=0.02)
@@ -82,7 +82,7 @@ def test_a_pretrained_checkpoint_takes_the_place_of_fine_tuning_steps(tmp_path):
         for w in pretrained.parameters():
             w -= 0.5
     pretrained.save(tmp_path)
-    ops = begun(online_merging_optimizer(pretrained=str(tmp_path), keep=1.0, alpha=0.1))
+    ops = begun(online_merging_optimizer(pretrained=str(tmp_path), density=1.0, alpha=0.1))
     step(ops)
     assert float(flat(ops.run.memory[TAU]).min()) == pytest.approx(0.5, abs=1e-5)
 

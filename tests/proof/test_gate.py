@@ -161,3 +161,13 @@ def test_a_finding_does_not_make_its_own_result_old(tmp_path):
     # a record from before: a hash of the bytes
     old = {"code": {"method": hashlib.blake2b(file.read_bytes(), digest_size=8).hexdigest()}}
     assert results.of_this_file(old, file)
+
+
+def test_runs_measure_greedy_replies_and_gold_solutions_where_something_is_learnt_or_the_claim_names_them():
+    assert CLAIM.beside
+    unlearnt = replace(CLAIM, learns=None)
+    assert not unlearnt.beside
+    assert replace(unlearnt, measure="gold_logprob").beside
+    assert replace(unlearnt, against="before.greedy").beside
+    assert replace(unlearnt, fault=Within("gold", high=0.5)).beside
+    assert not replace(unlearnt, fault=Within("train.signal", high=0.5)).beside

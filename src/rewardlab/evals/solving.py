@@ -12,6 +12,9 @@ from rewardlab.core import Group, Measure, Problem, Run, Sampling, Trajectory, m
 from rewardlab.core.domain import NonNegativeInt
 from rewardlab.text.answers import final_answer
 
+BESIDE = ("greedy", "majority", "gold", "gold_logprob")
+"""The numbers that `solving` adds."""
+
 
 @measure
 def solving(

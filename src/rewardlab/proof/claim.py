@@ -9,6 +9,7 @@ from typing import Any
 
 from rewardlab.core import Measure
 from rewardlab.errors import RewardlabError
+from rewardlab.evals.solving import BESIDE
 from rewardlab.rewards.reward import Reward
 
 
@@ -101,3 +102,10 @@ class Claim:
             raise RewardlabError("a claim says why it replaces the version before it, if there is one, and only then")
         if not self.span[0] < self.span[1]:
             raise RewardlabError(f"the span of a claim is the lowest and the highest value of {self.learns}, not {self.span}")
+
+    @property
+    def beside(self) -> bool:
+        """Whether its runs measure what `evals.solving` adds: where something is learnt, or the claim names one of them."""
+        bounds = [bound.number for bound in (self.guard, self.fault, self.moved, self.judge) if bound]
+        names = {name.removeprefix("before.") for name in (self.measure, self.against or "", *bounds)}
+        return self.learns is not None or not names.isdisjoint(BESIDE)

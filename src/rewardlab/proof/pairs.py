@@ -84,7 +84,7 @@ class Pairs:
             f"{self._scratch.name}/{side}-{seed}{'-'.join(map(str, update.values()))}",
         )
         config = self.config.but(seed=seed)
-        return Job(self.names[side], recipe.to_json(), config, folder, by, beside=self.claim.learns is not None)
+        return Job(self.names[side], recipe.to_json(), config, folder, by, beside=self.claim.beside)
 
     def _check_bounds(self) -> None:
         """Raise RewardlabError for a bound of the claim on a number that no run has: a misspelt one would make the world unfit."""

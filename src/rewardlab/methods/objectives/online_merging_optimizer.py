@@ -7,7 +7,7 @@
 Models that are interpolated after alignment trade some of its reward for skills; doing it at every step steers the whole training
 in the direction of the fine-tuned model. F(tau) is chosen once, F(d) anew at each step; the optimiser's moments see no merging.
 
-Lu et al. 2024, arXiv:2405.17931. F, merge, keep = .01 and alpha = 1e-7 are those of the released optimisers and script
+Lu et al. 2024, arXiv:2405.17931. F, merge, density = .01 and alpha = 1e-7 are those of the released optimisers and script
 (QwenLM/online_merging_optimizers, 8e53529, online_merging/optimizers.py, LLaMA-Factory/run_dpo_om.sh), whose learning rate is 1e-6:
 with larger rates and shorter runs take more of both. Several optimiser steps on a batch are merged together, as `online_step`
 does there. Left out: rescaling to the old sum, and bounds of 1 on single changes, which are far below. (inferred): `sft_steps`.
@@ -36,13 +36,13 @@ def change(before: Weights, after: Weights) -> dict[str, torch.Tensor]:
     return {name: v[0] for name, v in task_vectors(before, [after]).items()}
 
 
-def sparse(change: Weights, how: str, keep: float, rng: torch.Generator) -> dict[str, torch.Tensor]:
-    return random_share(change, keep, rng) if how == "dare" else largest_share(change, keep)
+def sparse(change: Weights, how: str, density: float, rng: torch.Generator) -> dict[str, torch.Tensor]:
+    return random_share(change, density, rng) if how == "dare" else largest_share(change, density)
 
 
 @loop(inner="of")
 def merged_updates(
-    recipe: Recipe, run: Run, ops: Any, *, after: NonNegativeInt, how: How = "dare", keep: PositiveShare = 0.01,
+    recipe: Recipe, run: Run, ops: Any, *, after: NonNegativeInt, how: How = "dare", density: PositiveShare = 0.01,
     alpha: Share = 1e-7, of: Loop | None = None,
 ) -> None:  # fmt: skip
     """Training steps by `of`; from the step `after` on what each has changed of the policy is merged with tau.
@@ -52,12 +52,12 @@ def merged_updates(
     before = {name: w.clone() for name, w in run.policy.state().items()}
     if run.step >= after and TAU not in run.memory:
         tau = change(run.model(PRETRAINED).state(), before)
-        run.memory[TAU] = sparse(tau, how, keep, run.rng("merging tau"))
+        run.memory[TAU] = sparse(tau, how, density, run.rng("merging tau"))
     of(recipe, run, ops) if of else ops.standard_step(recipe)
     if run.step < after:
         return
     made, tau = change(before, run.policy.state()), run.memory[TAU]
-    kept = sparse(made, how, keep, run.rng("merging"))
+    kept = sparse(made, how, density, run.rng("merging"))
     if how == "ties":
         merged = of_one_sign(kept, tau, alpha)
     else:
@@ -71,24 +71,24 @@ def norm(change: Weights) -> float:
 
 
 def online_merging_optimizer(
-    base: Recipe | None = None, *, pretrained: str = "", sft_steps: int = 100, how: How = "dare", keep: float = 0.01,
+    base: Recipe | None = None, *, pretrained: str = "", sft_steps: int = 100, how: How = "dare", density: float = 0.01,
     alpha: float = 1e-7,
 ) -> Recipe:  # fmt: skip
     """pretrained: checkpoint from which the policy was fine-tuned; without it, `sft_steps` fine-tune it first.
-    how: dare or ties.  keep: share of the changes that a merge is made of.  alpha: weight of fine-tuning's, at every step.
+    how: dare or ties.  density: share of the changes that a merge is made of.  alpha: weight of fine-tuning's, at every step.
     """
     base = base or dpo()
     after = 0 if pretrained else sft_steps
     steps = sft_first(steps=after, of=base.loop) if after else base.loop
     frozen = Learner(PRETRAINED, pretrained or "copy:policy", Recipe(), every=0)
-    return base.but(loop=merged_updates(after=after, how=how, keep=keep, alpha=alpha, of=steps), also=(*base.also, frozen))
+    return base.but(loop=merged_updates(after=after, how=how, density=density, alpha=alpha, of=steps), also=(*base.also, frozen))
 
 
 SFT = {"sft_steps": 20, "lr": 1e-4}
 claim = Claim(
     says="after fine-tuning and equal updates on pairs, the fine-tuned replies stay likelier than by DPO, and pairs are told apart",
     versus="dpo", task="preferences:biased=0.75,error=0.1", measure="chosen_per_token", direction="higher", margin=0.02,
-    settings={**SFT, "keep": 0.5, "alpha": 0.01}, versus_settings=SFT, by=preference_margins(), steps=60,
+    settings={**SFT, "density": 0.5, "alpha": 0.01}, versus_settings=SFT, by=preference_margins(), steps=60,
     guard=Within("preferred", low=-0.03), fault=Within("kl", low=0.5, says="nats that the replies of a pair lose after DPO"),
     learns=None, start=None,
 )  # fmt: skip
