@@ -90,8 +90,8 @@ def spa_rl(
 
 claim = Claim(
     says="turns that make the next right search are told from others better by progress than by rises of a critic of the outcome",
-    versus=None, task="facts:hops=4,error=0.5,biased=0.75,test_size=1000", measure="auc.progress", direction="higher", margin=0.05,
-    against="auc.critic", settings={"watched": True},
+    versus=None, task="facts:hops=4,error=0.5,biased=0.75,test_size=1000", measure="auc.progress", direction="higher",
+    margin=0.096, against="auc.critic", settings={"watched": True},
     by=progress_found(rollout=interactive(env=search(), n=1, turns=5), truth=gold_searches(), critic=WATCHED),
     problems=300, steps=20, judge=Within("calibration", low=0.3, says="correlation of summed progress and success"), learns=None,
 )  # fmt: skip

@@ -85,7 +85,7 @@ def mah_dpo(
 
 claim = Claim(
     says="whoever wants one of two objectives gets more of it by its own head than by one head that learnt from the pairs of both",
-    versus="mah_dpo", task="arithmetic:biased=0.75,error=0.1", measure="own", direction="higher", margin=0.05,
+    versus="mah_dpo", task="arithmetic:biased=0.75,error=0.1", measure="own", direction="higher", margin=0.02538,
     settings={"faster": 10.0}, versus_settings={"shared": True}, problems=500, steps=40,
     fault=Within("own", high=0.6, says="mean of both rewards where one head serves both"),
     moved=Within("control", low=0.05, says="how much more a reward is under its own head"), learns=None, start=None,

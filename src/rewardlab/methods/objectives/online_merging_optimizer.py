@@ -87,7 +87,7 @@ def online_merging_optimizer(
 SFT = {"sft_steps": 20, "lr": 1e-4}
 claim = Claim(
     says="after fine-tuning and equal updates on pairs, the fine-tuned replies stay likelier than by DPO, and pairs are told apart",
-    versus="dpo", task="preferences:biased=0.75,error=0.1", measure="chosen_per_token", direction="higher", margin=0.02,
+    versus="dpo", task="preferences:biased=0.75,error=0.1", measure="chosen_per_token", direction="higher", margin=0.02187,
     settings={**SFT, "density": 0.5, "alpha": 0.01}, versus_settings=SFT, by=preference_margins(), steps=60,
     guard=Within("preferred", low=-0.03), fault=Within("kl", low=0.5, says="nats that the replies of a pair lose after DPO"),
     learns=None, start=None,

@@ -74,7 +74,7 @@ def prorl(
 GIVEN = {"n": 8, "problems": 8, "beta": 0.3, "check": 5}
 claim = Claim(
     says="under a strong KL right solutions become likelier with resets than with a fixed reference, after as many updates",
-    versus="prorl", task="arithmetic:biased=0.75,error=0.1", measure="gold", direction="higher", margin=0.02,
+    versus="prorl", task="arithmetic:biased=0.75,error=0.1", measure="gold", direction="higher", margin=0.03263,
     settings={**GIVEN, "stalls": 1}, versus_settings={**GIVEN, "stalls": 0}, steps=40, guard=Within("pass@1", low=-0.03),
     fault=Within("gold", high=0.6, says="probability of right solutions under a fixed reference"),
     moved=Within("train.resets", low=1.0, says="resets of the reference"), learns=None,

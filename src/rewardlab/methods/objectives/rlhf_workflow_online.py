@@ -65,7 +65,7 @@ LEARNT = {"reward_model": "value-head:surprise", "lr": 1e-4}
 claim = Claim(
     says="pairs that each round's policy wrote improve replies further than as many that the first policy wrote",
     versus="rlhf_workflow_online", task="preferences:writer=policy,biased=0.75,error=0.1", measure="pass@1",
-    direction="higher", margin=0.02, settings=LEARNT, versus_settings={**LEARNT, "round_steps": 1000}, steps=40,
+    direction="higher", margin=0.02157, settings=LEARNT, versus_settings={**LEARNT, "round_steps": 1000}, steps=40,
     fault=Within("pass@1", high=0.85, says="share of right solutions that the first policy's pairs lead to"),
     judge=Within("train.pair_accuracy", low=0.65, says="better solutions above worse ones, by the reward model"),
     start=None,

@@ -69,10 +69,11 @@ def guide_grpo(
 
 claim = Claim(
     says="where most prompts are never solved, the right solutions become likelier without a hint than with GRPO",
-    versus="grpo", task="hinted", measure="gold_logprob", direction="higher", margin=0.02, settings={"problems": 8},
+    versus="grpo", task="hinted", measure="gold_logprob", direction="higher", margin=0.082, settings={"problems": 8},
     versus_settings={"problems": 8}, problems=500, steps=20, guard=Within("pass@1", low=-0.03),
     fault=Within("train.signal", high=0.6, says="share of groups whose replies are not all right or all wrong"),
     moved=Within("train.signal", low=0.1), learns=None,
-    tried="60 prompts, frozen: .53 never right in 8 replies, .40 with a signal; of those never right .75 are rescued by the hint",
+    tried="60 prompts, frozen: .53 never right in 8 replies, .40 with a signal; of those never right .75 are rescued by the hint; "
+    "as written here: -.019, sd .082",
 )  # fmt: skip
 baseline = "grpo"

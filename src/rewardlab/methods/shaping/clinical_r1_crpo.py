@@ -48,5 +48,6 @@ claim = Claim(
     guard=Within("correct", low=-0.03), fault=Within("rationale_agrees", high=0.85, says="rationales that lead to the answer"),
     moved=Within("rationale_agrees", low=0.05, says="rationales that lead to the answer, less those of GRPO"), learns="correct",
     tried="8 problems, 40 steps, three seeds: +.040, but right answers fell by .05 with GRPO; "
-    "24 problems, 60 steps at 3e-4: +.175, sd .06, but right answers fell",
+    "24 problems, 60 steps at 3e-4: +.175, sd .06, but right answers fell; "
+    "as written here, three seeds: +.072, sd .018, but rationales led to the answer less often than with GRPO, by .028",
 )  # fmt: skip

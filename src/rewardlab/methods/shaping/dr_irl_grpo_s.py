@@ -107,6 +107,7 @@ claim = Claim(
     judge=Within("train.irl_accuracy", low=0.6, says="demonstrations above the policy's own replies, by the learnt reward"),
     tried="notes, the better one of two as the demonstration: the learnt reward is right in .56, and paid by it notes get worse; "
     "here with beta=.02: it is right in .67, and paid by it right replies fall from .36 to .09, unscaled (3 seeds each); "
-    "beta=.3, 40 steps at 3e-4: right replies fall by .11 unscaled, by .10 scaled",
+    "beta=.3, 40 steps at 3e-4: right replies fall by .11 unscaled, by .10 scaled; "
+    "as written here: nothing is learnt in 30 steps unscaled (+.001 of right replies)",
 )  # fmt: skip
 baseline = "grpo"

@@ -86,6 +86,6 @@ claim = Claim(
     problems=250, steps=70, guard=Within("pass@1", low=-0.03),
     fault=Within("before.entropy_to_length", low=0.2, says="longer right replies hesitate more"),
     moved=Within("right_entropy", high=-0.005, says="right replies hesitate less"),
-    tried="40 and 70 steps: hesitation fell by .004 and .003, not .005; "
+    tried="40 and 70 steps: hesitation fell by .004 and .003, not .005; as written here, three seeds: by .0006; "
     "redundant=0.4: longer right replies hesitate less there at the start (entropy_to_length -0.5): a check is certain",
 )  # fmt: skip
