@@ -91,5 +91,6 @@ claim = Claim(
     moved=Within("control", low=0.05, says="how much more a reward is under its own head"), learns=None, start=None,
     tried="redundant=0.4, one seed: 15 updates at 3e-4 for trunk and heads, control .03, right falls from .31 to .13 under its own "
     "head too; 12 at 1e-4 with heads ten times as fast, control .02, right stays and brief rises from .27 to .41 under its own",
+    finding="a head of its own moves each reward by .09, and what one head loses by serving both is less: .431 against .420",
 )  # fmt: skip
 baseline = "dpo"

@@ -91,5 +91,6 @@ claim = Claim(
     settings={**SFT, "density": 0.5, "alpha": 0.01}, versus_settings=SFT, by=preference_margins(), steps=60,
     guard=Within("preferred", low=-0.03), fault=Within("kl", low=0.5, says="nats that the replies of a pair lose after DPO"),
     learns=None, start=None,
+    finding="what is kept of an update is scaled by 1/density, so it moves further than DPO at the same rate: KL 5.4, not 3.5",
 )  # fmt: skip
 baseline = "dpo"
