@@ -17,7 +17,7 @@ from rewardlab.proof.family import family, misfit
 from rewardlab.proof.page import page
 from rewardlab.proof.plan import UPDATES, Plan, read_plan
 from rewardlab.proof.runs import Done
-from rewardlab.proof.tuning import tuned
+from rewardlab.proof.tuning import tuned, tuning_jobs
 from rewardlab.runs.config import RunConfig
 from rewardlab.util.intervals import holm, p_value
 
@@ -100,6 +100,15 @@ def test_each_arm_gets_the_rate_at_which_it_learns_best(tmp_path):
     assert chosen.job(arms[0], 3, tmp_path).recipe["update"]["lr"] == 1e-3
     chosen.save(tmp_path)
     assert read_plan(tmp_path) == chosen
+
+
+def test_rates_are_chosen_without_held_out_problems_where_training_tells(tmp_path):
+    plan = Plan(tuple(arms_of(["grpo", "sft"])), CONFIG, (0,), "pass@1", rates=(1e-4, 1e-3))
+    jobs = tuning_jobs(plan, tmp_path)
+    asked = {name: {job.config.eval_problems for job in some} for (name, _), some in jobs.items()}
+    assert asked == {"grpo": {0}, "sft": {CONFIG.eval_problems}}
+    with pytest.raises(RewardlabError, match="a rate for grpo cannot be chosen: its runs log neither auc.truth nor pass@1"):
+        tuned(plan, tmp_path, lambda jobs: {Path(job.folder): fake({"auc.reward": 0.5}) for job in jobs})
 
 
 def test_rates_are_several_and_positive(tmp_path):

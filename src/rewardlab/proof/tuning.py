@@ -32,13 +32,13 @@ def tuning_jobs(plan: Plan, folder: Path) -> dict[tuple[str, float], list[Job]]:
 def tuned(plan: Plan, folder: Path, run: Runner) -> Plan:
     """The plan with the rate of each trained arm: the one at which the mean of CHOSEN_BY, or else of what is compared, is highest.
 
-    Raises RewardlabError for fewer than two rates, or one that is none.
+    Raises RewardlabError for fewer than two rates, or one that is none, and for runs that log nothing to choose by.
     """
     if len(set(plan.rates)) < 2 or not all(0 < rate < 1 for rate in plan.rates):
         raise RewardlabError(f"rates must be two distinct numbers or more between 0 and 1, not {list(plan.rates)}")
     jobs = tuning_jobs(plan, folder)
     done = run([job for some in jobs.values() for job in some])
-    levels = {key: _level([done[Path(job.folder)] for job in some], plan.measure) for key, some in jobs.items()}
+    levels = {key: _level([done[Path(job.folder)] for job in some], key[0], plan.measure) for key, some in jobs.items()}
     chosen = {arm.name: max(plan.rates, key=lambda rate: levels[arm.name, rate]) for arm in plan.trained}
     return replace(plan, chosen=chosen)
 
@@ -47,16 +47,21 @@ def _jobs(plan: Plan, arm: Arm, rate: float, folder: Path) -> list[Job]:
     at_rate = replace(plan, chosen={arm.name: rate})
     seeds = [plan.seeds[0] + APART + i for i in range(SEEDS)]
     jobs = [at_rate.job(arm, seed, folder) for seed in seeds]
-    # nothing is measured on held-out problems but at the ends: they are not what the rate is chosen by
+    # where rollouts are judged while training, held-out problems are not what the rate is chosen by; else they are, at the end
+    held_out = 0 if arm.recipe.reward is not None else plan.config.eval_problems
     return [
         replace(
-            job, folder=str(folder / "tuning" / f"{arm.folder}-{rate:g}-s{job.config.seed}"), config=job.config.but(eval_every=0)
+            job,
+            folder=str(folder / "tuning" / f"{arm.folder}-{rate:g}-s{job.config.seed}"),
+            config=job.config.but(eval_every=0, eval_problems=held_out),
         )
         for job in jobs
     ]
 
 
-def _level(runs: Sequence[Done], measure: str) -> float:
+def _level(runs: Sequence[Done], method: str, measure: str) -> float:
     values = [done.numbers.get(CHOSEN_BY, done.numbers.get(measure)) for done in runs]
     known = [value for value in values if value is not None]
-    return sum(known) / len(known) if known else float("-inf")
+    if not known:
+        raise RewardlabError(f"a rate for {method} cannot be chosen: its runs log neither {CHOSEN_BY} nor {measure}; drop --rates")
+    return sum(known) / len(known)
