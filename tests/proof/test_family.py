@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -109,6 +110,17 @@ def test_rates_are_chosen_without_held_out_problems_where_training_tells(tmp_pat
     assert asked == {"grpo": {0}, "sft": {CONFIG.eval_problems}}
     with pytest.raises(RewardlabError, match="a rate for grpo cannot be chosen: its runs log neither auc.truth nor pass@1"):
         tuned(plan, tmp_path, lambda jobs: {Path(job.folder): fake({"auc.reward": 0.5}) for job in jobs})
+
+
+def test_a_rate_at_the_edge_of_the_list_is_told():
+    rates = {"rates": (1e-4, 3e-4, 1e-3), "chosen": {"grpo": 1e-4, "rloo": 3e-4, "ppo": 1e-3, "gspo": 1e-4}}
+    plan = Plan(tuple(arms_of(["grpo", "rloo", "ppo", "gspo"])), CONFIG, range(5), "pass@1", **rates)
+    assert comparison.notes(plan, [])[1:] == [
+        "the lowest rate, 0.0001, suited grpo, gspo best: a lower one, not tried, may suit better.",
+        "the highest rate, 0.001, suited ppo best: a higher one, not tried, may suit better.",
+    ]
+    assert len(comparison.notes(replace(plan, chosen={"grpo": 3e-4}), [])) == 1
+    assert len(comparison.notes(replace(plan, rates=(), chosen={}), [])) == 1
 
 
 def test_rates_are_several_and_positive(tmp_path):

@@ -126,6 +126,7 @@ def notes(plan: Plan, rows: Sequence[Record]) -> list[str]:
         *_few_seeds(plan),
         *_several(plan),
         *_left_out(plan),
+        *_at_the_edge(plan),
         *_selections(rows),
         *(note for row in trained[1:] for note in _unequal(row, trained[0], plan.equal)),
         *_undefined(rows),
@@ -146,6 +147,17 @@ def _several(plan: Plan) -> list[str]:
 
 def _left_out(plan: Plan) -> list[str]:
     return [f"{name} is left out: {why}." for name, why in plan.left_out.items()]
+
+
+def _at_the_edge(plan: Plan) -> list[str]:
+    """Methods whose best rate is the lowest or the highest that was tried: beyond it may be a better one."""
+    found = []
+    for edge, way in ((min, "lowest"), (max, "highest")) if plan.chosen else ():
+        rate = edge(plan.rates)
+        if at := [name for name, chosen in plan.chosen.items() if chosen == rate]:
+            beyond = {"lowest": "lower", "highest": "higher"}[way]
+            found.append(f"the {way} rate, {rate:g}, suited {', '.join(at)} best: a {beyond} one, not tried, may suit better.")
+    return found
 
 
 def _selections(rows: Sequence[Record]) -> list[str]:
