@@ -108,7 +108,7 @@ def test_rates_are_chosen_without_held_out_problems_where_training_tells(tmp_pat
     jobs = tuning_jobs(plan, tmp_path)
     asked = {name: {job.config.eval_problems for job in some} for (name, _), some in jobs.items()}
     assert asked == {"grpo": {0}, "sft": {CONFIG.eval_problems}}
-    with pytest.raises(RewardlabError, match="a rate for grpo cannot be chosen: its runs log neither auc.truth nor pass@1"):
+    with pytest.raises(RewardlabError, match=r"a rate for grpo cannot be chosen: its runs log neither auc\.truth nor pass@1"):
         tuned(plan, tmp_path, lambda jobs: {Path(job.folder): fake({"auc.reward": 0.5}) for job in jobs})
 
 
