@@ -109,7 +109,7 @@ GIVEN = {"problems": 16, "pool": 256, "lr": 3e-4, "faster": 3.0}
 claim = Claim(
     says="GRPO on the questions that no trace was found for, after SFT, gets more right than going on with SFT for as many updates",
     versus="dianjin_r1", task="arithmetic:biased=0.75,error=0.1", measure="pass@1", direction="higher", margin=0.05,
-    settings={**GIVEN, "sft_steps": 20}, versus_settings={**GIVEN, "sft_steps": 60}, steps=60,
+    settings={**GIVEN, "sft_steps": 15}, versus_settings={**GIVEN, "sft_steps": 45}, steps=45,
     fault=Within("pass@1", high=0.7, says="right after SFT on the traces alone"),
 )  # fmt: skip
 baseline = "grpo"

@@ -7,7 +7,7 @@ Level 1 is always solved, level k + 1 never. On easy questions alone, what a mod
 reasoning that it has not; what teaches is a mixture with harder ones. Difficulty is measured once, before training, and then the
 questions stay the same; filters by the current policy's rate follow it instead.
 
-Liu et al. 2025, arXiv:2505.17952; no code was released. Read: the abstract, the project page (1,200 questions of each set; what
+Liu et al. 2025, arXiv:2505.17952. No code was released. Read: the abstract, the project page (1,200 questions of each set; what
 informs is seen by the length of a question), a summary ("a mix of difficulty levels is key"). (inferred): k = 5, so six levels,
 which the 19,178 questions released fit (10,178 of MedQA and 6 x 1,500 of MedMCQA); that levels share evenly what one of them lacks;
 the size of the pool; `longest`, which takes the longest questions of each level. Left out: the data, and the comparison of sets.
@@ -106,12 +106,12 @@ def alphamed(
     )
 
 
-GIVEN = {"problems": 16, "questions": 96, "pool": 256}
+GIVEN = {"problems": 16, "questions": 60, "pool": 320}
 claim = Claim(
     says="evenly from all levels of difficulty, as many questions teach more in as many updates than easy ones alone",
-    versus="alphamed", task="arithmetic:biased=0.8,error=0.05,difficulty=[2,5]", measure="pass@1", direction="higher", margin=0.05,
+    versus="alphamed", task="arithmetic:biased=0.75,error=0.1", measure="pass@1", direction="higher", margin=0.05,
     settings=GIVEN, versus_settings={**GIVEN, "levels": "1,2"}, steps=40,
-    fault=Within("train.signal", high=0.75, says="share of groups with a signal where all questions are easy"),
-    moved=Within("train.signal", low=0.03, says="share of groups with a signal"),
+    fault=Within("pass@1", high=0.6, says="right after training on easy questions alone"),
+    moved=Within("train.all_right", high=-0.1, says="groups in which all are right, less than on easy questions"),
 )  # fmt: skip
 baseline = "grpo"
