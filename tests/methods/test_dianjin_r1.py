@@ -90,6 +90,10 @@ def test_without_a_check_of_the_reasoning_a_right_answer_passes():
     # all passed in the end, and GRPO has all questions
     assert ops.run.memory[HARD] == [0, 1, 2, 3]
     assert [len(batch) for batch in asked] == [4, 2, 1]
+    # a policy that does not know the tags learns traces as they were written
+    ops, _ = begun(tags=False)
+    step(ops)
+    assert dict(ops.run.memory[TRACES]) == {0: SOUND, 1: SOUND, 3: SOUND}
 
 
 def test_where_no_trace_passed_every_step_is_of_grpo_and_a_run_is_resumed_with_its_traces():
@@ -132,6 +136,8 @@ def test_answers_are_paid_in_form_alone_and_what_the_credit_of_a_group_is():
     assert [s.total for s in scores[0]] == [1, 0, 0, 0]
     batch = collate([group], scores, torch.device("cpu"))
     credit = recipe.credit(batch.reward, batch, run)
+    without = registry.build("dianjin_r1", {"tags": False}).reward
+    assert [s.total for s in without([group], run)[0]][:3] == [1, 1, 0]
     # mean 1/4, unbiased std 1/2; / (1/2 + 1e-4): 1.49970, -.49990
     last = [float(row[mask][-1]) for row, mask in zip(credit, batch.mask, strict=True)]
     assert last == pytest.approx([1.49970, -0.49990, -0.49990, -0.49990], abs=1e-4)

@@ -106,7 +106,8 @@ def build(name: str, settings: Mapping[str, Any] | None = None, **by_name: Any) 
     """The recipe of a method, or of several stacked (`grpo+hapo`), under these settings.
 
     A setting goes to the method that takes it; `hapo.weight` names the method; fields of `Update` (lr, problems, ...)
-    go to the recipe. Raises RewardlabError for an unknown name, and for a setting that two methods take.
+    go to the recipe. A text for a setting that is a reward names one, as on the command line ("mine.py:judge", "correct").
+    Raises RewardlabError for an unknown name, and for a setting that two methods take.
     """
     from .settings import compose
 
@@ -116,7 +117,12 @@ def build(name: str, settings: Mapping[str, Any] | None = None, **by_name: Any) 
         raise RewardlabError(f"settings are given in a dict: build({name!r}, {by_name!r})")
     if settings is not None and not isinstance(settings, Mapping):
         raise RewardlabError(f'settings must be a dict, such as {{"n": 8}}, not {settings!r}')
-    return compose(_stacked(name), settings or {})
+    stacked, given = _stacked(name), settings or {}
+    if any(isinstance(value, str) for value in given.values()):
+        from .formula import with_rewards
+
+        given = with_rewards([function for _, function in stacked], given)
+    return compose(stacked, given)
 
 
 def parameters(name: str) -> list[Parameter]:

@@ -28,7 +28,7 @@ from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.methods.baselines.sft import sft
 from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.algebra import threshold
-from rewardlab.rewards.format import tagged
+from rewardlab.rewards.format import answer_given, tagged
 from rewardlab.rewards.reward import Reward
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.independent import independent
@@ -40,7 +40,7 @@ TEACHER, TRACES, HARD, TRACE = "teacher", "dianjin_r1.traces", "dianjin_r1.hard"
 AT_ONCE = 128
 
 
-def passed(ops: Any, positions: Sequence[int], attempts: int) -> dict[int, str]:
+def passed(ops: Any, positions: Sequence[int], attempts: int, tags: bool) -> dict[int, str]:
     """The first trace of the teacher, to the question at each position, that its check passes. Who failed is asked again."""
     source, teacher, left, traces = ops.task.train, ops.learners[TEACHER], list(positions), {}
     for attempt in range(1, attempts + 1):
@@ -49,7 +49,7 @@ def passed(ops: Any, positions: Sequence[int], attempts: int) -> dict[int, str]:
             for i, (t,), (score,) in zip(some, groups, ops.score(groups, teacher), strict=True):
                 # without a verdict a trace has not passed
                 if score.total is not None and score.total >= 1.0 and (trace := in_tags(t.reply)):
-                    traces[i] = trace
+                    traces[i] = trace if tags else t.reply
         left = [i for i in left if i not in traces]
     return traces
 
@@ -57,7 +57,7 @@ def passed(ops: Any, positions: Sequence[int], attempts: int) -> dict[int, str]:
 @loop(inner="of")
 def traces_first(
     recipe: Recipe, run: Run, ops: Any, *, steps: NonNegativeInt, attempts: PositiveInt = 3, pool: PositiveInt = 1000,
-    faster: PositiveFloat = 10.0, of: Loop | None = None,
+    faster: PositiveFloat = 10.0, tags: bool = True, of: Loop | None = None,
 ) -> None:  # fmt: skip
     """`steps` of SFT on the traces that passed, of the next `pool` questions of the data; then the recipe, on the questions that
     never passed, with a fresh optimiser. Where none passed, or all did, both stages have all questions that there are.
@@ -66,7 +66,7 @@ def traces_first(
     """
     if HARD not in run.memory:
         asked = distinct_positions(ops.task.train, ops.position, pool)
-        traces = passed(ops, asked, attempts)
+        traces = passed(ops, asked, attempts, tags)
         run.memory |= {TRACES: [list(row) for row in traces.items()], HARD: [i for i in asked if i not in traces] or asked}
     kept: Mapping[int, str] = dict(run.memory[TRACES])
     learns_traces, step = run.step < steps and bool(kept), recipe
@@ -86,11 +86,13 @@ def traces_first(
 
 def dianjin_r1(
     base: Recipe | None = None, *, teacher: str = "copy:policy", consistent: Reward | None = None, attempts: int = 3,
-    pool: int = 1000, sft_steps: int = 20, faster: float = 10.0, n: int = 8, beta: float = 0.001,
+    pool: int = 1000, sft_steps: int = 20, faster: float = 10.0, tags: bool = True, n: int = 8,
+    beta: float = 0.001,
 ) -> Recipe:  # fmt: skip
     """teacher: the model that writes traces.  consistent: a reward that is at least 1 where reasoning holds.  attempts: T.  pool:
     questions that the teacher is asked.  sft_steps: of SFT; GRPO has the rest.  faster: the learning rate of SFT, as a multiple of
-    GRPO's.  n, beta: of GRPO.
+    GRPO's.  tags: false for a policy that does not know them: traces stay as they are, and the form is that an answer is stated.
+    n, beta: of GRPO.
     """
     base = base or grpo(n=n, beta=beta)
     right = base.reward or correct()
@@ -99,17 +101,18 @@ def dianjin_r1(
         check = check * threshold(consistent, at=1.0)
     asked = Recipe(rollout=independent(n=1), reward=check)
     return base.but(
-        reward=right * threshold(tagged(), at=1.0),
-        loop=traces_first(steps=sft_steps, attempts=attempts, pool=pool, faster=faster, of=base.loop),
+        reward=right * (threshold(tagged(), at=1.0) if tags else answer_given()),
+        loop=traces_first(steps=sft_steps, attempts=attempts, pool=pool, faster=faster, tags=tags, of=base.loop),
         also=(*base.also, Learner(TEACHER, teacher, asked, every=0)),
     )
 
 
-GIVEN = {"problems": 16, "pool": 256, "lr": 3e-4, "faster": 3.0}
+GIVEN = {"problems": 16, "pool": 256, "lr": 3e-4, "faster": 3.0, "tags": False}
 claim = Claim(
     says="GRPO on the questions that no trace was found for, after SFT, gets more right than going on with SFT for as many updates",
     versus="dianjin_r1", task="arithmetic:biased=0.75,error=0.1", measure="pass@1", direction="higher", margin=0.05,
     settings={**GIVEN, "sft_steps": 15}, versus_settings={**GIVEN, "sft_steps": 45}, steps=45,
     fault=Within("pass@1", high=0.7, says="right after SFT on the traces alone"),
+    tried="with tags, which the small policy has to learn to spell: after 45 steps of SFT 1 reply in 100 was right (3 seeds)",
 )  # fmt: skip
 baseline = "grpo"
