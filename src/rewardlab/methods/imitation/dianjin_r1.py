@@ -110,7 +110,7 @@ def dianjin_r1(
 GIVEN = {"problems": 16, "pool": 256, "lr": 3e-4, "faster": 3.0, "tags": False}
 claim = Claim(
     says="GRPO on the questions that no trace was found for, after SFT, gets more right than going on with SFT for as many updates",
-    versus="dianjin_r1", task="arithmetic:biased=0.75,error=0.1", measure="pass@1", direction="higher", margin=0.05,
+    versus="dianjin_r1", task="arithmetic:biased=0.75,error=0.1", measure="pass@1", direction="higher", margin=0.055,
     settings={**GIVEN, "sft_steps": 15}, versus_settings={**GIVEN, "sft_steps": 45}, steps=45,
     fault=Within("pass@1", high=0.7, says="right after SFT on the traces alone"),
     tried="with tags, which the small policy has to learn to spell: after 45 steps of SFT 1 reply in 100 was right (3 seeds)",
