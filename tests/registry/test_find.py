@@ -183,3 +183,14 @@ def test_a_claim_against_a_method_that_does_not_exist_names_its_file(folder):
             details.details("odd")
     finally:
         path.unlink()
+
+
+def test_a_text_for_a_setting_that_is_a_reward_names_one(tmp_path):
+    (tmp_path / "mine.py").write_text("def sure(reply, answer):\n    return 1.0\n")
+    for name, setting in (("mentrasuite_mindora", "detector"), ("grpo+mentrasuite_mindora", "mentrasuite_mindora.detector")):
+        assert "sure" in str(registry.build(name, {setting: f"{tmp_path / 'mine.py'}:sure"}).reward)
+        assert "answer_given()" in str(registry.build(name, {setting: "answer_given"}).reward)
+    with pytest.raises(RewardlabError, match="no_such"):
+        registry.build("mentrasuite_mindora", {"detector": "no_such"})
+    # a text for any other setting stays one
+    assert registry.build("sft", {"field": "correct"}).rollout.settings["fields"] == ("correct",)

@@ -18,9 +18,10 @@ from rewardlab.errors import RewardlabError
 from rewardlab.tasks.arithmetic import arithmetic
 from rewardlab.tasks.countdown.problems import countdown
 from rewardlab.tasks.gsm8k import gsm8k
+from rewardlab.tasks.positions import chosen, distinct_positions
 from rewardlab.tasks.preferences import preferences
 from rewardlab.tasks.records import records
-from rewardlab.tasks.sources import Shuffled
+from rewardlab.tasks.sources import Listed, Shuffled
 from rewardlab.util.serialize import pack
 
 NAMES = sorted(registry.task_files())
@@ -267,6 +268,27 @@ def test_shuffled_epochs_hold_each_problem_once_in_a_new_order():
     assert epochs[0] != epochs[1] != epochs[2]
     assert source[5].question == epochs[0][5]
     assert [Shuffled(source.problems, seed=4)[i].question for i in range(20)] != epochs[0]
+
+
+def test_problems_are_chosen_of_a_source_by_position_once_for_each_choice():
+    source = Shuffled([ask(str(i), i) for i in range(6)], seed=3)
+    own = chosen(source, [1, 4], "hard", seed=2)
+    assert {own[i].question for i in range(8)} == {source[1].question, source[4].question}
+    assert chosen(own, [0], "hard") is own
+    # another choice is made of the whole, not of the first one
+    easy = chosen(own, [5, 0], "easy", columns={0: {"trace": "so"}})
+    assert easy.whole is source
+    assert {p.question: dict(p.meta) for p in easy.problems} == {source[5].question: {}, source[0].question: {"trace": "so"}}
+    assert source[0].meta == {}
+
+
+def test_where_distinct_problems_are():
+    source = Listed([ask(text) for text in "aabca"])
+    assert distinct_positions(source, 0, 2) == [0, 2]
+    # begun within an epoch, all are found in the next
+    assert distinct_positions(source, 3, 9) == [3, 4, 7]
+    endless = registry.task("arithmetic", test_size=1).train
+    assert len({endless[i].key for i in distinct_positions(endless, 7, 5)}) == 5
 
 
 def rows(n: int = 40, **more) -> list[dict]:

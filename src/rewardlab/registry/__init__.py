@@ -10,8 +10,9 @@ Two words that a method's file may state, beside its function and its claim:
                           method that its function builds on (`base = base or grpo()`)
 """
 
+from .built import build
 from .catalogue import rows
-from .find import PACKAGE, build, file_of, method, method_roots, methods, module_of, parameters, spell
+from .find import PACKAGE, file_of, method, method_roots, methods, module_of, parameters, spell
 from .find_task import endless, parse_options, parse_value, task, task_files, tasks
 from .parts import load_part, load_recipe, part, verifier, verifiers
 

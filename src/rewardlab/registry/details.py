@@ -10,9 +10,10 @@ from rewardlab.core import Recipe, Update
 from rewardlab.core.recipe import SLOTS
 from rewardlab.errors import RewardlabError
 
+from .built import build
 from .catalogue import row
 from .describe import COMPUTED, baseline
-from .find import build, module_of, names_in, parameters
+from .find import module_of, names_in, parameters
 from .settings import Parameter
 
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 import importlib
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rewardlab.errors import RewardlabError, unknown
 
@@ -102,28 +102,11 @@ def method(name: str) -> Callable[..., Recipe]:
     return function
 
 
-def build(name: str, settings: Mapping[str, Any] | None = None, **by_name: Any) -> Recipe:
-    """The recipe of a method, or of several stacked (`grpo+hapo`), under these settings.
-
-    A setting goes to the method that takes it; `hapo.weight` names the method; fields of `Update` (lr, problems, ...)
-    go to the recipe. Raises RewardlabError for an unknown name, and for a setting that two methods take.
-    """
-    from .settings import compose
-
-    if not isinstance(name, str):
-        raise RewardlabError(f'build takes the name of a method, build("grpo"), not {name!r}')
-    if by_name:
-        raise RewardlabError(f"settings are given in a dict: build({name!r}, {by_name!r})")
-    if settings is not None and not isinstance(settings, Mapping):
-        raise RewardlabError(f'settings must be a dict, such as {{"n": 8}}, not {settings!r}')
-    return compose(_stacked(name), settings or {})
-
-
 def parameters(name: str) -> list[Parameter]:
     """(flag, type, default, method) of every setting of a method or a stack."""
     from .settings import parameters
 
-    return parameters(_stacked(name))
+    return parameters(stacked(name))
 
 
 def names_in(stack: str) -> list[str]:
@@ -135,5 +118,5 @@ def names_in(stack: str) -> list[str]:
     return names
 
 
-def _stacked(name: str) -> list[Method]:
+def stacked(name: str) -> list[Method]:
     return [(spell(n), method(n)) for n in names_in(name)]

@@ -11,11 +11,12 @@ their settings, and files in quotes. It is parsed, not evaluated: nothing else o
 from __future__ import annotations
 
 import ast
+import inspect
 import operator
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from rewardlab.core.domain import NAME
 from rewardlab.errors import RewardlabError
@@ -57,6 +58,24 @@ def read_reward(written: str) -> Reward:
         return _of_formula(written)
     name, _, options = written.partition(":")
     return part("reward", name, **parse_options(options))
+
+
+def with_rewards(functions: Iterable[Callable], settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings of a stack of methods, in which a text for a setting that is a reward is the reward that it stands for."""
+    takers = {name for function in functions for name in _reward_settings(function)}
+    return {
+        key: read_reward(value) if isinstance(value, str) and key.rpartition(".")[2] in takers else value
+        for key, value in settings.items()
+    }
+
+
+def _reward_settings(function: Callable) -> Iterator[str]:
+    for parameter in inspect.signature(function).parameters.values():
+        said = parameter.annotation
+        # a string under `from __future__ import annotations`
+        kinds = re.split(r"\s*\|\s*", said) if isinstance(said, str) else get_args(said) or (said,)
+        if Reward in kinds or "Reward" in kinds:
+            yield parameter.name
 
 
 def absolute(scorer: str) -> str:
