@@ -18,6 +18,8 @@ Data: prompts, `answer`, the gold `calls` ({"name", "arguments"}, [] where none 
 recorded call with its result, or an environment (env=...). Calls are written as <tool_call>{"name", "arguments"}</tool_call>.
 """
 
+from typing import Any
+
 from rewardlab.core import Environment, Recipe, Score, Trajectory
 from rewardlab.data.values import list_of
 from rewardlab.envs.tools import recorded_tools
@@ -76,7 +78,8 @@ def reason_act_tool_grpo(
     calls, answer, form: the weights a, b, c.  sft_steps: of SFT before; 0 where the model has had it.
     """
     base = base or grpo(n=n)
-    paid = answer * (base.reward or correct())
+    right: Any = base.reward or correct()
+    paid = answer * right
     for weight, term in ((calls, tool_accuracy()), (form, thinks_first())):
         paid = paid + weight * term if weight else paid
     loop = sft_first(steps=sft_steps, field="solution", of=base.loop) if sft_steps else base.loop
@@ -89,12 +92,12 @@ def reason_act_tool_grpo(
     return made.but(rollout=interactive(env=env, n=n, turns=turns), measure=measure)
 
 
-ONE = {"problems": 8, "lr": 3e-4}
+RATE = {"problems": 16, "lr": 3e-4}
 claim = Claim(
     says="after equal updates right answers come oftener from the right calls than where the answer alone is paid",
     versus="reason_act_tool_grpo", task="desk", measure="right_by_the_way", direction="higher", margin=0.05,
-    settings=ONE, versus_settings={**ONE, "calls": 0.0},
-    by=right_by_the_way(rollout=interactive(env=recorded_tools(), n=6, turns=3), way=tool_accuracy()), steps=30,
+    settings=RATE, versus_settings={**RATE, "calls": 0.0},
+    by=right_by_the_way(rollout=interactive(env=recorded_tools(), n=3, turns=3), way=tool_accuracy()), steps=30,
     guard=Within("pass@1", low=-0.03),
     fault=Within("lucky", low=0.1, says="share of right answers after other calls, where the answer alone is paid"),
     learns="the_way", start=None,
