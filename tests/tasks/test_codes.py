@@ -56,14 +56,18 @@ def test_verdicts_on_programs():
     verifier, answer = registry.part("reward", "list_program"), {"io": [["[]", "0"], ["[2, 1]", "2"], ["[3]", "3"]]}
     # max touches each number: 1 + 0, 1 + 2, 1 + 1
     right = verifier.check(" max\n", answer)
-    assert (right.correct, right.tests, right.parts) == (True, (True,) * 3, {"passed": 1.0, "ran": 1.0, "operations": 6.0})
+    assert (right.correct, right.tests, right.parts) == (
+        True,
+        (True,) * 3,
+        {"passed": 1.0, "compiled": 1.0, "ran": 1.0, "operations": 6.0},
+    )
     wrong = verifier.check("last", answer)
     assert (wrong.correct, wrong.tests, wrong.parts["ran"]) == (False, (True, False, True), 1.0)
     failing = verifier.check("max; sort", answer)
-    assert (failing.tests, failing.parts["ran"]) == ((False,) * 3, 0.0)
+    assert (failing.tests, failing.parts["ran"], failing.parts["compiled"]) == ((False,) * 3, 0.0, 1.0)
     for text in ("", "the max", "max;" * 5000):
         unread = verifier.check(text, answer)
-        assert (unread.correct, unread.tests, unread.parts["ran"]) == (False, (False,) * 3, 0.0)
+        assert (unread.correct, unread.tests, unread.parts["ran"], unread.parts["compiled"]) == (False, (False,) * 3, 0.0, 0.0)
     assert registry.part("reward", "list_program", partial=True).check("last", answer).pays == pytest.approx(2 / 3)
     for gold in (None, {}, {"io": []}, {"io": [["x", "1"]]}, {"io": [["1"]]}, {"io": 3}, {"io": [[1, 2]]}):
         assert verifier.check("max", gold).correct is None

@@ -86,6 +86,7 @@ def test_each_test_has_its_result_and_errors_are_told_from_wrong_values(body, te
     assert (verdict.tests, verdict.parts["ran"]) == (tests, ran)
     outputs = code().check(f"def add(a, b): {body}\nprint(add(int(input()), 0))", {"io": [["1", "1"], ["3", "3"]]})
     assert (len(outputs.tests), outputs.parts["ran"]) == (2, ran if body != "assert False" and "1 / 0" not in body else 0.0)
+    assert verdict.parts["compiled"] == outputs.parts["compiled"] == float(body != "return a + ")
 
 
 @pytest.mark.parametrize(("partial", "pays"), [(False, 0.0), (True, 0.5)])
@@ -108,6 +109,14 @@ def test_what_is_printed_is_compared(reply, correct, passed, why):
     verdict = code().check(reply, DOUBLE)
     assert (verdict.correct, verdict.parts.get("passed")) == (correct, passed)
     assert why in verdict.why
+
+
+def test_what_python_cannot_read_is_told_from_what_raises():
+    unread = ("def f(", "\tx = 1\n        y", "x = '\x00'", "")
+    assert [code().check(text, gold).parts["compiled"] for text in unread for gold in (ADD, DOUBLE)] == [0.0] * 8
+    assert [code().check(text, gold).parts["compiled"] for text in ("raise ValueError", "1 / 0") for gold in (ADD, DOUBLE)] == [
+        1.0
+    ] * 4
 
 
 @pytest.mark.parametrize(

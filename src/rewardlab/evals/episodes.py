@@ -1,4 +1,4 @@
-"""Accuracy at the end of an episode."""
+"""Accuracy at the end of an episode, and of the way there."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from rewardlab.core import Problem, Rollout, Run, measure
 from rewardlab.errors import RewardlabError
+from rewardlab.rewards.reward import Reward
 
 from .passk import mean_interval
 
@@ -26,3 +27,27 @@ def episode_accuracy(problems: Sequence[Problem], run: Run, *, rollout: Rollout)
     low, high = mean_interval(right)
     turns = float(np.mean([len(t.ends) for group in groups for t in group]))
     return {"pass@1": float(np.mean(right)), "ci95_low": low, "ci95_high": high, "n": float(len(right)), "turns": turns}
+
+
+@measure
+def right_by_the_way(problems: Sequence[Problem], run: Run, *, rollout: Rollout, way: Reward) -> dict[str, float]:
+    """pass@1 of the episodes that `rollout` samples, by the task's verifier, and whether they were right on the way there.
+
+    the_way: share of all episodes that earn at least 1 by `way`, such as exactly the calls that were wanted.  right_by_the_way:
+    share of the right episodes that do; lucky: that of those that do not, NaN where none is right. An episode without a verdict
+    counts as wrong.
+    """
+    if run.verify is None:
+        raise RewardlabError("right_by_the_way needs the task's verifier, and this run has none: name a task")
+    groups = rollout(list(problems), run)
+    right, well = (
+        [[s.total is not None and s.total >= 1.0 for s in row] for row in judge(groups, run)] for judge in (run.verify, way)
+    )
+    low, high = mean_interval([float(np.mean(row)) for row in right])
+    reached = [ok for row, oks in zip(well, right, strict=True) for ok, solved in zip(row, oks, strict=True) if solved]
+    by_it = float(np.mean(reached)) if reached else float("nan")
+    return {
+        "pass@1": float(np.mean([np.mean(row) for row in right])), "ci95_low": low, "ci95_high": high, "n": float(len(right)),
+        "the_way": float(np.mean([np.mean(row) for row in well])), "right_by_the_way": by_it, "lucky": 1 - by_it,
+        "turns": float(np.mean([len(t.ends) for group in groups for t in group])),
+    }  # fmt: skip

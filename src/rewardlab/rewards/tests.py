@@ -1,7 +1,7 @@
 """Rewards for programs that are judged by several tests, whichever verifier runs them: `code` in the sandbox, or one of a world.
 
-A verifier says of each test whether it was passed (`Score.tests`), and beside its verdict whether the program `ran` and what it
-cost: `operations` where they are counted, else `seconds`.
+A verifier says of each test whether it was passed (`Score.tests`), and beside its verdict whether the program `compiled`, whether
+it `ran` and what it cost: `operations` where they are counted, else `seconds`.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from itertools import pairwise
+from typing import Literal
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from rewardlab.errors import RewardlabError
 
 from .reward import reward
 
+Tier = Literal["compile_error", "runtime_error", "wrong", "right"]
 COSTS = ("operations", "seconds")
 MEMORY = "tests.reference_cost"
 
@@ -84,6 +86,32 @@ def weights_of(passed: np.ndarray, alpha: float, sigma: float, delta: float) -> 
 
 
 @reward(over="groups")
+def execution_tiers(
+    groups: list[Group], run: Run, *, compile_error: float = -1.0, runtime_error: float = -0.6, wrong: float = -0.3,
+    right: float = 1.0,
+) -> Scores:  # fmt: skip
+    """What running a program shows, as one of four numbers set by hand: it cannot be read, it raises an error, it fails a test, or
+    it passes all. The defaults are CodeRL's: Le et al. 2022, arXiv:2207.01780
+    """
+    verdicts = run.verdicts(groups)
+    _require(verdicts, "ran", "execution_tiers: the task's verifier does not tell whether a program ran")
+    worth = {"compile_error": compile_error, "runtime_error": runtime_error, "wrong": wrong, "right": right, None: None}
+    return [[Score(worth[tier_of(s)], why=s.why) for s in row] for row in verdicts]
+
+
+def tier_of(verdict: Score) -> Tier | None:
+    """How far a program came; None without a verdict."""
+    if verdict.missing or verdict.value is None:
+        return None
+    if verdict.value >= 1.0:
+        return "right"
+    if _number(verdict, "ran"):
+        return "wrong"
+    # a verifier that does not say has read the program
+    return "compile_error" if _number(verdict, "compiled") == 0.0 else "runtime_error"
+
+
+@reward(over="groups")
 def right_and_fast(
     groups: list[Group], run: Run, *, error: float = -1.0, wrong: float = -0.5, speed: float = 0.5, most: PositiveFloat = 1.0,
     reference: str = "solution",
@@ -105,10 +133,9 @@ def right_and_fast(
 
 
 def _level(s: Score, reference: float | None, error: float, wrong: float, speed: float, most: float) -> Score:
-    if s.missing or s.value is None:
-        return Score(None, why=s.why)
-    if s.value < 1.0:
-        return Score(wrong if _number(s, "ran") else error, why=s.why)
+    tier = tier_of(s)
+    if tier != "right":
+        return Score({None: None, "wrong": wrong}.get(tier, error), why=s.why)
     cost = cost_of(s)
     if reference is None or cost is None:
         return Score(None, why="there is no right reference program to compare with, or its cost is not known")

@@ -20,6 +20,9 @@ from .contract import Pair, Verdict, no_verdict, right, verifier, wrong
 
 FENCE = "```"
 PYTHON = ("python", "python3", "py")
+PARTS = ("passed", "compiled", "ran", "seconds", "memory")
+UNREADABLE = re.compile(r"the program (?:does not run|ended with exit code \d+): (?:Syntax|Indentation|Tab)Error\b")
+"""How the sandbox says that Python could not read a program."""
 
 
 class Wanted(NamedTuple):
@@ -44,8 +47,8 @@ def code(
     The program is the reply's last block of Python, else its last block, else the whole reply.
 
     seconds: time limit for all tests together, or for each input.  memory: limit in MiB.  processes: limit per program.
-    parts: `passed`, the share of tests; `ran`, 1 where the program ran without an error, right or wrong; `seconds` of processor
-    time; `memory`, the peak in MiB.
+    parts: `passed`, the share of tests; `compiled`, 1 where Python could read the program; `ran`, 1 where it ran without an error,
+    right or wrong; `seconds` of processor time; `memory`, the peak in MiB.
     """
     sandbox = Sandbox(Limits(seconds=seconds, memory=memory << 20, processes=processes))
     cases = [_read(pair) for pair in pairs]
@@ -95,7 +98,7 @@ def _read(pair: Pair) -> Wanted | Verdict:
         return no_verdict(f"the gold answer {problem}")
     program = program_of(pair.response)
     if not program.strip():
-        return wrong("the reply contains no program", parts=dict.fromkeys(("passed", "ran", "seconds", "memory"), 0.0))
+        return wrong("the reply contains no program", parts=dict.fromkeys(PARTS, 0.0))
     return Wanted(program, answer, [(stdin, stdout) for stdin, stdout in answer.get("io", ())])
 
 
@@ -143,6 +146,7 @@ def _verdict_of_tests(case: Wanted, outcome: Outcome, partial: bool) -> Verdict:
         return no_verdict(outcome.why)
     tests = tuple(test.passed for test in outcome.cases)
     parts = {"passed": outcome.share if outcome.cases else float(outcome.passed), "ran": float(outcome.ran)}
+    parts["compiled"] = float(not UNREADABLE.match(outcome.why))
     return _verdict(case, outcome.passed, outcome.why, parts, [outcome], partial, tests)
 
 
@@ -152,6 +156,7 @@ def _verdict_of_outputs(case: Wanted, printed: Sequence[RunOutput], partial: boo
     whys = [_differs(run, stdout) for run, (_, stdout) in zip(printed, case.io, strict=True)]
     first = next((f"input {number}: {why}" for number, why in enumerate(whys, 1) if why), "")
     parts = {"passed": whys.count("") / len(whys), "ran": float(all(run.ended for run in printed))}
+    parts["compiled"] = float(not any(UNREADABLE.match(run.why) for run in printed))
     return _verdict(case, not first, first, parts, printed, partial, tuple(not why for why in whys))
 
 

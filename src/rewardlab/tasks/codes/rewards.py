@@ -16,8 +16,8 @@ LONGEST = 2000
 def list_program(response: str, answer: Any, *, partial: bool = False) -> Verdict:
     """Whether a program of the small language passes its tests: answer = {"io": [["[1, 2]", "3"], ...]}.
 
-    partial: the value is the share of tests that it passes.  parts: `passed`, that share; `ran`, 1 where it has a value on every
-    input, right or wrong; `operations`, what it took on all inputs together.
+    partial: the value is the share of tests that it passes.  parts: `passed`, that share; `compiled`, 1 where the reply is a
+    program; `ran`, 1 where it has a value on every input, right or wrong; `operations`, what it took on all inputs together.
     """
     try:
         pairs = [(read_value(x), read_value(y)) for x, y in answer["io"]] if isinstance(answer, Mapping) else []
@@ -28,12 +28,14 @@ def list_program(response: str, answer: Any, *, partial: bool = False) -> Verdic
     try:
         program = parse(response.strip()[:LONGEST])
     except ProgramError as e:
-        return wrong(str(e), parts={"passed": 0.0, "ran": 0.0, "operations": 0.0}, tests=(False,) * len(pairs))
+        unread = dict.fromkeys(("passed", "compiled", "ran", "operations"), 0.0)
+        return wrong(str(e), parts=unread, tests=(False,) * len(pairs))
     ran = [_run(program, x) for x, _ in pairs]
     tests = tuple(not isinstance(got, str) and got[0] == wanted for got, (_, wanted) in zip(ran, pairs, strict=True))
     done = [got for got in ran if not isinstance(got, str)]
     passed = sum(tests) / len(tests)
-    parts = {"passed": passed, "ran": float(len(done) == len(ran)), "operations": float(sum(cost for _, cost in done))}
+    parts = {"passed": passed, "compiled": 1.0, "ran": float(len(done) == len(ran))}
+    parts["operations"] = float(sum(cost for _, cost in done))
     said: dict[str, Any] = {"value": passed if partial else None, "parts": parts, "tests": tests}
     if all(tests):
         return right(response.strip(), "passes all tests", **said)
