@@ -27,6 +27,7 @@ class Turn:
     step: the training step whose weights sampled it, -1 for recorded text.
     reward: the environment's reward for the decisions before this message.
     tokens: that its author wrote, where they are not `ids` (a served model's text is held as characters); None: as many as ids.
+    vectors: (n, d) what a text policy reads in place of embeddings of the ids, which are then no tokens (`policies/vectors.py`).
     """
 
     author: str | None
@@ -38,12 +39,13 @@ class Turn:
     step: int = -1
     reward: float | None = None
     tokens: int | None = None
+    vectors: np.ndarray | None = None
 
     def cut(self, n: int, text: str = "") -> Turn:
         """The first n decisions."""
-        logprobs, sampled = (None if x is None else x[:n] for x in (self.logprobs, self.sampled))
+        logprobs, sampled, vectors = (None if x is None else x[:n] for x in (self.logprobs, self.sampled, self.vectors))
         tokens = None if self.tokens is None else min(self.tokens, n)
-        return replace(self, ids=self.ids[:n], logprobs=logprobs, sampled=sampled, text=text, tokens=tokens)
+        return replace(self, ids=self.ids[:n], logprobs=logprobs, sampled=sampled, text=text, tokens=tokens, vectors=vectors)
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,7 +21,11 @@ from .head import divergences, gradient_products, joint_head, nucleus_logprobs, 
 from .joint import check_joined
 from .packing import SCORE_TOKENS, by_tokens, pad
 from .perturbed import Place, perturbed
+from .vectors import NO_TOKEN
 from .weights import shown
+
+Prefix = Callable[[Sequence[Trajectory], torch.Generator], list[Trajectory]]
+"""Rows that were read and no more -> the same with what stands before the reply."""
 
 
 class TextPolicy:
@@ -41,6 +45,7 @@ class TextPolicy:
     _joined: Sequence[tuple[float, TextPolicy]] = ()
     _candidates = 20
     _inserted: tuple[int, Callable[[Tensor], Tensor]] | None = None
+    _prefix: Prefix | None = None
 
     def __init__(self, tokenizer: Any):
         self.tokenizer = tokenizer
@@ -136,13 +141,15 @@ class TextPolicy:
 
     @torch.no_grad()
     def score(self, trajectories: Sequence[Trajectory]) -> list[np.ndarray]:
-        """Log-prob of every position, (len,); 0 for the first, which no model predicts."""
+        """Log-prob of every position, (len,); 0 for the first, which no model predicts, and for vectors, which are no tokens."""
         self.token_count.scored += sum(map(len, trajectories))
         logprobs: list[np.ndarray] = [np.zeros(0, np.float32)] * len(trajectories)
         for part in by_tokens([len(t) for t in trajectories], SCORE_TOKENS):
             ids, length = pad([trajectories[i].ids for i in part], self.device)
-            real = torch.arange(ids.shape[1], device=self.device) < length[:, None]
-            table = self._forward(ids, length, real, ("logprobs",)).logprobs.cpu().numpy()
+            # what is no token is none of those that a model could have written
+            real = (torch.arange(ids.shape[1], device=self.device) < length[:, None]) & (ids != NO_TOKEN)
+            with self._reading([trajectories[i] for i in part]):
+                table = self._forward(ids, length, real, ("logprobs",)).logprobs.cpu().numpy()
             for row, i in enumerate(part):
                 logprobs[i] = table[row, : len(trajectories[i])]
         return logprobs
@@ -153,6 +160,10 @@ class TextPolicy:
 
     def vocabulary_head(self) -> Tensor:
         """(V, hidden): the matrix that turns hidden states into logits; with a last column for the bias, if there is one."""
+        raise NotImplementedError
+
+    def token_embeddings(self) -> Tensor:
+        """(V, hidden): what the first layer reads of each token."""
         raise NotImplementedError
 
     def divergences(self, hidden: Tensor, teacher: TextPolicy, of_teacher: Tensor) -> Tensor:
@@ -215,6 +226,40 @@ class TextPolicy:
             else:
                 model.token_count.generated += tokens
 
+    # ---- before the reply ----------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def prefixed(self, write: Prefix) -> Iterator[None]:
+        """A context in which replies are sampled after what `write` adds to rows in which nothing was decided yet: a turn with
+        `vectors`, which this model reads in place of token embeddings, here and wherever it reads the row later.
+        """
+        before, self._prefix = self._prefix, write
+        try:
+            yield
+        finally:
+            self._prefix = before
+
+    def _begun(self, trajectories: Sequence[Trajectory], rng: torch.Generator) -> Sequence[Trajectory]:
+        """The rows as a reply to them begins."""
+        new = [i for i, t in enumerate(trajectories) if not t.mask.any()] if self._prefix else []
+        if not new or self._prefix is None:
+            return trajectories
+        rows = list(trajectories)
+        for i, row in zip(new, self._prefix([rows[i] for i in new], rng), strict=True):
+            rows[i] = row
+        return rows
+
+    _read: Sequence[Trajectory] = ()
+
+    @contextmanager
+    def _reading(self, rows: Sequence[Trajectory]) -> Iterator[None]:
+        """A context in which a table of ids is that of these rows, which hold the vectors in it."""
+        before, self._read = self._read, rows
+        try:
+            yield
+        finally:
+            self._read = before
+
     # ---- between the layers ------------------------------------------------------------------------------------------
 
     @contextmanager
@@ -264,14 +309,14 @@ class TextPolicy:
     # ---- tokens to text ----------------------------------------------------------------------------------------------
 
     def decode(self, ids: np.ndarray) -> str:
-        return self.tokenizer.decode(ids, skip_special_tokens=True)
+        return self.tokenizer.decode(ids[ids != NO_TOKEN], skip_special_tokens=True)
 
     def decode_all(self, rows: Sequence[np.ndarray]) -> list[str]:
-        return self.tokenizer.batch_decode([r.tolist() for r in rows], skip_special_tokens=True)
+        return self.tokenizer.batch_decode([r[r != NO_TOKEN].tolist() for r in rows], skip_special_tokens=True)
 
     def pieces(self, ids: np.ndarray) -> list[str]:
-        """The text of each token, decoded alone."""
-        return self.tokenizer.batch_decode([[i] for i in ids.tolist()])
+        """The text of each token, decoded alone; none where a vector is in place of a token."""
+        return self.tokenizer.batch_decode([[] if i == NO_TOKEN else [i] for i in ids.tolist()])
 
     def all_pieces(self) -> list[str]:
         """The text of every entry of the vocabulary, by id."""

@@ -25,6 +25,7 @@ from rewardlab.policies.perturbed import Place
 from rewardlab.policies.replies import Replies
 from rewardlab.policies.sampler import sample
 from rewardlab.policies.text import TextPolicy
+from rewardlab.policies.vectors import numbered, numbered_table
 from rewardlab.util.device import device_of, dtype_of, fetched, keep_freed_memory, moved
 
 from .joined import processors
@@ -37,6 +38,7 @@ from .model import (
     for_sampling,
     layer_norms,
     load_model,
+    reading,
     save_adapter,
     vocabulary,
 )
@@ -139,6 +141,7 @@ class HFPolicy(TextPolicy):
             raise RewardlabError(f"the model {self.name!r} has a value head and cannot generate")
         if not trajectories:
             return []
+        trajectories = self._begun(trajectories, rng)
         for t in trajectories:
             for member in (self, *(other for _, other in self._joined)):
                 member.check_fits(t, sampling.max_new)
@@ -150,7 +153,11 @@ class HFPolicy(TextPolicy):
             if not sampler.enough:
                 part = sorted(order[start : start + ROWS])
                 sampler.rows = np.array(part)
-                self._generate(model, [trajectories[i].ids for i in part], sampler)
+                prompts, vectors = numbered([trajectories[i] for i in part], self._known)
+                if vectors is not None and self._joined:
+                    raise RewardlabError(f"rows hold vectors for {self.name!r}, which the models that decide with it cannot read")
+                with reading(model, vectors):
+                    self._generate(model, prompts, sampler)
         self.count_generated(int(sampler.replies.count.sum()))
         return sampler.replies.added_to(trajectories)
 
@@ -184,12 +191,14 @@ class HFPolicy(TextPolicy):
     def evaluate(self, batch: Batch, wants: Sequence[str] = ("logprobs",), per_token: Sequence[Any] = ()) -> Outputs:
         """Log-probs and entropies where `batch.mask`, values and hidden states everywhere; (B, T), with gradient."""
         self.token_count.scored += int(batch.length.sum())
-        return self._forward(batch.ids, batch.length, batch.mask, wants, per_token)
+        with self._reading([t for t, _ in batch.rows]):
+            return self._forward(batch.ids, batch.length, batch.mask, wants, per_token)
 
     def _forward(self, ids: Tensor, length: Tensor, mask: Tensor, wants: Sequence[str], per_token: Sequence[Any] = ()) -> Outputs:
         real = torch.arange(ids.shape[1], device=ids.device) < length[:, None]
-        with self._changed(lambda x: real, self.whole):
-            hidden = self._hidden(ids)
+        read, vectors = numbered_table(ids, self._read, self._known)
+        with self._changed(lambda x: real, self.whole), reading(self.model, vectors):
+            hidden = self._hidden(read)
         out = Outputs()
         if "value" in wants:
             if self.value_head is None:
@@ -205,6 +214,11 @@ class HFPolicy(TextPolicy):
         """(B, T, hidden). Padding is on the right, where causal attention does not look: no mask is needed."""
         with self._autocast():
             return self.model.base_model(input_ids=ids, use_cache=False).last_hidden_state.to(self.dtype)
+
+    @property
+    def _known(self) -> int:
+        """The ids that have embeddings."""
+        return len(self.model.get_input_embeddings().weight)
 
     def _read_in_sampling(self, mask: Tensor) -> Callable[[Tensor], Tensor]:
         """x (rows, t, hidden) -> (rows, t), which tokens are real: of prompts as `mask` says, and each sampled after them."""
@@ -242,6 +256,10 @@ class HFPolicy(TextPolicy):
     def vocabulary_head(self) -> Tensor:
         weight, bias = vocabulary(self.model)
         return weight if bias is None else torch.cat((weight, bias[:, None]), 1)
+
+    def token_embeddings(self) -> Tensor:
+        # by the model's own code, which may scale them
+        return self.model.get_input_embeddings()(torch.arange(self._known, device=self.device))
 
     def _head(self, out: Outputs, hidden: Tensor, ids: Tensor, mask: Tensor, per_token: Sequence[Any]) -> None:
         """Fill in the outputs of the vocabulary head, at decided positions only."""
