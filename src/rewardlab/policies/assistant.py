@@ -1,9 +1,11 @@
-"""A small network that reads a problem through a language model, and writes latents before its reply: the policy of a soft prompt.
+"""A small network that reads a problem through a language model, and writes latents before it: the policy of a soft prompt.
 
-    (mean_1 .. mean_m)(x) = f(h(x));    z_t ~ N(mean_t, diag std_t^2);    vector_t = centre + (scale * z_t) directions
+    (mean_1 .. mean_m)(x) = std f(h(x));    z_t ~ N(mean_t, diag std_t^2);    vector_t = anchor + (scale * z_t) directions
 
-h(x) (hidden,) is what the model passes on at the end of the prompt, without gradient. The vectors that it then reads lie in the
-principal directions of its own token embeddings, of which z = 0 is the mean and a z of size 1 as far from it as tokens are.
+h(x) (hidden,) is what the model passes on at the end of the prompt, without gradient, and f begins as 0. The vectors that the model
+then reads before the prompt lie in the principal directions of its own token embeddings, in which a z of size 1 is as far as
+tokens are from each other. The anchor is the embedding of a line break: z = 0 are line breaks before the prompt, which disturb a
+reply less than vectors that are like no token, and less than vectors between the prompt and the reply.
 """
 
 from __future__ import annotations
@@ -11,6 +13,8 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
+from dataclasses import replace
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +26,7 @@ from torch import Tensor, nn
 
 from rewardlab.core import Batch, Outputs, TokenCount, Trajectory, Turn, forward_batch
 from rewardlab.errors import RewardlabError
+from rewardlab.util.device import moved
 
 from .text import TextPolicy
 from .vectors import NO_TOKEN
@@ -30,17 +35,23 @@ from .weights import HasWeights
 KIND = "rewardlab_assistant"
 """The model type of its checkpoints."""
 FILE = "model.safetensors"
+ANCHOR = "\n"
 
 
 class Network(nn.Module):
-    """f, the stds, and the frozen map from latents to vectors."""
+    """f, the stds, and the frozen map from latents to vectors.  embeddings: (V, hidden); anchor: (hidden,)."""
 
-    def __init__(self, embeddings: Tensor, count: int, size: int, width: int, std: float):
+    anchor: Tensor
+    scale: Tensor
+    directions: Tensor
+
+    def __init__(self, embeddings: Tensor, anchor: Tensor, count: int, size: int, width: int, std: float):
         super().__init__()
-        hidden, generator = embeddings.shape[1], torch.Generator().manual_seed(0)
-        if size > min(embeddings.shape):
-            raise RewardlabError(f"latents of {size} numbers need as many directions, and the embeddings have {min(embeddings.shape)}")
+        hidden, most, generator = embeddings.shape[1], min(embeddings.shape), torch.Generator().manual_seed(0)
+        if size > most:
+            raise RewardlabError(f"latents of {size} numbers need as many directions, and the embeddings have {most}")
         self.into = nn.Parameter(torch.randn(width, hidden, generator=generator) * hidden**-0.5)
+        self.unit = std
         # zeros: at first every problem has the same means, 0
         self.out = nn.Parameter(torch.zeros(count * size, width))
         self.bias = nn.Parameter(torch.zeros(count * size))
@@ -48,24 +59,25 @@ class Network(nn.Module):
         centred = embeddings - embeddings.mean(0)
         # of the covariance, whose size is that of the model's width and not of its vocabulary; eigenvalues ascend
         spread, directions = torch.linalg.eigh((centred.T @ centred / len(embeddings)).double())
-        self.register_buffer("centre", embeddings.mean(0))
+        self.register_buffer("anchor", anchor.clone())
         self.register_buffer("scale", spread.flip(0)[:size].clamp(min=0).sqrt().float())
         self.register_buffer("directions", directions.T.flip(0)[:size].float().contiguous())
 
     def forward(self, states: Tensor) -> Tensor:
         """(n, hidden) -> means (n, m, size)."""
         states = F.layer_norm(states, states.shape[1:])
-        return (torch.tanh(states @ self.into.T) @ self.out.T + self.bias).view(-1, *self.log_std.shape)
+        seen = torch.tanh(states @ self.into.T) * self.into.shape[0] ** -0.5
+        return self.unit * (seen @ self.out.T + self.bias).view(-1, *self.log_std.shape)
 
     def project(self, latents: Tensor) -> Tensor:
-        return self.centre + (latents * self.scale) @ self.directions
+        return self.anchor + (latents * self.scale) @ self.directions
 
     def latents_of(self, vectors: Tensor) -> Tensor:
-        return (vectors - self.centre) @ self.directions.T / self.scale
+        return (vectors - self.anchor) @ self.directions.T / self.scale
 
 
 class Assistant(HasWeights):
-    """Writes `count` vectors before a reply of `reader`, which stays as it is.
+    """Writes `count` vectors before a prompt that `reader`, which stays as it is, replies to.
 
     size: numbers of a latent.  width: of the network.  std: of latents at first; it learns with the rest unless `fixed_std`.
     """
@@ -77,7 +89,9 @@ class Assistant(HasWeights):
         self.made = {"count": count, "size": size, "width": width, "std": std, "fixed_std": fixed_std}
         self.reader, self.name, self.count, self.dtype = reader, name, count, torch.float32
         self.device, self.step, self.token_count = reader.device, 0, TokenCount()
-        self.model = Network(reader.token_embeddings().detach().float().cpu(), count, size, width, std).to(self.device)
+        embeddings = reader.token_embeddings().detach().float().cpu()
+        anchor = embeddings[reader.tokenizer(ANCHOR, add_special_tokens=False)["input_ids"][-1]]
+        self.model = Network(embeddings, anchor, count, size, width, std).to(self.device)
         self.model.log_std.requires_grad_(not fixed_std)
 
     @classmethod
@@ -109,7 +123,7 @@ class Assistant(HasWeights):
 
     @torch.no_grad()
     def write(self, rows: Sequence[Trajectory], rng: torch.Generator | None) -> list[Trajectory]:
-        """The rows with latents after what was read. Without rng these are the means."""
+        """The rows with latents before what was read. Without rng these are the means."""
         if not self.count:
             return list(rows)
         means, std = self._means(rows), self.model.log_std.exp()
@@ -120,12 +134,12 @@ class Assistant(HasWeights):
         self.token_count.generated += self.count * len(rows)
         ids = np.full(self.count, NO_TOKEN, np.int64)
         return [
-            t.plus(Turn(self.name, ids, p, p, step=self.step, vectors=v))
+            replace(t, turns=(Turn(self.name, ids, p, p, step=self.step, vectors=v), *t.turns))
             for t, v, p in zip(rows, vectors.cpu().numpy(), logprobs, strict=True)
         ]
 
     def _means(self, rows: Sequence[Trajectory]) -> Tensor:
-        """(n, m, size) of the text that comes before the latents of each row; with gradient."""
+        """(n, m, size) of rows that were only read; with gradient."""
         prompts = [t.ids for t in rows]
         # equal prompts are read once
         first = {p.tobytes(): i for i, p in reversed(list(enumerate(prompts)))}
@@ -153,23 +167,26 @@ class Assistant(HasWeights):
         if not set(wants) <= {"logprobs", "hidden"} or per_token:
             raise RewardlabError(f"an assistant gives logprobs and hidden, not {', '.join(wants)}")
         rows = [t for t, _ in batch.rows]
-        written = [next((i for i, turn in enumerate(t.turns) if turn.author == self.name), None) for t in rows]
-        have = [i for i, at in enumerate(written) if at is not None]
+        have = [i for i, t in enumerate(rows) if t.turns and t.turns[0].author == self.name]
         shape, size = batch.ids.shape[:2], self.model.log_std.shape[1]
         out = Outputs(torch.zeros(shape, device=self.device), hidden=torch.zeros(*shape, size, device=self.device))
         if not have:
             return out
-        turns = [rows[i].turns[written[i]] for i in have]  # type: ignore[index]
-        befores = [Trajectory(rows[i].problem, rows[i].turns[: written[i]]) for i in have]
-        means, std = self._means(befores), self.model.log_std.exp()
-        vectors = torch.from_numpy(np.stack([turn.vectors for turn in turns if turn.vectors is not None])).to(self.device)
-        latents = self.model.latents_of(vectors)
-        row = torch.tensor(have, device=self.device)[:, None].expand(-1, self.count)
-        column = torch.tensor([len(t) for t in befores], device=self.device)[:, None] + torch.arange(self.count, device=self.device)
-        noise = ((latents - means) / std).detach()
-        out.logprobs = out.logprobs.index_put((row, column), self._logprobs(latents, means))
-        out.hidden = out.hidden.index_put((row, column), means + std * noise)
+        means, std = self._means([_asked(rows[i]) for i in have]), self.model.log_std.exp()
+        vectors = np.stack([v for i in have if (v := rows[i].turns[0].vectors) is not None])
+        latents = self.model.latents_of(moved(vectors, self.device))
+        noise, at = ((latents - means) / std).detach(), moved(torch.tensor(have), self.device)
+        logprobs, hidden = self._logprobs(latents, means), means + std * noise
+        beyond = shape[1] - self.count
+        out.logprobs = out.logprobs.index_copy(0, at, F.pad(logprobs, (0, beyond)))
+        out.hidden = out.hidden.index_copy(0, at, F.pad(hidden, (0, 0, 0, beyond)))
         return out
 
     def activation_bytes(self, tokens: int) -> int:
         return 0
+
+
+def _asked(row: Trajectory) -> Trajectory:
+    """What was read before the reply."""
+    read = takewhile(lambda turn: turn.author is None, row.turns[1:])
+    return Trajectory(row.problem, tuple(read))

@@ -260,6 +260,10 @@ class TextPolicy:
         finally:
             self._read = before
 
+    @property
+    def _reads_vectors(self) -> bool:
+        return any(turn.vectors is not None for t in self._read for turn in t.turns)
+
     # ---- between the layers ------------------------------------------------------------------------------------------
 
     @contextmanager

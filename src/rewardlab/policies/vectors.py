@@ -21,7 +21,7 @@ NO_TOKEN = -1
 
 
 def numbered(rows: Sequence[Trajectory], vocab: int) -> tuple[list[np.ndarray], np.ndarray | None]:
-    """The ids of each row, with numbers from `vocab` on for its vectors, and the different vectors (k, d); None if there is none."""
+    """The ids of each row, with numbers from `vocab` on for its vectors, and the different vectors (k, d), None without any."""
     ids = [t.ids for t in rows]
     if all(turn.vectors is None for t in rows for turn in t.turns):
         return ids, None

@@ -25,7 +25,7 @@ from rewardlab.policies.perturbed import Place
 from rewardlab.policies.replies import Replies
 from rewardlab.policies.sampler import sample
 from rewardlab.policies.text import TextPolicy
-from rewardlab.policies.vectors import numbered, numbered_table
+from rewardlab.policies.vectors import NO_TOKEN, numbered, numbered_table
 from rewardlab.util.device import device_of, dtype_of, fetched, keep_freed_memory, moved
 
 from .joined import processors
@@ -192,7 +192,9 @@ class HFPolicy(TextPolicy):
         """Log-probs and entropies where `batch.mask`, values and hidden states everywhere; (B, T), with gradient."""
         self.token_count.scored += int(batch.length.sum())
         with self._reading([t for t, _ in batch.rows]):
-            return self._forward(batch.ids, batch.length, batch.mask, wants, per_token)
+            # another model's vectors are decisions, and no tokens
+            mask = batch.mask & (batch.ids != NO_TOKEN) if self._reads_vectors else batch.mask
+            return self._forward(batch.ids, batch.length, mask, wants, per_token)
 
     def _forward(self, ids: Tensor, length: Tensor, mask: Tensor, wants: Sequence[str], per_token: Sequence[Any] = ()) -> Outputs:
         real = torch.arange(ids.shape[1], device=ids.device) < length[:, None]
