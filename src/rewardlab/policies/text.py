@@ -21,14 +21,11 @@ from .head import divergences, gradient_products, joint_head, nucleus_logprobs, 
 from .joint import check_joined
 from .packing import SCORE_TOKENS, by_tokens, pad
 from .perturbed import Place, perturbed
-from .vectors import NO_TOKEN
+from .vectors import NO_TOKEN, ReadsVectors
 from .weights import shown
 
-Prefix = Callable[[Sequence[Trajectory], torch.Generator], list[Trajectory]]
-"""Rows that were read and no more -> the same with what stands before the reply."""
 
-
-class TextPolicy:
+class TextPolicy(ReadsVectors):
     """Base of the text policies. Subclasses add `extend`, `evaluate` and `_forward`."""
 
     name = "policy"
@@ -45,7 +42,6 @@ class TextPolicy:
     _joined: Sequence[tuple[float, TextPolicy]] = ()
     _candidates = 20
     _inserted: tuple[int, Callable[[Tensor], Tensor]] | None = None
-    _prefix: Prefix | None = None
 
     def __init__(self, tokenizer: Any):
         self.tokenizer = tokenizer
@@ -146,7 +142,6 @@ class TextPolicy:
         logprobs: list[np.ndarray] = [np.zeros(0, np.float32)] * len(trajectories)
         for part in by_tokens([len(t) for t in trajectories], SCORE_TOKENS):
             ids, length = pad([trajectories[i].ids for i in part], self.device)
-            # what is no token is none of those that a model could have written
             real = (torch.arange(ids.shape[1], device=self.device) < length[:, None]) & (ids != NO_TOKEN)
             with self._reading([trajectories[i] for i in part]):
                 table = self._forward(ids, length, real, ("logprobs",)).logprobs.cpu().numpy()
@@ -160,10 +155,6 @@ class TextPolicy:
 
     def vocabulary_head(self) -> Tensor:
         """(V, hidden): the matrix that turns hidden states into logits; with a last column for the bias, if there is one."""
-        raise NotImplementedError
-
-    def token_embeddings(self) -> Tensor:
-        """(V, hidden): what the first layer reads of each token."""
         raise NotImplementedError
 
     def divergences(self, hidden: Tensor, teacher: TextPolicy, of_teacher: Tensor) -> Tensor:
@@ -225,44 +216,6 @@ class TextPolicy:
                 model.token_count.scored += tokens * (1 + self._candidates)
             else:
                 model.token_count.generated += tokens
-
-    # ---- before the reply ----------------------------------------------------------------------------------------------
-
-    @contextmanager
-    def prefixed(self, write: Prefix) -> Iterator[None]:
-        """A context in which replies are sampled after what `write` adds to rows in which nothing was decided yet: a turn with
-        `vectors`, which this model reads in place of token embeddings, here and wherever it reads the row later.
-        """
-        before, self._prefix = self._prefix, write
-        try:
-            yield
-        finally:
-            self._prefix = before
-
-    def _begun(self, trajectories: Sequence[Trajectory], rng: torch.Generator) -> Sequence[Trajectory]:
-        """The rows as a reply to them begins."""
-        new = [i for i, t in enumerate(trajectories) if not t.mask.any()] if self._prefix else []
-        if not new or self._prefix is None:
-            return trajectories
-        rows = list(trajectories)
-        for i, row in zip(new, self._prefix([rows[i] for i in new], rng), strict=True):
-            rows[i] = row
-        return rows
-
-    _read: Sequence[Trajectory] = ()
-
-    @contextmanager
-    def _reading(self, rows: Sequence[Trajectory]) -> Iterator[None]:
-        """A context in which a table of ids is that of these rows, which hold the vectors in it."""
-        before, self._read = self._read, rows
-        try:
-            yield
-        finally:
-            self._read = before
-
-    @property
-    def _reads_vectors(self) -> bool:
-        return any(turn.vectors is not None for t in self._read for turn in t.turns)
 
     # ---- between the layers ------------------------------------------------------------------------------------------
 

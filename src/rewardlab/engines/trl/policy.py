@@ -14,7 +14,7 @@ from torch import Tensor
 from rewardlab.core import Outputs, Sampling, Trajectory, Turn
 from rewardlab.errors import RewardlabError
 from rewardlab.policies.hf.policy import HFPolicy
-from rewardlab.policies.text import Prefix
+from rewardlab.policies.vectors import Prefix
 
 
 class TRLPolicy(HFPolicy):

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from rewardlab.core import Outputs
 from rewardlab.errors import RewardlabError
 from rewardlab.policies.perturbed import Place
-from rewardlab.policies.text import Prefix
+from rewardlab.policies.vectors import Prefix
 from rewardlab.util.divided import part_of, whole
 from rewardlab.util.lockstep import LOCKSTEP
 

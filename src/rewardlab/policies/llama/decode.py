@@ -66,9 +66,7 @@ def generate(
         for model in (policy, *(other for _, other in joined)):
             model.check_fits(t, sampling.max_new)
     replies = Replies(policy, len(trajectories), sampling, rng, policy.model.shape.vocab)
-    prompts, vectors = numbered(trajectories, policy.model.shape.vocab)
-    if vectors is not None and joined:
-        raise RewardlabError(f"rows hold vectors for {policy.name!r}, which the models that decide with it cannot read")
+    prompts, vectors = numbered(trajectories, policy.model.shape.vocab, joined)
     with torch.inference_mode():
         make = _joint_maker(policy, joined, candidates) if joined else _maker(policy, vectors)
         shares = np.array_split(np.arange(len(prompts)), workers(policy, len(prompts), sampling))

@@ -21,7 +21,7 @@ from rewardlab.policies.packing import rounded, scatter
 from rewardlab.policies.perturbed import Place
 from rewardlab.policies.text import TextPolicy
 from rewardlab.policies.tokenizer import read_tokenizer
-from rewardlab.policies.vectors import NO_TOKEN, below, numbered_table
+from rewardlab.policies.vectors import below, numbered_table, tokens_decided
 from rewardlab.policies.weights import HasWeights
 from rewardlab.util.device import device_of, dtype_of, keep_freed_memory
 
@@ -145,9 +145,7 @@ class LlamaPolicy(HasWeights, TextPolicy):
         # the frozen reader of surprise reads every token too
         self.token_count.scored += int(batch.length.sum()) * (1 if self.model.surprise is None else 2)
         with self._reading([t for t, _ in batch.rows]):
-            # another model's vectors are decisions, and no tokens
-            mask = batch.mask & (batch.ids != NO_TOKEN) if self._reads_vectors else batch.mask
-            return self._forward(batch.ids, batch.length, mask, wants, per_token)
+            return self._forward(batch.ids, batch.length, tokens_decided(batch), wants, per_token)
 
     def _forward(self, ids: Tensor, length: Tensor, mask: Tensor, wants: Sequence[str], per_token: Sequence[Any] = ()) -> Outputs:
         w = self.weights()
