@@ -78,7 +78,7 @@ def deeplatent_reasoning_dlr(
     assistant: str = "", sampled: bool = False,
 ) -> Recipe:  # fmt: skip
     """count: latents before a prompt.  size: numbers of each.  width, std, fixed_std: of the assistant.  contrast: c.  keep: share
-    of the latents kept.  well_formed: w.  assistant_lr: its learning rate.  assistant: a trained one to go on with.  sampled: answer
+    of the latents kept.  well_formed: w.  assistant_lr: its rate.  assistant: a trained one to go on with.  sampled: answer
     held-out problems from sampled latents, and not from their means.
     """
     base = base or grpo()
