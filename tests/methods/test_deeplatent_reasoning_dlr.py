@@ -107,6 +107,9 @@ def test_the_assistant_alone_learns_and_from_its_own_decisions():
     groups = ops.rollout(ops.problems())
     row = groups[0][0]
     assert [turn.author for turn in row.turns] == ["assistant", None, "policy"]
+    # latents are no reply, and count among no tokens that one may have
+    assert row.replies == [row.turns[2].text]
+    assert (row.ends, row.written) == ([len(row) - 1], len(row.turns[2].ids))
     # rows of a group have latents of their own
     assert not np.array_equal(row.turns[0].vectors, groups[0][1].turns[0].vectors)
     scores = ops.score(groups)

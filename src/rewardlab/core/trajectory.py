@@ -83,7 +83,7 @@ class Trajectory:
     @property
     def written(self) -> int:
         """The tokens that policies wrote in it, of which replies have at most `max_new`."""
-        return sum(len(t.ids) if t.tokens is None else t.tokens for t in self.turns if t.author is not None)
+        return sum(len(t.ids) if t.tokens is None else t.tokens for t in self.turns if _writes(t))
 
     def column(self, name: str, missing: float = np.nan) -> np.ndarray:
         """(len,) `logprobs` or `sampled` over all turns; `missing` where nothing was sampled."""
@@ -108,12 +108,12 @@ class Trajectory:
     @property
     def replies(self) -> list[str]:
         """The text of each reply; a reply written over several updates is one."""
-        return ["".join(t.text for t in run) for _, run in self._runs() if run[0].author is not None]
+        return ["".join(t.text for t in run) for _, run in self._runs() if _writes(run[0])]
 
     @property
     def ends(self) -> list[int]:
         """Position of the last decision of each reply."""
-        return [end - 1 for end, run in self._runs() if run[0].author is not None]
+        return [end - 1 for end, run in self._runs() if _writes(run[0])]
 
     @property
     def reply(self) -> str:
@@ -160,6 +160,10 @@ class Trajectory:
             turns.append(turn if len(turn.ids) <= left else turn.cut(left, decode(turn.ids[:left])))
             left -= len(turn.ids)
         return replace(self, turns=tuple(turns), stop=None, steps=tuple(s for s in self.steps if s < n))
+
+
+def _writes(turn: Turn) -> bool:
+    return turn.author is not None and turn.vectors is None
 
 
 Group = list[Trajectory]
