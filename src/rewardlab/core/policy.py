@@ -118,4 +118,5 @@ def forward_batch(rows: Sequence[Trajectory], device: torch.device) -> Batch:
     blank = torch.zeros(shape, device=device)
     on_device, decided = torch.from_numpy(ids).to(device), torch.from_numpy(mask).to(device)
     group = torch.arange(len(rows), device=device)
-    return Batch(on_device, decided, length.to(device), blank, blank, blank.bool(), group)
+    # the rows too: what stands beside their ids (images, vectors) is read from them
+    return Batch(on_device, decided, length.to(device), blank, blank, blank.bool(), group, rows=[(t, None) for t in rows])

@@ -27,6 +27,7 @@ class Turn:
     step: the training step whose weights sampled it, -1 for recorded text.
     reward: the environment's reward for the decisions before this message.
     tokens: that its author wrote, where they are not `ids` (a served model's text is held as characters); None: as many as ids.
+    vectors: (n, d) what a text policy reads in place of embeddings of the ids, which are then no tokens (`policies/vectors.py`).
     """
 
     author: str | None
@@ -38,12 +39,13 @@ class Turn:
     step: int = -1
     reward: float | None = None
     tokens: int | None = None
+    vectors: np.ndarray | None = None
 
     def cut(self, n: int, text: str = "") -> Turn:
         """The first n decisions."""
-        logprobs, sampled = (None if x is None else x[:n] for x in (self.logprobs, self.sampled))
+        logprobs, sampled, vectors = (None if x is None else x[:n] for x in (self.logprobs, self.sampled, self.vectors))
         tokens = None if self.tokens is None else min(self.tokens, n)
-        return replace(self, ids=self.ids[:n], logprobs=logprobs, sampled=sampled, text=text, tokens=tokens)
+        return replace(self, ids=self.ids[:n], logprobs=logprobs, sampled=sampled, text=text, tokens=tokens, vectors=vectors)
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +83,7 @@ class Trajectory:
     @property
     def written(self) -> int:
         """The tokens that policies wrote in it, of which replies have at most `max_new`."""
-        return sum(len(t.ids) if t.tokens is None else t.tokens for t in self.turns if t.author is not None)
+        return sum(len(t.ids) if t.tokens is None else t.tokens for t in self.turns if _writes(t))
 
     def column(self, name: str, missing: float = np.nan) -> np.ndarray:
         """(len,) `logprobs` or `sampled` over all turns; `missing` where nothing was sampled."""
@@ -106,12 +108,12 @@ class Trajectory:
     @property
     def replies(self) -> list[str]:
         """The text of each reply; a reply written over several updates is one."""
-        return ["".join(t.text for t in run) for _, run in self._runs() if run[0].author is not None]
+        return ["".join(t.text for t in run) for _, run in self._runs() if _writes(run[0])]
 
     @property
     def ends(self) -> list[int]:
         """Position of the last decision of each reply."""
-        return [end - 1 for end, run in self._runs() if run[0].author is not None]
+        return [end - 1 for end, run in self._runs() if _writes(run[0])]
 
     @property
     def reply(self) -> str:
@@ -158,6 +160,10 @@ class Trajectory:
             turns.append(turn if len(turn.ids) <= left else turn.cut(left, decode(turn.ids[:left])))
             left -= len(turn.ids)
         return replace(self, turns=tuple(turns), stop=None, steps=tuple(s for s in self.steps if s < n))
+
+
+def _writes(turn: Turn) -> bool:
+    return turn.author is not None and turn.vectors is None
 
 
 Group = list[Trajectory]

@@ -183,7 +183,11 @@ class Ops:
 
     def learn(self, learner: LearnerState, batch: Batch, groups: list[Group], scores: Scores | None) -> None:
         """Update a second learner on the policy's rollouts, with its own reward and credit, or on rollouts of its own problems."""
-        if learner.problems is None and learner.recipe.reward is not None:
+        own = any(turn.author == learner.name for group in groups for t in group for turn in t.turns)
+        if learner.problems is None and own:
+            # rewards fall on the decisions of who learns
+            learner_batch = self.collate(groups, scores if learner.recipe.reward is None else self.score(groups, learner), learner)
+        elif learner.problems is None and learner.recipe.reward is not None:
             # what the policy is paid with teaches it nothing: these rewards are the labels that it is to learn
             learner_batch = self.collate(groups, self.score(groups, learner), learner, author=self.policy.name)
         elif learner.problems is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import threading
 from typing import Any
 
@@ -31,6 +32,9 @@ OWN = {
 
 HEADS = "heads:"
 """A learner's init, and names that commas part: a vocabulary head for each on the policy's trunk (`policies/heads.py`)."""
+PREFIX = "prefix:"
+"""A learner's init, and settings NAME=VALUE that commas part, or the folder of a trained one: an assistant that writes latents
+before the policy's replies (`policies/assistant.py`)."""
 SURPRISED = "value-head:surprise"
 """A learner's init: a value head whose trunk also reads how surprised the first policy was (`policies/llama/surprise.py`)."""
 JUDGE = ":judge"
@@ -213,6 +217,8 @@ def _initial(learner: Learner, policy: Policy) -> Policy:
         from rewardlab.scorers import load_scorer
 
         return load_scorer(learner.init, str(policy.device))
+    if learner.init.startswith(PREFIX):
+        return _assistant(learner, policy)
     if learner.init.startswith(HEADS):
         return _heads(learner, policy)
     # computed in the policy's own format, which the user may have chosen
@@ -230,3 +236,18 @@ def _heads(learner: Learner, policy: Policy) -> Any:
     if not isinstance(policy, TextPolicy):
         raise RewardlabError(f"the learner {learner.name!r} is vocabulary heads, and a {type(policy).__name__} writes no text")
     return Heads(policy, learner.init.removeprefix(HEADS).split(","), learner.name)
+
+
+def _assistant(learner: Learner, policy: Policy) -> Any:
+    from rewardlab.policies.assistant import Assistant
+
+    if not hasattr(policy, "prefixed"):
+        raise RewardlabError(
+            f"the learner {learner.name!r} writes vectors before replies, which a language model with weights here reads, and a "
+            f"{type(policy).__name__} does not"
+        )
+    told = learner.init.removeprefix(PREFIX)
+    if "=" not in told:
+        return Assistant.load(told, policy, learner.name)
+    settings = {k: json.loads(v) for k, _, v in (part.partition("=") for part in told.split(","))}
+    return Assistant(policy, name=learner.name, **settings)

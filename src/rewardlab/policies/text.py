@@ -21,10 +21,11 @@ from .head import divergences, gradient_products, joint_head, nucleus_logprobs, 
 from .joint import check_joined
 from .packing import SCORE_TOKENS, by_tokens, pad
 from .perturbed import Place, perturbed
+from .vectors import NO_TOKEN, ReadsVectors
 from .weights import shown
 
 
-class TextPolicy:
+class TextPolicy(ReadsVectors):
     """Base of the text policies. Subclasses add `extend`, `evaluate` and `_forward`."""
 
     name = "policy"
@@ -136,13 +137,14 @@ class TextPolicy:
 
     @torch.no_grad()
     def score(self, trajectories: Sequence[Trajectory]) -> list[np.ndarray]:
-        """Log-prob of every position, (len,); 0 for the first, which no model predicts."""
+        """Log-prob of every position, (len,); 0 for the first, which no model predicts, and for vectors, which are no tokens."""
         self.token_count.scored += sum(map(len, trajectories))
         logprobs: list[np.ndarray] = [np.zeros(0, np.float32)] * len(trajectories)
         for part in by_tokens([len(t) for t in trajectories], SCORE_TOKENS):
             ids, length = pad([trajectories[i].ids for i in part], self.device)
-            real = torch.arange(ids.shape[1], device=self.device) < length[:, None]
-            table = self._forward(ids, length, real, ("logprobs",)).logprobs.cpu().numpy()
+            real = (torch.arange(ids.shape[1], device=self.device) < length[:, None]) & (ids != NO_TOKEN)
+            with self._reading([trajectories[i] for i in part]):
+                table = self._forward(ids, length, real, ("logprobs",)).logprobs.cpu().numpy()
             for row, i in enumerate(part):
                 logprobs[i] = table[row, : len(trajectories[i])]
         return logprobs
@@ -264,14 +266,14 @@ class TextPolicy:
     # ---- tokens to text ----------------------------------------------------------------------------------------------
 
     def decode(self, ids: np.ndarray) -> str:
-        return self.tokenizer.decode(ids, skip_special_tokens=True)
+        return self.tokenizer.decode(ids[ids != NO_TOKEN], skip_special_tokens=True)
 
     def decode_all(self, rows: Sequence[np.ndarray]) -> list[str]:
-        return self.tokenizer.batch_decode([r.tolist() for r in rows], skip_special_tokens=True)
+        return self.tokenizer.batch_decode([r[r != NO_TOKEN].tolist() for r in rows], skip_special_tokens=True)
 
     def pieces(self, ids: np.ndarray) -> list[str]:
-        """The text of each token, decoded alone."""
-        return self.tokenizer.batch_decode([[i] for i in ids.tolist()])
+        """The text of each token, decoded alone; none where a vector is in place of a token."""
+        return self.tokenizer.batch_decode([[] if i == NO_TOKEN else [i] for i in ids.tolist()])
 
     def all_pieces(self) -> list[str]:
         """The text of every entry of the vocabulary, by id."""

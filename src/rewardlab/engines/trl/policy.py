@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,9 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from rewardlab.core import Outputs, Sampling, Trajectory, Turn
+from rewardlab.errors import RewardlabError
 from rewardlab.policies.hf.policy import HFPolicy
+from rewardlab.policies.vectors import Prefix
 
 
 class TRLPolicy(HFPolicy):
@@ -42,6 +45,12 @@ class TRLPolicy(HFPolicy):
             return super().extend(trajectories, sampling, rng)
         finally:
             self.whole.train(training)
+
+    @contextmanager
+    def prefixed(self, write: Prefix) -> Iterator[None]:
+        """TRL's generation and its forward pass take ids alone."""
+        raise RewardlabError("TRL cannot put vectors before a reply: use the embedded engine")
+        yield
 
     def _through_trl(self, trajectories: Sequence[Trajectory], sampling: Sampling) -> list[Trajectory]:
         """TRL reports no log-probs of the raw policy; where a part needs them, the engine computes them before the update."""

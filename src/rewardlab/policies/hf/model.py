@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import copy
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from safetensors.torch import load_file, save_file
@@ -15,6 +18,7 @@ from torch import Tensor, nn
 from rewardlab.errors import RewardlabError
 from rewardlab.policies.adapter import WEIGHTS, Base, beyond_lora, config_of
 from rewardlab.policies.perturbed import Place
+from rewardlab.policies.vectors import below
 from rewardlab.util.extras import require
 
 BOUNDLESS = 1 << 20
@@ -209,6 +213,28 @@ def untied(model: Any) -> tuple[nn.Parameter, nn.Parameter | None]:
             config.tie_word_embeddings = False
     head = model.get_output_embeddings()
     return head.weight, getattr(head, "bias", None)
+
+
+@contextmanager
+def reading(model: Any, vectors: np.ndarray | None) -> Iterator[None]:
+    """A context in which the model reads these vectors (k, d) where ids go on beyond those that it has embeddings for."""
+    if vectors is None:
+        yield
+        return
+    table = model.get_input_embeddings()
+    plain, known = table.forward, len(table.weight)
+    further = below(table.weight[:0], vectors)
+
+    def forward(ids: Tensor) -> Tensor:
+        # the model's own embeddings by its own code, which may scale them
+        own = plain(ids.clamp(max=known - 1))
+        return torch.where((ids >= known)[..., None], F.embedding((ids - known).clamp(min=0), further).to(own.dtype), own)
+
+    table.forward = forward
+    try:
+        yield
+    finally:
+        table.forward = plain
 
 
 def decoder_layers(model: Any) -> nn.ModuleList:

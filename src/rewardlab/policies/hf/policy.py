@@ -23,9 +23,9 @@ from rewardlab.policies.adapter import Base
 from rewardlab.policies.head import per_token_losses, token_logprobs
 from rewardlab.policies.perturbed import Place
 from rewardlab.policies.replies import Replies
-from rewardlab.policies.sampler import sample
 from rewardlab.policies.text import TextPolicy
-from rewardlab.util.device import device_of, dtype_of, fetched, keep_freed_memory, moved
+from rewardlab.policies.vectors import numbered, numbered_table, tokens_decided
+from rewardlab.util.device import device_of, dtype_of, keep_freed_memory
 
 from .joined import processors
 from .model import (
@@ -37,9 +37,11 @@ from .model import (
     for_sampling,
     layer_norms,
     load_model,
+    reading,
     save_adapter,
     vocabulary,
 )
+from .sampling import Sampler
 
 ROWS = 256
 """Prompts in one call of `generate`."""
@@ -139,22 +141,25 @@ class HFPolicy(TextPolicy):
             raise RewardlabError(f"the model {self.name!r} has a value head and cannot generate")
         if not trajectories:
             return []
+        trajectories = self._begun(trajectories, rng)
         for t in trajectories:
             for member in (self, *(other for _, other in self._joined)):
                 member.check_fits(t, sampling.max_new)
         vocab = self.model.config.get_text_config().vocab_size
-        sampler = _Sampler(Replies(self, len(trajectories), sampling, rng, vocab))
+        sampler = Sampler(Replies(self, len(trajectories), sampling, rng, vocab))
         # prompts of similar length go together, since they are padded to the longest on the left
         order, model = sorted(range(len(trajectories)), key=lambda i: len(trajectories[i])), for_sampling(self.whole, self.dtype)
         for start in range(0, len(order), ROWS):
             if not sampler.enough:
                 part = sorted(order[start : start + ROWS])
                 sampler.rows = np.array(part)
-                self._generate(model, [trajectories[i].ids for i in part], sampler)
+                prompts, vectors = numbered([trajectories[i] for i in part], self._known, self._joined)
+                with reading(model, vectors):
+                    self._generate(model, prompts, sampler)
         self.count_generated(int(sampler.replies.count.sum()))
         return sampler.replies.added_to(trajectories)
 
-    def _generate(self, model: Any, prompts: list[np.ndarray], sampler: _Sampler) -> None:
+    def _generate(self, model: Any, prompts: list[np.ndarray], sampler: Sampler) -> None:
         from transformers import GenerationConfig, LogitsProcessorList, StoppingCriteriaList
 
         width = max(len(p) for p in prompts)
@@ -166,7 +171,7 @@ class HFPolicy(TextPolicy):
         own_config = model.generation_config
         # the checkpoint's own penalties and limits would change what is sampled without changing the log-probs
         model.generation_config = GenerationConfig()
-        # greedy, because `_Sampler` leaves a single token possible
+        # greedy, because `Sampler` leaves a single token possible
         greedy = GenerationConfig(do_sample=False, max_new_tokens=sampler.replies.sampling.max_new, pad_token_id=0)
         try:
             with torch.no_grad(), self._autocast(), self._changed(self._read_in_sampling(mask), model):
@@ -184,12 +189,14 @@ class HFPolicy(TextPolicy):
     def evaluate(self, batch: Batch, wants: Sequence[str] = ("logprobs",), per_token: Sequence[Any] = ()) -> Outputs:
         """Log-probs and entropies where `batch.mask`, values and hidden states everywhere; (B, T), with gradient."""
         self.token_count.scored += int(batch.length.sum())
-        return self._forward(batch.ids, batch.length, batch.mask, wants, per_token)
+        with self._reading([t for t, _ in batch.rows]):
+            return self._forward(batch.ids, batch.length, tokens_decided(batch), wants, per_token)
 
     def _forward(self, ids: Tensor, length: Tensor, mask: Tensor, wants: Sequence[str], per_token: Sequence[Any] = ()) -> Outputs:
         real = torch.arange(ids.shape[1], device=ids.device) < length[:, None]
-        with self._changed(lambda x: real, self.whole):
-            hidden = self._hidden(ids)
+        read, vectors = numbered_table(ids, self._read, self._known)
+        with self._changed(lambda x: real, self.whole), reading(self.model, vectors):
+            hidden = self._hidden(read)
         out = Outputs()
         if "value" in wants:
             if self.value_head is None:
@@ -205,6 +212,11 @@ class HFPolicy(TextPolicy):
         """(B, T, hidden). Padding is on the right, where causal attention does not look: no mask is needed."""
         with self._autocast():
             return self.model.base_model(input_ids=ids, use_cache=False).last_hidden_state.to(self.dtype)
+
+    @property
+    def _known(self) -> int:
+        """The ids that have embeddings."""
+        return len(self.model.get_input_embeddings().weight)
 
     def _read_in_sampling(self, mask: Tensor) -> Callable[[Tensor], Tensor]:
         """x (rows, t, hidden) -> (rows, t), which tokens are real: of prompts as `mask` says, and each sampled after them."""
@@ -243,6 +255,10 @@ class HFPolicy(TextPolicy):
         weight, bias = vocabulary(self.model)
         return weight if bias is None else torch.cat((weight, bias[:, None]), 1)
 
+    def token_embeddings(self) -> Tensor:
+        # by the model's own code, which may scale them
+        return self.model.get_input_embeddings()(torch.arange(self._known, device=self.device))
+
     def _head(self, out: Outputs, hidden: Tensor, ids: Tensor, mask: Tensor, per_token: Sequence[Any]) -> None:
         """Fill in the outputs of the vocabulary head, at decided positions only."""
         decided = mask.clone()
@@ -264,31 +280,3 @@ class HFPolicy(TextPolicy):
 
     def _autocast(self) -> torch.autocast:
         return torch.autocast(self.device.type, self.dtype, enabled=self.dtype != torch.float32)
-
-
-class _Sampler:
-    """Samples in place of `generate`, so that the recorded log-probs are those of the distribution sampled from.
-
-    As a logits processor it leaves one token possible, the one it sampled. rows: the rows in the current call of `generate`.
-    """
-
-    def __init__(self, replies: Replies):
-        self.replies, self.rows = replies, np.zeros(0, np.int64)
-        self.open = np.ones(len(replies.count), bool)
-
-    @property
-    def enough(self) -> bool:
-        return int((~self.open).sum()) >= (self.replies.sampling.enough or len(self.open))
-
-    def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
-        # `sample` overwrites its logits, and transformers may still use these
-        live = np.flatnonzero(self.open[self.rows])
-        pauses = self.replies.pauses(self.rows[live], scores[moved(live, scores.device)].float())
-        sampled = sample(scores.clone(), self.replies.sampling, self.replies.uniform(self.rows))
-        ids, raw, warped = (x[live] for x in fetched(*sampled))
-        ended = self.replies.record(self.rows[live], ids, raw, warped, pauses)
-        self.open[self.rows[live[ended]]] = False
-        return torch.full_like(scores, -torch.inf).scatter_(1, sampled[0][:, None], 0.0)
-
-    def over(self, input_ids: Tensor, scores: Any, **rest: Any) -> Tensor:
-        return moved(~self.open[self.rows] | self.enough, input_ids.device)

@@ -22,6 +22,7 @@ from torch import Tensor, nn
 from rewardlab.core import Outputs
 from rewardlab.errors import RewardlabError
 from rewardlab.policies.perturbed import Place
+from rewardlab.policies.vectors import Prefix
 from rewardlab.util.divided import part_of, whole
 from rewardlab.util.lockstep import LOCKSTEP
 
@@ -113,6 +114,11 @@ class ShardedPolicy(HFPolicy):
         if not self._passing:
             raise _refused("a loss that is computed from the vocabulary head itself")
         return super().vocabulary_head()
+
+    @contextmanager
+    def prefixed(self, write: Prefix) -> Iterator[None]:
+        raise _refused("vectors in place of token embeddings")
+        yield
 
     @contextmanager
     def inserted(self, layer: int, change: Callable[[Tensor], Tensor]) -> Iterator[None]:

@@ -17,6 +17,7 @@ from rewardlab.core import Sampling, Trajectory
 from rewardlab.errors import RewardlabError
 from rewardlab.policies.replies import Replies, Writes
 from rewardlab.policies.sampler import sample
+from rewardlab.policies.vectors import below, numbered
 from rewardlab.util.device import fetched
 
 from .decode_step import fold
@@ -65,8 +66,9 @@ def generate(
         for model in (policy, *(other for _, other in joined)):
             model.check_fits(t, sampling.max_new)
     replies = Replies(policy, len(trajectories), sampling, rng, policy.model.shape.vocab)
+    prompts, vectors = numbered(trajectories, policy.model.shape.vocab, joined)
     with torch.inference_mode():
-        make, prompts = _joint_maker(policy, joined, candidates) if joined else _maker(policy), [t.ids for t in trajectories]
+        make = _joint_maker(policy, joined, candidates) if joined else _maker(policy, vectors)
         shares = np.array_split(np.arange(len(prompts)), workers(policy, len(prompts), sampling))
         slots = [min(len(share), MAX_ROWS.get(policy.device.type, 256)) for share in shares]
         decoders = [_Decoder(make(n), n, prompts, replies, share) for n, share in zip(slots, shares, strict=True)]
@@ -77,13 +79,14 @@ def generate(
     return replies.added_to(trajectories)
 
 
-def _maker(policy: Generator) -> Callable[[int], Steps]:
-    """Slots -> the forward passes of a policy for so many; its weights are made ready once."""
+def _maker(policy: Generator, vectors: np.ndarray | None = None) -> Callable[[int], Steps]:
+    """Slots -> the forward passes of a policy for so many; its weights are made ready once.  vectors: read as further tokens."""
     inserted, valued = policy._inserted, policy.model.value_head is not None
     if policy.model.surprise is not None:
         raise RewardlabError("a value head that reads surprise cannot say what next tokens are worth: use value-head")
     kind = Values if valued else NativeSteps if runs_in_cpp(policy) and inserted is None else Steps
     weights = kind.prepared(fold(policy.model, policy.dtype))
+    weights.embed = below(weights.embed, vectors)
     if inserted is not None and not valued:
         return lambda slots: ChangedSteps(policy.model, weights, slots, inserted)
     return lambda slots: kind(policy.model, weights, slots)

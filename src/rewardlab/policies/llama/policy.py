@@ -21,6 +21,7 @@ from rewardlab.policies.packing import rounded, scatter
 from rewardlab.policies.perturbed import Place
 from rewardlab.policies.text import TextPolicy
 from rewardlab.policies.tokenizer import read_tokenizer
+from rewardlab.policies.vectors import below, numbered_table, tokens_decided
 from rewardlab.policies.weights import HasWeights
 from rewardlab.util.device import device_of, dtype_of, keep_freed_memory
 
@@ -113,6 +114,9 @@ class LlamaPolicy(HasWeights, TextPolicy):
         assert head is not None
         return head
 
+    def token_embeddings(self) -> Tensor:
+        return self.model.embed
+
     def _scales(self) -> list[Place]:
         return [(layer, name) for layer in self.model.layers for name in ("attn_norm", "mlp_norm")]
 
@@ -130,21 +134,26 @@ class LlamaPolicy(HasWeights, TextPolicy):
         """Sample one reply for each trajectory. Equal prompts are computed once."""
         if self.model.value_head is not None:
             raise RewardlabError(f"the model {self.name!r} has a value head and cannot generate")
+        begun = self._begun(trajectories, rng)
         # `joined` takes policies of the same kind alone
-        extended = generate(self, trajectories, sampling, rng, self._joined, self._candidates)  # type: ignore[arg-type]
-        self.count_generated(sum(map(len, extended)) - sum(map(len, trajectories)))
+        extended = generate(self, begun, sampling, rng, self._joined, self._candidates)  # type: ignore[arg-type]
+        self.count_generated(sum(map(len, extended)) - sum(map(len, begun)))
         return extended
 
     def evaluate(self, batch: Batch, wants: Sequence[str] = ("logprobs",), per_token: Sequence[Any] = ()) -> Outputs:
         """Log-probs and entropies where `batch.mask`, values and hidden states everywhere; (B, T), with gradient."""
         # the frozen reader of surprise reads every token too
         self.token_count.scored += int(batch.length.sum()) * (1 if self.model.surprise is None else 2)
-        return self._forward(batch.ids, batch.length, batch.mask, wants, per_token)
+        with self._reading([t for t, _ in batch.rows]):
+            return self._forward(batch.ids, batch.length, tokens_decided(batch), wants, per_token)
 
     def _forward(self, ids: Tensor, length: Tensor, mask: Tensor, wants: Sequence[str], per_token: Sequence[Any] = ()) -> Outputs:
         w = self.weights()
-        tokens = layout(ids, length, mask)
+        read, vectors = numbered_table(ids, self._read, self.model.shape.vocab)
+        tokens, w.embed = layout(read, length, mask), below(w.embed, vectors)
         surprise = self.model.surprise
+        if surprise is not None and vectors is not None:
+            raise RewardlabError(f"the model {self.name!r} reads surprise, and a vector in place of a token surprises nobody")
         added = None if surprise is None else surprise.added(tokens, ids, self.dtype)
         in_cpp = partial(self._layers_in_cpp, w, tokens) if self._layers_run_in_cpp(tokens.real) else None
         hidden = self.model.trunk(w, tokens.ids, tokens.positions, tokens.attend, in_cpp, added, self._after(tokens.real))
@@ -166,7 +175,8 @@ class LlamaPolicy(HasWeights, TextPolicy):
 
     def _as_table(self, flat: Tensor, batch: Batch) -> Tensor:
         # rows that begin alike share the tokens of their beginning
-        return layout(batch.ids, batch.length, batch.mask).table(flat)
+        ids, _ = numbered_table(batch.ids, [t for t, _ in batch.rows], self.model.shape.vocab)
+        return layout(ids, batch.length, batch.mask).table(flat)
 
     def _after(self, real: int) -> tuple[int, Callable[[Tensor], Tensor]] | None:
         """What is inserted after a layer, for flat tokens of which the first `real` ones are no padding."""
