@@ -137,7 +137,7 @@ TEXT, BUTTON = "<p id='n'>a</p>", "<button>b</button>"
 RESPONDS = {
     "a handler": (PAGE, True),
     "late": ("<p id=\"n\">a</p><button onclick=\"setTimeout(()=>{n.innerText=1},200)\">b</button>", True),
-    "a listener above": ("<div id=\"d\"><p id=\"n\">a</p><button>b</button></div><script>d.onclick=()=>{n.innerText=1}</script>", True),
+    "a listener above": (f"<div id='d'>{TEXT}{BUTTON}</div><script>d.onclick=()=>n.append(1)</script>", True),
     "a summary": ("<details><summary>m</summary>more</details>", True),
     "a box": ('<p>a</p><input type="checkbox">', True),
     "a text that is answered": ('<p id="n">a</p><input placeholder="b" onkeydown="n.innerText=1">', True),

@@ -11,7 +11,7 @@ Xiao et al. 2025, arXiv:2510.23272 (ICLR 2026): weights, scores, gate and the 3 
 (the training code is not released). The benchmark's code is, github.com/bangx7/code_aesthetics, OpenDesign/scripts at e7b4e60: its
 judge of screenshots gives 40 points for what was asked, 30 for aesthetics and readability, 30 for structure, and its agent scores
 each use of a control 0 or 1. (inferred): s_static is that score / 100, s_interact is divided by 3. Where the paper asks GPT-5 and
-GPT-4o, `web_page` measures: a linter's rules and errors of scripts; contrast, overlaps, alignment; real clicks in Chromium. `looks=`
+GPT-4o, `web_page` measures: a linter's rules and errors of scripts; contrast, overlaps, alignment; real clicks in Chromium. `looks`
 takes a judge of your own, which can see the page (`page_picture`). Left out: fine-tuning on AesCode-358K before it (`sft`), the
 paper's KL coefficient and clip range (`grpo`'s are its own), and the rewards of plots. A page with no tag, and one that hangs, does
 not run.

@@ -25,22 +25,19 @@ from rewardlab.processes.child import readable
 from rewardlab.sandbox.confined import Confined
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
-PLACES = (
-    "/usr/lib/chromium/chromium",
-    "/usr/lib/chromium-browser/chromium-browser",
-    "/usr/lib64/chromium-browser/chromium-browser",
-)
+PLACES = [f"/usr/{x}" for x in ("lib/chromium/chromium", "lib/chromium-browser/chromium-browser", "lib64/chromium/chromium")]
 """Of browsers whose name on the path is a script."""
 FONTS = ("/etc/fonts", "/usr/share/fonts", "/usr/local/share/fonts")
 WIDTH, HEIGHT = 800, 1000
 FLAGS = (
     "--headless=new", "--remote-debugging-pipe", "--user-data-dir=/tmp/profile", f"--window-size={WIDTH},{HEIGHT}",
-    "--host-resolver-rules=MAP * ~NOTFOUND", "--block-new-web-contents", "--deny-permission-prompts", "--disable-background-networking",
-    "--disable-breakpad", "--disable-client-side-phishing-detection", "--disable-component-update", "--disable-default-apps",
-    "--disable-dev-shm-usage", "--disable-domain-reliability", "--disable-extensions", "--disable-file-system", "--disable-gpu",
-    "--disable-notifications", "--disable-sync", "--disable-webgl", "--disable-frame-rate-limit", "--disable-gpu-vsync",
-    "--disable-features=Translate,OptimizationHints,MediaRouter", "--hide-scrollbars", "--mute-audio", "--no-default-browser-check",
-    "--no-first-run", "--renderer-process-limit=2", "--js-flags=--max-old-space-size=256 --random-seed=1", "about:blank",
+    "--host-resolver-rules=MAP * ~NOTFOUND", "--block-new-web-contents", "--deny-permission-prompts",
+    "--disable-background-networking", "--disable-breakpad", "--disable-client-side-phishing-detection",
+    "--disable-component-update", "--disable-default-apps", "--disable-dev-shm-usage", "--disable-domain-reliability",
+    "--disable-extensions", "--disable-file-system", "--disable-gpu", "--disable-notifications", "--disable-sync",
+    "--disable-webgl", "--disable-frame-rate-limit", "--disable-gpu-vsync", "--disable-features=Translate,MediaRouter",
+    "--hide-scrollbars", "--mute-audio", "--no-default-browser-check", "--no-first-run", "--renderer-process-limit=2",
+    "--js-flags=--max-old-space-size=256 --random-seed=1", "about:blank",
 )  # fmt: skip
 LIMITS = {"DATA": 2 << 30, "FSIZE": 64 << 20, "NOFILE": 4096, "folder": 256 << 20}
 """Bytes of data of each process, of a file, and of all files."""
@@ -53,11 +50,12 @@ STARVED = 10_000
 """Tasks after which virtual time goes on, where a page makes ever new ones."""
 EPOCH = 1_700_000_000
 STEADY = (
-    "{const n=Date.now.bind(Date),s=n(),p=performance.now.bind(performance),q=p(),D=Date,r=Math.random,now=()=>%d+n()-s;"
+    "{const n=Date.now.bind(Date),s=n(),p=performance.now.bind(performance),q=p(),D=Date,r=Math.random,now=()=>EPOCH+n()-s;"
     "Date=new Proxy(D,{construct:(t,a,u)=>Reflect.construct(t,a.length?a:[now()],u),apply:()=>new D(now()).toString()});"
     "D.now=now;performance.now=()=>p()-q;name='';"
-    "crypto.getRandomValues=a=>{const b=new Uint8Array(a.buffer,a.byteOffset,a.byteLength);b.forEach((_,i)=>b[i]=r()*256);return a}}"
-) % (1000 * EPOCH)
+    "crypto.getRandomValues=a=>{const b=new Uint8Array(a.buffer,a.byteOffset,a.byteLength);"
+    "b.forEach((_,i)=>b[i]=r()*256);return a}}"
+).replace("EPOCH", str(1000 * EPOCH))
 """Run before a page, so that an honest one is the same each time. A page can find chance elsewhere: this is no wall."""
 STYLES = (
     "color", "background-color", "opacity", "visibility", "font-size", "font-weight", "background-image", "border-top-color",
@@ -81,7 +79,7 @@ class Ended(Exception):
 def program() -> str:
     """The browser's program; "" where there is none."""
     found = [Path(path).resolve() for path in map(shutil.which, NAMES) if path]
-    for path in (*found, *map(Path, PLACES), *(path.parent / "chrome" for path in found)):
+    for path in (*found, *(path.parent / "chrome" for path in found), *map(Path, PLACES)):
         if path.is_file():
             with path.open("rb") as file:
                 if file.read(4) == b"\x7fELF":

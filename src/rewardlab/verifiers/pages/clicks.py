@@ -2,8 +2,8 @@
 
 A page is shown anew for each control, so that time and chance are the same, clicked on or typed into, and compared with itself
 left alone. What the browser does to a control under the mouse or with the focus is no response, nor is a text that stands where it
-was typed, a dialog, an error, an empty page, or leaving for another one: pages are offline. Where a page that is left alone differs from showing
-to showing, nothing that it does can be told to be a response.
+was typed, a dialog, an error, an empty page, or leaving for another one: pages are offline. Where a page that is left alone is not
+the same each time, nothing that it does can be told to be a response.
 """
 
 from __future__ import annotations

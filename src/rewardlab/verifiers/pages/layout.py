@@ -19,7 +19,11 @@ TYPED = frozenset(("", "text", "search", "email", "tel", "url", "password", "num
 
 @dataclass(frozen=True)
 class Box:
-    """One element, or text, as it was laid out. at: its place in the snapshot's nodes.  above: the boxes it lies in, inner first."""
+    """One element, or text, as it was laid out.
+
+    at: its place in the snapshot's nodes.  order: in which it is painted.  above: the nodes that it lies in, the innermost first.
+    listens: whether a script waits for clicks on it.  opacity: of it and all that it lies in.
+    """
 
     at: int
     tag: str

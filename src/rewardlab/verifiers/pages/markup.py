@@ -13,8 +13,8 @@ DRAWN = frozenset(["svg", "math"])
 
 
 def faults(page: str, doctype: bool = False) -> list[str]:
-    """What is wrong, in words: no tag at all; tags that are not closed, or never opened; an id, or an attribute of a tag, twice; an empty src; text
-    in which < is not written as &lt;. doctype: must come first, and a title in the head.
+    """What is wrong, in words: no tag at all; tags that are not closed, or never opened; an id, or an attribute of a tag, twice; an
+    empty src; text in which < is not written as &lt;.  doctype: must come first, and a title must be there.
     """
     reader = _Reader()
     reader.feed(page)
