@@ -28,7 +28,10 @@ def audit(page: str, asked: Mapping[str, Any], most: int, doctype: bool, seconds
         return {"faults": found[:10]}
     for _ in range(2):
         try:
-            return _audit(_browser(seconds), page, asked, most, picture)
+            browser = _browser(seconds)
+            told = _audit(browser, page, asked, most, picture)
+            browser.leave()
+            return told
         except PageFault as fault:
             _end()
             found = [str(fault)]

@@ -39,8 +39,8 @@ FLAGS = (
     "--hide-scrollbars", "--mute-audio", "--no-default-browser-check", "--no-first-run", "--renderer-process-limit=2",
     "--js-flags=--max-old-space-size=256 --random-seed=1", "about:blank",
 )  # fmt: skip
-LIMITS = {"DATA": 2 << 30, "FSIZE": 64 << 20, "NOFILE": 4096, "folder": 256 << 20}
-"""Bytes of data of each process, of a file, and of all files."""
+LIMITS = {"DATA": 2 << 30, "FSIZE": 64 << 20, "NOFILE": 4096, "NPROC": 1024, "folder": 256 << 20}
+"""Bytes of data of each process, of a file, and of all files; open files of a process; processes and threads in all."""
 LARGEST = 100_000
 """Characters of a page."""
 MOST = 24 << 20
@@ -104,7 +104,7 @@ class Browser:
         path = program()
         self.confined = Confined([path, *FLAGS], [str(Path(path).parent), *FONTS], LIMITS)
         self.rest, self.calls, self.said = b"", 0, 0
-        self.session, self.target, self.document = "", "", ""
+        self.session, self.target, self.document, self.there = "", "", "", ""
         self.due = time.monotonic() + STARTING
         self.forget()
         try:
@@ -116,7 +116,7 @@ class Browser:
     def forget(self) -> None:
         """Of the page before: errors of its scripts, and where it went."""
         self.errors: list[str] = []
-        self.left, self.passed = "", False
+        self.left, self.passed, self.blank = "", False, False
 
     def end(self) -> None:
         self.confined.end()
@@ -124,10 +124,20 @@ class Browser:
     def show(self, page: str) -> None:
         """Show a page as if it had just been opened. Raises PageFault."""
         self.due, self.said = time.monotonic() + self.seconds, 0
-        self.document = self.call("Page.navigate", url="about:blank")["loaderId"]
+        if not self.blank:
+            self.leave()
         self.forget()
+        self.blank = False
         self.call("Emulation.setVirtualTimePolicy", policy="pause")
         self.call("Page.setDocumentContent", frameId=self.target, html=page)
+
+    def leave(self) -> None:
+        """Show nothing. What a page does when it is left is its own fault, and not the next one's."""
+        self.document = self.call("Page.navigate", url="about:blank")["loaderId"]
+        # the answer comes before the page is gone
+        while self.there != self.document:
+            self._note(self._message())
+        self.blank = True
 
     def let_pass(self, milliseconds: int) -> None:
         """Let virtual time go on: timers fire."""
@@ -222,10 +232,13 @@ class Browser:
         if name == "Runtime.exceptionThrown" and len(self.errors) < 10:
             self.errors.append(_first_line(said["exceptionDetails"]))
         elif name == "Page.javascriptDialogOpening":
-            self._send("Page.handleJavaScriptDialog", {"accept": False})
+            # a page that asks to be left only with consent is left
+            self._send("Page.handleJavaScriptDialog", {"accept": said.get("type") == "beforeunload"})
         elif name == "Page.frameNavigated":
             frame = said["frame"]
-            if frame["id"] == self.target and frame["loaderId"] != self.document:
+            if frame["id"] == self.target:
+                self.there = frame["loaderId"]
+            if frame["id"] == self.target and self.there != self.document:
                 self.left = frame.get("unreachableUrl") or frame["url"]
         elif name in ("Inspector.targetCrashed", "Target.targetCrashed"):
             raise PageFault("crashed its process: too much memory, perhaps")

@@ -7,11 +7,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from .browser import STYLES
+from .browser import STYLES, PageFault
 
 Colour = tuple[float, float, float, float]
 """Red, green and blue from 0 to 255, and how opaque it is, from 0 to 1."""
 WHITE: Colour = (255.0, 255.0, 255.0, 1.0)
+MOST_BOXES = 2000
 CONTROLS = frozenset(["button", "input", "select", "textarea", "summary"])
 TYPED = frozenset(("", "text", "search", "email", "tel", "url", "password", "number"))
 """Kinds of <input> that text is typed into."""
@@ -54,6 +55,11 @@ class Box:
     @property
     def shown(self) -> bool:
         return self.width > 0 and self.height > 0 and self.opacity > 0 and self.styles.get("visibility") == "visible"
+
+    @property
+    def covers(self) -> bool:
+        """Whether what is behind it can hardly be seen."""
+        return self.shown and colour_of(self.styles.get("background-color", ""))[3] * self.opacity > 0.5
 
     @property
     def kind(self) -> str:
@@ -112,8 +118,9 @@ class Layout:
     def contrast(self, text: Box) -> float:
         """WCAG 2.2's contrast of a text with what is behind it, 1 to 21; 1 where something is painted over it."""
         x, y = text.middle
-        later = self.boxes[self.boxes.index(text) + 1 :]
-        if any(b.holds(x, y) and b.shown and colour_of(b.styles.get("background-color", ""))[3] * b.opacity > 0.5 for b in later):
+        # painted later: in a later layer, or after it in the same one
+        place = (text.order, text.at)
+        if any((b.order, b.at) > place and b.holds(x, y) and b.covers for b in self.boxes):
             return 1.0
         behind = self.behind(text)
         red, green, blue, opaque = colour_of(text.styles.get("color", ""))
@@ -122,8 +129,10 @@ class Layout:
 
 
 def read(snapshot: Mapping[str, Any]) -> Layout:
-    """The layout of a page, of its outermost document."""
+    """The layout of a page, of its outermost document. Raises PageFault where there is more of it than can be looked at."""
     document, strings = snapshot["documents"][0], snapshot["strings"]
+    if (number := len(document["layout"]["nodeIndex"])) > MOST_BOXES:
+        raise PageFault(f"lays out {number} elements and texts: more than {MOST_BOXES} are not looked at")
     boxes = sorted(_boxes(document, strings), key=lambda b: (b.order, b.at))
     return Layout(boxes, float(document.get("contentWidth", 0)))
 
