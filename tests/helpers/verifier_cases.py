@@ -23,6 +23,8 @@ ECHO = {"io": [["3\n", "6\n"], ["10\n", "20\n"]]}
 
 METHOD = "method m(x: int) returns (r: int) requires x >= 4 ensures r == x - 4 { assert x >= 4; r := x - 4; }"
 AND_GATE = "module top(input a, input b, output y); assign y = a & b; endmodule"
+MENU = "<h1>Menu</h1><p id='n'>ready</p><button onclick='n.innerText=1'>Save</button>"
+MENU_ASKED = {"shows": ["Menu"], "controls": ["Save"], "theme": "light"}
 LOGIC = {"premises": ["p->q", "p"], "goal": "q"}
 PENS = {"relevant": [0, 1], "documents": ["a red pen", "red ink", "a blue pen"]}
 EVEN_SUM = {"io": [["[1, 2, 4]", "6"], ["[3]", "0"]]}
@@ -169,6 +171,17 @@ CASES: dict[str, tuple[dict[str, Any], Pairs, Pairs]] = {
             ("module top(input a, output y); assign y = a; endmodule", AND_GATE),
             ("module top(input a, input b, output y); assign y = a & ; endmodule", AND_GATE),
             ("a & b", AND_GATE),
+        ],
+    ),
+    "web_page": (
+        {},
+        [(MENU, MENU_ASKED), (f"So:\n```html\n{MENU}\n```", MENU_ASKED)],
+        [
+            (MENU.replace("onclick", "title"), MENU_ASKED),
+            (MENU.replace("</h1>", ""), MENU_ASKED),
+            (MENU.replace("<p", '<p style="color:silver"'), MENU_ASKED),
+            (MENU.replace("Menu", "Mail"), MENU_ASKED),
+            ("a menu", MENU_ASKED),
         ],
     ),
     "boolean_query": (

@@ -16,6 +16,7 @@ from rewardlab.commands.cli import main
 from rewardlab.errors import RewardlabError
 from rewardlab.registry import load_part
 from rewardlab.verifiers.contract import Pair, Verdict, right, verifier, wrong
+from rewardlab.verifiers.pages import browser
 
 HOSTILE = [
     "", " ", "\n" * 1000, "\x00", "\ud800", "(" * 5000, "\\boxed{" * 500, "}" * 500, "9" * 5000, "1e999999999", "\\frac{1}{0}",
@@ -36,6 +37,8 @@ def judge():
 
 @pytest.fixture(params=sorted(CASES))
 def case(request):
+    if request.param == "web_page" and (lacks := browser.missing()):
+        pytest.skip(lacks)
     part, golds, wrongs = CASES[request.param]
     if SERVED in part.values():
         part = part | {"model": request.getfixturevalue("judge")}

@@ -1,4 +1,4 @@
-"""What this machine has for rewardlab, what it lacks, and what for: processors, formats, GPU, compiler, sandbox, disk, extras."""
+"""What this machine has for rewardlab, what it lacks, and what for: processors, GPU, compiler, sandbox, browser, disk, extras."""
 
 from __future__ import annotations
 
@@ -58,12 +58,13 @@ class Found:
 
 
 def doctor() -> dict[str, Any]:
-    """{"machine": [...], "extras": [...]}: what was found, in the order in which it matters. Runs one program in the sandbox.
+    """{"machine": [...], "extras": [...]}: what was found, in the order in which it matters. Runs one program in the sandbox,
+    and a browser.
 
     An extra is ok if all of its distributions are installed, in versions that it takes. Raises RewardlabError where the package
     itself is not.
     """
-    checks: tuple[Callable[[], Found], ...] = (_python, _processors, _memory, _formats, _gpu, _compiler, _sandbox, _cache)
+    checks: tuple[Callable[[], Found], ...] = (_python, _processors, _memory, _formats, _gpu, _compiler, _sandbox, _browser, _cache)
     try:
         extras = [asdict(found) for found in _extras()]
     except importlib.metadata.PackageNotFoundError:
@@ -135,6 +136,19 @@ def _sandbox() -> Found:
     if ran.stdout.strip() != "42":
         return Found("sandbox", f"a program that prints 42 did not: {ran!r:.80}", "missing", "report it, with this output")
     return Found("sandbox", "isolates: a program ran in it")
+
+
+def _browser() -> Found:
+    from rewardlab.verifiers.pages import browser
+
+    if lacks := browser.missing():
+        return Found("browser", "none: no verifier of web pages", "slower", lacks)
+    try:
+        shown = browser.Browser()
+    except RewardlabError as e:
+        return Found("browser", str(e), "slower", "the verifier of web pages needs one that can be isolated")
+    shown.end()
+    return Found("browser", "Chromium, isolated: web pages are shown in it")
 
 
 def _cache() -> Found:

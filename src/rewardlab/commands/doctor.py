@@ -3,8 +3,8 @@
   rewardlab doctor
   rewardlab doctor --json
 
-Software, processors and their matrix formats, memory, GPU, compiled kernels, the sandbox (one program runs in it), the cache, and
-the optional extras. Nothing is installed or changed.
+Software, processors and their matrix formats, memory, GPU, compiled kernels, the sandbox (one program runs in it), the browser (it
+is started once), the cache, and the optional extras. Nothing is installed or changed.
 """
 
 from __future__ import annotations

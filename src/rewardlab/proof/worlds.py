@@ -97,6 +97,7 @@ WORLDS = (
     World("beams", "beams:train=one", "transfer: trained on one kind of problem, tested on others that the same equations solve"),
     World("charts", "charts", "shortcuts: values that go along with the answer in training, and do not in half of the test"),
     World("circuits", "circuits", "several gated rewards: wrong designs that are small, and right ones of more or fewer gates"),
+    World("pages", "pages", "web pages: what runs, looks right and responds, each without the others; needs Chromium"),
     World("contracts", "contracts", "specifications: empty ones that any program keeps, and such as say what it does"),
     World("reviews", "reviews", "search by Boolean queries: recall against precision"),
     World("codes", "codes", "programs: tests of which most are easy, partial rewards, cost"),

@@ -27,8 +27,9 @@ DEVICES = ("null", "zero", "urandom")
 PROGRAM, CHECKER = 1, 2
 """User ids within the namespace, where there may be several. 0 is the worker's."""
 FILES_IN_FOLDER = 1024
+FORBIDS = "a security module may forbid it, such as AppArmor on Ubuntu"
+SAFE = kernel.NO_SUID | kernel.NO_DEVICES
 _FIRST_IDS = (2_000_000_000, 65_533)
-_SAFE = kernel.NO_SUID | kernel.NO_DEVICES
 
 
 class Missing(Exception):
@@ -45,21 +46,26 @@ def step(name: str, hint: str = "") -> Iterator[None]:
 
 def enter() -> bool:
     """Isolate this process, the worker. Returns whether programs get user ids of their own."""
-    if not sys.platform.startswith("linux") or kernel.machine not in calls.MACHINES:
-        raise Missing(f"the sandbox needs Linux on {' or '.join(calls.MACHINES)}, this is {sys.platform} on {kernel.machine}")
-    several = _enter_user_namespace()
-    with step("make mount, network, IPC and host-name namespaces", "a security module may forbid it, such as AppArmor on Ubuntu"):
+    on_this_machine()
+    several = enter_user_namespace()
+    with step("make mount, network, IPC and host-name namespaces", FORBIDS):
         kernel.unshare(kernel.NEW_MOUNTS | kernel.NEW_NET | kernel.NEW_IPC | kernel.NEW_HOST)
         kernel.set_host_name("sandbox")
     with step("build a root of read-only mounts", "mount_setattr needs Linux 5.12"):
-        _build_root(_host_folders())
+        build_root(existing_folders(_folders_of_python()))
     # a filter of system calls needs this where the process has no capabilities
     kernel.gain_no_privileges()
     filter_of_calls()
     return several
 
 
-def _enter_user_namespace() -> bool:
+def on_this_machine() -> None:
+    if not sys.platform.startswith("linux") or kernel.machine not in calls.MACHINES:
+        raise Missing(f"the sandbox needs Linux on {' or '.join(calls.MACHINES)}, this is {sys.platform} on {kernel.machine}")
+
+
+def enter_user_namespace() -> bool:
+    """Returns whether there are several user ids in it."""
     user, group = os.geteuid(), os.getegid()
     first_id = _spare_ids()
     ids = {"uid_map": f"0 {user} 1\n", "gid_map": f"0 {group} 1\n"}
@@ -87,9 +93,9 @@ def _enter_user_namespace() -> bool:
 def _give_ids(process: int, ids: Mapping[str, str], several: bool) -> int:
     try:
         if not several:
-            _write(f"/proc/{process}/setgroups", "deny")
+            write(f"/proc/{process}/setgroups", "deny")
         for name, lines in ids.items():
-            _write(f"/proc/{process}/{name}", lines)
+            write(f"/proc/{process}/{name}", lines)
     except OSError:
         return 1
     return 0
@@ -110,25 +116,35 @@ def _spare_ids() -> int | None:
     return next(usable, None)
 
 
-def _build_root(shown: Sequence[tuple[str, str, str]]) -> None:
-    """Mount two tmpfs, one to reach the host's folders from, the other as the new root; then unmount the host."""
+def build_root(shown: Sequence[tuple[str, str, str]], processes: bool = False) -> None:
+    """Mount two tmpfs, one to reach the host's folders from, the other as the new root; then unmount the host.
+
+    processes: with a /proc of this process's namespace.
+    """
+    # what Python looks for on disk must be found before the host is gone
+    packages = _packages()
     kernel.mount("none", "/", "", kernel.RECURSIVE | kernel.PRIVATE)
-    kernel.mount("tmpfs", "/tmp", "tmpfs", _SAFE, "mode=0755")
+    kernel.mount("tmpfs", "/tmp", "tmpfs", SAFE, "mode=0755")
     os.mkdir("/tmp/host")
     kernel.pivot_root("/tmp", "/tmp/host")
     os.mkdir("/new_root")
-    kernel.mount("tmpfs", "/new_root", "tmpfs", _SAFE, "mode=0755")
+    kernel.mount("tmpfs", "/new_root", "tmpfs", SAFE, "mode=0755")
     for path, link, real in shown:
         _mount_folder(path, link, real)
-    for folder in _packages():
+    for folder in packages:
         if os.path.isdir("/new_root" + folder):
-            kernel.mount("tmpfs", "/new_root" + folder, "tmpfs", _SAFE, "mode=0755,size=4k")
+            kernel.mount("tmpfs", "/new_root" + folder, "tmpfs", SAFE, "mode=0755,size=4k")
     os.makedirs("/new_root" + FOLDER, exist_ok=True)
     os.mkdir("/new_root/dev")
-    kernel.read_only("/new_root", kernel.READ_ONLY | _SAFE)
+    if processes:
+        os.mkdir("/new_root/proc")
+    kernel.read_only("/new_root", kernel.READ_ONLY | SAFE)
+    if processes:
+        # while the host's can still be seen: the kernel refuses one that would show more
+        kernel.mount("proc", "/new_root/proc", "proc", SAFE | kernel.NO_EXEC)
     kernel.mount("tmpfs", "/new_root/dev", "tmpfs", kernel.NO_SUID, "mode=0755,size=4k")
     for name in DEVICES:
-        _write(f"/new_root/dev/{name}", "")
+        write(f"/new_root/dev/{name}", "")
         kernel.mount(f"/host/dev/{name}", f"/new_root/dev/{name}", "", kernel.BIND)
     kernel.read_only("/new_root/dev", kernel.READ_ONLY | kernel.NO_SUID)
     os.chdir("/new_root")
@@ -138,11 +154,14 @@ def _build_root(shown: Sequence[tuple[str, str, str]]) -> None:
     os.chdir("/")
 
 
-def _host_folders() -> list[tuple[str, str, str]]:
-    """The host's folders that Python needs: path, link target or "", real path; none lies in another."""
+def _folders_of_python() -> list[str]:
     python = [os.path.join(prefix, sys.platlibdir) for prefix in (sys.base_prefix, sys.base_exec_prefix)]
-    library = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib")]
-    existing = sorted({path for path in (*LIBRARIES, *python, *library) if os.path.isdir(path)})
+    return [*LIBRARIES, *python, *(sysconfig.get_path(name) for name in ("stdlib", "platstdlib"))]
+
+
+def existing_folders(paths: Sequence[str]) -> list[tuple[str, str, str]]:
+    """Those of the host's folders that there are: path, link target or "", real path; none lies in another."""
+    existing = sorted({path for path in paths if os.path.isdir(path)})
     # a folder inside another comes with it
     outermost = [path for path in existing if not any(path.startswith(other + "/") for other in existing)]
     return [(path, os.readlink(path) if os.path.islink(path) else "", os.path.realpath(path)) for path in outermost]
@@ -164,7 +183,7 @@ def _packages() -> list[str]:
     return [os.path.join(folder, kind) for folder in (sysconfig.get_path("stdlib"), f"{library}/python3") for kind in kinds]
 
 
-def _write(path: str, text: str) -> None:
+def write(path: str, text: str) -> None:
     with open(path, "w") as file:
         file.write(text)
 
@@ -179,7 +198,7 @@ def confine(user: int, limits: Mapping[str, float], own_ids: bool) -> None:
     """
     owner = user if own_ids else 0
     space = f"size={int(limits['folder'])},nr_inodes={FILES_IN_FOLDER},mode=0700,uid={owner},gid={owner}"
-    kernel.mount("tmpfs", FOLDER, "tmpfs", _SAFE | kernel.NO_EXEC, space)
+    kernel.mount("tmpfs", FOLDER, "tmpfs", SAFE | kernel.NO_EXEC, space)
     os.chdir(FOLDER)
     # where ids are shared, the worker and the checker count too
     limit(limits, others=0 if own_ids else 2)
@@ -207,6 +226,11 @@ def limit(limits: Mapping[str, float], others: int | None) -> None:
     }  # fmt: skip
     if others is not None:
         amounts["NPROC"] = limits["processes"] + others
+    set_limits(amounts)
+
+
+def set_limits(amounts: Mapping[str, float]) -> None:
+    """amounts: by the resource's name."""
     for name, amount in amounts.items():
         which = getattr(resource, f"RLIMIT_{name}", None)
         if which is not None:
@@ -228,7 +252,7 @@ def probe() -> None:
     }
     needed: dict[str, Callable[[], object]] = {
         "import from Python's library": lambda: importlib.import_module("colorsys"),
-        "write": lambda: _write("file", ""),
+        "write": lambda: write("file", ""),
     }
     allowed = [name for name, act in forbidden.items() if _works(act)]
     refused = [name for name, act in needed.items() if not _works(act)]

@@ -1,0 +1,1 @@
+"""Small web pages, to be written in HTML."""
