@@ -21,7 +21,7 @@ from rewardlab.core import Recipe
 from rewardlab.credit.halves import across_halves_by_entropy, across_halves_by_length
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.objectives.weighting import constant_length
-from rewardlab.proof.claim import Claim, Within
+from rewardlab.proof.claim import Claim
 
 
 def canon(
@@ -39,7 +39,7 @@ def canon(
 claim = Claim(
     says="where replies of less entropy are right more often, more is learnt in as many updates than with Dr. GRPO",
     versus="dr_grpo", task="arithmetic:biased=0.9,error=0.1,corrected=0.5", measure="auc.truth", direction="higher", margin=0.02,
-    steps=40, moved=Within("train.entropy", high=-0.003, says="entropy at the decisions, in nats"),
+    steps=40, problems=500,
     tried="which half is right more often, frozen, 60 problems: corrected=0.5 by length the upper (+.12 of replies), by entropy "
-    "the lower (+.15); redundant=0.4 by length neither",
+    "the lower (+.15); redundant=0.4 by length neither. Not fit before, with .003 nats less in the gate; @DEV@",
 )  # fmt: skip
