@@ -32,6 +32,16 @@ def test_what_a_bundle_earns_by_the_released_formula():
     assert found.tolist() == pytest.approx([0, -1 / 0.6 / 2.5, (-7.5 - 2 / 0.6) / 2.5])
 
 
+def test_without_the_constant_the_lower_quantile_earns_nothing():
+    #   R = 5: g = 2/.6          R = 3: g = 1/.6          R = 1: g = 0, h = -5.  They are q_b - q_a = 2/.6/2.5 above those before
+    found = mixed_value_at_risk(torch.tensor([5.0, 3.0, 1.0]), 2.0, 4.0, (0.2, 0.8), 1.5, shifted=False)
+    assert found.tolist() == pytest.approx([2 / 0.6 / 2.5, 1 / 0.6 / 2.5, -3.0])
+    # of two bundles of one question, with R = 1 and 0 and quantiles 0 and 1: the better one gains, over both deviations
+    assert credits(batch([1, 0]), run_with(0.0, 1.0), size=1, low=0.1, high=0.9, w=0.0, shifted=False) == pytest.approx(
+        [1.25 / 0.5, 0], rel=1e-4
+    )
+
+
 def test_replies_are_bundled_by_their_place_and_those_beyond_the_shortest_group_are_left():
     made = batch([1, 0, 1], [0, 0], [1, 1])
     assert [table.tolist() for table in bundles(made, 2)] == [[[0, 3], [1, 4]], [[5], [6]]]

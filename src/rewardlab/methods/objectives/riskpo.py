@@ -35,9 +35,12 @@ SAME = 1e-3
 """A standard deviation below this counts as 1: all rewards are equal."""
 
 
-def mixed_value_at_risk(score: Tensor, low: float, high: float, levels: tuple[float, float], w: float) -> Tensor:
-    """(n,) what bundles of these scores earn, from -infinity to 0, by the quantiles at the two levels."""
-    middle = ((score - low).clamp(min=0) - (score - high).clamp(min=0) + low - high) / (levels[1] - levels[0])
+def mixed_value_at_risk(
+    score: Tensor, low: float, high: float, levels: tuple[float, float], w: float, shifted: bool = True
+) -> Tensor:  # fmt: skip
+    """(n,) what bundles of these scores earn by the quantiles at the two levels: 0 at most; 0 at the lower one if not `shifted`."""
+    middle = (score - low).clamp(min=0) - (score - high).clamp(min=0) + (low - high if shifted else 0.0)
+    middle = middle / (levels[1] - levels[0])
     return (middle - w * (low - score).clamp(min=0) / levels[0]) / (w + 1)
 
 
@@ -70,7 +73,7 @@ def _quantiles(scores: Tensor, run: Run, levels: tuple[float, float], rate: floa
 @credit
 def by_bundle(
     a: Tensor, batch: Batch, run: Run, *, size: PositiveInt = 5, low: PositiveShare = 0.2, high: PositiveShare = 0.9,
-    w: NonNegativeFloat = 1.5, rate: NonNegativeFloat = 0.1,
+    w: NonNegativeFloat = 1.5, rate: NonNegativeFloat = 0.1, shifted: bool = True,
 ) -> Tensor:  # fmt: skip
     """Every decision of a reply gets what its bundle earned, over the spread of the question's rewards. Logs the two quantiles."""
     if not low < high:
@@ -84,7 +87,7 @@ def by_bundle(
         return torch.zeros_like(a)
     q_low, q_high = _quantiles(every, run, (low, high), rate)
     for table, score in zip(tables, scores, strict=True):
-        paid = mixed_value_at_risk(score, q_low, q_high, (low, high), w) / _spread(score)
+        paid = mixed_value_at_risk(score, q_low, q_high, (low, high), w, shifted) / _spread(score)
         for question in table.T:
             earned[question] = paid / _spread(reward[question])
     run.log("quantile/low", q_low)
@@ -94,11 +97,13 @@ def by_bundle(
 
 def riskpo(
     base: Recipe | None = None, *, n: int = 5, size: int = 5, low: float = 0.2, high: float = 0.9, w: float = 1.5,
-    rate: float = 0.1,
+    rate: float = 0.1, shifted: bool = True,
 ) -> Recipe:  # fmt: skip
-    """size: questions of a bundle.  low, high, w: levels and weight of the mixed value-at-risk.  rate: of the tracked quantiles."""
+    """size: questions of a bundle.  low, high, w: levels and weight of the mixed value-at-risk.  rate: of the tracked quantiles.
+    shifted: false leaves out the constant q_a - q_b of g.
+    """
     base = base or grpo(n=n).but(minibatches=2, problems=15)
-    return base.but(credit=by_bundle(size=size, low=low, high=high, w=w, rate=rate), weighting=token_mean())
+    return base.but(credit=by_bundle(size=size, low=low, high=high, w=w, rate=rate, shifted=shifted), weighting=token_mean())
 
 
 claim = Claim(

@@ -69,12 +69,12 @@ def wrpo(
     return base.but(rollout=beside_recorded(of=own, fields=(field,)), objective=loss, loop=first)
 
 
-KNOWN = {"score": note_quality(), "lr": 1e-4}
+KNOWN = {"score": note_quality(), "lr": 1e-4, "problems": 16, "beta": 0.1}
 claim = Claim(
     says="with a winner by better writers beside the own one, replies become better than by DPO on own replies alone",
     versus="wrpo", task="notes", measure="reward", direction="higher", margin=0.0157,
     settings={"alpha": 0.5, "field": "solution", **KNOWN}, versus_settings={"alpha": 0.0, "field": "solution", **KNOWN},
-    by=mean_reward(), steps=60, fault=Within("reward", high=0.9, says="quality that own replies alone lead to"),
+    by=mean_reward(n=4), steps=60, fault=Within("reward", high=0.9, says="quality that own replies alone lead to"),
     moved=Within("gold_logprob", low=0.02, says="log-likelihood per token of the sources' replies"), learns="reward", start=None,
 )  # fmt: skip
 baseline = "dpo"
