@@ -113,6 +113,6 @@ claim = Claim(
     settings=GIVEN, versus_settings={**GIVEN, "levels": "1,2"}, steps=40,
     fault=Within("pass@1", high=0.6, says="right after training on easy questions alone"),
     moved=Within("train.all_right", high=-0.1, says="groups in which all are right, less than on easy questions"),
-    finding="easy questions alone teach so little (+.055) that the gate, which asks the baseline to learn, fails; all levels: +.225",
+    finding="easy questions alone teach so little (+.055) that the gate, by which a baseline learns, fails; all levels: +.225",
 )  # fmt: skip
 baseline = "grpo"
