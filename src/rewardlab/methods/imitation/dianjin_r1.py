@@ -114,6 +114,6 @@ claim = Claim(
     settings={**GIVEN, "sft_steps": 15}, versus_settings={**GIVEN, "sft_steps": 45}, steps=45,
     fault=Within("pass@1", high=0.7, says="right after SFT on the traces alone"),
     tried="with tags, which the small policy has to learn to spell: after 45 steps of SFT 1 reply in 100 was right (3 seeds)",
-    finding="SFT alone gets .60 right and GRPO after it .70, of ten times the tokens: its updates sample replies, those of SFT do not",
+    finding="SFT alone gets .60 right and GRPO after it .70, for ten times the tokens: it samples, SFT does not",
 )  # fmt: skip
 baseline = "grpo"

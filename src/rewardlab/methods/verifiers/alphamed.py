@@ -109,9 +109,10 @@ def alphamed(
 GIVEN = {"problems": 16, "questions": 60, "pool": 320}
 claim = Claim(
     says="evenly from all levels of difficulty, as many questions teach more in as many updates than easy ones alone",
-    versus="alphamed", task="arithmetic:biased=0.75,error=0.1", measure="pass@1", direction="higher", margin=0.05,
+    versus="alphamed", task="arithmetic:biased=0.75,error=0.1", measure="pass@1", direction="higher", margin=0.068,
     settings=GIVEN, versus_settings={**GIVEN, "levels": "1,2"}, steps=40,
     fault=Within("pass@1", high=0.6, says="right after training on easy questions alone"),
     moved=Within("train.all_right", high=-0.1, says="groups in which all are right, less than on easy questions"),
+    finding="easy questions alone teach so little (+.055) that the gate, by which a baseline learns, fails; all levels: +.225",
 )  # fmt: skip
 baseline = "grpo"
