@@ -68,5 +68,5 @@ claim = Claim(
     versus="ppo", task="codes:slow=0.6,biased=0.75", measure="pass@1", direction="higher", margin=0.03,
     settings={"problems": 8, "pairs": 4, "lr": 1e-4, "epochs": 4}, versus_settings={"problems": 64, "lr": 1e-4},
     reward=execution_tiers(wrong=0.9), steps=10,
-    fault=Within("train.reward", low=0.8, says="what PPO's programs earn by these tiers"),
+    fault=Within("train.truth", high=0.8, says="right programs in training where a failed test is paid nearly all"),
 )  # fmt: skip
