@@ -66,6 +66,6 @@ claim = Claim(
     fault=Within("pass@8", high=0.91, says="what eight replies find, .94 at the start"),
     moved=Within("train.temperature", low=0.05, says="temperature, above the fixed one"), start=None,
     tried="one seed, 40 updates, before, fixed, tuned: here pass@1 .45, .54, .56, distinct 1.47, 1.37, 1.35; at "
-    "arithmetic:biased=0.75,error=0.1, of one right way a problem, .38, .57, .45, where rejection sampling reaches .80; @DEV@",
+    "arithmetic:biased=0.75,error=0.1, of one right way a problem, .38, .57, .45, where rejection sampling reaches .80",
 )  # fmt: skip
 baseline = "rejection_sampling"
