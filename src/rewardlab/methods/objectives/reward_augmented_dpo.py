@@ -59,8 +59,8 @@ claim = Claim(
     fault=Within("kept", high=-0.1, says="nats per token by which DPO changes good replies that were rejected"),
     judge=Within("told_apart", low=0.65, says="pairs in which goals are told apart"),
     tried="the share of replies of the highest score where that is asked for, .27 to .57 below DPO's; the same after 60 updates of "
-    "imitating replies under their scores, .21 below: it takes 300 such updates before the goal changes what is written. At 120 updates of 3e-4 "
-    "goals are told apart in .55 of pairs (kept: -.06, DPO -.98), at 160 of 1e-3 in .56: an update less or more makes no difference",
+    "imitating replies under their scores, .21 below: it takes 300 of these before the goal changes what is written; 120 updates "
+    "at 3e-4: goals told apart in .55 of pairs (kept -.06, by DPO -.98, whence the margin); 160 at 1e-3: in .56",
     finding="replies stay likely because goals in the prompt are not read by so small a policy: contrary labels cancel out",
 )  # fmt: skip
 baseline = "dpo"
