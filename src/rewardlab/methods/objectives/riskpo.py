@@ -14,7 +14,8 @@ levels .2 and .9, w = 1.5, lr = .1, n = 5, two updates, the division by both dev
 advantages and do not reach the next step's batch, as far as the code could be read, so that each bundle has quantiles of its own;
 here those of the steps before count, as in the paper, and in the first step those of the whole batch. (inferred): a deviation below
 .001 counts as 1 for bundles too, where theirs would divide by 0; a bundle of fewer questions is paid as if it had B; a bundle
-with a reply that has no verdict teaches nothing.
+with a reply that has no verdict teaches nothing. `shifted=False` leaves out q_a - q_b, as their script for DAPO-MATH does: in the
+mean the gradient is the same, and in small batches it is less noisy, since not every reply is pushed down.
 
 Data: prompts and answers; --problems is best a multiple of B.
 """
@@ -112,5 +113,7 @@ claim = Claim(
     settings={"n": 8, "problems": 10}, versus_settings={"n": 8, "problems": 10, "minibatches": 2}, by=coverage(n=8, k=8),
     problems=500, steps=40, guard=Within("pass@1", low=-0.03),
     moved=Within("train.entropy", low=0.02, says="entropy at the decisions, in nats"), start=None,
+    tried="1e-4: pass@1 from .44 to .46, GRPO .64; pass@8 from .93 to .87, GRPO .88; entropy .109, GRPO .064; 3e-5: .45, .91, "
+    ".106. All 80 replies are pushed down, by what their bundles earned, which is noisy; `shifted=False` is yet to be tried",
 )  # fmt: skip
 baseline = "grpo"
