@@ -178,7 +178,7 @@ ATTACKS = {
     "itself again": ("<p>a</p><script>location.reload()</script>", "goes away"),
     "an error": ("<p>a</p><script>start()</script>", "ReferenceError"),
     "an endless farewell": ("<p>a</p><button>b</button><script>onpagehide=()=>{for(;;);}</script>", "took over"),
-    "too much": ("<p>a</p><script>document.body.innerHTML='<button>b</button>'.repeat(20000)</script>", "are not looked at"),
+    "too much": ("<p>a</p><script>document.body.innerHTML='<button>b</button>'.repeat(9000)</script>", ""),
     "too many threads": (
         "<p>a</p><script>for(let i=0;i<3000;i++)new Worker(URL.createObjectURL(new Blob(['for(;;);'])))</script>",
         "took over",

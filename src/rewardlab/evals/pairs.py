@@ -147,7 +147,8 @@ def pair_agreement(
     scores = reward([list(pair) for pair in zip(*sides, strict=True)], run)
     wins = _paid_more([[s.total for s in row] for row in scores])
     if not len(wins):
-        raise RewardlabError(f"{reward} gave no verdict on both replies of any of {len(problems)} pairs")
+        why = next((s.why for row in scores for s in row if s.total is None and s.why), "")
+        raise RewardlabError(f"{reward} gave no verdict on both replies of any of {len(problems)} pairs{why and f': {why}'}")
     low, high = mean_interval(wins.tolist())
     terms = {name: _paid_more([[_term(s, name) for s in row] for row in scores]) for row in scores[:1] for name in row[0].terms}
     by_term = {f"pair_accuracy.{name}": float(won.mean()) for name, won in terms.items() if len(won)}

@@ -65,9 +65,10 @@ LOOKS = agentic_reward(0.0, 1.0, 0.0).named("static")
 RUNS = agentic_reward(1.0, 0.0, 0.0).named("execution")
 claim = Claim(
     says="the three agents pay pages as asked more than pages with one fault, oftener than looks alone, which sees no dead button",
-    versus=None, task="pages:test_size=2400", measure="pair_accuracy.agents", direction="higher", margin=0.1,
-    against="pair_accuracy.static", model="untrained", by=own_share(of=pair_agreement(reward=ALL + LOOKS + RUNS)), problems=2400,
+    versus=None, task="pages:test_size=1600", measure="pair_accuracy.agents", direction="higher", margin=0.1,
+    against="pair_accuracy.static", model="untrained", by=own_share(of=pair_agreement(reward=ALL + LOOKS + RUNS)), problems=1600,
     steps=1, fault=Within("pair_accuracy.static", high=0.9, says="pages as asked above those with one fault, by looks alone"),
     learns=None, start=None, sanity=True,
+    tried="a script on 60 pairs of training problems: agents 1.00, looks alone 0.80, running alone 0.62; margin: half of it",
 )  # fmt: skip
 baseline = "grpo"

@@ -18,8 +18,8 @@ from rewardlab.errors import RewardlabError
 from rewardlab.tasks.pairs import Paired, Reply, paired, with_pair
 from rewardlab.tasks.sources import test_set, training
 
-HEADINGS = ("Menu", "Notes", "Tasks", "Music", "Photos", "Mail")
-LABELS = ("Save", "Undo", "Add", "Send", "Play", "Stop", "Open", "Print")
+HEADINGS = ("Menu", "Notes", "Tasks", "Music", "Photos", "Mail", "News", "Shop", "Games", "Books", "Maps", "Radio")
+LABELS = ("Save", "Undo", "Add", "Send", "Play", "Stop", "Open", "Print", "Copy", "Find", "Help", "Next")
 THEMES = {"dark": ("black", "white"), "light": ("white", "black")}
 FAINT = {"dark": "dimgray", "light": "silver"}
 FAULTS = {
