@@ -70,6 +70,6 @@ claim = Claim(
     versus_settings={"problems": 64, "lr": 3e-4},
     reward=execution_tiers(wrong=0.9), steps=10,
     fault=Within("train.truth", high=0.8, says="right programs in training where a failed test is paid nearly all"),
-    tried="one seed each. PPO: .739 at 1e-4, .769 at 3e-4, and with CodeRL's tiers .865 at 1e-4, more than DPO ever had; DPO at 1e-4: "
-    ".794, with beta=.1 .558, with beta=.1 and n=8 .72; at 3e-4 it diverges (.17 to .41, with beta from .1 to 1)",
+    tried="one seed each: PPO .739 at 1e-4, .769 at 3e-4, and with CodeRL's tiers .865 at 1e-4, more than DPO; DPO at 1e-4 "
+    ".794, with beta=.1 .558, and .72 with n=8, at 3e-4 it diverges (.17 to .41, with beta from .1 to 1)",
 )  # fmt: skip
