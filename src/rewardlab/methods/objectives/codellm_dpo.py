@@ -65,11 +65,11 @@ def codellm_dpo(
 
 claim = Claim(
     says="from as many programs DPO on pairs of right and wrong ones learns more than PPO whose tiers pay a failed test too well",
-    versus="ppo", task="codes:slow=0.6,biased=0.75", measure="pass@1", direction="higher", margin=0.03,
+    versus="ppo", task="codes:slow=0.6,biased=0.75", measure="pass@1", direction="higher", margin=0.04712,
     settings={"problems": 16, "n": 4, "pairs": 2, "epochs": 4, "lr": 1e-4, "beta": 0.3},
     versus_settings={"problems": 64, "lr": 3e-4},
     reward=execution_tiers(wrong=0.9), steps=10,
     fault=Within("train.truth", high=0.8, says="right programs in training where a failed test is paid nearly all"),
-    tried="one seed each. PPO: .739 at 1e-4, .769 at 3e-4, and with CodeRL's tiers .865 at 1e-4, more than DPO ever had; DPO at 1e-4: "
-    ".794, with beta=.1 .558, with beta=.1 and n=8 .72; at 3e-4 it diverges (.17 to .41, with beta from .1 to 1)",
+    tried="one seed each: PPO .739 at 1e-4, .769 at 3e-4, and with CodeRL's tiers .865 at 1e-4, more than DPO; DPO at 1e-4 "
+    ".794, with beta=.1 .558, and .72 with n=8, at 3e-4 it diverges (.17 to .41, with beta from .1 to 1)",
 )  # fmt: skip
