@@ -96,7 +96,7 @@ def test_entropies_are_those_of_the_whole_distribution_at_each_decision():
 
     for row, found in zip(rows, entropies(policy, rows), strict=True):
         ids, mask = torch.from_numpy(row.ids)[None], torch.from_numpy(row.mask)[None]
-        batch = SimpleNamespace(ids=ids, length=torch.tensor([len(row)]), mask=mask)
+        batch = SimpleNamespace(rows=(), ids=ids, length=torch.tensor([len(row)]), mask=mask)
         expected = policy.evaluate(batch, (), [entropy]).extra["entropy"][0]
         assert found == pytest.approx(expected.detach().numpy(), abs=1e-5)
         assert (found[row.mask] > 0).all()

@@ -74,8 +74,9 @@ claim = Claim(
     says="with a better writer's winner beside the own one, such writers' replies become likelier than by DPO on own replies alone",
     versus="wrpo", task="notes", measure="chosen_per_token", direction="higher", margin=0.048,
     settings={"alpha": 0.5, **KNOWN}, versus_settings={"alpha": 0.0, **KNOWN},
-    by=preference_margins(chosen="solution"), steps=60, learns=None,
-    fault=Within("chosen_per_token", high=-0.2, says="log-likelihood per token of better writers' replies by own ones alone"),
+    by=preference_margins(chosen="solution"), steps=60,
+    fault=Within("chosen_per_token", high=-0.2, says="log-likelihood per token of better writers' replies, by own ones alone"),
+    learns=None,
     tried="quality of the replies (.645 and .669 at 1e-4); at 3e-4 both sides fall below their start, by up to .4; with 16 prompts "
     "at 1e-4 .764 and .728, sd of a pair .05; accuracy on arithmetic:biased=0.75,error=0.1: .577 and .574; how often such replies "
     "gain more than worse ones: .97 by own replies alone",

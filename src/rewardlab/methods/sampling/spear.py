@@ -113,8 +113,8 @@ def spear(
 
 claim = Claim(
     says="good episodes learnt from again, and calls paid for at first, make episodes right more often while it learns",
-    versus="spear", versus_settings={"weight": 0.0, "calls": 0.0, "covarying": 0.0}, steps=22, start=None, margin=0.02957,
-    task="facts:hops=4,error=0.5,biased=0.75,test_size=1000", measure="auc.truth", direction="higher",
-    moved=Within("train.replayed", low=128.0, says="episodes learnt again"), finding="GRPO alone solves .76, greedily all",
+    versus="spear", task="facts:hops=4,error=0.5,biased=0.75,test_size=1000", measure="auc.truth", direction="higher",
+    margin=0.02957, versus_settings={"weight": 0.0, "calls": 0.0, "covarying": 0.0}, steps=22,
+    moved=Within("train.replayed", low=128.0, says="learnt again"), start=None, finding="GRPO alone solves .76, greedily all",
 )  # fmt: skip
 baseline = "dr_grpo"
