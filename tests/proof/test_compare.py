@@ -102,7 +102,7 @@ def test_methods_get_what_the_first_spends_and_every_run_is_kept(methods, config
     assert kept(out / "runs") == ["few-s0", "few-s1", "half-s0", "half-s1"]
     assert kept(out / "runs" / "half-s1") == ["config.json", "metrics.jsonl", "report.html", "rollouts", "summary.json"]
     assert cli.main(["report", *map(str, (out / "runs").iterdir()), "--out", str(out / "runs.html")]) == 0
-    assert kept(out) == ["compare.html", "compare.json", "plan.json", "runs", "runs.html"]
+    assert kept(out) == ["compare.html", "compare.json", "plan.json", "runs", "runs.html", "starts"]
 
 
 def test_a_comparison_that_was_stopped_is_completed_by_the_missing_runs_alone(methods, config, tmp_path, monkeypatch):

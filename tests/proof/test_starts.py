@@ -9,7 +9,7 @@ import pytest
 from rewardlab import registry
 from rewardlab.evals.passk import coverage
 from rewardlab.proof.runs import Job, run
-from rewardlab.proof.starts import with_known_start
+from rewardlab.proof.starts import with_known_start, with_shared_start
 from rewardlab.runs.config import RunConfig
 from rewardlab.util.files import cache
 
@@ -64,3 +64,23 @@ def test_a_run_that_begins_otherwise_has_a_file_of_its_own(job, other):
 
 def test_how_long_and_how_fast_a_run_learns_does_not_matter(job):
     assert file_of(job()) == file_of(job(lr=1e-3, minibatches=2, config=CONFIG.but(steps=9)))
+
+
+def test_runs_of_a_comparison_share_their_start_whatever_their_task_is_called(job, tmp_path):
+    own = tmp_path / "mine.jsonl"
+    own.write_text("".join(json.dumps({"prompt": f"{i} + 1 = ", "answer": str(i + 1)}) + "\n" for i in range(12)))
+    config = CONFIG.but(task=str(own), model="untrained", seed=3)
+    first, second = (with_shared_start(job(config=config, lr=rate), tmp_path / "out") for rate in (1e-4, 1e-3))
+    assert first.by == second.by
+    before = run(first).numbers["before.pass@1"]
+    [file] = (tmp_path / "out" / "starts").glob("*-s3.json")
+    # the second reads it
+    file.write_text(json.dumps({"pass@1": before + 0.25}))
+    assert run(second).numbers["before.pass@1"] == before + 0.25
+    for other in (job(config=config.but(seed=4)), job(config=config.but(max_new=5)), job(by=coverage(n=2, k=2), config=config)):
+        assert with_shared_start(other, tmp_path / "out").by != first.by
+
+
+def test_runs_that_measure_nothing_share_nothing(job, tmp_path):
+    unmeasured = job(config=CONFIG.but(eval_problems=0))
+    assert with_shared_start(unmeasured, tmp_path) is unmeasured

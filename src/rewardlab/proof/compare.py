@@ -35,6 +35,7 @@ from .page import page
 from .plan import TOKENS, UPDATES, Plan, new_comparison, read_plan
 from .rehearse import rehearsed
 from .runs import Done, Job, drop_weights, finished, run, watched
+from .starts import with_shared_start
 from .tuning import tuned, tuning_jobs
 from .workers import Failed, run_all
 
@@ -258,7 +259,7 @@ def _run(todo: Sequence[Job], plan: Plan, folder: Path, processes: int | None, b
     done = {where: outcome for job in todo if (outcome := finished(where := Path(job.folder)))}
     missing = [job for job in todo if Path(job.folder) not in done]
     # closing ends the other runs when one has failed
-    with closing(run_all(run, missing, processes)) as outcomes:
+    with closing(run_all(run, [with_shared_start(job, folder) for job in missing], processes)) as outcomes:
         for i, outcome in outcomes:
             name, where = f"{missing[i].method}, seed {missing[i].config.seed}", Path(missing[i].folder)
             if isinstance(outcome, Failed):

@@ -21,7 +21,7 @@ from rewardlab.runs.metrics import read_metrics
 from rewardlab.util.files import cache, new_folder, write_json
 
 from .keys import STARTS, UNFINISHED, key_of, measured_as
-from .runs import BESIDES, Done, Job, finished, recipe_of, run
+from .runs import BEFORE, BESIDES, Done, Job, finished, recipe_of, run
 from .starts import with_known_start
 
 CANARY = 2
@@ -53,7 +53,7 @@ def kept(job: Job) -> Done | None:
     )
     # what training logged stays; what was measured before or after it is of another measure
     logged = {k: v for k, v in done.numbers.items() if k.startswith(("train.", "auc.")) or k in ("tokens", "steps", "updates")}
-    numbers = {**after, **{f"before.{k}": v for k, v in before.items()}, **logged}
+    numbers = {**after, **{BEFORE + k: v for k, v in before.items()}, **logged}
     write_json(known, numbers)
     return replace(done, numbers=numbers, curve=[])
 

@@ -6,6 +6,7 @@ import importlib
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -55,11 +56,22 @@ def measured_as(job: Job) -> str:
 
 def start_of(job: Job) -> str:
     """The hash of all that decides what a run measures before its first step, but for its seed."""
+    decides, document = _beginning(job)
+    return hash_of(_code(job.config, decides, NOT_OF_NUMBERS), (decides.to_json(), document, _machine()))
+
+
+def start_within(job: Job) -> str:
+    """The same among runs that start on one machine by one version of the code, of tasks and models that need no name."""
+    decides, document = _beginning(job)
+    return hash_of((), (decides.to_json(), document))
+
+
+def _beginning(job: Job) -> tuple[Recipe, dict[str, Any]]:
+    """What of the recipe, and of the settings but for the seed, decides what a run measures before its first step."""
     recipe = recipe_of(job)
     # a measure may ask a second model, which the recipe says how to begin
     decides = recipe.but(name="") if recipe.also else Recipe(measure=recipe.measure)
-    document = {k: v for k, v in job.config.to_json().items() if k not in TRAINING}
-    return hash_of(_code(job.config, decides, NOT_OF_NUMBERS), (decides.to_json(), document, _machine()))
+    return decides, {k: v for k, v in job.config.to_json().items() if k not in TRAINING}
 
 
 def outcome_of(job: Job) -> str:

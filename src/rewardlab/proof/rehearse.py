@@ -17,10 +17,11 @@ from rewardlab.api.inputs import held_out, task_of
 from rewardlab.errors import RewardlabError
 from rewardlab.util.progress import Bar
 
-from .runs import Job, finished, kind_of, recipe_of, run
+from .runs import BEFORE, Job, finished, kind_of, recipe_of, run
 from .workers import Failed, run_all
 
 PROBLEMS = 128  # held-out problems that a rehearsal measures on: a share of them must hold every kind
+FEW = 8  # of them before and after its step, where only the names matter
 
 
 def rehearsed(jobs: Sequence[Job], processes: int | None = None) -> list[tuple[str, ...]]:
@@ -43,15 +44,17 @@ def rehearse(job: Job) -> tuple[str, ...]:
         # it takes no steps: answering a few problems is its rehearsal
         return tuple(run(replace(job, config=config, keep=False)).numbers)
     try:
-        one_step = config.but(steps=1, budget=None, checkpoint_every=0, out=folder)
+        few = min(FEW, config.eval_problems)
+        one_step = config.but(steps=1, budget=None, checkpoint_every=0, eval_problems=few, out=folder)
         trained = api.train(recipe, config=one_step)
         done = finished(folder)
         assert done is not None
         assert trained.run is not None
         names = list(done.numbers)
         if recipe.measure and config.eval_problems:
-            # again, since a number that is undefined (a length of right replies where none is right) is not logged
-            names += recipe.measure(held_out(task_of(None, config), config.eval_problems), trained.run.for_evaluation())
+            # more, since a number that is undefined (a length of right replies where none is right) is not logged
+            measured = recipe.measure(held_out(task_of(None, config), config.eval_problems), trained.run.for_evaluation())
+            names += [prefix + name for prefix in ("", BEFORE) for name in measured]
         return tuple(dict.fromkeys(names))
     finally:
         shutil.rmtree(folder, ignore_errors=True)

@@ -22,6 +22,7 @@ from rewardlab.util.files import write_json
 APART = 10_000  # positions in the training data between neighbouring seeds, so that their problems differ
 LAST = 0.25  # share of the steps that a number `train.X` is the mean of
 POINTS = 20  # of a learning curve that is kept with a run
+BEFORE = "before."  # begins the name of a number that was measured before training
 CURVES = ("truth", "reward")  # what training logs at every step, and is drawn
 WATCHED = (*CURVES, "entropy", "kl", "length", "signal")  # that a comparison draws beside what it compares
 AREAS = (*CURVES, "signal", "distinct", "length", "entropy")  # of which the area under the curve is kept
@@ -101,7 +102,7 @@ def finished(folder: Path) -> Done | None:
         return None
     summary, lines = json.loads((folder / "summary.json").read_text("utf-8")), read_metrics(folder)
     before, after = (dict(_plain(summary.get(side) or {})) for side in ("before", "after"))
-    numbers = {**after, **{f"before.{k}": v for k, v in before.items()}, **_in_training(lines)}
+    numbers = {**after, **{BEFORE + k: v for k, v in before.items()}, **_in_training(lines)}
     curve = [(int(line.get("tokens", 0)), measured) for line in lines if (measured := _measured(line))]
     counts = {name: summary[name] for name in ("tokens", "steps", "updates") if name in summary}
     # added up over the steps: a run may have been stopped and resumed

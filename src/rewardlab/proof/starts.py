@@ -1,6 +1,7 @@
 """What runs measure before they train is kept: both sides of a claim begin with the same policy, and so do the claims of a world.
 
     CACHE/starts/KEY/s100.json     the numbers of a seed before its first step
+    DIR/starts/KEY-s0.json         the same, among the runs of the comparison in DIR
 
 In a run of 40 updates, the measurement before them takes a sixth of the time.
 """
@@ -13,8 +14,8 @@ from pathlib import Path
 from rewardlab.evals.known import known_start
 from rewardlab.util.files import cache
 
-from .keys import STARTS, keepable, start_of
-from .runs import Job, recipe_of
+from .keys import STARTS, keepable, start_of, start_within
+from .runs import Job, kind_of, recipe_of
 
 
 def with_known_start(job: Job) -> Job:
@@ -23,7 +24,21 @@ def with_known_start(job: Job) -> Job:
     if measure is None or not keepable(job):
         return job
     # what is measured beside is within the measure already
-    return replace(job, by=known_start(of=measure, file=str(_file(job))).to_json(), beside=False)
+    return _reading(job, _file(job))
+
+
+def with_shared_start(job: Job, folder: Path) -> Job:
+    """The job, whose numbers before training are those of the first run of the comparison in `folder` that begins alike."""
+    recipe = recipe_of(job)
+    if recipe.measure is None or not job.config.eval_problems or kind_of(recipe) != "train":
+        return job
+    return _reading(job, folder.resolve() / STARTS / f"{start_within(job)}-s{job.config.seed}.json")
+
+
+def _reading(job: Job, file: Path) -> Job:
+    measure = recipe_of(job).measure
+    assert measure is not None
+    return replace(job, by=known_start(of=measure, file=str(file)).to_json(), beside=False)
 
 
 def _file(job: Job) -> Path:
