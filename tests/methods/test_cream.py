@@ -114,13 +114,13 @@ def test_how_many_labels_are_true_is_logged_where_the_verifier_knows():
 def test_without_any_pair_a_reply_stands_beside_itself():
     (group,) = pairs("4 4", "4 4", n=2)
     assert [t.reply for t in group] == ["4 4", "4 4"]
-    assert group[1].problem.meta["consistency"] == 0.5
+    assert group[1].problem.meta["consistency"] is None
 
 
 # ---- the loss --------------------------------------------------------------------------------------------------------
 
 
-def batch(*sure: float):
+def batch(*sure: float | None):
     made = batch_of(
         [[("rdd", {}), ("rd", {})] for _ in sure], {"ref": [[0, -1, -1], [0, -1], [0, -2, -2], [0, -2]][: 2 * len(sure)]}
     )
@@ -156,6 +156,17 @@ def test_a_rounds_consistency_is_the_mean_so_far_and_a_step_counts_once():
     # (.8 + .6 + 1) / 3
     assert part(later.reward, later, run)[:, 1].tolist() == pytest.approx([0.8] * 2)
     assert run.metrics["consistency"] == 1.0
+
+
+def test_a_step_without_a_pair_leaves_a_rounds_consistency_as_it_is():
+    run, made_up = Run(None), batch(None)
+    assert consistency()(made_up.reward, made_up, run)[:, 1].tolist() == [0.5] * 2
+    run.step = 1
+    sure = batch(0.8)
+    assert consistency()(sure.reward, sure, run)[:, 1].tolist() == pytest.approx([0.8] * 2)
+    run.step = 2
+    assert consistency()(made_up.reward, made_up, run)[:, 1].tolist() == pytest.approx([0.8] * 2)
+    assert consistency(label="pair")(made_up.reward, made_up, run)[:, 1].tolist() == [0.5] * 2
 
 
 # ---- rounds ----------------------------------------------------------------------------------------------------------

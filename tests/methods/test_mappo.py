@@ -60,7 +60,7 @@ def test_the_rejected_log_ratio_is_scaled_by_the_gap():
 
 def test_a_gap_of_one_and_a_pair_without_both_scores_are_the_loss_below():
     plain = {"dpo": dpo_loss(), "ipo": ipo_loss(), "simpo": simpo_loss()}
-    for scores in ((1.0, 0.0, 1.0, 0.0), (None, 0.9, 1.0, 0.0), (None, None, 2.0, 0.0)):
+    for scores in ((1.0, 0.0, 1.0, 0.0), (None, 0.9, 1.0, 0.0), (None, None, 1.0, 0.0)):
         batch, run, logprobs = pairs(*scores)
         for name, objective in plain.items():
             ours = loss(f"{name}+mappo", batch, run, logprobs)
@@ -96,6 +96,23 @@ def test_scores_of_any_range_are_brought_to_the_unit_interval(scale, scores, gap
     assert weight[1].unique().tolist() == pytest.approx([gap])
 
 
+def test_scores_beyond_their_range_are_refused_since_a_gap_that_is_cut_off_is_dpos():
+    problem = ask("?", chosen="12", rejected="3", chosen_score=8, rejected_score=5)
+    for method, settings in (("mappo", {}), ("coig_p+mappo", {}), ("mappo", {"scale": 7.0})):
+        recipe, run = registry.build(method, settings), Run(untrained())
+        batch = collate(registry.build("mappo").rollout([problem], run), None, run.policy.device)
+        with pytest.raises(RewardlabError, match=r"score of 8 is not from 0 to [17]: give the range of the scores \(scale=10\)"):
+            recipe.credit(batch.reward, batch, run)
+    weight = registry.build("coig_p+mappo", {"scale": 10.0}).credit(batch.reward, batch, run)
+    assert weight[1].unique().tolist() == pytest.approx([0.3])
+
+
+def test_the_score_of_a_reward_model_has_no_bounds():
+    for method, settings in (("mappo", {"n": 8}), ("rip+mappo", {}), ("xwin_lm+mappo", {})):
+        assert registry.build(method, settings).credit.settings["scale"] is None, method
+    assert registry.build("mappo").credit.settings["scale"] == 1.0
+
+
 def test_a_reward_of_its_own_comes_before_what_the_base_pays():
     batch, run, _ = pairs(1.0, 0.0, 1.0, 0.0)
 
@@ -109,7 +126,7 @@ def test_a_reward_of_its_own_comes_before_what_the_base_pays():
 
 def test_data_without_scores_is_refused():
     recipe, run = registry.build("mappo"), Run(untrained())
-    batch = collate(recipe.rollout([ask("?", chosen="12", rejected="3", chosen_score=2)], run), None, run.policy.device)
+    batch = collate(recipe.rollout([ask("?", chosen="12", rejected="3", chosen_score=1)], run), None, run.policy.device)
     with pytest.raises(RewardlabError, match="columns chosen_score and rejected_score"):
         recipe.credit(batch.reward, batch, run)
 

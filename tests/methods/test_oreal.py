@@ -21,11 +21,11 @@ from rewardlab.runs.config import RunConfig
 RUN = Run(policy=None)
 
 
-def paired(*rates: tuple[float, int], values=None):
-    """Of each pass rate and number of replies a group: two tokens, right; three, wrong."""
-    rows = [("rdd", {"a": outcome(1.0)}), ("rddd", {"a": outcome(0.0)})]
+def paired(*rates: tuple[float, int], values=None, wrong=0.0):
+    """Of each pass rate and number of replies a group: two tokens, right; three, wrong, which earn so much all the same."""
+    rows = [("rdd", {"a": outcome(1.0)}), ("rddd", {"a": outcome(wrong)})]
     batch = batch_of([rows for _ in rates], {f"{MODEL}.value": values or [[0.0] * 4 for _ in rates for _ in rows]})
-    seen = [{"pass_rate": p, "judged": n} for p, n in rates for _ in rows]
+    seen = [{"pass_rate": p, "judged": n, "right": right} for p, n in rates for right in (True, False)]
     batch.rows = [(replace(t, problem=replace(t.problem, meta=m)), s) for (t, s), m in zip(batch.rows, seen, strict=True)]
     return batch
 
@@ -41,6 +41,14 @@ def test_a_hard_problem_pays_right_replies_more_and_an_easy_one_wrong_replies_by
     assert [float(row[1]) for row in flat] == pytest.approx([2.5, -0.5 * 10 / 6] * 2)
 
 
+def test_a_reply_that_is_partly_right_is_wrong_in_every_place():
+    values = [[1.0] * 4, [-1.0] * 4]
+    partly, wholly = (paired((0.25, 4), values=values, wrong=wrong) for wrong in (0.5, 0.0))
+    credit = oreal().credit
+    assert torch.equal(credit(partly.reward, partly, RUN), credit(wholly.reward, wholly, RUN))
+    assert bool((credit(partly.reward, partly, RUN)[1][partly.mask[1]] < 0).all())
+
+
 def test_the_loss_is_the_sum_of_two_means_over_tokens():
     batch, recipe = paired((0.25, 4)), oreal(tokens=False, beta=0.0)
     batch.credit = recipe.credit(batch.reward, batch, RUN)
@@ -53,7 +61,8 @@ def test_the_loss_is_the_sum_of_two_means_over_tokens():
 def test_replies_without_a_verdict_and_groups_that_are_all_alike_teach_nothing():
     batch = batch_of([[("rd", {"a": outcome(1.0)}), ("rd", {"a": outcome(1.0)}), ("rd", {"a": outcome(None)})]])
     meta = {"pass_rate": 1.0, "judged": 2}
-    batch.rows = [(replace(t, problem=replace(t.problem, meta=meta)), s) for t, s in batch.rows]
+    seen = [{**meta, "right": right} for right in (True, True, False)]
+    batch.rows = [(replace(t, problem=replace(t.problem, meta=m)), s) for (t, s), m in zip(batch.rows, seen, strict=True)]
     assert not by_pass_rate()(batch.reward, batch, RUN).any()
 
 

@@ -87,5 +87,16 @@ def test_it_is_added_to_the_verifiers_reward_and_a_reply_without_verdict_gets_no
     scores = recipe.reward([group], run)
     assert [s.total for s in scores[0]] == [pytest.approx(1.3), pytest.approx(1.2), None]
     batch = collate([group], scores, torch.device("cpu"))
-    # +-.05 over sqrt(.005) = .0707, with 1e-4 beside it
-    assert recipe.credit(batch.reward, batch, run)[:, 1].tolist() == pytest.approx([0.7061, -0.7061, 0.0], abs=1e-3)
+    # less the mean, 1.25, of those with a verdict, and not over their deviation
+    assert recipe.credit(batch.reward, batch, run)[:, 1].tolist() == pytest.approx([0.05, -0.05, 0.0])
+
+
+def test_where_all_are_right_twice_the_weight_is_twice_the_credit():
+    run, credits = Run(policy=Scorer(NATS), verify=verify()), []
+    for alpha in (0.2, 0.4):
+        recipe = registry.build("sar_self_aligned_reward", {"alpha": alpha})
+        group = [row(2), row(2, 3)]
+        batch = collate([group], recipe.reward([group], run), torch.device("cpu"))
+        credits.append(recipe.credit(batch.reward, batch, run)[0, 1].item())
+    # .75 and .5: half of their distance times alpha
+    assert credits == pytest.approx([0.025, 0.05])

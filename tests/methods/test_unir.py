@@ -7,7 +7,7 @@ import torch
 
 from rewardlab import registry
 from rewardlab.api.inputs import begin_run
-from rewardlab.core import Task, ask
+from rewardlab.core import Task, ask, measure
 from rewardlab.engine.step import Ops, standard_loop
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.passk import accuracy
@@ -88,8 +88,18 @@ def test_further_reasoners_and_another_model_are_used_in_measurements_alone():
         "on": "other",
         "weights": (),
         "candidates": 20,
+        "alone": False,
     }
     assert recipe.rollout.settings["by"] == ("reasoner",)
+
+
+def test_the_steered_model_is_measured_alone_too_where_that_is_asked():
+    @measure
+    def who(problems, run):
+        return {"models": 1.0 + len(run.policy._joined)}
+
+    recipe = unir(grpo().but(measure=who()), alone=True)
+    assert recipe.measure(TASK.test, begun().run) == {"models": 2.0, "alone.models": 1.0}
 
 
 def test_each_term_of_the_base_reads_joint_log_probs():

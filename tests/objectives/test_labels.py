@@ -46,11 +46,11 @@ def test_a_label_also_counts_at_the_decisions_before_it_that_have_none():
 
 
 def test_an_outcome_is_the_log_odds_of_the_mean_value_before_each_decision():
-    rows = [("rdd", {"a": outcome(1.0)}), ("rdrd", {"a": outcome(-1.0)}), ("rd", {"a": outcome(None)})]
-    value = torch.tensor([[2.0, 4.0, 99.0, 0.0], [1.0, 99.0, 3.0, 99.0], [9.0, 9.0, 0.0, 0.0]])
+    rows = [("rdd", {"a": outcome(1.0)}), ("rdrd", {"a": outcome(-1.0)}), ("rd", {"a": outcome(None)}), ("rd", {"a": outcome(0.5)})]
+    value = torch.tensor([[2.0, 4.0, 99.0, 0.0], [1.0, 99.0, 3.0, 99.0], [9.0, 9.0, 0.0, 0.0], [2.0, 9.0, 0.0, 0.0]])
     loss = mean_label_cross_entropy()(Outputs(value=value), batch_of([rows]), RUN)
-    # (2 + 4) / 2, right;  (1 + 3) / 2, wrong: what was only read between them has no part in it
-    assert loss.tolist() == pytest.approx([cost(1, 3), cost(0, 2), 0], rel=1e-5)
+    # (2 + 4) / 2, right;  (1 + 3) / 2, wrong: what was only read between them has no part in it;  2, half right, so wrong
+    assert loss.tolist() == pytest.approx([cost(1, 3), cost(0, 2), 0, cost(0, 2)], rel=1e-5)
 
 
 def test_the_language_loss_is_a_mean_over_the_decisions_of_a_row():

@@ -12,9 +12,14 @@ from rewardlab.core.domain import PositiveInt
 @measure(inner="of")
 def together(
     problems: Sequence[Problem], run: Run, *, of: Measure, by: tuple[str, ...], weight: float = 1.0, on: str = "policy",
-    weights: tuple[float, ...] = (), candidates: PositiveInt = 20,
+    weights: tuple[float, ...] = (), candidates: PositiveInt = 20, alone: bool = False,
 ) -> dict[str, float]:  # fmt: skip
-    """What `of` measures of the model `on`, where the models `by` decide along, as in the rollout `joined`."""
+    """What `of` measures of the model `on`, where the models `by` decide along, as in the rollout `joined`.
+
+    alone: what it measures of that model by itself as well, as alone.X.
+    """
     model = run.model(on)
     with model.joined(run.weighted(by, weight, weights), candidates):
-        return of(problems, replace(run, policy=model))
+        found = of(problems, replace(run, policy=model))
+    apart = of(problems, replace(run, policy=model)) if alone else {}
+    return {**found, **{f"alone.{name}": value for name, value in apart.items()}}

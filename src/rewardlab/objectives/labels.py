@@ -67,14 +67,14 @@ def label_squared_error(out: Outputs, batch: Batch, run: Run) -> Tensor:
 
 @objective(unit="row", wants=("value",))
 def mean_label_cross_entropy(out: Outputs, batch: Batch, run: Run) -> Tensor:
-    """-[o log sigmoid(m) + (1 - o) log(1 - sigmoid(m))], m: the mean value before a row's decisions, o: whether it earned over 0.
+    """-[o log sigmoid(m) + (1 - o) log(1 - sigmoid(m))], m: the mean value before a row's decisions, o: 1 if it is right, else 0.
 
-    So an outcome is shared out among the tokens, and what a token adds to the mean is its score. A row without a reward teaches
-    nothing.  Lyu et al. 2025, arXiv:2502.06781
+    Right is what earned 1 or more: what is partly right is wrong. So an outcome is shared out among the tokens, and what a token
+    adds to the mean is its score. A row without a reward teaches nothing.  Lyu et al. 2025, arXiv:2502.06781
     """
     # the state of a decision ends one position before it
     mean = row_sum(out.value.roll(1, 1), batch) / batch.mask.sum(1).clamp(min=1)
-    right = (row_sum(batch.reward, batch) > 0).float()
+    right = (row_sum(batch.reward, batch) >= 1).float()
     loss = F.binary_cross_entropy_with_logits(mean, right, reduction="none")
     return loss.where(batch.rewarded.any(1), 0.0)
 

@@ -93,4 +93,4 @@ def without_lowest(problems: list[Problem], run: Run, *, of: Rollout, by: Reward
 
 
 def _spread(paid: list[float]) -> float | None:
-    return float(np.std(paid)) if len(paid) > 1 else None
+    return float(np.std(paid, ddof=1)) if len(paid) > 1 else None

@@ -63,6 +63,7 @@ def ranked_twice(
 ) -> list[Group]:  # fmt: skip
     """The pair of `ranked`, of the best and the worst reply under `by`; and in the column `consistency` of its problem, how far the
     reward `again` ranks the n replies alike: (tau + 1) / 2, tau Kendall's coefficient, so 1/2 where the two are unrelated.
+    None where no problem has a pair, and replies stand beside themselves.
 
     Equal texts count once; replies without both scores are left out. Logged: true_labels, the share of pairs whose chosen reply is
     the better one by the task's verifier, among those that it finds unlike; nothing else reads it.
@@ -80,8 +81,8 @@ def ranked_twice(
             tau = kendall_tau([first for _, (first, _) in row], [second for _, (_, second) in row])
             chosen.append((replace(problem, meta={**problem.meta, "consistency": (tau + 1) / 2}), at))
     if not chosen:
-        # a reply compared with itself has no gradient
-        chosen = [(replace(g[0].problem, meta={**g[0].problem.meta, "consistency": 0.5}), [g[0].reply] * 2) for g in groups]
+        # a reply compared with itself has no gradient, and says nothing of how consistent the ranking is
+        chosen = [(replace(g[0].problem, meta={**g[0].problem.meta, "consistency": None}), [g[0].reply] * 2) for g in groups]
     pairs = recorded_pairs(chosen, run)
     _log_truth(pairs, run)
     return pairs

@@ -9,9 +9,10 @@ by what it reads up to each, so it gives most to turns after which success is in
 
 Wang et al. 2025, arXiv:2505.20732. The loss over sums and the ends of turns are those of the released code (WangHanLinHenry/
 SPA-RL-Agent, 323964f, prm/train_our_progress_model.py); beta = 0.5, the last turn counting as done, of prm/rl_data_org.py there.
-(inferred): alpha = 1; a linear head on the hidden state (the code puts it on the logits). The model learns beside the policy, one
-batch behind; there it is trained once, on episodes of the start. Left out: the supervised training before. `watched=True` adds a
-critic of the reward as it comes, at the end, which pays nobody: PPO's own, here, is one of what the turns are paid.
+That script pays every turn R less the other episodes' mean in place of c_t; here it is c_t, as in the paper. (inferred): alpha = 1;
+a linear head on the hidden state (the code puts it on the logits). The model learns beside the policy, one batch behind; there it
+is trained once, on episodes of the start. Left out: the supervised training before. `watched=True` adds a critic of the reward as
+it comes, at the end, which pays nobody: PPO's own, here, is one of what the turns are paid.
 
 Data: an environment (env=...; here a search engine over the column `facts`), whose refusals say `refused`; answers to verify by.
 """

@@ -8,8 +8,9 @@ An outcome credits alike the step that finds the answer, the steps that check it
 potential pays the first, its fall charges the last, and gamma below 1 takes from what is written after the answer was there.
 
 Wu et al. 2026, arXiv:2601.03823. Phi, 5 probes of 10 tokens at temperature 0.6, no rise at the first step and 0.9 are those of the
-released example (cii030/SPAE-RL, 1f8c839, inference/probe_mechanism_example.py; no training code was found); Acc and Conf are
-those of a summary of the paper. (inferred): the form of g, that it spares wrong replies and the last step, the answer; xi, gamma.
+released example (cii030/SPAE-RL, 1f8c839, inference/probe_mechanism_example.py; no training code was found); Acc and Conf are those
+of a summary of the paper, where the example has exp(sum of log-probs) and exp(-sum of entropies), each over a length. (inferred):
+the form of g, that it spares wrong replies and the last step, the answer; xi, gamma.
 
 Data: prompts with gold answers that are texts. Steps are lines.
 """

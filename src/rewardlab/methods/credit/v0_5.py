@@ -7,9 +7,10 @@ V is said before anything is sampled, so it has no variance, but it may be wrong
 varies. w gives the least squared error of a mixture, s^2 / (s^2 + bias^2), with the bias estimated by the distance beyond chance.
 That V lies within a standard error of the mean is the test of V; where it fails, the prompt is given further replies.
 
-Zhang et al. 2026, arXiv:2603.10848 (abstract, summaries; no code was found). (inferred): the estimate of the bias, s under V, one
-standard error as the test's bound, doubling the replies up to N = 16, no division by the deviation. Left out: the value model V_0
-itself, which reads how the policy has done on other prompts; V is a column, or any reward that is asked about the prompt.
+Zhang et al. 2026, arXiv:2603.10848 (abstract, summaries; no code was found). (inferred): the estimate of the bias, s under V, which
+counts as .05 from 0 and 1 at least, one standard error as the test's bound, doubling the replies up to N = 16, no division by the
+deviation. Left out: the value model V_0 itself, which reads how the policy has done on other prompts; V is a column, or any reward
+that is asked about the prompt.
 
 Data: prompts and answers, and the column pass_rate: what a value model, or an earlier measurement, says of each prompt.
 """

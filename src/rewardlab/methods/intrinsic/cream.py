@@ -33,20 +33,28 @@ from rewardlab.rewards.implicit import implicit_reward
 from rewardlab.rollouts.ranked import ranked_twice
 
 INITIAL, PREVIOUS, MEMORY = "initial", "previous", "cream.consistency"
+UNKNOWN = 0.5
+"""The consistency of a pair of which nothing is known."""
 
 
 @credit
 def consistency(a: Tensor, batch: Batch, run: Run, *, label: Literal["round", "pair", "sure"] = "round") -> Tensor:
     """How sure the label of a pair is, at all of its positions: "round": the mean consistency of the round's pairs so far, those of
-    this step too; "pair": its own; "sure": 1. For `soft_dpo_loss`, no advantage. Logged: consistency, the mean of the step's pairs.
+    this step too; "pair": its own; "sure": 1. For `soft_dpo_loss`, no advantage. Logged: consistency, the mean of the step's pairs,
+    which those that `ranked_twice` makes up are not.
     """
     own = [t.problem.meta["consistency"] for t, _ in batch.rows]
-    run.log("consistency", sum(own) / len(own))
+    known = [x for x in own if x is not None]
+    if known:
+        run.log("consistency", sum(known) / len(known))
     # by step, so that a step that is scored again counts once
     steps = run.memory.setdefault(MEMORY, {})
-    steps[str(run.step)] = [sum(own), len(own)]
+    steps[str(run.step)] = [sum(known), len(known)]
     total, count = (sum(column) for column in zip(*steps.values(), strict=True))
-    values = {"round": [total / count] * len(own), "pair": own, "sure": [1.0] * len(own)}[label]
+    whole = total / count if count else UNKNOWN
+    values = {
+        "round": [whole] * len(own), "pair": [UNKNOWN if x is None else x for x in own], "sure": [1.0] * len(own)
+    }[label]  # fmt: skip
     return torch.tensor(values, dtype=a.dtype, device=a.device)[:, None].expand_as(a)
 
 

@@ -111,5 +111,6 @@ claim = Claim(
     fault=Within("auc.entropy", high=0.9, says="how well entropy tells right replies from wrong ones"),
     judge=Within("auc.scorer", low=0.6, says="right replies above wrong ones, by the flow"), learns=None, start=None, version=2,
     replaces="nothing asked whether the flow had learnt, and it was at chance (.51); entropy misleads here (.07), which it outdid",
+    finding="the flow is at chance, and right replies have the higher entropy: that it ranks better than low entropy says nothing",
 )  # fmt: skip
 baseline = "grpo"

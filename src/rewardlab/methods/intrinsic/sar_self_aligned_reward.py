@@ -6,15 +6,18 @@ What a policy would write whatever it is asked, such as lines that check what is
 tokens that gain nothing, and lowers the mean. So a reply that is concise and about its question earns most, without a count of its
 tokens.
 
-Han et al. 2025, arXiv:2509.05489, R and R_SA as in the README of the authors' code. Perplexities are the present policy's.
-(inferred): alpha = .2; without its question a reply follows an empty one in the same chat template; R_SA is paid to wrong replies
-too, as the sum says.
+Han et al. 2025, arXiv:2509.05489, and the released code
+(amazon-science/Self-Aligned-Reward-Towards_Effective_and_Efficient_Reasoners: README at 75789d5; scripts/SA-grpo-1.7B.sh, 08892d0;
+ray_trainer.py, reward_score and ppo_trainer.yaml in verl, 68687ed): alpha = .2, n = 6; perplexities are the present policy's;
+without its question a reply follows an empty one in the same chat template; R_SA is paid to wrong replies too. Advantages are not
+divided by the deviation, as in Dr. GRPO: where all replies are right, alpha would count for nothing. Left out: a KL of .001.
 
 Data: prompts with answers to verify by.
 """
 
 from rewardlab.core import Recipe
 from rewardlab.evals.groups import told_apart
+from rewardlab.methods.baselines.dr_grpo import dr_grpo
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.intrinsic import likelihood, self_alignment
@@ -23,9 +26,9 @@ from rewardlab.rewards.task import correct
 from rewardlab.rollouts.independent import independent
 
 
-def sar_self_aligned_reward(base: Recipe | None = None, *, alpha: float = 0.2, n: int = 8) -> Recipe:
-    """alpha: weight of R_SA beside the base's reward.  n: of grpo."""
-    base = base or grpo(n=n)
+def sar_self_aligned_reward(base: Recipe | None = None, *, alpha: float = 0.2, n: int = 6) -> Recipe:
+    """alpha: weight of R_SA beside the base's reward.  n: of dr_grpo."""
+    base = base or dr_grpo(grpo(n=n))
     return base.but(reward=(base.reward or correct()) + alpha * self_alignment())
 
 
@@ -38,4 +41,4 @@ claim = Claim(
     fault=Within("agreement.confident", high=0.85, says="how often the shorter of two right replies is the likelier one"),
     learns=None,
 )  # fmt: skip
-baseline = "grpo"
+baseline = "dr_grpo"

@@ -8,13 +8,14 @@ DPO widens the gap of any pair alike, mostly by making the rejected reply less l
 of probability, and the chosen one falls along with the other. D = 1 is the method below, D = 0 leaves the rejected reply alone.
 There is nothing to tune. It works on any pairwise loss: simpo+mappo, ipo+mappo; rip+mappo and xwin_lm+mappo rank own replies.
 
-Lan et al. 2025, arXiv:2507.21183v5, equations 8, 12 and 14; no code is public. Scores without bounds go through the logistic
-function first, as in the paper (appendix D.2.4): `scale=None`. (inferred): division by `scale` for grades in a known range; D = 0
-for a pair whose rejected reply has the higher score (in the paper scores choose the pair); D = 1 without both scores. The paper's
-pairs are the best and the worst of 8 replies of the policy before training (`n=8`) by a frozen reward model.
+Lan et al. 2025, arXiv:2507.21183v5, equations 8, 12 and 14; no code is public. Scores without bounds, as a reward model's own are,
+go through the logistic function first, as in the paper (appendix D.2.4): `scale=None`. (inferred): division by `scale` for grades
+in a known range; D = 0 for a pair whose rejected reply has the higher score (in the paper scores choose the pair); D = 1 without
+both scores. The paper's pairs are the best and the worst of 8 replies of the policy before training (`n=8`) by a frozen reward
+model.
 
 Data: prompts with the columns chosen, rejected, chosen_score and rejected_score (rewardlab data pairs makes them of several
-scored replies; coig_p+mappo takes these as they are); or a reward (score=...). rip+mappo takes --reward-model PATH.
+scored replies; coig_p+mappo --scale 10 takes its grades); or a reward (score=...). rip+mappo takes --reward-model PATH.
 """
 
 import torch
@@ -41,7 +42,7 @@ def prior_gap(a: Tensor, batch: Batch, run: Run, *, by: Reward | None = None, sc
     by: the prior reward; None: the recipe's, and where it has none, what stands in the data.  scale: as in `mappo`.
     """
     prior = _scores(batch, run, by)  # (B,) NaN without a score
-    prior = torch.sigmoid(prior) if scale is None else prior / scale
+    prior = torch.sigmoid(prior) if scale is None else _in_unit(prior, scale)
     gap = margin(prior, batch).clamp(0, 1)  # (G,)
     if bool(gap.isnan().all()):
         raise RewardlabError(
@@ -53,6 +54,17 @@ def prior_gap(a: Tensor, batch: Batch, run: Run, *, by: Reward | None = None, sc
     weight = torch.ones_like(a)
     weight[1::2] = gap[:, None]
     return weight
+
+
+def _in_unit(prior: Tensor, scale: float) -> Tensor:
+    """Scores from 0 to `scale` over it. Raises RewardlabError for others: cut off at 1, a gap would be that of DPO."""
+    for score in prior.tolist():
+        if score < 0 or score > scale:
+            raise RewardlabError(
+                f"a prior score of {score:g} is not from 0 to {scale:g}: give the range of the scores (scale=10), or, where they "
+                "have no bounds, scale=None"
+            )
+    return prior / scale
 
 
 def _scores(batch: Batch, run: Run, by: Reward | None) -> Tensor:
@@ -67,14 +79,18 @@ def _scores(batch: Batch, run: Run, by: Reward | None) -> Tensor:
 
 def mappo(base: Recipe | None = None, *, score: Reward | None = None, scale: float | None = 1.0, n: int = 0) -> Recipe:
     """score: the prior reward; None: that of the base, else what stands in the data.  scale: its range, which it is divided by;
-    None: it has no bounds.  n: the pair is the best and the worst of n own replies, by the prior reward, or where there is none by
-    a reward model that is taught on the data's pairs (`rlhf`); 0: the pair is that of the base's rollout.
+    None: it has no bounds, as the score of a reward model, of which it is the default.  n: the pair is the best and the worst of n
+    own replies, by the prior reward, or where there is none by a reward model that is taught on the data's pairs (`rlhf`); 0: the
+    pair is that of the base's rollout.
     """
     base = base or dpo()
     objective = weigh_by_credit(base.objective, base.credit, "mappo")
     if n:
         base = rlhf(base, score=score) if base.reward is None else base
         base = base.but(rollout=ranked(by=score or base.required("reward"), n=n))
+    prior = score or base.reward
+    if scale == 1.0 and prior is not None and any(part.name == "model_score" for part in prior.walk()):
+        scale = None
     return base.but(credit=prior_gap(by=score, scale=scale), objective=objective)
 
 

@@ -13,7 +13,8 @@ Lyu et al. 2025, arXiv:2502.06781. Weights, losses, n = 16, top_p = .9, eta = .5
 model learns alone are those of the released trainer and oreal_w_tokenrm_OREAL-7B-SFT_seqlen16k.py (InternLM/OREAL, 0ad3635), which
 weighs cloning by F+ too, and reads a token's score one position before it. With one update per batch pi/pi_old is 1, and its
 gradient that of log pi, so both losses are policy gradients. (inferred): the reward model's rate; its learning on what is kept
-alone follows the trainer. Left out: prompts repeated by their difficulty, and skills that are trained before.
+alone follows the trainer. Its judge pays 1 and -1, so that F is twice as large there, and the KL half as heavy beside it; what has
+no verdict is wrong there, and left out here. Left out: prompts repeated by their difficulty, and skills that are trained before.
 
 Data: prompts with answers that a verifier compares.
 """
@@ -25,9 +26,7 @@ from torch import Tensor
 
 from rewardlab.core import Batch, Learner, Loop, Recipe, Run, Update, credit, loop
 from rewardlab.core.domain import NonNegativeFloat, NonNegativeInt
-from rewardlab.credit.signs import outcomes
 from rewardlab.credit.value import value_before
-from rewardlab.errors import RewardlabError
 from rewardlab.evals.blame import blame
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.objectives.labels import mean_label_cross_entropy
@@ -37,7 +36,7 @@ from rewardlab.objectives.weighting import token_mean
 from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.steps import correct_steps
 from rewardlab.rollouts.independent import independent
-from rewardlab.rollouts.one_of_each import JUDGED, PASS_RATE, one_of_each
+from rewardlab.rollouts.one_of_each import JUDGED, PASS_RATE, one_of_each, right_of
 
 MODEL = "token_rm"
 
@@ -48,10 +47,8 @@ def by_pass_rate(a: Tensor, batch: Batch, run: Run, *, eta: NonNegativeFloat = 0
 
     Of the problems' pass rates, which `one_of_each` leaves.  shaped: false pays 1 and -eta.
     """
-    judged, right = outcomes(a, batch)
-    seen = [(t.problem.meta.get(PASS_RATE), t.problem.meta.get(JUDGED)) for t, _ in batch.rows]
-    if (None, None) in seen:
-        raise RewardlabError("by_pass_rate reads what one_of_each has seen of each group: wrap the rollout in one_of_each(of=...)")
+    judged, right = batch.rewarded.any(1), right_of(batch)
+    seen = [(t.problem.meta[PASS_RATE], t.problem.meta[JUDGED]) for t, _ in batch.rows]
     p, n = torch.tensor(seen, dtype=a.dtype, device=a.device).unbind(1)  # (B,)
     shape = torch.where(right, 1 - p, -p) * n / (n - 1).clamp(min=1) if shaped else torch.where(right, 1.0, -1.0)
     paid = torch.zeros_like(a)
@@ -71,8 +68,8 @@ def decisive(scores: Tensor, mask: Tensor, right: Tensor) -> Tensor:
 @credit(needs=(f"{MODEL}.value",))
 def at_decisive_tokens(a: Tensor, batch: Batch, run: Run) -> Tensor:
     """Times w+ or w-, by the scores that the reward model gave before it learns from these replies. Logs their mean."""
-    judged, right = outcomes(batch.reward, batch)
-    weight = decisive(value_before(batch.columns[f"{MODEL}.value"], batch.mask), batch.mask, right)
+    judged = batch.rewarded.any(1)
+    weight = decisive(value_before(batch.columns[f"{MODEL}.value"], batch.mask), batch.mask, right_of(batch))
     run.log("token_weight", float(weight[batch.mask & judged[:, None]].mean().nan_to_num()))
     return a * weight
 

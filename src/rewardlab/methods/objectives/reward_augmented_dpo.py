@@ -10,7 +10,8 @@ rare in the data, are asked for by it. Any loss on pairs may be below: ipo+rewar
 Zhang et al. 2024, arXiv:2410.08067. Relabelling and system message follow the released code (shenao-zhang/
 reward-augmented-preference, 058a5de, scripts/reward_augmentation.py). Label smoothing (0.3) and beta (0.01)
 are left to the method below. (inferred): pairs of equal scores, which the code keeps with contrary labels under one goal, are left
-out, since R prefers neither; scores are rounded to `digits`. Left out: goals of several attributes; the implicit reward as score.
+out, since R prefers neither; scores are rounded to `digits`. Left out: goals of several attributes; the implicit reward as score;
+dropping pairs whose scores contradict the label, since under goals nothing is wrong with them.
 
 Data: prompts with the columns chosen, rejected, chosen_score and rejected_score (rewardlab data pairs makes them; coig_p below
 takes several scored replies), or a reward (score=...). To answer with the trained model, give it the message:
