@@ -36,9 +36,11 @@ def dro_r3(base: Recipe | None = None, *, weighted: bool = True, mark: str = "An
 
 
 claim = Claim(
-    says="paid by its own log-probs of the reference, weighted by what reasoning changes, a policy comes to be right more often",
+    says="paid by its own log-probs of the reference after its reasoning, and by no verifier, a policy is right more often",
     versus=None, task="arithmetic:biased=0.75,error=0.1", measure="pass@1", direction="higher", margin=0.16,
     against="before.pass@1", steps=40, learns=None,
     tried="frozen, answers or whole solutions as references: weighted and plain means rank right replies alike (.97, .64 to .65)",
+    finding="the reward teaches; of its weights this says nothing, since references here have no words that dilute them",
+    version=2, replaces="it spoke of the weights, which its comparison does not test",
 )  # fmt: skip
 baseline = "grpo"
