@@ -13,7 +13,8 @@ Huang et al. 2025, arXiv:2510.11696: Eqs. 8 to 10, K = 10; and the released code
 do not know of the noise (`corrected` is ours). As in the paper, the last norm has none; the code noises it too. With --lora-rank 32
 adapters have the scale 2 (there 1).
 Left out: NVFP4, AWQ and their kernels, hence the speed: here the 4 bits are NF4 of bitsandbytes, a format that the paper compares
-with; training the norms beside the adapters, as the script does. Without nf4: it is the noise alone, on any language model.
+with (memory and speed: results/real/README.md); training the norms beside the adapters, as the script does. Without nf4: it is the
+noise alone, on any language model.
 
 Data: prompts and answers; a checkpoint of a language model, in 4 bits by --model nf4:FOLDER --lora-rank 32 (extra `nf4`).
 """

@@ -66,6 +66,19 @@ def in_nf4(device: torch.device) -> dict[str, Any]:
     return {"quantization_config": config, "device_map": {"": device}}
 
 
+def without_dropout(model: Any) -> Any:
+    """The model in evaluation mode, with what it keeps in 4 bits still in a form that has a gradient.
+
+    In evaluation mode bitsandbytes (from 0.49) packs such matrices anew on processors that multiply in bfloat16, for good, for a
+    kernel without a gradient: what was sampled from could no longer be trained.
+    """
+    model.eval()
+    for module in model.modules():
+        if getattr(getattr(module, "weight", None), "quant_state", None) is not None:
+            module.train()
+    return model
+
+
 def _not_loaded(folder: Path, problem: Exception) -> RewardlabError:
     """The error for a checkpoint that transformers does not run as a language model; it names the architecture."""
     import transformers

@@ -40,6 +40,7 @@ from .model import (
     reading,
     save_adapter,
     vocabulary,
+    without_dropout,
 )
 from .sampling import Sampler
 
@@ -62,7 +63,7 @@ class HFPolicy(TextPolicy):
         if device.type == "cpu":
             keep_freed_memory()
         # `whole` may be a PeftModel, whose parameters train; `model` is the transformers model inside, which computes
-        self.whole = model.to(device).eval()
+        self.whole = without_dropout(model.to(device))
         self.model = model.get_base_model() if adapted(model) else model
         self.value_head = None if value_head is None else nn.Parameter(value_head.detach().to(device))
         self.device, self.dtype, self.name = device, dtype, name
