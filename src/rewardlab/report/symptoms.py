@@ -220,7 +220,8 @@ def standstill(curves: Curves) -> Finding | None:
     told = curves.progress()
     if told is None or len(curves.rows) < 2 * SHORTEST or abs(told.slope) > SURE or told.late > 0.95:
         return None
-    text = f"Nothing was learnt in {len(curves.rows)} steps: {told}, which is within its noise."
+    steps, went = len(curves.rows), f"from {told.early:.3g} to {told.late:.3g}"
+    text = f"Nothing was learnt in {steps} steps that can be told from noise: {told.words} went {went}."
     return Finding(
         "standstill", text, "try another rate (a factor of 3 each way); see whether groups have a signal, and the reward's rollouts"
     )
