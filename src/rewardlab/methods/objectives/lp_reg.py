@@ -74,12 +74,13 @@ def lp_reg(
 
 claim = Claim(
     says="solutions by rare ways stay likelier than without the protection after equal updates, at the same accuracy",
-    versus="lp_reg", task="countdown:largest=30,habit=0.9", measure="gold_logprob", direction="higher", margin=0.045,
-    settings={"share": 0.1, "minibatches": 8}, versus_settings={"beta": 0.0, "minibatches": 8}, by=coverage(n=4, k=4),
-    problems=400, steps=40, guard=Within("pass@1", low=-0.03),
+    versus="lp_reg", task="countdown:largest=30,habit=0.9", measure="gold_logprob", direction="higher", margin=0.047,
+    settings={"share": 0.1, "minibatches": 8, "lr": 1e-4}, versus_settings={"beta": 0.0, "minibatches": 8, "lr": 1e-4},
+    by=coverage(n=4, k=4), problems=400, steps=40, guard=Within("pass@1", low=-0.03),
     fault=Within("gold_logprob", high=-0.3, says="log-likelihood per token of solutions by any way, -.15 at first"), start=None,
     tried="one update a batch, on the start of plain countdown: the proxy is .012 nats above the policy at the protected tokens, "
     "so that the KL's pull is a fiftieth of the advantage, .62 in the mean, that pushes them down; the count of different right "
-    "answers: no fit; GRPO with four updates a batch ends at a gold_logprob of -.58 to -.66 there",
+    "answers: no fit; GRPO with four updates a batch ends at a gold_logprob of -.58 to -.66 there; here at 3e-4 +.27 (sd .12), but "
+    "the side without it does not learn",
 )  # fmt: skip
 baseline = "grpo"

@@ -93,9 +93,11 @@ def nlpo(base: Recipe | None = None, *, top_p: float = 0.9, mu: int = 5, epochs:
 
 claim = Claim(
     says="the policy stays nearer to its start than PPO's after as many updates on as many replies, and solves no less",
-    versus="ppo", task="countdown:largest=30,habit=0.9", measure="kl", direction="lower", margin=0.1,
-    settings={"problems": 32}, versus_settings={"problems": 32, "epochs": 5}, by=accuracy_and_kl(), problems=500, steps=40,
-    guard=Within("greedy", low=-0.03), fault=Within("kl", low=0.2, says="nats a reply by which PPO leaves its start"), start=None,
+    versus="ppo", task="countdown:largest=30,habit=0.9", measure="kl", direction="lower", margin=0.723,
+    settings={"problems": 16, "lr": 1e-4}, versus_settings={"problems": 16, "lr": 1e-4, "epochs": 5}, by=accuracy_and_kl(),
+    problems=500, steps=40, guard=Within("greedy", low=-0.03),
+    fault=Within("kl", low=0.2, says="nats a reply by which PPO leaves its start"), start=None,
+    tried="at 3e-4 with 32 problems, three seeds: 11 to 14 nats, PPO 9 to 19, and neither learns; here 3 to 4 on both sides",
 )  # fmt: skip
 baseline = "ppo"
 system = "rl4lms-nlpo"

@@ -80,5 +80,6 @@ claim = Claim(
     tried="quality of the replies (.645 and .669 at 1e-4); at 3e-4 both sides fall below their start, by up to .4; with 16 prompts "
     "at 1e-4 .764 and .728, sd of a pair .05; accuracy on arithmetic:biased=0.75,error=0.1: .577 and .574; how often such replies "
     "gain more than worse ones: .97 by own replies alone",
+    finding="own winners are written in the same language: on both sides better writers' become likelier, -.83 to -.35 and -.33",
 )  # fmt: skip
 baseline = "dpo"

@@ -67,5 +67,6 @@ claim = Claim(
     moved=Within("train.temperature", low=0.05, says="temperature, above the fixed one"), start=None,
     tried="one seed, 40 updates, before, fixed, tuned: here pass@1 .45, .54, .56, distinct 1.47, 1.37, 1.35; at "
     "arithmetic:biased=0.75,error=0.1, of one right way a problem, .38, .57, .45, where rejection sampling reaches .80",
+    finding="imitating what is solved already gains .06 on the fixed side, less than seeds differ; greedily both fall, by .1",
 )  # fmt: skip
 baseline = "rejection_sampling"

@@ -97,10 +97,12 @@ def deeplatent_reasoning_dlr(
 
 
 claim = Claim(
-    says="what the assistant learns makes the frozen model right more often from sampled latents than before",
-    versus=None, task="arithmetic:biased=0.75,error=0.1", measure="pass@1", direction="higher", margin=0.02,
-    against="before.pass@1", settings={"problems": 8, "std": 3.0, "sampled": True}, steps=40, learns=None, start=None,
+    says="a frozen model is right more often, once an assistant of latents has learnt, than after as many updates of GRPO",
+    versus="grpo", task="arithmetic:biased=0.75,error=0.1", measure="pass@1", direction="higher", margin=0.136,
+    settings={"problems": 8, "std": 3.0, "sampled": True}, versus_settings={"problems": 8}, steps=40, start=None,
     tried="without training, 128 problems, right .35: vectors after the prompt .05; before it .23 where z = 0 is the mean "
-    "embedding, .35 where it is a line break, .32 with std 3 (from latent to latent .05 apart)",
+    "embedding, .35 where it is a line break, .32 with std 3 (from latent to latent .05 apart); against its own start +.017 on two "
+    "seeds",
+    finding="what stands before the prompt moves a frozen model little: .34 of replies right, .32 before; GRPO .64, .36 before",
 )  # fmt: skip
 baseline = "grpo"
