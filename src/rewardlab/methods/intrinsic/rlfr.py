@@ -109,8 +109,9 @@ claim = Claim(
     versus=None, task="arithmetic:biased=0.75,error=0.1", measure="auc.scorer", direction="higher", margin=0.23,
     against="auc.entropy", by=learnt_auc(rollout=independent(n=8), scorer=deviations(blocks=2, lr=1e-3)), problems=200, steps=1,
     fault=Within("auc.entropy", high=0.9, says="how well entropy tells right replies from wrong ones"),
-    judge=Within("auc.scorer", low=0.6, says="right replies above wrong ones, by the flow"), learns=None, start=None, version=2,
-    replaces="nothing asked whether the flow had learnt, and it was at chance (.51); entropy misleads here (.07), which it outdid",
+    judge=Within("auc.scorer", low=0.6, says="right replies above wrong ones, by the flow"), learns=None, start=None,
     finding="the flow is at chance, and right replies have the higher entropy: that it ranks better than low entropy says nothing",
+    version=2,
+    replaces="nothing asked whether the flow had learnt, and it was at chance (.51); entropy misleads here (.07), which it outdid",
 )  # fmt: skip
 baseline = "grpo"

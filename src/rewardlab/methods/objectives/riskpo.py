@@ -6,16 +6,14 @@
     q <- q + lr (level - share of bundles with R < q);  loss: clipped ratio, mean over tokens
 
 The gradient of the mixed value-at-risk (w RVaR_0:a + RVaR_a:b) / (w + 1). A bundle at q_b or above earns 0, one below q_a loses
-most, so what the policy does well already is not sharpened, and entropy lasts. A question that is never solved still teaches, by
-what its bundle earns; alone it has no gradient.
+most, so what is done well already is not sharpened, and entropy lasts. A question never solved still teaches, by its bundle.
 
 Ren et al. 2025, arXiv:2510.00911v1 (RTkenny/RiskPO, 50e0ee5, run_qwen2.5_1.5b_MVaR_math.sh, and 8dce3fa, core_algos.py): B = 5,
 levels .2 and .9, w = 1.5, lr = .1, n = 5, two updates, the division by both deviations. There quantiles are tracked after the
-advantages and do not reach the next step's batch, as far as the code could be read, so that each bundle has quantiles of its own;
-here those of the steps before count, as in the paper, and in the first step those of the whole batch. (inferred): a deviation below
-.001 counts as 1 for bundles too, where theirs would divide by 0; a bundle of fewer questions is paid as if it had B; a bundle
-with a reply that has no verdict teaches nothing. `shifted=False` leaves out q_a - q_b, as their script for DAPO-MATH does: in the
-mean the gradient is the same, and in small batches it is less noisy, since not every reply is pushed down.
+advantages and do not reach the next step's batch, as far as could be read, so that each bundle has its own; here those of the steps
+before count, as in the paper, and in the first step those of the whole batch. (inferred): a deviation below .001 counts as 1 for
+bundles too, where theirs would divide by 0; a bundle of fewer questions is paid as if it had B; a bundle with a reply that has no
+verdict teaches nothing. `shifted=False`, as their script for DAPO-MATH, leaves out q_a - q_b: less noise.
 
 Data: prompts and answers; --problems is best a multiple of B.
 """
