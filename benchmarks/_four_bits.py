@@ -1,4 +1,4 @@
-"""SmolLM2 in 4 bits against bfloat16, both run by transformers below the same adapters: memory of the weights, sampling, training.
+"""SmolLM2 in 4 bits against float32 weights, both below the same adapters and computed in bfloat16 by transformers: memory, speed.
 
     REWARDLAB_BENCH_THREADS=1 python benchmarks/_four_bits.py > results/real/four-bits.json      (extra `nf4`)
 
