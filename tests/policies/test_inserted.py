@@ -8,17 +8,8 @@ import torch
 from rewardlab.core import Sampling, Trajectory, ask
 from rewardlab.engine.collate import collate
 from rewardlab.errors import RewardlabError
-from rewardlab.models.embedded import untrained
-from rewardlab.policies.hf.policy import HFPolicy
 
 QUESTIONS = ["1 + 2 = ?", "what is 12 * 3, and then 7 more?"]
-
-
-@pytest.fixture(scope="module")
-def policies(tmp_path_factory):
-    lean = untrained(layers=3)
-    lean.save(folder := tmp_path_factory.mktemp("lean"))
-    return lean, HFPolicy.load(folder, "cpu", "float32")
 
 
 def batch_for(policy):

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from rewardlab.core import Measure
 from rewardlab.evals.known import known_start
 from rewardlab.util.files import cache
 
@@ -24,7 +25,7 @@ def with_known_start(job: Job) -> Job:
     if measure is None or not keepable(job):
         return job
     # what is measured beside is within the measure already
-    return _reading(job, _file(job))
+    return _reading(job, measure, _file(job))
 
 
 def with_shared_start(job: Job, folder: Path) -> Job:
@@ -32,12 +33,10 @@ def with_shared_start(job: Job, folder: Path) -> Job:
     recipe = recipe_of(job)
     if recipe.measure is None or not job.config.eval_problems or kind_of(recipe) != "train":
         return job
-    return _reading(job, folder.resolve() / STARTS / f"{start_within(job)}-s{job.config.seed}.json")
+    return _reading(job, recipe.measure, folder.resolve() / STARTS / f"{start_within(job)}-s{job.config.seed}.json")
 
 
-def _reading(job: Job, file: Path) -> Job:
-    measure = recipe_of(job).measure
-    assert measure is not None
+def _reading(job: Job, measure: Measure, file: Path) -> Job:
     return replace(job, by=known_start(of=measure, file=str(file)).to_json(), beside=False)
 
 
