@@ -65,6 +65,7 @@ def flags(parser: argparse.ArgumentParser) -> None:
         "--equal", choices=("tokens", "updates"), help="what all runs get alike (default: tokens; updates of a family)"
     )
     parser.add_argument("--rates", metavar="LIST", help="choose each method's rate from these, as 1e-4,3e-4,1e-3, on other seeds")
+    shared.number_flag(parser, "rate-seeds", "with --rates: runs of each method at each rate (default 2)")
     parser.add_argument("--measure", metavar="NAME", help="the number compared (default: what the first method measures)")
     parser.add_argument("--x", metavar="NAME", help="draw the frontier against this measure: length, tokens, ...")
     parser.add_argument("--y", metavar="NAME", help="with --x: the measure that is drawn upwards (default: the number compared)")
@@ -109,6 +110,10 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
     how = {"measure": args.measure, "jobs": args.jobs, "out": args.out, "keep_models": args.keep_models, "x": args.x, "y": args.y}
     how |= {"family": args.family, "without": args.without, "equal": args.equal, "rates": rates}
+    if args.rate_seeds is not None:
+        if not rates:
+            raise RewardlabError("--rate-seeds says on how many seeds the rates of --rates are tried: give --rates too")
+        how["rate_seeds"] = args.rate_seeds
     return compare(
         args.methods, config, settings=settings, reward=shared.load_reward(args), seeds=range(args.seeds or SEEDS), **how
     )

@@ -48,7 +48,8 @@ def compare(
     methods: Sequence[str | Recipe], config: RunConfig | None = None, *, settings: Mapping[str, Any] | None = None,
     reward: Reward | str | None = None, seeds: Sequence[int] = range(5), measure: str | None = None, jobs: int | None = None,
     out: Path | str | None = None, keep_models: bool = False, x: str | None = None, y: str | None = None,
-    family: str | None = None, without: Sequence[str] = (), equal: str | None = None, rates: Sequence[float] = (), **changes: Any,
+    family: str | None = None, without: Sequence[str] = (), equal: str | None = None, rates: Sequence[float] = (),
+    rate_seeds: int = 2, **changes: Any,
 ) -> Record:  # fmt: skip
     """Run every method on every seed and compare them; returns the contents of compare.json.
 
@@ -61,7 +62,7 @@ def compare(
     removed otherwise, as their checkpoints are.  x, y: the axes of the frontier (see `frontier.axes`); y None: the number compared.
     family, without: in place of `methods` those of a folder that learn from the rollouts of `grpo`, and those to leave out.  equal:
     what all runs get alike, "tokens" or "updates"; None: updates for a family, else tokens.  rates: learning rates, from which each
-    method gets its own (see `tuning`).
+    method gets its own (see `tuning`), each tried on `rate_seeds` seeds.
 
     What can be known beforehand is checked before the first run, by one step of each method. Raises RewardlabError for what is
     wrong, and for a run that fails; `resume` then completes the comparison.
@@ -70,8 +71,8 @@ def compare(
         PATH.check("out", out)
     config = _shared(config, changes)
     arms, left_out = _arms(methods, family_of(family, without=without) if family else None, settings, reward)
-    alike: dict[str, Any] = {"equal": equal or (UPDATES if family else TOKENS), "rates": tuple(rates), "left_out": left_out}
-    plan = Plan(arms, config, tuple(seeds), measure or "", str(reward or ""), keep_models, *_axes(x, y), **alike)
+    alike: dict[str, Any] = {"equal": equal or (UPDATES if family else TOKENS), "rates": tuple(rates), "rate_seeds": rate_seeds}
+    plan = Plan(arms, config, tuple(seeds), measure or "", str(reward or ""), keep_models, *_axes(x, y), **alike, left_out=left_out)
     _check_budget(plan)
     task = task_of(None, config)
     _problems(task, config)
@@ -213,7 +214,8 @@ def _complete(plan: Plan, folder: Path, jobs: int | None) -> Record:
     record = {
         "when": datetime.now(UTC).isoformat(timespec="seconds"), "task": task.name, "model": config.model or task.model,
         "problems": _problems(task, config), "seeds": list(plan.seeds), "budget": config.budget,
-        "steps": config.steps, "measure": plan.measure, "equal": plan.equal, "rates": list(plan.rates),
+        "steps": config.steps, "measure": plan.measure, "equal": plan.equal,
+        "rates": list(plan.rates), "rate_seeds": plan.rate_seeds,
         **comparison.result(plan, outcomes, _logs(plan, folder)),
         "frontier": frontier(plan, outcomes), "versions": api.versions(),
     }  # fmt: skip

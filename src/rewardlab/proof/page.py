@@ -131,7 +131,9 @@ def _facts(record: Record) -> list[str]:
     if record.get("equal") == UPDATES:
         budget = f"{record['steps']} steps each"
     seeds = f"seeds {', '.join(map(str, record['seeds']))}"
-    rates = [f"rates chosen from {', '.join(f'{rate:g}' for rate in record['rates'])}"] if record.get("rates") else []
+    # nor the runs at each rate
+    runs = f" (runs at each: {record['rate_seeds']})" if "rate_seeds" in record else ""
+    rates = [f"rates chosen from {', '.join(f'{rate:g}' for rate in record['rates'])}{runs}"] if record.get("rates") else []
     return [f"model {record['model']}", seeds, budget, *rates, f"{record['problems']} held-out problems"]
 
 

@@ -39,8 +39,8 @@ class Plan:
     config.steps steps with the same seed.  measure: the number compared.  reward: the formula of one given in place of the methods'
     own.  keep_models: whether finished runs keep their models.  x, y: the axes of the frontier (see `frontier`), if there is one.
     equal: what all runs get alike, "tokens" or "updates" (config.steps steps each).  rates: the learning rates from which each
-    trained arm gets its own, on seeds of their own (see `tuning`).  chosen: the rate of each arm, once it is known.  left_out: the
-    methods of a family that do not fit it, and why.
+    trained arm gets its own, on `rate_seeds` seeds of their own (see `tuning`).  chosen: the rate of each arm, once it is known.
+    left_out: the methods of a family that do not fit it, and why.
     """
 
     arms: tuple[Arm, ...]
@@ -55,6 +55,7 @@ class Plan:
     rates: tuple[float, ...] = ()
     chosen: Mapping[str, float] = field(default_factory=dict)
     left_out: Mapping[str, str] = field(default_factory=dict)
+    rate_seeds: int = 2
 
     def __post_init__(self) -> None:
         if not self.seeds or len(set(self.seeds)) < len(self.seeds):
@@ -90,7 +91,8 @@ class Plan:
         return {
             "methods": arms, "config": self.config.to_json(), "seeds": list(self.seeds), "measure": self.measure,
             "reward": self.reward, "keep_models": self.keep_models, "x": self.x, "y": self.y,
-            "equal": self.equal, "rates": list(self.rates), "chosen": dict(self.chosen), "left_out": dict(self.left_out),
+            "equal": self.equal, "rates": list(self.rates), "rate_seeds": self.rate_seeds, "chosen": dict(self.chosen),
+            "left_out": dict(self.left_out),
         }  # fmt: skip
 
     def save(self, folder: Path) -> None:
@@ -115,7 +117,7 @@ def read_plan(folder: Path) -> Plan:
         return Plan(
             arms, config, tuple(document["seeds"]), document["measure"], document["reward"], document["keep_models"],
             document.get("x", ""), document.get("y", ""), document.get("equal", TOKENS), tuple(document.get("rates", ())),
-            document.get("chosen", {}), document.get("left_out", {}),
+            document.get("chosen", {}), document.get("left_out", {}), document.get("rate_seeds", 2),
         )  # fmt: skip
     except (OSError, ValueError, KeyError, TypeError) as e:
         raise RewardlabError(

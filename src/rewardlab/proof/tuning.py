@@ -17,7 +17,6 @@ from .runs import Done, Job
 
 APART = 1000
 """From the first seed that is compared to the first on which a rate is chosen."""
-SEEDS = 2
 CHOSEN_BY = "auc.truth"
 """The mean accuracy of training: it rewards fast and stable learning alike, and is quieter than a last evaluation."""
 
@@ -45,7 +44,7 @@ def tuned(plan: Plan, folder: Path, run: Runner) -> Plan:
 
 def _jobs(plan: Plan, arm: Arm, rate: float, folder: Path) -> list[Job]:
     at_rate = replace(plan, chosen={arm.name: rate})
-    seeds = [plan.seeds[0] + APART + i for i in range(SEEDS)]
+    seeds = [plan.seeds[0] + APART + i for i in range(plan.rate_seeds)]
     jobs = [at_rate.job(arm, seed, folder) for seed in seeds]
     # where rollouts are judged while training, held-out problems are not what the rate is chosen by; else they are, at the end
     held_out = 0 if arm.recipe.reward is not None else plan.config.eval_problems

@@ -2,10 +2,11 @@
 
     W' = W + 2 B A,   A (rank, in) random, B (out, rank) zero at first
 
-W' is computed once per forward pass, which costs rank / tokens of the pass itself. So sampling and training run at the speed of the
-full model, without extra products per token; optimiser state and checkpoints hold A and B alone. As in peft, which models of
-transformers use: every matrix of a layer in the checkpoint has its own adapter, of scale 2 (lora_alpha = 2 rank) where it is new.
-They are saved in peft's format.
+W' is computed once per forward pass, which costs rank / tokens of the pass itself. So sampling runs at the speed of the full model,
+without extra products per token, and training faster: the gradients of A and B come from x and the gradient of W' x directly,
+without that of W', which is a third of a pass forward and back. Optimiser state and checkpoints hold A and B alone. As in peft,
+which models of transformers use: every matrix of a layer in the checkpoint has its own adapter, of scale 2 (lora_alpha = 2 rank)
+where it is new. They are saved in peft's format.
 
 Hu et al. 2021, arXiv:2106.09685
 """
@@ -20,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
@@ -55,6 +57,30 @@ class Adapter(nn.Module):
     def pairs(self) -> list[tuple[Tensor, Tensor]]:
         """A (rank, in) and B (height, rank) of each matrix of the checkpoint, as views."""
         return list(zip(self.A.split(self.rank), self.B.split(self.heights), strict=True))
+
+    def gradients(self, x: Tensor, g: Tensor) -> tuple[Tensor, Tensor]:
+        """Of A and B, for x (n, in) and the gradient g (n, out) of W' x."""
+        x, to_a, to_b = self.scale * x, [], []
+        for (a, b), part in zip(self.pairs(), g.split(self.heights, 1), strict=True):
+            to_a.append((part @ b.to(g.dtype)).T @ x)
+            to_b.append(part.T @ (x @ a.to(x.dtype).T))
+        return torch.cat(to_a).to(self.A.dtype), torch.cat(to_b).to(self.B.dtype)
+
+
+class AdaptedLinear(torch.autograd.Function):
+    """x (n, in), W' (out, in), a frozen bias (out,) or None -> (n, out). W' itself gets no gradient: its adapter does."""
+
+    @staticmethod
+    def forward(ctx, x: Tensor, weight: Tensor, bias: Tensor | None, adapter: Adapter, *trained: Tensor) -> Tensor:
+        ctx.adapter = adapter
+        # A and B are kept so that PyTorch notices if they change before the backward pass
+        ctx.save_for_backward(x, weight, *trained)
+        return F.linear(x, weight, bias)
+
+    @staticmethod
+    def backward(ctx, g: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+        x, weight, *_ = ctx.saved_tensors
+        return g @ weight, None, None, None, *ctx.adapter.gradients(x, g)
 
 
 def adapt(model: Any, rank: int, generator: torch.Generator, scale: float = SCALE) -> None:

@@ -19,6 +19,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from .linear import gated, linear
+from .lora import AdaptedLinear, Adapter
 from .surprise import Surprise
 from .unsupported import Unsupported
 
@@ -87,9 +88,10 @@ class Layer(nn.Module):
         self.adapters = nn.ModuleDict()
 
     def cast(self, dtype: torch.dtype) -> SimpleNamespace:
-        """The weights in a number format, with adapters added to them."""
+        """The weights in a number format, with adapters added to them; `adapters` are those that get a gradient."""
         weights = dict(self._parameters) | {k: adapter(self._parameters[k]) for k, adapter in self.adapters.items()}
-        return SimpleNamespace(**{k: None if w is None else w.to(dtype) for k, w in weights.items()})
+        trained = dict(self.adapters.items()) if torch.is_grad_enabled() else {}
+        return SimpleNamespace(**{k: None if w is None else w.to(dtype) for k, w in weights.items()}, adapters=trained)
 
 
 class Llama(nn.Module):
@@ -158,7 +160,7 @@ class Llama(nn.Module):
         cos, sin = w.cos[positions].unsqueeze(1), w.sin[positions].unsqueeze(1)
         for i, layer in enumerate(w.layers):
             h = F.rms_norm(x, (s.hidden,), layer.attn_norm, s.eps)
-            qkv = linear(h, layer.qkv, layer.qkv_bias).view(-1, s.heads + 2 * s.kv_heads, s.head_dim)
+            qkv = _product(layer, "qkv", h, layer.qkv_bias).view(-1, s.heads + 2 * s.kv_heads, s.head_dim)
             qk, v = qkv[:, : s.heads + s.kv_heads], qkv[:, s.heads + s.kv_heads :]
             if layer.q_norm is not None:
                 q = F.rms_norm(qk[:, : s.heads], (s.head_dim,), layer.q_norm, s.eps)
@@ -167,38 +169,56 @@ class Llama(nn.Module):
             # queries and keys share one rotation: one product less than rotating each
             qk = rotate(qk, cos, sin)
             a = attend(i, qk[:, : s.heads], qk[:, s.heads :], v)
-            x = x + linear(a.reshape(-1, s.heads * s.head_dim), layer.out)
+            x = x + _product(layer, "out", a.reshape(-1, s.heads * s.head_dim))
             x = x + _mlp(layer, F.rms_norm(x, (s.hidden,), layer.mlp_norm, s.eps))
             if after is not None and i == after[0]:
                 x = after[1](x)
         return F.rms_norm(x, (s.hidden,), w.norm, s.eps)
 
 
+def _product(layer: SimpleNamespace, name: str, x: Tensor, bias: Tensor | None = None) -> Tensor:
+    """x (n, in) times a matrix of a layer, whose gradient goes to its adapter if it has one."""
+    weight, adapter = getattr(layer, name), layer.adapters.get(name)
+    if adapter is None:
+        return linear(x, weight, bias)
+    return AdaptedLinear.apply(x, weight.detach(), bias, adapter, adapter.A, adapter.B)
+
+
 def _mlp(layer: SimpleNamespace, h: Tensor) -> Tensor:
     """The gated MLP: by the matrix of both halves, or by each half alone if the weights were packed for generation (`fold`)."""
     if layer.gate_up is None:
         return linear(gated(h, layer.gate, layer.up), layer.down)
-    return GatedMlp.apply(h, layer.gate_up, layer.down)
+    adapters = [layer.adapters.get(name) for name in ("gate_up", "down")]
+    if None in adapters:
+        return GatedMlp.apply(h, layer.gate_up, layer.down, None)
+    return GatedMlp.apply(h, layer.gate_up.detach(), layer.down.detach(), adapters, *(p for a in adapters for p in (a.A, a.B)))
 
 
 class GatedMlp(torch.autograd.Function):
-    """(n, hidden) -> (n, hidden): down (silu(gate h) * up h). Backward recomputes the product from gate h and up h."""
+    """(n, hidden) -> (n, hidden): down (silu(gate h) * up h). Backward recomputes the product from gate h and up h.
+
+    adapters: those of both matrices, which get the gradient in place of the matrices; their A and B follow.
+    """
 
     @staticmethod
-    def forward(ctx, h: Tensor, gate_up: Tensor, down: Tensor) -> Tensor:
+    def forward(ctx, h: Tensor, gate_up: Tensor, down: Tensor, adapters: list[Adapter] | None, *trained: Tensor) -> Tensor:
         both = F.linear(h, gate_up)
-        ctx.save_for_backward(h, gate_up, down, both)
+        ctx.adapters = adapters
+        ctx.save_for_backward(h, gate_up, down, both, *trained)
         gate, up = both.chunk(2, -1)
         return F.linear(F.silu(gate).mul_(up), down)
 
     @staticmethod
-    def backward(ctx, g: Tensor) -> tuple[Tensor, Tensor | None, Tensor | None]:  # type: ignore[override]
-        h, gate_up, down, both = ctx.saved_tensors
+    def backward(ctx, g: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+        h, gate_up, down, both, *_ = ctx.saved_tensors
         gate, up = both.chunk(2, -1)
         silu, g_product = F.silu(gate), g @ down
-        g_down = g.T @ (silu * up) if ctx.needs_input_grad[2] else None
         g_both = torch.cat((torch.ops.aten.silu_backward(g_product * up, gate), g_product * silu), -1)
-        return g_both @ gate_up, g_both.T @ h if ctx.needs_input_grad[1] else None, g_down
+        if ctx.adapters is not None:
+            of_both, of_down = ctx.adapters
+            return g_both @ gate_up, None, None, None, *of_both.gradients(h, g_both), *of_down.gradients(silu * up, g)
+        g_down = g.T @ (silu * up) if ctx.needs_input_grad[2] else None
+        return g_both @ gate_up, g_both.T @ h if ctx.needs_input_grad[1] else None, g_down, None
 
 
 def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
