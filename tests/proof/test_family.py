@@ -103,6 +103,13 @@ def test_each_arm_gets_the_rate_at_which_it_learns_best(tmp_path):
     assert read_plan(tmp_path) == chosen
 
 
+def test_rates_are_tried_on_as_many_seeds_as_asked(tmp_path):
+    plan = Plan(tuple(arms_of(["grpo", "rloo"])), CONFIG, (3,), "pass@1", rates=(1e-4, 1e-3), rate_seeds=3)
+    assert {len(some) for some in tuning_jobs(plan, tmp_path).values()} == {3}
+    plan.save(tmp_path)
+    assert read_plan(tmp_path).rate_seeds == 3
+
+
 def test_rates_are_chosen_without_held_out_problems_where_training_tells(tmp_path):
     plan = Plan(tuple(arms_of(["grpo", "sft"])), CONFIG, (0,), "pass@1", rates=(1e-4, 1e-3))
     jobs = tuning_jobs(plan, tmp_path)
@@ -140,7 +147,7 @@ def at_once(tmp_path, monkeypatch):
 
 def test_a_family_is_compared_end_to_end(at_once, tmp_path, capsys):
     others = [name for name in family("credit").names if name not in ("grpo", "opo")]
-    how = {"family": "credit", "without": others, "rates": (1e-4, 1e-3), "seeds": range(2), "out": tmp_path / "out"}
+    how = {"family": "credit", "without": others, "rates": (1e-4, 1e-3), "seeds": range(2), "out": tmp_path / "out", "rate_seeds": 1}
     found = compare.compare([], CONFIG, settings={"n": 2}, **how)
     assert [row["method"] for row in found["methods"]] == ["grpo", "opo"]
     assert found["equal"] == "updates"
@@ -151,7 +158,9 @@ def test_a_family_is_compared_end_to_end(at_once, tmp_path, capsys):
         assert row["watched"]["entropy"]["steps"][0] == 1
         assert row["beside"]["length"]["mean"] > 0
     assert any(note.startswith("pure_min_form is left out: it samples otherwise") for note in found["notes"])
+    assert {path.name.rpartition("-s")[2] for path in (tmp_path / "out" / "tuning").iterdir()} == {"1000"}
     html = page(found)
+    assert "rates chosen from 0.0001, 0.001 (runs at each: 1)" in html
     assert 'id="pass-at"' in html
     assert "Entropy, nats per token" in html
     show(found)
@@ -165,6 +174,7 @@ def test_a_family_is_compared_end_to_end(at_once, tmp_path, capsys):
     [
         ("compare grpo rloo --family objectives --task arithmetic", "a family names its methods itself: leave out grpo, rloo"),
         ("compare --family objectives --task arithmetic --rates 1e-4,x", "numbers with commas between them"),
+        ("compare grpo rloo --task arithmetic --rate-seeds 3", "--rate-seeds says on how many seeds"),
         ("compare --family objectives --task arithmetic --budget 1000", "drop the budget, or compare at equal tokens"),
         ("compare grpo rloo --task arithmetic --without rloo", "--without is for a comparison that is resumed, or for a family"),
     ],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 import pytest
 import torch
@@ -14,6 +16,7 @@ from rewardlab.engine.collate import collate
 from rewardlab.errors import RewardlabError
 from rewardlab.models.embedded import untrained
 from rewardlab.models.load import load_policy
+from rewardlab.policies.llama.model import Llama
 from rewardlab.policies.llama.policy import LlamaPolicy
 from rewardlab.rewards.reward import reward
 
@@ -21,6 +24,10 @@ RANK = 3
 HF = {
     "qkv": ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"), "out": ("self_attn.o_proj",),
     "gate_up": ("mlp.gate_proj", "mlp.up_proj"), "down": ("mlp.down_proj",),
+}  # fmt: skip
+SMALL = {
+    "vocab_size": 128, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
+    "intermediate_size": 48, "max_position_embeddings": 64, "tie_word_embeddings": True,
 }  # fmt: skip
 
 
@@ -90,6 +97,36 @@ def test_numbers_and_gradients_are_those_of_peft(folder):
 def _parts(adapter, gradient):
     a, b = gradient[id(adapter.A)].split(RANK), gradient[id(adapter.B)].split(adapter.heights)
     return [x for pair in zip(a, b, strict=True) for x in pair]
+
+
+@pytest.mark.parametrize("family", ["llama", "qwen2", "qwen3"])
+def test_gradients_of_adapters_are_those_of_their_matrices_carried_over(family, words, monkeypatch):
+    """For W' = W + scale B A and the gradient G of W': scale B^T G is A's, and scale G A^T is B's."""
+    model = Llama(SMALL | {"model_type": family}).initialise(torch.Generator().manual_seed(0))
+    policy = stirred(LlamaPolicy(model, words, torch.device("cpu"), torch.float32).adapt(RANK))
+    whole = copy.deepcopy(policy).merge()
+    for one in (policy, whole):
+        # the C++ reads the matrices themselves
+        monkeypatch.setattr(one, "_layers_run_in_cpp", lambda tokens: False)
+        said_by(one).square().sum().backward()
+    for layer, plain in zip(policy.model.layers, whole.model.layers, strict=True):
+        for name, adapter in layer.adapters.items():
+            assert getattr(layer, name).grad is None
+            of_a, of_b = adapter.A.grad.split(RANK), adapter.B.grad.split(adapter.heights)
+            of_matrix = getattr(plain, name).grad.split(adapter.heights)
+            for (a, b), g, got_a, got_b in zip(adapter.pairs(), of_matrix, of_a, of_b, strict=True):
+                torch.testing.assert_close(got_a, adapter.scale * b.T @ g, atol=1e-4, rtol=1e-4)
+                torch.testing.assert_close(got_b, adapter.scale * g @ a.T, atol=1e-4, rtol=1e-4)
+
+
+def test_adapters_that_change_before_the_backward_pass_are_noticed(folder, monkeypatch):
+    policy = adapted(folder)
+    monkeypatch.setattr(policy, "_layers_run_in_cpp", lambda tokens: False)
+    said = said_by(policy)
+    with torch.no_grad():
+        policy.model.layers[0].adapters["out"].A.mul_(2)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        said.sum().backward()
 
 
 def test_fresh_adapters_add_nothing_and_are_the_same_each_time(folder):
