@@ -147,7 +147,7 @@ def at_once(tmp_path, monkeypatch):
 
 def test_a_family_is_compared_end_to_end(at_once, tmp_path, capsys):
     others = [name for name in family("credit").names if name not in ("grpo", "opo")]
-    how = {"family": "credit", "without": others, "rates": (1e-4, 1e-3), "rate_seeds": 1, "seeds": range(2), "out": tmp_path / "out"}
+    how = {"family": "credit", "without": others, "rates": (1e-4, 1e-3), "rate_seeds": 1, "seeds": range(2), "out": tmp_path / "o"}
     found = compare.compare([], CONFIG, settings={"n": 2}, **how)
     assert [row["method"] for row in found["methods"]] == ["grpo", "opo"]
     assert found["equal"] == "updates"
