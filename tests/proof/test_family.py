@@ -158,7 +158,7 @@ def test_a_family_is_compared_end_to_end(at_once, tmp_path, capsys):
         assert row["watched"]["entropy"]["steps"][0] == 1
         assert row["beside"]["length"]["mean"] > 0
     assert any(note.startswith("pure_min_form is left out: it samples otherwise") for note in found["notes"])
-    assert {path.name.rpartition("-s")[2] for path in (tmp_path / "out" / "tuning").iterdir()} == {"1000"}
+    assert {path.name.rpartition("-s")[2] for path in (tmp_path / "o" / "tuning").iterdir()} == {"1000"}
     html = page(found)
     assert "rates chosen from 0.0001, 0.001 (runs at each: 1)" in html
     assert 'id="pass-at"' in html
@@ -166,7 +166,7 @@ def test_a_family_is_compared_end_to_end(at_once, tmp_path, capsys):
     show(found)
     assert "pass@16" in capsys.readouterr().out
     # complete: nothing is run again, and the rates stay
-    assert compare.resume(tmp_path / "out")["methods"][1]["rate"] == found["methods"][1]["rate"]
+    assert compare.resume(tmp_path / "o")["methods"][1]["rate"] == found["methods"][1]["rate"]
 
 
 @pytest.mark.parametrize(

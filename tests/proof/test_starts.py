@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from rewardlab import registry
 from rewardlab.evals.passk import coverage
+from rewardlab.proof import rehearse
 from rewardlab.proof.runs import Job, run
 from rewardlab.proof.starts import with_known_start, with_shared_start
 from rewardlab.runs.config import RunConfig
@@ -84,3 +86,17 @@ def test_runs_of_a_comparison_share_their_start_whatever_their_task_is_called(jo
 def test_runs_that_measure_nothing_share_nothing(job, tmp_path):
     unmeasured = job(config=CONFIG.but(eval_problems=0))
     assert with_shared_start(unmeasured, tmp_path) is unmeasured
+
+
+def test_jobs_that_are_rehearsed_side_by_side_measure_many_problems_once(job, tmp_path, monkeypatch):
+    asked, held_out = [], rehearse.held_out
+    monkeypatch.setattr(rehearse, "held_out", lambda task, n: asked.append(n) or held_out(task, n))
+    jobs = [replace(job(name), folder=str(tmp_path / "side" / name)) for name in ("grpo", "rloo")]
+    # its critic is a second model, which a measure may ask
+    other = replace(job("ppo"), folder=str(tmp_path / "side" / "ppo"))
+    alone = replace(job("rloo"), folder=str(tmp_path / "alone" / "rloo"))
+    names = [rehearse.rehearse(one) for one in (*jobs, other, alone)]
+    assert asked == [CONFIG.eval_problems] * 3
+    assert names[1] == names[3]
+    assert {"pass@1", "before.pass@1", "greedy"} <= set(names[0]) & set(names[2])
+    assert {path.name for path in (tmp_path / "side").iterdir()} == {"starts"}

@@ -31,6 +31,7 @@ from .arms import SELECTED, Arm, arms_of
 from .family import Family
 from .family import family as family_of
 from .frontier import axes, frontier, names_of
+from .keys import STARTS
 from .page import page
 from .plan import TOKENS, UPDATES, Plan, new_comparison, read_plan
 from .rehearse import rehearsed
@@ -179,9 +180,9 @@ def _measure(plan: Plan, folder: Path, jobs: int | None) -> str:
     try:
         names = dict(zip((arm.name for arm in plan.arms), rehearsed(tried, jobs), strict=True))
     finally:
-        for job in tried:
-            # a process that is ended with the others cleans nothing up
-            shutil.rmtree(job.folder, ignore_errors=True)
+        # what the rehearsals shared, and what a process leaves that is ended with the others
+        for left in (*(job.folder for job in tried), folder / STARTS):
+            shutil.rmtree(left, ignore_errors=True)
     measure = plan.measure or (names[plan.trained[0].name][0] if plan.trained else SELECTED)
     for arm in plan.arms:
         if arm.measured_by(measure) not in names[arm.name]:
