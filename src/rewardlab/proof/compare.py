@@ -181,7 +181,7 @@ def _measure(plan: Plan, folder: Path, jobs: int | None) -> str:
         names = dict(zip((arm.name for arm in plan.arms), rehearsed(tried, jobs), strict=True))
     finally:
         # what the rehearsals shared, and what a process leaves that is ended with the others
-        for left in (*(job.folder for job in tried), folder / STARTS):
+        for left in (*(Path(job.folder) for job in tried), folder / STARTS):
             shutil.rmtree(left, ignore_errors=True)
     measure = plan.measure or (names[plan.trained[0].name][0] if plan.trained else SELECTED)
     for arm in plan.arms:
