@@ -24,6 +24,7 @@ from rewardlab.proof.claim import Claim
 from rewardlab.registry.describe import YEAR, read_docstring
 from rewardlab.rewards.reward import reward
 from rewardlab.runs.config import RunConfig
+from tests.helpers.chromium import BROWSER, MISSING
 
 METHODS = sorted(registry.methods())
 CLAIM = [f.name for f in fields(Claim)]
@@ -152,6 +153,8 @@ def test_it_trains_finite_steps_that_a_seed_repeats(name):
     recipe, (task, policy) = small_recipe(name), world(name)
     if not recipe.learns:
         pytest.skip("trains nothing")
+    if task.verifier == "web_page" and not BROWSER:
+        pytest.skip(MISSING)
     if recipe.reward is not None and task.model in ("embedded", "vision"):
         recipe = recipe.but(reward=recipe.reward + share_of_letters())
     metrics, before, after = train_briefly(recipe, task, policy)
