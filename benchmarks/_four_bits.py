@@ -56,11 +56,11 @@ def side(name: str, problems: int, rollouts: int, max_new: int, repeats: int) ->
     layers = [w for at, w in weights.items() if ".layers." in at and "lora" not in at]
     return {
         "weights": sum(w.nbytes for w in weights.values()) / 2**20, "layers": sum(w.nbytes for w in layers) / 2**20,
-        "sample": len(asked) * max_new / _seconds(sample, repeats), "train": batch.ids.numel() / _seconds(train, repeats),
+        "sample": len(asked) * max_new / seconds(sample, repeats), "train": batch.ids.numel() / seconds(train, repeats),
     }  # fmt: skip
 
 
-def _seconds(do: Callable[[], Any], repeats: int) -> float:
+def seconds(do: Callable[[], Any], repeats: int) -> float:
     """Processor seconds of a call, the median of several."""
     spent = []
     for _ in range(repeats):
