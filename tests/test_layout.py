@@ -81,7 +81,7 @@ MAY_IMPORT = {
 }
 """By folder: the modules that its files may import, anywhere in a file. Nobody imports methods: the registry finds them by name."""
 
-LIMITS = {"method file": 120, "module": 300, "function": 40}
+LIMITS = {"method file": 300, "world": 400, "module": 500, "function": 40}
 KNOWN_CIRCLES: tuple[set[str], ...] = ()
 """Circles that are still to be mended. This list only gets shorter: a circle that is gone must be taken off it."""
 
@@ -159,7 +159,7 @@ def circles(graph: dict[str, set[str]]) -> Iterator[set[str]]:
 
 
 def too_long(path: Path, text: str) -> list[str]:
-    kind = "method file" if path.parts[0] == "methods" and path.name != "__init__.py" else "module"
+    kind = {"methods": "method file", "worlds": "world"}.get(path.parts[0], "module")
     long = [f"{path}: {n} lines"] if (n := len(text.splitlines())) > LIMITS[kind] else []
     functions = [n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
     sizes = {f: f.end_lineno - f.lineno + 1 for f in functions if f.end_lineno}
@@ -238,5 +238,5 @@ def test_the_check_of_circles_sees_them():
 def test_the_check_of_sizes_sees_them():
     body = "def f():\n" + "    x = 1\n" * 40
     assert too_long(Path("methods/shaping/hapo.py"), body) == ["methods/shaping/hapo.py: f is 41 lines"]
-    assert too_long(Path("methods/shaping/hapo.py"), "x = 1\n" * 121) == ["methods/shaping/hapo.py: 121 lines"]
-    assert too_long(Path("util/device.py"), "x = 1\n" * 300) == []
+    assert too_long(Path("methods/shaping/hapo.py"), "x = 1\n" * 301) == ["methods/shaping/hapo.py: 301 lines"]
+    assert too_long(Path("util/device.py"), "x = 1\n" * 500) == []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import replace
 
 import pytest
@@ -148,19 +147,6 @@ def test_a_claim_is_the_same_after_it_was_recorded():
     # a record from before these fields were there has their defaults
     old = {k: v for k, v in results.as_record(CLAIM).items() if k not in ("guard", "fault", "start", "span", "learns", "version")}
     assert results.same_claim(old, CLAIM)
-
-
-def test_a_finding_does_not_make_its_own_result_old(tmp_path):
-    file = tmp_path / "alpha.py"
-    file.write_text('"""Alpha: one."""\nclaim = Claim(says="x", margin=1)\n')
-    run = {"code": {"method": results.hash_of(file)}}
-    file.write_text('"""Alpha: two."""\nclaim = Claim(says="x", margin=1, finding="y")  # fmt: skip\n')
-    assert results.of_this_file(run, file)
-    file.write_text('"""Alpha: two."""\nclaim = Claim(says="x", margin=2, finding="y")\n')
-    assert not results.of_this_file(run, file)
-    # a record from before: a hash of the bytes
-    old = {"code": {"method": hashlib.blake2b(file.read_bytes(), digest_size=8).hexdigest()}}
-    assert results.of_this_file(old, file)
 
 
 def test_runs_measure_greedy_replies_and_gold_solutions_where_something_is_learnt_or_the_claim_names_them():

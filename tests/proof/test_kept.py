@@ -12,9 +12,9 @@ from rewardlab import api, registry
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.passk import coverage
 from rewardlab.evals.solving import solving
-from rewardlab.models import fingerprint
 from rewardlab.proof import kept
 from rewardlab.proof.runs import Job
+from rewardlab.registry import code
 from rewardlab.runs.config import RunConfig
 
 CONFIG = RunConfig(task="arithmetic:test_size=8", model="untrained", eval_problems=4, eval_every=0, steps=2)
@@ -67,15 +67,18 @@ def test_a_new_measure_needs_no_new_run(job, monkeypatch):
 def test_runs_of_other_code_are_not_used(job, monkeypatch):
     key = kept.key_of(job())
     assert kept.key_of(job()) == key
-    monkeypatch.setattr(fingerprint, "_code", lambda path: "changed" if path.name == "update.py" else "same")
-    changed = kept.key_of(job())
-    monkeypatch.setattr(fingerprint, "_code", lambda path: "same")
-    assert changed not in (key, kept.key_of(job()))
-    # how runs are reported does not change what they compute
-    monkeypatch.setattr(fingerprint, "_code", lambda path: "changed" if path.parent.name in ("report", "evals") else "same")
-    other = kept.key_of(job())
-    monkeypatch.setattr(fingerprint, "_code", lambda path: "same")
-    assert other == kept.key_of(job())
+
+    def changed(rooms):
+        """Every definition in these rooms is another one."""
+        real = code._round
+        monkeypatch.setattr(code, "_round", lambda key, depth: "other" if code.room_of(key[0]) in rooms else real(key, depth))
+        new = kept.key_of(job())
+        monkeypatch.setattr(code, "_round", real)
+        return new
+
+    assert changed(["engine"]) != key
+    # how runs are reported or measured does not change what they compute
+    assert changed(["report", "evals"]) == key
 
 
 def test_where_the_machine_computes_otherwise_kept_runs_are_removed(job):

@@ -210,8 +210,8 @@ def test_a_claim_is_run_and_every_run_of_it_is_kept_where_it_says(tmp_path, monk
     assert (record["name"], record["system"], len(record["runs"])) == ("rloo", None, 1)
     assert record["claim"] == record["runs"][0]["claim"] == results.as_record(SMALL)
     assert {"name": "rloo", **record["runs"][0]} == first
-    assert first["code"]["method"] == results.hash_of(registry.file_of("rloo"))
-    assert first["code"]["baseline"] == {"grpo": results.hash_of(registry.file_of("grpo"))}
+    assert first["code"] == results.code("rloo", SMALL)
+    assert first["code"]["baseline"].keys() == {"grpo"}
 
 
 def test_a_claim_is_run_on_the_device_that_is_asked_for(monkeypatch):
@@ -301,7 +301,8 @@ def children():
 
 def run_of(word="holds", **more):
     return {
-        "verdict": word, "claim": results.as_record(claim_of("grpo")), "code": results.code("grpo", "ppo"), "measure": "pass@1",
+        "verdict": word, "claim": results.as_record(claim_of("grpo")), "code": results.code("grpo", claim_of("grpo")),
+        "measure": "pass@1",
         "effect": 0.1, "effects": [0.1] * 5, "interval": [0.05, 0.15], **more,
     }  # fmt: skip
 

@@ -15,6 +15,7 @@ from rewardlab.core.part import Expression
 from rewardlab.credit.group import center, whiten
 from rewardlab.errors import RewardlabError
 from rewardlab.registry import load_part, load_recipe, parts
+from rewardlab.registry.formula import read_reward
 from rewardlab.registry.old_names import RENAMED, current_name
 from rewardlab.rewards.reward import Reward
 
@@ -32,6 +33,24 @@ def again(part: Part) -> Part:
 def test_parts_are_found_by_slot_and_name():
     assert str(registry.part("credit", "center")) == "center()"
     assert str(registry.part("reward", "length_penalty", per_token=0.5)) == "length_penalty(per_token=0.5)"
+
+
+def test_a_part_of_one_method_is_found_by_its_name_alone():
+    """So what was saved when it was a shared part is still read."""
+    alone = registry.part("reward", "length_where_solved", share=0.5)
+    assert alone == registry.part("reward", "grpo_lambda/length_where_solved", share=0.5)
+    assert again(alone) == alone
+    assert load_part({"part": "reward:length_where_solved", "with": {"share": 0.5}}) == alone
+    assert read_reward("length_where_solved:share=0.5") == alone
+
+
+def test_a_name_that_several_methods_use_is_not_guessed(tmp_path, monkeypatch):
+    for name in ("one", "other"):
+        (tmp_path / "credit").mkdir(exist_ok=True)
+        (tmp_path / "credit" / f"{name}.py").write_text("@credit\ndef alike(a, batch, run): return a\n")
+    monkeypatch.setenv("REWARDLAB_METHODS", str(tmp_path))
+    with pytest.raises(RewardlabError, match="several methods define a credit part alike: name the one that is meant, one/alike"):
+        registry.part("credit", "alike")
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,15 +12,13 @@ import torch
 
 from rewardlab import api, registry
 from rewardlab.core import Part, Recipe
-from rewardlab.models.fingerprint import PACKAGE, hash_of, reached
+from rewardlab.registry.code import Start, hash_of, room_of
 from rewardlab.runs.config import RunConfig
 
 from .runs import Job, kind_of, recipe_of
 
 STARTS, UNFINISHED = "starts", "unfinished"
 """Folders of the cache for what runs measure before they train, and for outcomes that are in no record yet."""
-EVERYTHING = ("",)
-"""Follow imports into the whole package."""
 ALWAYS = ("engine/loop.py", "engine/step.py", "models/load.py", "models/embedded.py", "api/training.py", "proof/runs.py")
 """What every run reaches by name and not by import."""
 NOT_OF_NUMBERS = ("report", "commands", "proof")
@@ -43,21 +41,23 @@ def key_of(job: Job) -> str:
     """The hash of all that decides the weights that a run ends with, but for its seed."""
     recipe = recipe_of(replace(job, by=None, beside=False)).but(measure=None)
     config = job.config.but(seed=0, out=None, eval_problems=0)
-    code = _code(config, recipe, (*NOT_OF_NUMBERS, MEASURES))
     document = {k: v for k, v in config.to_json().items() if k not in ("method", "eval_problems", "eval_every", "record_every")}
-    return hash_of(code, (recipe.but(name="").to_json(), document, api.versions()))
+    settings = recipe.but(name="").to_json(), document, api.versions()
+    return hash_of(_starts(config, recipe), settings, _outside(*NOT_OF_NUMBERS, MEASURES))
 
 
 def measured_as(job: Job) -> str:
     """The hash of what a run is measured by."""
     measure = recipe_of(job).measure
-    return hash_of(set(_modules(Recipe(measure=measure))), (measure and measure.to_json(), job.config.eval_problems))
+    settings = measure and measure.to_json(), job.config.eval_problems
+    return hash_of(_functions(Recipe(measure=measure)), settings, _outside(*NOT_OF_NUMBERS))
 
 
 def start_of(job: Job) -> str:
     """The hash of all that decides what a run measures before its first step, but for its seed."""
     decides, document = _beginning(job)
-    return hash_of(_code(job.config, decides, NOT_OF_NUMBERS), (decides.to_json(), document, _machine()))
+    settings = decides.to_json(), document, _machine()
+    return hash_of(_starts(job.config, decides), settings, _outside(*NOT_OF_NUMBERS))
 
 
 def start_within(job: Job) -> str:
@@ -79,21 +79,27 @@ def outcome_of(job: Job) -> str:
     return hash_of((), (key_of(job), measured_as(job), _machine()))
 
 
-def _code(config: RunConfig, recipe: Recipe, without: Iterable[str]) -> set[Path]:
-    """The files that a run of the recipe reaches, except those of the rooms `without`."""
-    files = {PACKAGE / name for name in ALWAYS} | {registry.task_files()[config.task.partition(":")[0]]} | set(_modules(recipe))
-    return files | {path for path in reached(files, EVERYTHING) if path.parent.name not in without}
+def _starts(config: RunConfig, recipe: Recipe) -> list[Start]:
+    """Where the code of a run of the recipe begins."""
+    task = config.task.partition(":")[0]
+    always = [(registry.PACKAGE / name, None) for name in ALWAYS]
+    return [*always, (registry.task_files()[task], task), *_functions(recipe)]
+
+
+def _outside(*rooms: str) -> Callable[[Path], bool]:
+    """Whether a file is in none of these rooms."""
+    return lambda path: room_of(path) not in rooms
 
 
 def _machine() -> tuple[object, ...]:
     return api.versions(), torch.backends.cpu.get_cpu_capability()
 
 
-def _modules(recipe: Recipe) -> Iterator[Path]:
-    """The files that the parts of a recipe and of its learners are in."""
+def _functions(recipe: Recipe) -> Iterator[Start]:
+    """The functions of the parts of a recipe and of its learners."""
     recipes = (recipe, *(learner.recipe for learner in recipe.also))
     parts = [part for one in recipes for slot in one.parts().values() for part in slot.walk()]
     parts += [learner.problems for learner in recipe.also if isinstance(learner.problems, Part)]
     for part in parts:
         if function := getattr(part, "function", None):
-            yield Path(str(importlib.import_module(function.__module__).__file__))
+            yield Path(str(importlib.import_module(function.__module__).__file__)), function.__qualname__

@@ -109,8 +109,8 @@ def _result(row: Mapping[str, Any]) -> str:
     last = row["last"]
     if not row["claim"] or last is None:
         return row["word"] + (f" since it was put anew (before: {row['earlier']})" if row["earlier"] else "")
-    # a dagger marks results of an earlier version of the file
-    older = "" if results.of_this_file(last, Path(row["path"])) else " †"
+    # a dagger marks results of other code than the method reaches now
+    older = "" if results.of_this_code(last, Path(row["path"])) else " †"
     # before looks were taken, there was one, with a 95% interval
     low, high = last.get("interval") or last["ci95"]
     rule = f"{len(last['effects'])} pairs" if "interval" in last else "*95%*"

@@ -52,7 +52,7 @@ def reproduce(
         "method": [_as_record(x) for x in pairs.method], "baseline": [_as_record(x) for x in pairs.baseline],
         "measure": claim.measure, **decided, "curves": {k: _curves(v) for k, v in pairs.sides().items()},
         "budget": claim.budget, "spent": _means(pairs, "tokens"), "updates": _means(pairs, "updates"),
-        "versions": api.versions(), "code": results.code(name, claim.versus),
+        "versions": api.versions(), "code": results.code(name, claim),
         "seconds": round(time.monotonic() - began, 1), "machine": results.machine(),
     }  # fmt: skip
     path = results.append(name, record["claim"], record, where) if where else None

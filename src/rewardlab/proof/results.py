@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import fcntl
 import hashlib
 import json
@@ -19,6 +18,7 @@ from rewardlab import registry
 from rewardlab.core import Part
 from rewardlab.errors import RewardlabError
 from rewardlab.registry import catalogue
+from rewardlab.registry import code as reaching
 from rewardlab.util.files import check_writable, write_json
 
 from .claim import Claim, Within
@@ -27,6 +27,13 @@ from .workers import cores
 
 Record = dict[str, Any]
 
+DECIDING = (
+    "methods", "rewards", "verifiers", "tasks", "worlds", "envs", "rollouts", "credit", "objectives", "select", "evals", "text",
+    "data", "policies", "scorers", "prm",
+)  # fmt: skip
+"""Rooms whose definitions decide what a method computes."""
+MACHINERY = ("reward.py", "calling.py", "returned.py", "watch.py", "operator.py", "functions.py", "conventions.py", "external.py")
+"""Files of the reward slot by which every reward is called."""
 AFTERWARDS = ("finding",)
 """What a claim says only once it has been run."""
 
@@ -91,24 +98,47 @@ def _plain(value: Any) -> Any:
     return {k: _plain(v) for k, v in value.items()} if isinstance(value, Mapping) else value
 
 
-def code(name: str, versus: str | None) -> Record:
-    """Hashes of what a result depends on: the method's file, its baseline's files, and the rest of the package."""
+def code(name: str, claim: Claim) -> Record:
+    """Hashes of what a result depends on: the definitions that the method and its claim reach, those that its baseline reaches, and
+    the rest of the package."""
     # without the methods' folder: a new method must not change the hash of every other result
     package = hashlib.blake2b(digest_size=8)
     for path in sorted(registry.PACKAGE.rglob("*.py")):
         if registry.PACKAGE / "methods" not in path.parents:
             package.update(str(path.relative_to(registry.PACKAGE)).encode() + path.read_bytes())
-    baselines = {part: hash_of(registry.file_of(part)) for part in (versus.split("+") if versus else ())}
-    return {"method": hash_of(registry.file_of(name)), "baseline": baselines, "package": package.hexdigest()}
+    return {**definitions(registry.file_of(name), claim.task, claim.versus), "package": package.hexdigest()}
+
+
+def definitions(path: Path, task: str, versus: str | None) -> Record:
+    """The hashes of the definitions that a method's file reaches in the rooms of parts, and of those that its baseline reaches.
+
+    The method's are those of its function, of what its claim names (a measure, a reward), and of the claim's task.
+    """
+    claimed = [key for word in ("claim", "check") for key in reaching.references((path, word))]
+    world = registry.task_files().get(task.partition(":")[0])
+    starts = [(path, path.stem), *claimed, *([(world, task.partition(":")[0])] if world else [])]
+    baselines = {part: registry.file_of(part) for part in (versus.split("+") if versus else ())}
+    return {
+        "definitions": reaching.hash_of([start for start in starts if _decides(start[0])], follow=_decides),
+        "baseline": {part: reaching.hash_of([(file, file.stem)], follow=_decides) for part, file in baselines.items()},
+    }
+
+
+def _decides(path: Path) -> bool:
+    """Whether what a file defines decides what a method is, and not how any method is run.
+
+    The engine serves all methods, and a change of it would call every record old: `reproduce --canary` tells what it changed.
+    """
+    return (reaching.room_of(path) in DECIDING and path.name not in MACHINERY) or registry.PACKAGE not in path.parents
 
 
 def fresh(name: str, claim: Claim, where: Path) -> bool:
-    """Whether the newest run is complete, and of the method's file and claim as they are now."""
+    """Whether the newest run is complete, and of the claim and the code that it reaches as they are now."""
     record = read(name, where)
     if record is None:
         return False
     last = record["runs"][-1]
-    return of_this_file(last, registry.file_of(name)) and last["verdict"] != INCOMPLETE and same_claim(last["claim"], claim)
+    return of_this_code(last, registry.file_of(name)) and last["verdict"] != INCOMPLETE and same_claim(last["claim"], claim)
 
 
 def same_claim(recorded: Record, claim: Claim) -> bool:
@@ -125,24 +155,10 @@ def same_claim(recorded: Record, claim: Claim) -> bool:
     return by == claim.by and {**recorded, **apart} == {**as_record(claim), **apart}
 
 
-def hash_of(path: Path) -> str:
-    """The hash of what a method's file computes and claims, by which a result tells whether that has changed since.
-
-    Comments, docstrings and layout do not count, nor what the claim says was learnt from its runs, which is written after them.
-    """
-    tree = ast.parse(path.read_text("utf-8"))
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node):
-            node.body = node.body[1:]
-        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Claim":
-            node.keywords = [keyword for keyword in node.keywords if keyword.arg not in AFTERWARDS]
-    return hashlib.blake2b(ast.dump(tree).encode(), digest_size=8).hexdigest()
-
-
-def of_this_file(run: Record, path: Path) -> bool:
-    """Whether a recorded run is of the method's file as it is now."""
-    # older records have a hash of the file's bytes
-    return run["code"]["method"] in (hash_of(path), hashlib.blake2b(path.read_bytes(), digest_size=8).hexdigest())
+def of_this_code(run: Record, path: Path) -> bool:
+    """Whether a recorded run is of what the method in this file, its claim's world and its baseline compute now."""
+    now = definitions(path, run["claim"]["task"], run["claim"]["versus"])
+    return all(run["code"].get(key) == value for key, value in now.items())
 
 
 def machine() -> Record:

@@ -26,7 +26,7 @@ from rewardlab.rewards.reward import Reward
 
 from .find_task import parse_options
 from .names import PREFIX
-from .parts import part, shared_parts
+from .parts import is_part, part
 from .settings import fit
 
 FUNCTION = re.compile(r"(.+\.py|[A-Za-z_][\w.]*):\w+(\(.*\))?", re.S)
@@ -52,7 +52,7 @@ def read_reward(written: str) -> Reward:
         where, _, function = name.rpartition(":")
         if where.endswith(".py"):
             return _of_file(Path(where), function, settings, convention)
-        if ("reward", where) not in shared_parts():
+        if not is_part("reward", where):
             return _of_module(where, function, settings, convention)
     if "(" in written or '"' in written:
         return _of_formula(written)

@@ -13,7 +13,7 @@ from rewardlab.errors import RewardlabError, unknown
 
 from .definitions import class_fields_in, function_in
 from .find import PACKAGE, file_of, names_in, spell
-from .parts import shared_parts
+from .parts import is_part, parts_of_methods, shared_parts
 
 SOURCE = re.compile(r"((.+\.py|[A-Za-z_][\w.]*):\w+(\(.*\))?|.+\.py)(\?as=\w+)?", re.S)
 """FILE.py:function, MODULE:function, with or without settings, or FILE.py; and the convention of the function."""
@@ -45,12 +45,12 @@ def check_reward(written: str) -> None:
     # a process reward model is looked at where the run begins: that needs torch
     if written.startswith(PREFIX):
         return
-    if ("reward", name) in shared_parts() or ("(" in written and not SOURCE.fullmatch(written)) or '"' in written:
+    if is_part("reward", name) or ("(" in written and not SOURCE.fullmatch(written)) or '"' in written:
         return
     if SOURCE.fullmatch(written):
         check_source(written)
     else:
-        raise unknown("reward part", name, [known for slot, known in shared_parts() if slot == "reward"])
+        raise unknown("reward part", name, [known for slot, known in {*shared_parts(), *parts_of_methods()} if slot == "reward"])
 
 
 def check_source(written: str) -> None:

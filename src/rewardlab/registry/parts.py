@@ -1,6 +1,6 @@
 """Find parts by slot and name, and load parts saved as plain data.
 
-    {"part": "credit:center", "with": {}}                     a shared part: its slot, and its name in that slot
+    {"part": "credit:center", "with": {}}                     a shared part, or one that a single method defines: slot and name
     {"part": "credit:dapo/drop_outliers", "with": {...}}      a part of one method's own file
     {"part": "credit:my.module:mine", "with": {...}}          a part outside rewardlab, in a module that can be imported
     {"expression": "reward:Sum", "of": [...]}                 parts joined by an operator
@@ -64,12 +64,15 @@ def shared_definitions() -> list[tuple[Path, Definition]]:
 def part(slot: str, name: str = "", *of: Any, **settings: Any) -> Any:
     """The part of this name in a slot (`part("reward", "correct")`), with its hyperparameters bound; of: operands.
 
+    One of a method's own file is named `METHOD/PART`, or by its name alone where no other method has such a part.
+
     Raises RewardlabError for a slot, name or hyperparameter that does not exist, with the nearest that do.
     """
     for word in (slot, name):
         if not isinstance(word, str) or not word:
             raise RewardlabError(f'part takes a slot and a name, part("reward", "correct"), not {slot!r} and {name!r}')
-    return shared_part(slot, name)(*of, **settings)
+    make = _maker(f"{slot}:{name}") if "/" in name else shared_part(slot, name)
+    return make(*of, **settings)
 
 
 def verifier(name: str) -> Any:
@@ -78,17 +81,37 @@ def verifier(name: str) -> Any:
 
 
 def shared_part(slot: str, name: str) -> Any:
-    """The factory of the shared part of this name."""
-    known = shared_parts()
-    if (slot, name) not in known:
-        slots = {slot for slot, _ in known}
-        if slot in slots:
-            raise unknown(f"{slot} part", name, [n for s, n in known if s == slot])
-        if slot in SLOT_OF_FOLDER:
-            raise RewardlabError(f"{slot!r} is a folder; the slot of its parts is {SLOT_OF_FOLDER[slot]!r}")
-        raise unknown("slot", slot, slots)
-    path = known[slot, name].relative_to(PACKAGE).with_suffix("")
-    return getattr(importlib.import_module(".".join(("rewardlab", *path.parts)).removesuffix(".__init__")), name)
+    """The factory of the part of this name: a shared one, else the one that a single method's file defines."""
+    if path := shared_parts().get((slot, name)):
+        place = path.relative_to(PACKAGE).with_suffix("")
+        return getattr(importlib.import_module(".".join(("rewardlab", *place.parts)).removesuffix(".__init__")), name)
+    own = parts_of_methods().get((slot, name), [])
+    if len(own) == 1:
+        return getattr(module_of(own[0].stem), name)
+    if own:
+        several = ", ".join(f"{path.stem}/{name}" for path in own)
+        raise RewardlabError(f"several methods define a {slot} part {name}: name the one that is meant, {several}")
+    known = {*shared_parts(), *parts_of_methods()}
+    slots = {slot for slot, _ in known}
+    if slot in slots:
+        raise unknown(f"{slot} part", name, [n for s, n in known if s == slot])
+    if slot in SLOT_OF_FOLDER:
+        raise RewardlabError(f"{slot!r} is a folder; the slot of its parts is {SLOT_OF_FOLDER[slot]!r}")
+    raise unknown("slot", slot, slots)
+
+
+def parts_of_methods() -> dict[tuple[str, str], list[Path]]:
+    """(slot, name) to the files of the methods that define such a part."""
+    found: dict[tuple[str, str], list[Path]] = {}
+    for path, parts in read_each("parts", methods().values(), parts_in).items():
+        for part in (Definition(*values) for values in parts):
+            found.setdefault((part.slot, part.name), []).append(path)
+    return found
+
+
+def is_part(slot: str, name: str) -> bool:
+    """Whether a part is found by this slot and name."""
+    return (slot, name) in shared_parts() or (slot, name) in parts_of_methods()
 
 
 def load_part(data: Any) -> Any:
