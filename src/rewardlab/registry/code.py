@@ -1,8 +1,8 @@
 """The code that a definition reaches, as a hash that moving, renaming and documenting leave as it is.
 
     hash = H(sorted round-3 hashes of all definitions reached)
-    round 0 of a definition: its syntax tree without docstrings, its own name, and the names of other definitions of the package
-    round k: the same, with the round k-1 hash of each definition in the place of its name
+    round 0 of a definition: H(its syntax tree, without docstrings, with numbers for the names of definitions of the package)
+    round k: H(the same, the round k-1 hashes of those that it names)
 
 A definition is a function, a class, or what is assigned to a name at the top of a file. It reaches the definitions of the package
 that its names stand for, through imports. Records and caches are kept by such hashes: a piece that moves to another file, or gets a
@@ -50,8 +50,15 @@ class Module:
 def hash_of(starts: Iterable[Start], settings: Any = None, follow: Callable[[Path], bool] = lambda path: True) -> str:
     """The hash of what these definitions reach in the files that `follow` accepts, and of `settings`."""
     keys = reached(starts, follow)
-    code = sorted(_round(key, ROUNDS) for key in keys)
-    return hashlib.blake2b("\n".join([*code, repr(settings)]).encode(), digest_size=8).hexdigest()
+    hashes = {key: _digest(_skeleton(key)[0]) for key in keys}
+    for _ in range(ROUNDS):
+        around = {key: [hashes.get(other, "") for other in _skeleton(key)[1]] for key in keys}
+        hashes = {key: _digest("\n".join([_skeleton(key)[0], *around[key]])) for key in keys}
+    return _digest("\n".join([*sorted(hashes.values()), repr(settings)]))
+
+
+def _digest(text: str) -> str:
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
 def reached(starts: Iterable[Start], follow: Callable[[Path], bool] = lambda path: True) -> set[Key]:
@@ -62,7 +69,7 @@ def reached(starts: Iterable[Start], follow: Callable[[Path], bool] = lambda pat
         key = waiting.pop()
         if key not in found:
             found.add(key)
-            waiting += [other for other in references(key) if follow(other[0])]
+            waiting += [other for other in _skeleton(key)[1] if follow(other[0])]
     return found
 
 
@@ -73,7 +80,7 @@ def room_of(path: Path) -> str:
 
 def changed() -> None:
     """Forget what was read: files have changed since."""
-    for cached in (module, references, _round):
+    for cached in (module, _skeleton):
         cached.cache_clear()
 
 
@@ -168,33 +175,25 @@ def _origin(path: Path, name: str) -> Key | None:
 # ---- definitions -----------------------------------------------------------------------------------------------------
 
 
-@functools.cache
 def references(key: Key) -> tuple[Key, ...]:
-    """The definitions that this one names."""
-    found: dict[Key, None] = {}
-    for node in module(key[0]).own.get(key[1], ()):
-        _Names(key[0], lambda other: found.setdefault(other)).visit(_bare(node))
-    found.pop(key, None)
-    return tuple(found)
+    """The definitions that this one names, in the order in which it does."""
+    return _skeleton(key)[1]
 
 
 @functools.cache
-def _round(key: Key, depth: int) -> str:
-    """The hash of a definition after so many rounds."""
-
-    def stand_in(other: Key) -> str:
-        return "itself" if other == key else _round(other, depth - 1) if depth else "@"
-
+def _skeleton(key: Key) -> tuple[str, tuple[Key, ...]]:
+    """The syntax tree of a definition as text, with numbers for the definitions that it names; and these."""
+    named: dict[Key, str] = {key: "itself"}
     texts = []
     for node in module(key[0]).own.get(key[1], ()):
-        tree = _Names(key[0], stand_in).visit(_bare(node))
+        tree = _Names(key[0], lambda other: named.setdefault(other, f"@{len(named)}")).visit(_bare(node))
         if hasattr(tree, "name"):
             tree.name = "itself"
         for target in getattr(tree, "targets", [getattr(tree, "target", None)]):
             if isinstance(target, ast.Name):
                 target.id = "itself"
         texts.append(ast.dump(tree))
-    return hashlib.blake2b("\n".join(texts).encode(), digest_size=8).hexdigest()
+    return "\n".join(texts), tuple(other for other in named if other != key)
 
 
 def _bare(node: ast.stmt) -> Any:
@@ -213,13 +212,13 @@ class _Names(ast.NodeTransformer):
     Names that a function binds itself (arguments, what it assigns) stand for nothing else, and stay.
     """
 
-    def __init__(self, path: Path, stand_in: Callable[[Key], Any]):
+    def __init__(self, path: Path, stand_in: Callable[[Key], str]):
         self.path, self.stand_in, self.bound = path, stand_in, [set[str]()]
         self.local: dict[str, Key] = {}
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
         if node.id in self.local:
-            return ast.Name(str(self.stand_in(self.local[node.id]) or "@"), node.ctx)
+            return ast.Name(self.stand_in(self.local[node.id]), node.ctx)
         if any(node.id in names for names in self.bound):
             return node
         read = module(self.path)
@@ -232,7 +231,7 @@ class _Names(ast.NodeTransformer):
         if isinstance(node.value, ast.Name) and not any(node.value.id in names for names in self.bound):
             origin = _origin(self.path, node.value.id)
             if origin and origin[1] == "" and (inner := _origin(origin[0], node.attr)):
-                return ast.Name(str(self.stand_in(inner) or "@"), node.ctx)
+                return ast.Name(self.stand_in(inner), node.ctx)
         return self.generic_visit(node)
 
     def visit_keyword(self, node: ast.keyword) -> ast.AST:
@@ -253,7 +252,7 @@ class _Names(ast.NodeTransformer):
         origin = _origin(self.path, name)
         if origin is None or origin[1] == "":
             return "@"
-        return str(self.stand_in(origin) or "@")
+        return self.stand_in(origin)
 
     def _function(self, node: Any) -> ast.AST:
         # decorators, defaults and annotations belong to the scope around
