@@ -16,7 +16,7 @@ def module_f1(trajectory: Trajectory) -> Score:
     of several that names none says nothing.
     """
     meta = trajectory.problem.meta
-    module, seed, known = list_of(meta.get("module")), meta.get("seed"), map_of(meta.get("nodes")) or {}
+    module, seed, known = list_of(meta.get("module")), str(meta.get("seed", "")), map_of(meta.get("nodes")) or {}
     if not module:
         return Score(None, why="the problem has no module")
     wanted, named = set(module) - {seed}, list[str]()

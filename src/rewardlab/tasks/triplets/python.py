@@ -167,7 +167,7 @@ def to_solve(kind: str, task: Triplet) -> Problem:
         "induction": ([f"f({i}) returns {o}" for i, o in shown], program),
     }[kind]
     question = "\n\n".join([RULES, *parts, ASKING[kind]])
-    meta = {"language": PYTHON, "program": program, "inputs": list(inputs), "outputs": list(outputs)}
+    meta: dict[str, Any] = {"language": PYTHON, "program": program, "inputs": list(inputs), "outputs": list(outputs)}
     return ask(question, answer, role="solve", kind=kind, **meta)
 
 

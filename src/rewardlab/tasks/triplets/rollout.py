@@ -46,12 +46,7 @@ def self_play(
     which runs in the sandbox.  Zhao et al. 2025, arXiv:2505.03335
     """
     world = WORLDS[language]
-    if MEMORY not in run.memory:
-        (first,) = world.made([world.FIRST])
-        if not isinstance(first, Triplet):
-            raise RewardlabError(f"self_play: not even the first program can be run: {first}")
-        run.memory[MEMORY] = {kind: [first] for kind in KINDS}
-    tasks_by_kind = run.memory[MEMORY]
+    tasks_by_kind = _remembered(run, world)
     rng = random.Random(seed_of(run.seed, "self-play", run.moment))
     prompts = [world.to_propose(kind, _shown(tasks_by_kind, kind, past, rng)) for kind in _in_turn(kinds, len(problems))]
     sampling = Sampling(run.max_new, temperature)
@@ -70,6 +65,16 @@ def self_play(
     rows = [replace(_tagged(t), path=(*t.path, k)) for t in rows for k in range(n)]
     solved = run.policy.extend(rows, sampling, run.rng("rollout"))
     return [[t] for t in proposed] + [solved[i : i + n] for i in range(0, len(solved), n)]
+
+
+def _remembered(run: Run, world: Any) -> Tasks:
+    """The run's tasks, at first one of each kind that is trivial."""
+    if MEMORY not in run.memory:
+        (first,) = world.made([world.FIRST])
+        if not isinstance(first, Triplet):
+            raise RewardlabError(f"self_play: not even the first program can be run: {first}")
+        run.memory[MEMORY] = {kind: [first] for kind in KINDS}
+    return run.memory[MEMORY]
 
 
 def _in_turn(kinds: tuple[str, ...], count: int) -> list[str]:
