@@ -66,21 +66,26 @@ def length_aware_bleu(said: str, gold: str) -> float:
     return words.bleu(words.words(said), [wanted], min(ORDER, len(wanted)))
 
 
+@operator
+def graded(whole: float, part: float) -> float:
+    """What a reply earns as a whole, and for what it has in part."""
+    return whole + part
+
+
 @reward(over="groups")
-def answer_quality(groups: list[Group], run: Run) -> Scores:
-    """1 where the task's verifier finds the reply right; else, where answers are texts, the length-aware BLEU of the stated answer,
-    against the gold answer that is nearest; else 0. No verdict where the verifier has none and the answer is no text."""
+def partly_right(groups: list[Group], run: Run) -> Scores:
+    """Where answers are texts, the length-aware BLEU of an answer that the task's verifier finds wrong, against the nearest gold
+    answer; 0 for what is right, and for other answers."""
     verdicts = correct()(groups, run)
-    return [[_quality(t, v) for t, v in zip(*rows, strict=True)] for rows in zip(groups, verdicts, strict=True)]
+    return [[_partly(t, v) for t, v in zip(*rows, strict=True)] for rows in zip(groups, verdicts, strict=True)]
 
 
-def _quality(t: Trajectory, verdict: Score) -> Score:
+def _partly(t: Trajectory, verdict: Score) -> Score:
     golds, text = texts_of(t.problem.answer), after_thinking(t.reply)
-    if (verdict.value is not None and verdict.value >= 1) or not golds:
-        return Score(verdict.value, why=verdict.why)
-    said = boxed(text) or after_answer(text) or ""
-    alike = max(length_aware_bleu(said[: words.LONGEST], gold) for gold in golds)
-    return Score(alike, why=f"{said[:60]!r} is {alike:.2f} like the gold answer")
+    if verdict.value is None or verdict.value >= 1 or not golds:
+        return Score(None if verdict.value is None else 0.0, why=verdict.why)
+    said = (boxed(text) or after_answer(text) or "")[: words.LONGEST]
+    return Score(max(length_aware_bleu(said, gold) for gold in golds), why=f"{said[:60]!r} beside the gold answer")
 
 
 @credit
@@ -98,12 +103,11 @@ def prs_vspo(
     attempts: int = 2, n: int = 8,
 ) -> Recipe:  # fmt: skip
     """form: a regular expression that replies must match first; without it they must state an answer.  quality: the second stage,
-    from 0 to 1; None: the base's own reward if it has another than the task's verifier, else `answer_quality`.  at: what completes
-    a stage.  most: groups of a batch that one prompt counts like.  attempts: how often prompts are sampled to fill the batch; 1:
-    groups without a signal are only left out.
+    from 0 to 1; None: the base's reward and `partly_right`.  at: what completes a stage.  most: groups of a batch that one prompt
+    counts like.  attempts: how often prompts are sampled to fill the batch; 1: groups without a signal are only left out.
     """
     base = base or grpo(n=n)
-    last = quality or (answer_quality() if base.reward in (None, correct()) else base.reward)
+    last = quality or graded(base.reward or correct(), partly_right())
     paid = staged(format_ok(pattern=form) if form else answer_given(), last, at=at)
     return base.but(
         rollout=resampled_by_value(of=base.required("rollout"), reward=paid, attempts=attempts),
