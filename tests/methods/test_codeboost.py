@@ -17,11 +17,17 @@ from rewardlab.errors import RewardlabError
 from rewardlab.evals.coverage import clique_coverage
 from rewardlab.sandbox import ProgramRun, Sandbox
 from rewardlab.tasks.snippets.problems import augmented, from_python, snippets
+from rewardlab.tasks.snippets.running import portable
 from rewardlab.tasks.sources import Shuffled
 
 FORWARD = {"language": "list", "stdout": "10", "stderr": ""}
 FAILS = {"language": "list", "stdout": "", "stderr": "line 1\nline 2"}
 BACKWARD = {"language": "list", "stdout": "10", "stderr": "", "masked": "keep > 3; <MASK>", "input": "[4, 6, 1]"}
+
+
+TRACEBACK = """Traceback (most recent call last):
+  File "<program>", line 2, in <module>
+KeyError: 'k'"""
 
 
 def reply(out: str | None = None, err: str | None = None, code: str | None = None) -> str:
@@ -131,6 +137,28 @@ def test_numbers_and_signs_are_changed_but_not_indices():
     assert "a[0] + " not in changed
 
 
+def test_an_error_reads_alike_on_every_machine():
+    said = """Traceback (most recent call last):
+  File "/tmp/run 7/main.py", line 3, in <module>
+    f(a + b)
+    ~~^^^~~~
+  File "C:\\lib\\json.py", line 12, in f
+ValueError: <object at 0x7f3a>
+"""
+    lines = portable(said).split("\n")
+    assert lines[1:] == [
+        '  File "main.py", line 3, in <module>', "    f(a + b)", '  File "json.py", line 12, in f', "ValueError: <object at 0x0>",
+    ]  # fmt: skip
+    # of a long one whole lines at its end
+    long = portable("\n".join(f"line {i}" for i in range(2000)))
+    assert len(long) <= 4000
+    assert long.startswith("line ")
+    assert long.endswith("line 1999")
+    # on one's own machine and on another one it earns the same
+    gold = {"language": "python", "stdout": "", "stderr": portable(said)}
+    assert totals(reply("", portable(said)), reply("", said), answer=gold) == pytest.approx([0.775] * 2)
+
+
 def test_python_is_run_in_the_sandbox():
     try:
         Sandbox().run_programs([ProgramRun("")])
@@ -144,7 +172,10 @@ def test_python_is_run_in_the_sandbox():
     ]
     first, second = from_python(rows, forward=1.0, augment=0.0, seconds=1.0)
     assert (first.answer["stdout"], first.answer["stderr"]) == ("8\n", "")
-    assert (second.answer["stdout"], second.answer["stderr"]) == ("1\n", "KeyError: 'k'")
+    assert (second.answer["stdout"], second.answer["stderr"]) == ("1\n", TRACEBACK)
+    # two of its three lines, and another one instead: 2 / 4
+    guess = reply("1\n", TRACEBACK.replace("'k'", "k"))
+    assert totals(second.meta["solution"], guess, answer=second.answer) == pytest.approx([0.775, 0.1 + 0.45 + 0.225 / 2])
     assert "Reply:" in first.question
     (masked,) = from_python(rows[:1], forward=0.0, augment=0.0)
     assert totals(masked.meta["solution"], reply(code="print(8)"), reply(code="1 / 0"), answer=masked.answer) == pytest.approx(

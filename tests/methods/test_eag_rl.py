@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 
 import numpy as np
@@ -10,9 +11,9 @@ import torch
 
 from rewardlab import registry
 from rewardlab.core import Run, Trajectory, Turn, ask, loop
+from rewardlab.data.salient import fit, salient_file
 from rewardlab.engine.collate import collate
 from rewardlab.errors import RewardlabError
-from rewardlab.tasks.charts.expert import fit
 from rewardlab.tasks.charts.problems import CAUSAL, FEATURES, SHORTCUT, charts, expert
 
 NAMES = ["age", "bp", "hr", "wbc"]
@@ -53,9 +54,9 @@ def test_what_a_reply_earns_by_hand():
     assert totals(said("age, bp, hr, wbc. Answer: high")) == pytest.approx([1 + 0.5 * 2 / 4])
 
 
-def test_without_an_expert_there_is_no_verdict():
+def test_without_an_expert_the_answer_alone_is_paid():
     for meta in ({"salient": None}, {"salient": []}, {"features": None}, {"salient": [3]}):
-        assert totals(said(CASES[0][0], **meta)) == [None]
+        assert totals(said(CASES[0][0], **meta), said(CASES[5][0], **meta)) == [1.0, 0.0]
     assert totals(said(CASES[0][0], salient='["bp", "wbc"]')) == pytest.approx([1.5])
 
 
@@ -128,6 +129,45 @@ def test_the_expert_finds_what_decides():
     assert np.mean([found.predicts(row) == (row[2] - 2 * row[0] > 0.3) for row in x]) > 0.95
     # a value that is at its mean decides nothing, however large its coefficient
     assert found.salient([float(x[:, 0].mean()), 1.0, 1.0, 1.0], 1) == [2]
+
+
+def test_the_expert_has_seen_nothing_but_training_rows(monkeypatch):
+    shown = []
+    monkeypatch.setattr("rewardlab.tasks.charts.problems.fit", lambda x, y: (shown.extend(zip(x, y, strict=True)), fit(x, y))[1])
+    expert.cache_clear()
+    task = charts()
+    expert(0.9)
+    rows = [task.train[i] for i in range(len(shown))]
+    assert [(p.meta["values"], p.answer == "high") for p in rows] == shown
+    assert len(shown) == 200
+    held_out = [p.meta["values"] for p in task.test]
+    assert not any(x in held_out for x, _ in shown)
+
+
+def test_the_expert_of_a_file_is_fitted_to_its_training_rows_alone(tmp_path):
+    rng = np.random.default_rng(1)
+
+    def write(name, sign):
+        rows = [dict(zip(("age", "bp", "hr"), map(float, rng.normal(size=3)), strict=True)) for _ in range(120)]
+        lines = [r | {"prompt": "?", "answer": "high" if sign * r["bp"] > 0 else "low"} for r in rows]
+        (tmp_path / name).write_text("".join(json.dumps(r) + "\n" for r in [*lines, {"prompt": "?", "answer": "low", "age": "?"}]))
+        return tmp_path / name
+
+    train, test, out = write("train.jsonl", 1), write("test.jsonl", -1), tmp_path / "out.jsonl"
+    told = salient_file(train, out, features=["age", "bp", "hr"], yes="high", k=1)
+    assert (told["written"], told["dropped"], told["fitted_to"]) == (120, {"no number": 1}, 120)
+    assert told["right"] > 0.95
+    rows = [json.loads(line) for line in out.read_text().splitlines()]
+    assert sum(r["salient"] == ["bp"] for r in rows) > 100
+    assert rows[0]["features"] == ["age", "bp", "hr"]
+    assert totals(said("Mostly bp. Answer: high", **{k: rows[0][k] for k in ("features", "salient")})) == [1.5]
+    # the answers of the other file are the opposite ones: were they learnt from, the expert would not be right on its own
+    again = salient_file(train, tmp_path / "test.out.jsonl", features=["age", "bp", "hr"], yes="high", k=1, also=test)
+    assert again["right"] == told["right"]
+    assert again["written"] == 120
+    for bad in ({"features": ["age"], "k": 2}, {"features": [], "k": 1}, {"features": ["bp"], "k": 1, "yes": "never"}):
+        with pytest.raises(RewardlabError, match="salient: "):
+            salient_file(train, out, **{"yes": "high", **bad})
 
 
 def test_the_expert_of_the_world_is_good_though_not_perfect():

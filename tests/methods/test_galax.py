@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 
 import numpy as np
@@ -20,7 +21,11 @@ from rewardlab.tasks.modules.rewards import module_f1
 from rewardlab.text.splitters import mark
 
 #     A - B - C     D hangs on A
-META = {"nodes": {"A": [1.0], "B": [1.0], "C": [1.0], "D": [0.0]}, "edges": [["A", "B"], ["B", "C"], ["A", "D"]], "seed": "A"}
+META = {
+    "nodes": {"A": [1.0], "B": [1.0], "C": [1.0], "D": [0.0]}, "edges": [["A", "B"], ["B", "C"], ["A", "D"]], "seed": "A",
+    "label": "case", "samples": [{"label": "control", "nodes": {"A": [0.0], "B": [0.0], "C": [1.0], "D": [0.0]}}],
+}  # fmt: skip
+LEARNT = {subgraphs.MEMORY: [], subgraphs.AUC: 0.5, subgraphs.CLASSES: ["case", "control"]}
 PROBLEM = ask("seed A", "A B C", module=["A", "B", "C"], **META)
 
 
@@ -34,9 +39,11 @@ def test_the_network_by_hand():
     # h = relu(x + 2 mean of neighbours), g = h, p from their mean less 2
     w1, w2 = torch.zeros(3, subgraphs.HIDDEN), torch.zeros(2 * subgraphs.HIDDEN + 1, subgraphs.HIDDEN)
     w1[0, 0], w1[1, 0], w2[0, 0] = 1.0, 2.0, 1.0
-    w = torch.zeros(subgraphs.HIDDEN)
-    w[0] = 1.0
-    found = logits([w1, w2, w, torch.tensor(-2.0)], graph, [["A"], ["A", "B"], ["A", "D"], ["A", "C"]])
+    w = torch.zeros(subgraphs.HIDDEN, 2)
+    w[0, 1] = 1.0
+    found = logits([w1, w2, w, torch.tensor([0.0, -2.0])], graph, [["A"], ["A", "B"], ["A", "D"], ["A", "C"]])
+    assert not found[:, 0].any()
+    found = found[:, 1]
     # A alone: 1; A and B: 1 + 2 each; A and D: 1 + 0 and 0 + 2; A and C are not joined: 1 each
     assert found.tolist() == pytest.approx([-1.0, 1.0, -0.5, -1.0])
 
@@ -47,23 +54,30 @@ def test_worth_of_a_step():
     assert step_worth([0.8, 0.9, 0.4], 0.0) == pytest.approx(0.3)
     # a whole graph has no neighbours: it stands for what may become of it
     assert step_worth([0.8], 1.0) == pytest.approx(0.6)
+    # of four classes, chance is 1/4
+    assert step_worth([0.8], 1.0, 0.25) == pytest.approx(1.1)
+
+
+def judge_by_d(monkeypatch):
+    def logits(w, graph, subsets):
+        return torch.tensor([[-2.1972 if "D" in s else 2.1972, 0.0] for s in subsets])
+
+    monkeypatch.setattr(subgraphs, "logits", logits)
 
 
 def test_credit_of_nodes(monkeypatch):
     """p = .9 for subgraphs of A, B and C, .1 for those with D."""
-    monkeypatch.setattr(
-        subgraphs, "logits", lambda w, graph, subsets: torch.tensor([-2.1972 if "D" in s else 2.1972 for s in subsets])
-    )
+    judge_by_d(monkeypatch)
     policy = untrained(hidden=32, layers=1)
-    run = Run(policy, memory={subgraphs.MEMORY: [], subgraphs.AUC: 0.5}, verify=module_f1())
+    run = Run(policy, memory=dict(LEARNT), verify=module_f1())
     # B: p = .9, ahead C .9 and D .1;  D: p = .1, ahead C with D .1, and it is not kept;  C: joined to B, ahead D;  C again: invalid
     t = written(policy, "B\nD\nC\nC")
     (score,) = grown_subgraph(ahead=0.5)([[t]], run)[0]
     assert [x for _, x in score.steps] == pytest.approx([0.4, -0.4 - 0.2, 0.4 - 0.2, 0.4 - 0.2 - 1.0], abs=1e-4)
     assert score.why == "kept A B C"
-    # C is not joined to A; nor is a name that is no node
+    # C is not joined to A; a line that names no node costs nothing
     (score,) = grown_subgraph(ahead=0.0)([[written(policy, "C\nX\nB")]], run)[0]
-    assert [x for _, x in score.steps] == pytest.approx([0.4 - 1.0, 0.4 - 1.0, 0.4], abs=1e-4)
+    assert [x for _, x in score.steps] == pytest.approx([0.4 - 1.0, 0.4], abs=1e-4)
     group = [t, written(policy, "B")]
     recipe = galax(weight=0.5, ahead=0.0)
     scores = recipe.reward([group], run)
@@ -89,10 +103,11 @@ def test_credit_of_nodes(monkeypatch):
 
 def test_the_network_learns_to_tell_modules():
     task = registry.task("modules", test_size=2)
-    graphs = [Graph.of(task.train[i].meta) for i in range(48)]
-    weights, auc = learnt(graphs, 0, 120)
+    samples = [pair for i in range(48) for pair in Graph.of(task.train[i].meta).samples()]
+    assert [label for label, _ in samples[:2]] == ["case", "control"]
+    weights, auc = learnt(samples, ["case", "control"], 0, 120)
     assert auc > 0.75
-    assert all(torch.equal(a, b) for a, b in zip(weights, learnt(graphs, 0, 120)[0], strict=True))
+    assert all(torch.equal(a, b) for a, b in zip(weights, learnt(samples, ["case", "control"], 0, 120)[0], strict=True))
 
 
 def test_it_learns_once_and_is_remembered():
@@ -110,7 +125,7 @@ def test_it_learns_once_and_is_remembered():
     # from the memory alone another run scores alike
     assert recipe.reward(groups, Run(policy, memory=run.memory, verify=module_f1())) == scores
     assert run.memory[subgraphs.MEMORY] is kept
-    with pytest.raises(RewardlabError, match="known module"):
+    with pytest.raises(RewardlabError, match="two classes or more"):
         grown_subgraph()([[written(policy, "B", ask("?"))]], Run(policy))
 
 
@@ -123,8 +138,63 @@ def test_the_world():
         for node in p.meta["solution"].splitlines():
             assert node in graph.around(have)
             have.append(node)
-        assert set(have) == graph.module
-        inside = np.mean([graph.features[x][0] for x in graph.module])
-        assert inside > np.mean([graph.features[x][0] for x in graph.features if x not in graph.module])
+        assert set(have) == set(p.meta["module"])
+        inside = np.mean([graph.features[x][0] for x in p.meta["module"]])
+        assert inside > np.mean([graph.features[x][0] for x in graph.features if x not in p.meta["module"]])
         found.append(module_f1()([[written(policy, task.demonstrate(p, rng), p)]], Run(policy))[0][0].value)
     assert 0.4 < np.mean(found) < 0.8
+
+
+REPLY = """<think>D could be next, or X.</think>
+Here is the subgraph, starting from the seed:
+
+1. **B** (it is joined to A)
+2. I then add C, since B leads to it.
+
+The module: done."""
+
+
+def test_replies_are_read_as_models_write_them(monkeypatch):
+    judge_by_d(monkeypatch)
+    policy = untrained(hidden=32, layers=1)
+    run = Run(policy, memory=dict(LEARNT))
+    (score,) = grown_subgraph(ahead=0.0)([[written(policy, REPLY)]], run)[0]
+    # two lines name a node; the others, and the thinking, neither earn nor cost
+    assert [x for _, x in score.steps] == pytest.approx([0.4, 0.4], abs=1e-4)
+    assert score.why == "kept A B C"
+    (score,) = grown_subgraph(ahead=0.0)([[written(policy, "B, C and D")]], run)[0]
+    assert [x for _, x in score.steps] == pytest.approx([0.4 + 0.4 - 0.4], abs=1e-4)
+    (score,) = grown_subgraph()([[written(policy, "I cannot say.")]], run)[0]
+    assert score.total == 0.0
+    f1 = [module_f1()([[written(policy, text)]], run)[0][0].value for text in (REPLY, "B, C", "- `B`\n- `C`\n- `X`")]
+    assert f1 == pytest.approx([1.0, 1.0, 4 / 5])
+
+
+def test_the_network_never_sees_the_module():
+    task = registry.task("modules", test_size=2)
+    metas = [task.train[i].meta for i in range(12)]
+    blind = [{k: v for k, v in meta.items() if k != "module"} for meta in metas]
+    found = [learnt([p for m in ms for p in Graph.of(m).samples()], ["case", "control"], 3, 5) for ms in (metas, blind)]
+    assert all(torch.equal(a, b) for a, b in zip(found[0][0], found[1][0], strict=True))
+    assert "module" not in galax().rollout.settings["columns"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"edges": [["A", "B"], ["A", "Z"]]}, "joins 'Z', which is not in nodes: A, B, C, D"),
+        ({"seed": "Z"}, "the seed 'Z'"),
+        ({"edges": ["AB", ["A"]]}, "no pair of names"),
+        ({"nodes": {"A": [1.0], "B": ["high"]}, "edges": [], "samples": []}, "the features of 'B'"),
+        ({"nodes": {"A": [1.0], "B": [1.0, 2.0]}, "edges": [], "samples": []}, "'B' has 2 features"),
+        ({"samples": [{"label": "control", "nodes": {"A": [1.0]}}]}, "column samples"),
+    ],
+)
+def test_a_graph_that_contradicts_itself_is_named(changed, message):
+    with pytest.raises(RewardlabError, match=message):
+        Graph.of({**META, **changed})
+
+
+def test_a_graph_of_a_table_is_read():
+    assert Graph.of({k: json.dumps(v) if k in ("nodes", "edges", "samples") else v for k, v in META.items()}) == Graph.of(META)
+    assert Graph.of({"nodes": META["nodes"]}) is None

@@ -17,6 +17,7 @@ from rewardlab.models.embedded import untrained
 from rewardlab.rewards.principled import principled_turns, turn_chances, turn_reward
 from rewardlab.rewards.reward import reward
 from rewardlab.tasks.screens.environment import clicks
+from rewardlab.tasks.screens.language import last_box, last_click
 from rewardlab.tasks.screens.rewards import all_clicked, named_first
 
 META = {"screens": [{"save": [5, 1, 8, 3], "open": [0, 0, 3, 2]}, {"close": [1, 4, 2, 8]}], "targets": ["save", "close"]}
@@ -53,6 +54,32 @@ def test_the_environment_says_what_was_reached():
     assert all_clicked()([[missed, episode(LUCKY, "click 0 0")]], Run(None))[0][1].value == 0.0
     assert [x for _, x in named_first()([[both]], Run(None))[0][0].steps] == [1.0, 1.0]
     assert [x for _, x in named_first()([[episode(LUCKY)]], Run(None))[0][0].steps] == [0.0]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "click 6 2", "click(6, 2)", "Action: click(x=6, y=2)", "```python\npyautogui.click(6, 2)\n```", "click(start_box='(6,2)')",
+        "click(start_box='<|box_start|>(6,2)<|box_end|>')", '{"action": "click", "coordinate": [6, 2]}', "left_click(6.0, 2.0)",
+        "<answer>[{'action': 'click', 'point': [6, 2], 'input_text': 'no'}]</answer>", '{"action": "click", "x": 6, "y": 2}',
+        '<tool_call>{"name": "computer_use", "arguments": {"coordinate": [6, 2], "action": "left_click"}}</tool_call>',
+    ],
+)  # fmt: skip
+def test_clicks_and_boxes_are_read_as_agents_write_them(said):
+    reply = f"<think>I could click(0, 0) on open.</think>The **Save** button is at [5, 1, 8, 3].\n{said}"
+    t = episode(reply, "I click nothing at 5 5.")
+    assert [x for _, x in t.paid] == [1.0, 0.0]
+    (score,) = orcust(principles=named_first(), learnt=0.0).reward([[t]], Run(None))[0]
+    # .1 + 1 (.5 + .5): the box that is meant is named first;  and what clicks nowhere is not of the form
+    assert [x for _, x in score.steps] == pytest.approx([1.1, 0.0])
+
+
+def test_the_last_box_that_is_named_counts():
+    both = "open at (0, 0, 3, 2)\nsave at (5, 1, 8, 3)"
+    assert last_box(f"{both}\nclick(6, 2)", PROBLEM.meta["screens"][0]) == ("save", [5, 1, 8, 3])
+    assert last_box(f"click(6, 2)\n{both}", PROBLEM.meta["screens"][0]) is None
+    assert last_click("click(5, 1, 8, 3)") is None
+    assert last_click("<think>click(6, 2)</think>") is None
 
 
 def test_reward_of_a_turn():

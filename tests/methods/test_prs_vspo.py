@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -9,7 +11,7 @@ import torch
 from rewardlab import registry
 from rewardlab.core import Run, Score, Trajectory, Turn, ask
 from rewardlab.engine.collate import collate
-from rewardlab.methods.shaping.prs_vspo import cap_prompts, staged
+from rewardlab.methods.shaping.prs_vspo import cap_prompts, claim, length_aware_bleu, staged, texts_of
 from rewardlab.rewards.reward import reward
 
 
@@ -75,9 +77,37 @@ def test_a_prompt_that_was_drawn_often_weighs_like_as_many_groups_as_the_cap_all
 
 
 def test_the_stages_end_with_the_bases_own_reward_or_with_a_quality():
-    assert str(registry.build("prs_vspo").reward) == "staged(answer_given(), correct())"
+    assert str(registry.build("prs_vspo").reward) == "staged(answer_given(), graded(correct(), partly_right()))"
     own = registry.build("prs_vspo", {"quality": graded(), "form": "f.*"})
     assert str(own.reward) == "staged(format_ok(pattern='f.*'), graded())"
     stacked = registry.build("dapo+prs_vspo")
     assert stacked.rollout.contains(registry.build("dapo").rollout)
     assert stacked.rollout.settings["reward"] == stacked.reward
+
+
+def test_texts_are_graded_by_a_bleu_that_knows_their_length():
+    # as many words as the answer has: a right short answer is worth 1
+    assert length_aware_bleu("Marie Curie", "Marie Curie") == pytest.approx(1)
+    # one of one word, and of two a pair of none, smoothed: (0 + 1) / (0 + 1); too short by half: exp(1 - 2 / 1)
+    assert length_aware_bleu("Curie", "Marie Curie") == pytest.approx(np.exp(-1))
+    # 2 of 3 words, (1 + 1) / (2 + 1) pairs: sqrt(4 / 9)
+    assert length_aware_bleu("Marie Curie Sklodowska", "Marie Curie") == pytest.approx(2 / 3)
+    assert length_aware_bleu("", "Marie Curie") == 0
+    assert texts_of("Marie Curie") == ["Marie Curie"]
+    assert texts_of(["42", "B", "\\frac{1}{2}", "x = 3", "3 1", "New York"]) == ["New York"]
+    assert texts_of(None) == texts_of({"a": 1}) == []
+
+
+def test_a_partly_right_text_is_worth_something_by_default():
+    run = Run(policy=None, verify=registry.part("reward", "final_answer"))
+
+    def rows(answer, *replies):
+        return [replace(t, problem=ask("Who?", answer)) for t in group(*replies)]
+
+    found = rows("Marie Curie", "Answer: Marie Curie", "So the answer is **Marie Curie Sklodowska**", "Answer: Ada Lovelace", "hm")
+    numbers = rows("12", "Answer: 12", "Answer: 13")
+    scores = registry.build("prs_vspo").reward([found, numbers], run)
+    assert [s.total for s in scores[0]] == pytest.approx([1.0, (1 + 2 / 3) / 2, 0.5, 0.0], abs=1e-3)
+    assert [s.total for s in scores[1]] == [1.0, 0.5]
+    # neither side of the claim reads gold steps
+    assert claim.settings == claim.versus_settings == {}

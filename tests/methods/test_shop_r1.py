@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 
@@ -40,6 +41,19 @@ def test_the_table_of_rewards():
     # .1 for each field, .1 R(name): the name is right, the text is not given
     assert totals(row({**TYPED, "text": ""}, TYPED), row(TYPED, TYPED)) == pytest.approx([1.0, 1001.1])
     assert totals(row(TYPED, TYPED), row(far, CLICK), scale=1.0, at=0.5) == pytest.approx([2.1, 1 + 2 / 3])
+
+
+def test_the_order_of_fields_means_nothing():
+    gold = {**TYPED, "where": "top", "filter": "new arrivals"}
+    said = {**gold, "text": "warm red cap hat"}
+    orders = [dict(order) for order in itertools.permutations(gold.items())]
+    assert len({x for order in orders for x in totals(row(said, order), row(order, gold))}) == 2
+    # .5 + .3 + .2, three other fields at .1, and D times the text's F1: 3 of 3 and of 4 words, 6/7
+    assert totals(row(said, orders[-1])) == pytest.approx([1.3 + 1000 * 6 / 7])
+    # the text is what was typed, wherever it stands: a right name alone is worth .1
+    assert totals(row({**TYPED, "text": "blue scarf"}, dict(reversed(TYPED.items())))) == pytest.approx([1.1])
+    # as a column of JSON
+    assert totals(row(CLICK, json.dumps(CLICK))) == pytest.approx([1001])
 
 
 def test_what_is_not_of_the_form_earns_nothing_and_without_gold_there_is_no_verdict():

@@ -18,7 +18,7 @@ from rewardlab.methods.process.tattoo import tattoo
 from rewardlab.rewards.inspected import inspected
 from rewardlab.tasks.inspections.environment import table_tool
 from rewardlab.tasks.inspections.problems import call_for, claimed, used
-from rewardlab.text.inspections import REFUSED, Inspection, inspections_of, is_about
+from rewardlab.text.inspections import REFUSED, Inspection, call_in, inspections_of, is_about, verdicts_in
 
 TABLE = {"Ada": {"age": 3, "weight": 7}, "Bo": {"age": 5, "weight": 8}}
 PROBLEM = ask("?", "wrong", table=TABLE, steps=["Bo age 5", "Ada weight 3", "5+3=8"], verdicts=[True, False, True])
@@ -60,6 +60,70 @@ def test_verdicts_and_the_calls_that_they_follow():
     assert not is_about("", "Bo age 5")
     assert used(TABLE, "look Bo goals") is None
     assert REFUSED in episode("look Bo goals", "+").turns[2].text
+
+
+STEP = "Bo's age is 5."
+
+
+@pytest.mark.parametrize(
+    ("call", "step", "about"),
+    [
+        # SQL
+        ("SELECT age FROM people WHERE name = 'Bo'", STEP, True),
+        ("select t.age from people as t where t.name like 'Bo' limit 1;", STEP, True),
+        ("SELECT weight FROM people WHERE name = 'Bo'", STEP, False),
+        ("SELECT age FROM people WHERE name = 'Ada'", STEP, False),
+        (
+            'SELECT "total_sales" FROM shops s WHERE s."city" = \'New York\' AND year = 2010',
+            "In 2010 New York's total sales: 1,200",
+            True,
+        ),
+        ("SELECT SUM(age) AS total FROM people WHERE team IN ('red')", "The ages of the red ones add up to 12", True),
+        ("SELECT * FROM people", STEP, False),
+        # pandas
+        ('df.loc[df["name"] == "Bo", "age"].values[0]', STEP, True),
+        ("df[df['name'] == 'Bo']['age'].iloc[0]", STEP, True),
+        ("print(df[df.name == 'Bo'].age)", STEP, True),
+        ("df.query(\"name == 'Bo'\")['age'].item()", STEP, True),
+        ("df[df['name'].str.contains('Bo')]['age']", STEP, True),
+        ("df.loc[df['name'] == 'Bo', 'weight']", STEP, False),
+        ("df.loc[df['name'] == 'Ada', 'age']", STEP, False),
+        ("df['age'].sum()", "the sum of age is 15", True),
+        ("df.head(3)", "3 rows", False),
+        ("print(5 + 3)", "5+3=8", True),
+        ("print(5 + 4)", "5+3=8", False),
+        # words
+        ("look Bo age", STEP, True),
+        ("", STEP, False),
+    ],
+)
+def test_what_a_call_is_about(call, step, about):
+    assert is_about(call, step) is about
+
+
+def test_calls_and_verdicts_as_models_write_them():
+    asked = "I check.\n```sql\nSELECT age\nFROM people\nWHERE name = 'Bo'\n```"
+    assert is_about(call_in(asked), STEP)
+    tagged = '<tool_call>{"name": "sql", "arguments": {"query": "SELECT age FROM t WHERE name = \'Bo\'"}}</tool_call>'
+    assert is_about(call_in(tagged), STEP)
+    assert not is_about(call_in(tagged), "Ada's weight is 3")
+    assert call_in("+\nlook Bo age") == call_in("`look Bo age`") == "look Bo age"
+    assert call_in("Step 1: correct") == ""
+    said = "Step 1 (Bo's age): correct\n**Step 2:** incorrect.\nThe step is wrong\n- Verdict: **Right**\n\\boxed{-}\n3. +"
+    assert [right for _, right in verdicts_in(said)] == [True, False, False, True, False, True]
+    assert [said[at] for at, _ in verdicts_in(said)] == list("ciwR-+")
+    # reasoning is no verdict, nor is what is thought
+    for none in ("This is correct because Bo is 5", "- the age of Bo", "5 - 3", "<think>\n+\n</think>", "<think>\n+"):
+        assert verdicts_in(none) == []
+    t = episode(
+        "Let me look.\n```\nlook Bo age\n```", "Step 1: correct\nlook Ada weight", "Step 2: incorrect\n`sum 5 3`", "Step 3: correct"
+    )
+    assert [(x.right, x.call) for x in inspections_of(t)] == [(True, "look Bo age"), (False, "look Ada weight"), (True, "sum 5 3")]
+    # each is paid on the token where its word begins
+    (score,) = tattoo(calibration=0.0).reward(
+        [[typed("look Bo age", "Step 1: correct\nStep 2: incorrect\nStep 3: correct")]], Run(Ended({}))
+    )[0]
+    assert [x for _, x in score.steps] == [2.0, 1.0, 1.0]
 
 
 def typed(*replies, chance=0.8):

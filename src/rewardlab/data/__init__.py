@@ -9,7 +9,8 @@
 Each tool reads and writes JSON lines, .csv and .parquet ("-": standard input or output), replaces its output whole or not at all,
 and writes what it leaves out to another file, with the reason. Nothing here imports torch; pass rates, which need a model, are
 measured by `rewardlab.api.pass_rate_file`. The modules work on rows in memory: `filters`, `duplicates`, `pairing`, `mixing`,
-`ordering`, `learning`, `diversity`, `cliques`, `keychain`, `masking`, `templates`.
+`ordering`, `learning`, `diversity`, `cliques`, `keychain`, `masking`, `salient`,
+`templates`.
 """
 
 from .cliques import clique_file
@@ -17,10 +18,11 @@ from .diversity import diverse_file
 from .keychain import keychain_file
 from .learning import learning_file
 from .masking import ramp_file
+from .salient import salient_file
 from .templates import template_file
 from .tools import curriculum_file, dedupe_file, filter_file, mix_files, pairs_file
 
 __all__ = [
     "clique_file", "curriculum_file", "dedupe_file", "diverse_file", "filter_file", "keychain_file", "learning_file", "mix_files",
-    "pairs_file", "ramp_file", "template_file",
+    "pairs_file", "ramp_file", "salient_file", "template_file",
 ]  # fmt: skip

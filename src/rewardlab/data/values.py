@@ -39,6 +39,16 @@ def list_of(value: Any) -> list[Any] | None:
     return value if isinstance(value, list) else None
 
 
+def map_of(value: Any) -> dict[str, Any] | None:
+    """A value as a dict; in a table it may be written as JSON. None where it is none."""
+    if isinstance(value, str) and value.lstrip().startswith("{"):
+        try:
+            value = json.loads(value)
+        except ValueError:
+            return None
+    return dict(value) if isinstance(value, Mapping) else None
+
+
 def text_of(value: Any) -> str:
     """A value as one text: of a conversation its messages, of other data the JSON; empty where there is none."""
     if value is None or value is MISSING:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from itertools import accumulate
@@ -11,11 +10,10 @@ from itertools import accumulate
 from rewardlab.core import Group, Run, Score, Scores, Trajectory
 from rewardlab.core.domain import NonNegativeFloat
 from rewardlab.data.values import list_of
-from rewardlab.text.inspections import Inspection, inspections_of, is_about
+from rewardlab.text.inspections import Inspection, inspections_of, is_about, verdicts_in
 
 from .reward import reward
 
-_SIGN = re.compile(r"^[^\S\n]*([+-])[^\S\n]*$", re.MULTILINE)
 LEAST = 0.05
 """The chance of its label that a verdict counts with at least: the log-loss of one that is wrong and sure stays finite."""
 
@@ -72,8 +70,8 @@ def _signs(t: Trajectory, run: Run) -> Iterator[tuple[int, float | None]]:
                 # the token that ends a reply is no part of its text
                 pieces[-1] = ""
             starts = [0, *accumulate(map(len, pieces))]
-            for found in _SIGN.finditer("".join(pieces)):
-                i = bisect_right(starts, found.start(1)) - 1
+            for start, _ in verdicts_in("".join(pieces)):
+                i = bisect_right(starts, start) - 1
                 yield position + i, None if turn.logprobs is None else math.exp(float(turn.logprobs[i]))
         position += len(turn.ids)
 

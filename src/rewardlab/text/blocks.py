@@ -12,5 +12,10 @@ def last_block(text: str, *languages: str) -> str | None:
 
     A block that is not closed ends with the text: generation often stops at the closing fence.
     """
-    bodies = [body for language, body in _BLOCK.findall(text) if language.lower() in languages]
-    return bodies[-1].strip() if bodies else None
+    bodies = blocks(text, *languages)
+    return bodies[-1] if bodies else None
+
+
+def blocks(text: str, *languages: str) -> list[str]:
+    """The contents of all such blocks, in order."""
+    return [body.strip() for language, body in _BLOCK.findall(text) if language.lower() in languages]

@@ -9,9 +9,9 @@ a sure answer. Failures are learnt from too: numbers and signs are changed at ra
 
 Wang et al. 2025, arXiv:2508.05242; reward, 3/4 forward, one masked line, a tenth of the numbers changed and a threshold of .5
 follow the released code (sijieaaa/CodeBoost, ed8f6f2, EasyR1/examples: main.sh, reward_function/syntax.py). Its clique is searched
-in chunks of 400, by differences of texts; here at once, by their words (`data.cliques`). Of a traceback the last line counts.
-GRPO with 5 replies and a KL term of weight .01 is config.yaml's. Left out: swapped comparisons and conditions, and a judge for code
-that is not deterministic.
+in chunks of 400, by differences of texts; here at once, by their words (`data.cliques`). Every line of a
+traceback counts, files without their folders, without marks below lines. GRPO with 5 replies and a KL term of weight .01 is
+config.yaml's. Left out: swapped comparisons and conditions, and a judge for code that is not deterministic.
 
 Data: --task snippets:code=FILE, rows with `code` (Python) and perhaps `input`; beforehand rewardlab data clique FILE. Or problems
 with answers as `snippet_run` takes them, and the column `code`.

@@ -1,23 +1,24 @@
 """GALAX: a subgraph is grown node by node, and each node is paid by what a pretrained graph network says of the subgraph with it.
 
-    R_t = [p(G_t) - 1/2] + ahead mean over u [p(G_t + u) - 1/2] - invalid 1[the node is not joined to G];    kept if R_t > 0
-    p: a graph network that learnt, before, which subgraphs belong together
+    R_t = [p(G_t) - 1/C] + ahead mean over u [p(G_t + u) - 1/C] - invalid 1[the node is not joined to G];    kept if R_t > 0
+    p: chance of the sample's class, of C, by a graph network that learnt, before, to tell samples of all classes from subgraphs
     policy: the tokens of node t get GRPO's advantage of the answer + weight (R_t + R_(t+1) + ..)
 
-An answer at the end does not say which node led astray, and nobody labels the growth of subgraphs. A network that learnt from whole
-modules can judge parts of them, and what may become of these.
+An answer at the end does not say which node led astray, and nobody labels the growth of subgraphs. A network that learnt from the
+classes of samples, case or control, knows which part of a graph makes a case of it, and no answers are needed for that.
 
 Zhang et al. 2025, arXiv:2509.20935, and the released code (FuhaiLiAiLab/GALAX, b2472fd, motasg_explainer.py, RLGenExplainer): both
 weights 1, validity 0 or -1, p less 1 / classes, and a node that earns no more than 0 is not kept. There a graph network of its own
 grows the subgraph, by REINFORCE for each question, from nodes that a language model names, which then answers with the subgraph in
-its prompt; here the language model grows it itself. As there, R_t needs no other baseline than 1/2: normalised in one with the
+its prompt; here the language model grows it itself. As there, R_t needs no other baseline than 1/C: normalised in one with the
 answers, R_t of good nodes would lie below the mean, and growing be charged. There a walk has so many steps, each paid its own R_t;
 here the reply ends where the policy ends it, and what follows is what going on is worth. There 5 samples of one more step stand
 for what may become of G; here all neighbours do, each once. (inferred): the answer's weight. Left out: omics; features are any
 numbers.
 
-Data: prompts that show a graph, with the columns `nodes` (name to a list of numbers), `edges` (pairs of names) and `seed`; `module`
-(names) for the network to learn from; replies name a node a line.
+Data: prompts that show a graph, with the columns `nodes` (name to a list of numbers), `edges` (pairs of names), `seed` and `label`
+(the class of the sample); `samples`, a list of {"label", "nodes"} on the same graph, if all prompts are of one class. Replies name
+a node a line, or list them.
 """
 
 from rewardlab.core import Recipe
@@ -41,7 +42,7 @@ def galax(
     network learns from, and for how long.  n: replies per problem."""
     base = base or grpo(n=n)
     answer, grown = base.reward or correct(), independent(n=n, steps="newline")
-    grown = with_examples(of=grown, n=graphs, columns=("nodes", "edges", "seed", "module"))
+    grown = with_examples(of=grown, n=graphs, columns=("nodes", "edges", "seed", "label", "samples"))
     if not weight:
         return base.but(rollout=grown, reward=answer)
     return base.but(

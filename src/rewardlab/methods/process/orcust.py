@@ -29,6 +29,7 @@ from rewardlab.rewards.task import correct
 from rewardlab.rewards.turns import each_turn
 from rewardlab.rollouts.interactive import interactive
 from rewardlab.tasks.screens.environment import clicks
+from rewardlab.tasks.screens.language import FORM
 from rewardlab.tasks.screens.rewards import named_first
 
 JUDGE, TURNS = "judge", "turns"
@@ -40,16 +41,17 @@ PRINCIPLES = (
 
 def orcust(
     base: Recipe | None = None, *, env: Environment | None = None, n: int = 8, turns: int = 2, principles: Reward | None = None,
-    judge: str = "copy:policy", form: str = r"click \d+ \d+", well_formed: float = 0.1, bound: float = 0.5, learnt:
+    judge: str = "copy:policy", form: str | None = None, well_formed: float = 0.1, bound: float = 0.5, learnt:
     NonNegativeFloat = 0.2, by_turns: bool = True, model_lr: float = 1e-3,
 ) -> Recipe:  # fmt: skip
     """env, n, turns: what is played, how often per problem, and for how long.  principles: a reward of turns from 0 to 1; None: the
-    mean of what the model `judge` says of `PRINCIPLES`.  form: of an action.  well_formed, bound, learnt: f, b and w; learnt=0
+    mean of what the model `judge` says of `PRINCIPLES`.  form: of an action, a regular expression; None: a click as GUI
+    agents write one.  well_formed, bound, learnt: f, b and w; learnt=0
     trains no model of turns.  by_turns: False pays success alone, as the task's verifier sees it.  model_lr: of that model."""
     base = base or grpo(n=n)
     asked = [each_turn(of=by_criterion(criterion=text, model=JUDGE)).named(f"principle {i}") for i, text in enumerate(PRINCIPLES)]
     kept = principles or sum((x / len(asked) for x in asked[1:]), start=asked[0] / len(asked))
-    reward = principled_turns(principles=kept, form=form, well_formed=well_formed, bound=bound)
+    reward = principled_turns(principles=kept, form=FORM if form is None else form, well_formed=well_formed, bound=bound)
     also = () if principles or not by_turns else (Learner(JUDGE, judge, Recipe(), every=0),)
     if learnt and by_turns:
         reward = reward + learnt * turn_chances(model=TURNS)

@@ -8,12 +8,12 @@ Judges of texts overlook what tables are about: a number that was read from anot
 asks for the cell knows. Paid for labels alone, a judge also learns to guess where most steps are right, and forgets to look.
 
 Zou et al. 2025, arXiv:2510.06217 (no code was found; the reward as given in notes on the paper, zhaoyang97/Paper-Notes-en, and
-from a summary of its ablation that weights of .8 to 1 of calibration and 1 to 1.3 of the tool do best). There support says whether
-the rationale takes up what the tool said. (inferred): that it then is a right verdict; what a call is about, by its words; p of a
-verdict that was not sampled as what is left, .05 at least; missing verdicts as wrong and sure. Its first stage, imitation of
-tool-verified rationales, is `sft` on the column `solution` (replies and answers in turn); its data come from a larger model, whose
-rationales are kept where the tool bears them out. There the tools run Python and SQL; here env=... may. Left out: the table's part
-that a step needs as a prefix.
+from a summary of its ablation that weights of .8 to 1 of calibration and 1 to 1.3 of the tool do best). There support says
+whether the rationale takes up what the tool said. (inferred): that it then is a right verdict; what a call is about, by its
+values and the columns it reads; p of a verdict that was not sampled as what is left, .05 at least; missing verdicts as wrong
+and sure. Its first stage, imitation of tool-verified rationales, is `sft` on the column `solution` (replies and answers in
+turn); its data come from a larger model, whose rationales are kept where the tool bears them out. There the tools run Python
+and SQL; here env=... may. Left out: the table's part that a step needs as a prefix.
 
 Data: solutions to judge, as prompts with table and numbered steps, lists in the columns `steps` and `verdicts` (true: right), and
 an environment that answers calls; that of the task `inspections` looks cells up in the column `table`.

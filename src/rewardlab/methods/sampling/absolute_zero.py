@@ -4,12 +4,15 @@
     wrong or without a value: -1/2;  unreadable: -1
     A = (r - mean) / std over the rows of one kind (deduction, abduction, induction) and role (propose, solve): six baselines
 
-Programs are of a small total language, so running one once shows that a task is valid and deterministic. The n solutions that
-measure a proposal also train the solver (the paper samples others for it). The paper starts from a pretrained model; the small one
-of the task `triplets` has seen careless solutions and random proposals. Problems of the task are never read in training.
+language="python" is for pretrained models, as in the paper: prompts say what is asked and in which form, programs run in the
+sandbox, and one that gives another result the second time is no task. The default is the small total language of the task
+`triplets`, whose small model has seen careless solutions and random proposals. The n solutions that measure a proposal also train
+the solver (the paper samples others for it). Problems of the task are never read in training.
 
 Zhao et al. 2025, arXiv:2505.03335
 """
+
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -19,9 +22,9 @@ from rewardlab.evals.passk import count_right, mean_interval
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.objectives.weighting import token_mean
 from rewardlab.proof.claim import Claim
-from rewardlab.tasks.triplets.language import KINDS
 from rewardlab.tasks.triplets.rewards import solved_or_learnable
 from rewardlab.tasks.triplets.rollout import self_play
+from rewardlab.tasks.triplets.triplet import KINDS
 
 
 @credit
@@ -54,12 +57,14 @@ def solved(problems: list[Problem], run: Run) -> dict[str, float]:
 
 
 def absolute_zero(
-    base: Recipe | None = None, *, n: int = 8, past: int = 2, proposer: float = 1.0, temperature: float = 1.0
-) -> Recipe:
-    """n: solutions of each task.  past: tasks that a proposer is shown.  proposer: weight of its credit; 0 leaves it as it is."""
+    base: Recipe | None = None, *, n: int = 8, past: int = 2, proposer: float = 1.0, temperature: float = 1.0,
+    language: Literal["list", "python"] = "list",
+) -> Recipe:  # fmt: skip
+    """n: solutions of each task.  past: tasks that a proposer is shown.  proposer: weight of its credit; 0 leaves it as it is.
+    language: of programs."""
     base = base or grpo()
     return base.but(
-        rollout=self_play(n=n, past=past, temperature=temperature),
+        rollout=self_play(n=n, past=past, temperature=temperature, language=language),
         reward=solved_or_learnable(),
         credit=by_kind_and_role(proposer=proposer),
         weighting=token_mean(),
@@ -70,7 +75,7 @@ def absolute_zero(
 claim = Claim(
     says="a proposer that learns to pose learnable tasks teaches the solver more than one that does not learn",
     versus="absolute_zero", task="triplets", measure="pass@1", direction="higher", margin=0.02, versus_settings={"proposer": 0.0},
-    steps=60, finding="in 60 updates neither solver gets better at what is held out, though it solves more of what it poses",
-    version=2, replaces="tokens were the budget; the noise of 200 problems hid what there was",
+    steps=60,
+    version=3, replaces="all tasks of induction were of the program that changes nothing; in 60 updates neither solver got better",
 )  # fmt: skip
 baseline = "grpo"

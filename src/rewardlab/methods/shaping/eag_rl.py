@@ -11,23 +11,35 @@ first, then rewards for attention that is the expert's. (inferred): that the fea
 Jaccard, and w. In the place of the expert-guided Monte Carlo tree search, stage 1 searches among whole replies.
 
 Data: records as prompts with answers, and the columns `features`, names of all values, and `salient`, those that an expert goes by:
-the highest attention, attributions or coefficients of any model fitted to such records.
+the highest attention, attributions or coefficients of any model fitted to the training records. `rewardlab data salient` fits a
+regression and writes both. Where they are missing, answers alone are paid.
 """
 
 from typing import Any
 
-from rewardlab.core import Loop, Recipe, Run, loop
+from rewardlab.core import Group, Loop, Recipe, Run, Score, Scores, loop
 from rewardlab.core.domain import NonNegativeInt, PositiveInt
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.kinds import accuracy_by_kind
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.methods.baselines.rejection_sampling import rejection_sampling
 from rewardlab.proof.claim import Claim, Within
+from rewardlab.rewards.reward import Reward, reward
 from rewardlab.rewards.salient import salient_cited
 from rewardlab.rewards.task import correct
 
 RIGHT = 0.99
 """Above it a reward is that of a right reply: overlap alone, with w below it, is not."""
+
+
+@reward(over="groups")
+def where_known(groups: list[Group], run: Run, *, of: Reward) -> Scores:
+    """What `of` pays, and nothing where it has no verdict: a term that a problem lacks must not take its answer's reward away.
+    Logged: known, the share of replies with a verdict."""
+    said = of(groups, run)
+    known = [not s.missing for row in said for s in row]
+    run.log("known", sum(known) / max(1, len(known)))
+    return [[Score(0.0, why=s.why) if s.missing else Score(s.total, why=s.why) for s in row] for row in said]
 
 
 @loop(inner="of")
@@ -54,7 +66,7 @@ def eag_rl(base: Recipe | None = None, *, weight: float = 0.5, guided: int = 10,
     base = base or grpo(n=n).but(measure=accuracy_by_kind())
     right: Any = base.reward or correct()
     stages = guided_first(steps=guided, n=n, of=base.loop) if guided else base.loop
-    return base.but(reward=right + weight * salient_cited().named("salient"), loop=stages)
+    return base.but(reward=right + weight * where_known(of=salient_cited()).named("salient"), loop=stages)
 
 
 claim = Claim(
@@ -64,5 +76,6 @@ claim = Claim(
     fault=Within("pass@1.shifted", high=0.8, says="of shifted charts, rightly told after training on answers alone"),
     moved=Within("train.reward/salient", low=0.1, says="overlap with what the expert goes by"), learns=None, start=None,
     finding="at 40 steps, tried first, answers alone told .88 of shifted charts rightly, which left too little to gain",
+    version=2, replaces="the expert had seen charts of another ward, which the rival cannot look at; now both learn from the same",
 )  # fmt: skip
 baseline = "grpo"

@@ -16,7 +16,8 @@ in public repositories; the authors' code is not out). (inferred): the paper div
 would leave nothing of it, and so is left out; of an action with other fields the last one is D times, the others .1 times their
 R; the rationale is what stands before `"action"`. Left out: the SFT on rationales before it.
 
-Data: prompts with the page and what was done before; as `answer` the action, {"type", "name"?, "text"?}.
+Data: prompts with the page and what was done before; as `answer` the action, {"type", "name"?, "text"?}, or its
+JSON.
 """
 
 from rewardlab.core import Recipe

@@ -6,8 +6,8 @@ Two values tell the risk: it is high where their sum is 9 or more. Two others go
 charts, as a ward's habits do; the rest mean nothing. A policy that goes by the wrong two is right most of the time, until habits
 change: of the held-out charts half are like those of training (`kind` same), and in half these two are as they come (shifted).
 
-The column `salient` names the values that an expert goes by: a small model that was fitted to a few charts, some
-of them of a ward without these habits. It is right more often than not about what tells the risk, and not always.
+The column `salient` names the values that an expert goes by: a small model that was fitted to the first charts of training, and to
+nothing else. It is right more often than not about what tells the risk, and not always.
 """
 
 from __future__ import annotations
@@ -15,19 +15,18 @@ from __future__ import annotations
 import random
 from functools import cache, partial
 
-from rewardlab.core import Problem, Task, ask, seed_of
+from rewardlab.core import Problem, Task, ask
 from rewardlab.core.domain import PositiveInt, Share
+from rewardlab.data.salient import Expert, fit
 from rewardlab.errors import RewardlabError
-from rewardlab.tasks.sources import test_set, training
-
-from .expert import Expert, fit
+from rewardlab.tasks.sources import Generated, test_set, training
 
 FEATURES = ("age", "bp", "hr", "na", "k", "wbc", "temp")
 CAUSAL, SHORTCUT = (1, 5), (3, 4)
 """Positions of the values that tell the risk, and of those that go along with it."""
 HIGH = 9
-LEARNT_FROM, OTHER_WARD = 200, 4
-"""Charts that the expert is fitted to; one in so many is of a ward without these habits."""
+LEARNT_FROM = 200
+"""The first so many charts of training are those that the expert is fitted to."""
 
 
 def charts(
@@ -43,7 +42,7 @@ def charts(
     for name, share in (("shortcut", shortcut), ("biased", biased), ("error", error)):
         if not 0 <= share <= 1:
             raise RewardlabError(f"charts: {name} is a share between 0 and 1, not {share}")
-    key, sample = ("charts", shortcut), partial(_sample, shortcut=shortcut)
+    key, sample = _key(shortcut), partial(_sample, shortcut=shortcut)
     return Task(
         name="charts",
         train=training(partial(sample, shifted=0.0), key, size),
@@ -58,14 +57,23 @@ def charts(
 
 
 def _sample(rng: random.Random, *, shortcut: float, shifted: float) -> Problem:
+    record = _record(rng, shortcut=shortcut, shifted=shifted)
+    values = record.meta["values"]
+    salient = [FEATURES[i] for i in expert(shortcut).salient(values, len(CAUSAL))]
+    meta = {**record.meta, "features": list(FEATURES), "salient": salient, "solution": _said(values, CAUSAL)}
+    return ask(record.question, record.answer, **meta)
+
+
+def _record(rng: random.Random, *, shortcut: float, shifted: float = 0.0) -> Problem:
+    """A chart and its risk, as an expert may learn from it."""
     moved = rng.random() < shifted
     values, high = _chart(rng, 0.0 if moved else shortcut)
-    salient = [FEATURES[i] for i in expert().salient(values, len(CAUSAL))]
     question = f"{', '.join(f'{name} {value}' for name, value in zip(FEATURES, values, strict=True))}. Risk?"
-    return ask(
-        question, "high" if high else "low", kind="shifted" if moved else "same", features=list(FEATURES), salient=salient,
-        values=values, solution=_said(values, CAUSAL),
-    )  # fmt: skip
+    return ask(question, "high" if high else "low", kind="shifted" if moved else "same", values=values)
+
+
+def _key(shortcut: float) -> tuple[str, float]:
+    return "charts", shortcut
 
 
 def _chart(rng: random.Random, shortcut: float) -> tuple[list[int], bool]:
@@ -83,11 +91,12 @@ def _adds_up(values: list[int], of: tuple[int, int]) -> bool:
 
 
 @cache
-def expert() -> Expert:
-    """Fitted to a few charts, most of them of the ward with these habits."""
-    rng = random.Random(seed_of("charts", "expert"))
-    found = [_chart(rng, 0.9 if i % OTHER_WARD else 0.0) for i in range(LEARNT_FROM)]
-    return fit([values for values, _ in found], [high for _, high in found])
+def expert(shortcut: float = 0.9) -> Expert:
+    """Fitted to the first charts of training, with the ward's habits in them."""
+    # the same stream as the task's own: what it skips as held out is skipped here
+    charts = Generated(partial(_record, shortcut=shortcut), _key(shortcut))
+    seen = [charts[i] for i in range(LEARNT_FROM)]
+    return fit([p.meta["values"] for p in seen], [p.answer == "high" for p in seen])
 
 
 def _said(values: list[int], of: tuple[int, int], opposite: bool = False) -> str:

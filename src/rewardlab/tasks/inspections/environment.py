@@ -6,7 +6,7 @@ from typing import Any
 
 from rewardlab.core import Message, Problem, Turn, environment
 from rewardlab.errors import RewardlabError
-from rewardlab.text.inspections import REFUSED
+from rewardlab.text.inspections import REFUSED, call_in
 
 from .problems import used
 
@@ -21,11 +21,11 @@ def _start(problem: Problem, seed: int, **_: Any) -> tuple[Message | None, State
 
 @environment(start=_start)
 def table_tool(state: State, turn: Turn) -> tuple[Message | None, State]:
-    """Answers the last line of a reply, if it is "look ROW COLUMN" or "sum A B"; another line that calls gets `Nothing.`
+    """Answers the call of a reply, if it is "look ROW COLUMN" or "sum A B"; another one by these names gets `Nothing.`
 
-    A reply whose last line is neither is final.
+    It is the last line, or stands in a block of code or a <tool_call>. A reply without either is final.
     """
-    lines = turn.text.strip().splitlines()
-    if not lines or lines[-1].split(" ")[0] not in ("look", "sum"):
+    call = call_in(turn.text)
+    if call.split(" ")[0] not in ("look", "sum"):
         return None, state
-    return Message("user", used(state["table"], lines[-1]) or REFUSED), state
+    return Message("user", used(state["table"], call) or REFUSED), state

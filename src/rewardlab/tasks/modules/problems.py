@@ -5,7 +5,9 @@
     AB AC BF CF CG DE ...         G
 
 Numbers are noisy, and some nodes far from the module have high ones too, so that neither number nor edges alone tell. The graph
-is in the columns `nodes` (name to features), `edges` (pairs of names) and `seed`; the module, with its seed, in `module`.
+is in the columns `nodes` (name to features), `edges` (pairs of names) and `seed`; the module, with its seed, in `module`. What a
+graph network may learn from is of another kind: `label` says that this sample is a case, and `samples` holds a control on the same
+graph, in whose module the numbers are as low as elsewhere.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ import random
 from functools import partial
 from typing import Any
 
-from rewardlab.core import Problem, Task, ask
+from rewardlab.core import Problem, Task, ask, seed_of
 from rewardlab.core.domain import PositiveInt, Share
 from rewardlab.errors import RewardlabError
 from rewardlab.tasks.sources import test_set, training
@@ -45,7 +47,7 @@ def modules(
         max_new=4 * nodes,
         about=f"a module of {members} nodes to be found in graphs of {nodes}",
         demonstrate=partial(_demonstrate, careful=careful),
-        columns=("prompt", "answer", "nodes", "edges", "seed", "module", "solution"),
+        columns=("prompt", "answer", "nodes", "edges", "seed", "module", "label", "samples", "solution"),
     )
 
 
@@ -80,9 +82,13 @@ def _sample(rng: random.Random, *, nodes: int, members: int, chords: float) -> P
     shown = f"seed {seed}\n{' '.join(f'{x}{numbers[x]}' for x in names)}\n{' '.join(a + b for a, b in listed)}"
     features = {x: [numbers[x] / 9] for x in names}
     gold = _grown(seed, module, joined(listed))
+    # a stream of its own, so that the graphs do not hang on it
+    other = random.Random(seed_of("modules", "control", shown))
+    control = {x: [other.randint(*(INSIDE if x in decoys else OUTSIDE)) / 9] for x in names}
     return ask(
-        shown, " ".join(sorted(module)), nodes=features, edges=listed, seed=seed, module=sorted(module), solution="\n".join(gold)
-    )
+        shown, " ".join(sorted(module)), nodes=features, edges=listed, seed=seed, module=sorted(module), label="case",
+        samples=[{"label": "control", "nodes": control}], solution="\n".join(gold),
+    )  # fmt: skip
 
 
 def _grown(seed: str, module: list[str], near: dict[str, set[str]]) -> list[str]:

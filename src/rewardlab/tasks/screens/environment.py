@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from rewardlab.core import Message, Problem, Turn, environment
 from rewardlab.errors import RewardlabError
 
+from .language import last_click
 from .problems import inside, shown
 
-CLICK = re.compile(r"^click ([0-9]{1,5}) ([0-9]{1,5})$", re.MULTILINE)
 State = dict[str, Any]
 
 
@@ -22,13 +21,12 @@ def _start(problem: Problem, seed: int, **_: Any) -> tuple[Message | None, State
 
 @environment(start=_start)
 def clicks(state: State, turn: Turn) -> tuple[Message | None, State]:
-    """Answers the last line "click X Y" of a reply: 1 and the next screen if it is in the box that is meant, else 0, and the end.
+    """Answers the last click of a reply: 1 and the next screen if it is in the box that is meant, else 0, and the end.
 
     The first screen is in the prompt. The last message has no text, and carries the reward alone.
     """
-    said = CLICK.findall(turn.text)
-    at = state["at"]
-    hit = bool(said) and inside(int(said[-1][0]), int(said[-1][1]), state["screens"][at][state["targets"][at]])
+    said, at = last_click(turn.text), state["at"]
+    hit = said is not None and inside(said[0], said[1], state["screens"][at][state["targets"][at]])
     if not hit or at + 1 == len(state["targets"]):
         return Message("user", "", reward=float(hit), last=True), state
     return Message("user", shown(state["screens"][at + 1]), reward=1.0), {**state, "at": at + 1}

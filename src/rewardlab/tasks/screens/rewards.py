@@ -5,6 +5,8 @@ from __future__ import annotations
 from rewardlab.core import Score, Trajectory
 from rewardlab.rewards.reward import reward
 
+from .language import last_box
+
 
 @reward
 def all_clicked(trajectory: Trajectory) -> Score:
@@ -18,10 +20,13 @@ def all_clicked(trajectory: Trajectory) -> Score:
 
 @reward(steps=True)
 def named_first(trajectory: Trajectory) -> list[tuple[int, float]] | Score:
-    """At the end of each reply, 1 where a line before its click is the box that is meant, as the screen shows it, else 0."""
+    """At the end of each reply, 1 where the last box that it names before its click is the one that is meant, else 0.
+
+    Named: its label and its four numbers in one line, however these are written.
+    """
     meta = trajectory.problem.meta
     if not meta.get("targets"):
         return Score(None, why="the problem has no targets")
-    wanted = [f"{t} {' '.join(map(str, page[t]))}" for t, page in zip(meta["targets"], meta["screens"], strict=True)]
+    wanted = [(target, page, list(page[target])) for target, page in zip(meta["targets"], meta["screens"], strict=True)]
     pairs = zip(trajectory.ends, trajectory.replies, wanted, strict=False)
-    return [(end, float(line in reply.splitlines())) for end, reply, line in pairs]
+    return [(end, float(last_box(reply, page) == (target.lower(), box))) for end, reply, (target, page, box) in pairs]

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -16,6 +17,8 @@ from rewardlab.text.words import rouge_l, words
 Action = Mapping[str, str]
 FORM, TYPE, GIVEN, NAME = 0.5, 0.3, 0.2, 0.1
 """What is paid for the form, the type, all fields that are given together, and a field that says where, not what."""
+MEANT = ("text", "name")
+"""Fields that say what is meant. The first that an action has counts most: what was typed, else what was clicked on."""
 _FENCED = re.compile(r"```(?:json)?\s*(.*?)\s*```", re.DOTALL)
 
 
@@ -33,7 +36,12 @@ def read_action(reply: str) -> Action | None:
 
 
 def usable(action: Any) -> Action | None:
-    """The action, if it has a type, and texts alone."""
+    """The action, or the one that a text holds as JSON, if it has a type, and texts alone."""
+    if isinstance(action, str):
+        try:
+            action = strict_json.parse(action)
+        except ValueError:
+            return None
     fits = isinstance(action, dict) and "type" in action and all(isinstance(x, str) for x in action.values())
     return action if fits else None
 
@@ -41,12 +49,15 @@ def usable(action: Any) -> Action | None:
 def value(said: Action, gold: Action, scale: float, at: float) -> float:
     """v(a): for the type; if it is right, for the fields that are given; and for how alike they are to the gold ones.
 
-    The last field of the gold action says what is meant, and its likeness (ROUGE-L, where at least `at`) counts `scale` times.
+    The likeness (ROUGE-L, where at least `at`) of the field that says what is meant (`MEANT`) counts `scale` times, that of every
+    other field `NAME` times. The order of the fields means nothing.
     """
     if said["type"] != gold["type"]:
         return 0.0
     fields = [name for name in gold if name != "type"]
-    given = sum(GIVEN / len(fields) for name in fields if said.get(name))
+    meant = next((name for name in MEANT if name in fields), None)
+    given = sum(bool(said.get(name)) for name in fields) * GIVEN / max(1, len(fields))
     alike = {name: rouge_l(words(said.get(name, "")), words(gold[name])) for name in fields}
-    weights = {name: scale if name == fields[-1] else NAME for name in fields}
-    return TYPE + given + sum(weights[name] * alike[name] for name in fields if alike[name] >= at)
+    paid = ((scale if name == meant else NAME) * x for name, x in alike.items() if x >= at)
+    # fsum: the same to the last bit in whatever order the fields come
+    return TYPE + given + math.fsum(paid)

@@ -34,7 +34,8 @@ _NUMBER = re.compile(r"(?<![\w.\[])\d+(?![\w.\]])")
 _SIGN = re.compile(r"(?<=\s)[-+*](?=\s)")
 _SHOWN = "<stdout>{}</stdout>\n<stderr>{}</stderr>"
 ASKING = {
-    "forward": "What does it print, and what is the last line of its error? Reply: <stdout>...</stdout><stderr>...</stderr>",
+    "forward": "What does it print, and what is its error, with the traceback? There its file is <program>, and marks below lines "
+    "are left out. Reply: <stdout>...</stdout><stderr>...</stderr>",
     "backward": f"Which line stands at {MASK}? Reply: <code>...</code>",
 }
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from rewardlab.verifiers.contract import Pair, Verdict, no_verdict, right, verifier, wrong
 
-from .running import LANGUAGES, MASK, Outcome, ran
+from .running import LANGUAGES, MASK, Outcome, portable, ran
 
 LONGEST = 20_000
 """Characters of a reply that is read."""
@@ -72,7 +72,7 @@ def _judged(gold: Mapping[str, str], said: tuple | None) -> Verdict:
     form = 1 - [out, err].count(None) / 2
     printed = float(out is not None and _trimmed(out) == _trimmed(gold["stdout"]))
     # where nothing is said of the error, it is not said that there is none
-    failed = 0.0 if err is None else _common(gold["stderr"], err)
+    failed = 0.0 if err is None else _common(portable(gold["stderr"]), portable(err))
     parts = {"form": form, "stdout": printed, "stderr": failed}
     if printed and failed == 1.0:
         return right(str(out)[:80], parts=parts)

@@ -1,7 +1,8 @@
-"""What code prints, and the last line of its error: of the small language, or of Python in the sandbox."""
+"""What code prints, and its error, line by line: of the small language, or of Python in the sandbox."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -14,6 +15,9 @@ LONGEST = 4000
 """Characters of an output that count."""
 EXITED = "the program ended with exit code"
 """How the sandbox says of a program that it ended by itself."""
+_FOLDER = re.compile(r'(?<=File ")[^"\n]*[/\\](?=[^/\\"\n]+")')
+_MARKS = re.compile(r"^[ ~^]*[~^][ ~^]*\n", re.MULTILINE)
+_ADDRESS = re.compile(r"\b0x[0-9a-fA-F]+")
 
 
 class Outcome(NamedTuple):
@@ -41,8 +45,18 @@ def _of_list(code: str, given: str) -> Outcome:
 def _of_python(output: RunOutput) -> Outcome | None:
     if output.ended is None:
         return None
-    # of a traceback the last line alone: the others name files of this machine
-    error = output.stderr.strip().rpartition("\n")[2] if not output.ended else ""
+    error = portable(output.stderr) if not output.ended else ""
     # whatever it wrote before it was stopped, it did not end by itself
     stopped = not output.ended and not output.why.startswith(EXITED)
-    return Outcome(output.stdout[:LONGEST], error[:LONGEST], late=stopped or not (output.ended or error))
+    return Outcome(output.stdout[:LONGEST], error, late=stopped or not (output.ended or error))
+
+
+def portable(error: str) -> str:
+    """An error as it reads on any machine: without the folders of files, addresses, and marks below lines, which differ by version.
+
+    Of a long one whole lines at the end, which say what went wrong.
+    """
+    text = _ADDRESS.sub("0x0", _MARKS.sub("", _FOLDER.sub("", error.rstrip() + "\n"))).strip()
+    if len(text) <= LONGEST:
+        return text
+    return text[-LONGEST:].partition("\n")[2] or text[-LONGEST:]

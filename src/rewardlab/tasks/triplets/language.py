@@ -10,23 +10,31 @@ A proposal of a task is text too; running its program makes the task.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from rewardlab.core import Problem, ask
 from rewardlab.tasks.programs import ProgramError, Value, parse, read_value, run, show, show_value
 
-KINDS = ("deduction", "abduction", "induction")
+from .triplet import INPUTS, KINDS, Triplet
+
+__all__ = [
+    "ASKED",
+    "FIRST",
+    "INPUTS",
+    "KINDS",
+    "Triplet",
+    "made",
+    "proposal",
+    "read_proposal",
+    "solved",
+    "solves",
+    "to_propose",
+    "to_solve",
+    "triplet",
+]
+
 ASKED = {"deduction": "Output", "abduction": "Input", "induction": "Program"}
-INPUTS = 4
-"""Inputs of an induction task; the outputs of the first half are shown, the rest decide."""
-
-
-class Triplet(NamedTuple):
-    """A program, inputs, and its outputs on them, as text."""
-
-    program: str
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
+FIRST = ("+ 0", tuple(f"[{k}, {k + 1}]" for k in range(INPUTS)))
+"""The first task: a program that changes nothing."""
 
 
 def triplet(program: str, inputs: Sequence[str]) -> Triplet:
@@ -34,6 +42,18 @@ def triplet(program: str, inputs: Sequence[str]) -> Triplet:
     parsed, values = parse(program), [read_value(text) for text in inputs]
     outputs = tuple(show_value(run(parsed, value).value) for value in values)
     return Triplet(show(parsed), tuple(show_value(value) for value in values), outputs)
+
+
+def made(cases: Sequence[tuple[str, Sequence[str]]]) -> list[Triplet | ProgramError]:
+    """The triplet of each program and its inputs, or why it is none."""
+    return [_made(*case) for case in cases]
+
+
+def _made(program: str, inputs: Sequence[str]) -> Triplet | ProgramError:
+    try:
+        return triplet(program, inputs)
+    except ProgramError as problem:
+        return problem
 
 
 def to_solve(kind: str, task: Triplet) -> Problem:
@@ -82,6 +102,18 @@ def stated(reply: str, name: str) -> list[str]:
     """What follows "NAME: " in the lines of a reply."""
     lines = (line.strip() for line in reply.splitlines())
     return [line.removeprefix(f"{name}: ") for line in lines if line.startswith(f"{name}: ")]
+
+
+def solved(pairs: Sequence[tuple[Problem, str]]) -> list[bool | ProgramError]:
+    """Whether each reply to `to_solve` is right, or why nothing can be read from it."""
+    return [_solved(*pair) for pair in pairs]
+
+
+def _solved(problem: Problem, reply: str) -> bool | ProgramError:
+    try:
+        return solves(problem, reply)
+    except ProgramError as why:
+        return why
 
 
 def solves(problem: Problem, reply: str) -> bool:
