@@ -61,7 +61,7 @@ def _answering(t: Trajectory, mark: str) -> Trajectory:
 def _sure(
     begun: list[Trajectory], lengths: list[int], run: Run, mark: str, probes: int, temperature: float
 ) -> list[float | None]:  # fmt: skip
-    """The mean over probes of exp(-mean entropy of their first tokens), of so many for each beginning; None where there are none."""
+    """The mean over probes of exp(-mean entropy of their first tokens), so many for each beginning; None where there are none."""
     if not any(lengths):
         return [None] * len(begun)
     written = begin(run.policy, [t.problem for t in begun], [with_gold(t.reply, "", mark)[1].rstrip(" ") for t in begun])
