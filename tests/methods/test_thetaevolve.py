@@ -48,6 +48,11 @@ def test_the_database():
     assert (p.question, p.meta["parent"]) == ("Go.|.50|5", "5")
 
 
+def test_a_program_is_the_last_block_of_a_reply():
+    assert program_of("So:\n```python\n1\n```\nor\n```\n2\n```\nDone.") == "2"
+    assert program_of(" 3\n") == "3"
+
+
 def test_shaping():
     assert shaped(0.5, 0.0, 1.0, 1.0, 1.0) == 0.5
     # (.5 - .2) / .6 = 1/2, squared, times 5

@@ -8,9 +8,9 @@ A process reward model knows little of a first step: what it leads to is still t
 better informed score mends the earlier one. A number says that a step is bad, and not how to do it better; a text does.
 
 Sun et al. 2025, arXiv:2501.07861 (abstract; Jeryi-Sun/ReARTeR, ff0c908 and e895a6d, has the Monte-Carlo labels, above 1/2 is right,
-but not the search). (inferred): h = 1, alpha = 1/2, the threshold, that refined steps join the others. Its pairs come from a Monte-
-Carlo tree; here from the steps of the search itself. Left out: preference learning of the explainer, and the balance of labels
-(`rewardlab prm train` weighs them). Retrieval is no part of it: steps that search are those of any environment.
+but not the search). (inferred): h = 1, alpha = 1/2, the threshold, that refined steps join the others. Left out: retrieval, so that
+steps are text alone; the Monte-Carlo tree, of whose steps it makes its pairs (here: of the steps of the search itself); preference
+learning of the explainer; and the training of the scorer on balanced labels (`rewardlab prm` trains one, without that balance).
 
 Data: prompts, and a scorer of unfinished replies from 0 to 1 (`rewardlab search rearter --scorer prm:PATH`); `explainer`: a model
 that criticises (`openai:URL#NAME`), and a policy that reads such words. `gap` above 0 trains.
