@@ -17,8 +17,7 @@ from rewardlab.methods.process.reasonflux_prm import claim, reasonflux_prm, thou
 from rewardlab.models.embedded import untrained
 from rewardlab.rewards import thoughts
 from rewardlab.rewards.reward import reward
-from rewardlab.rewards.thoughts import softmax_mean, template_success, thought_steps, without_results
-from rewardlab.tasks.rethought.rewards import sound_thoughts
+from rewardlab.rewards.thoughts import softmax_mean, sound_thoughts, template_success, thought_steps, without_results
 from rewardlab.text.splitters import mark
 
 E = math.e

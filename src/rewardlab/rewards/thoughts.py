@@ -17,7 +17,7 @@ from rewardlab.text.filled import filled
 
 from .monte_carlo import count_cost, rows_in_steps
 from .reward import Reward, reward
-from .steps import step_texts
+from .steps import going_on, step_texts, unequal
 
 MARK = "</think>"
 BLANK = "_"
@@ -100,6 +100,22 @@ def _three(
             values.append(float(1 / np.exp(logits - logits[0]).sum()))
         found.append(values)
     return found
+
+
+@reward(steps=True)
+def sound_thoughts(trajectory: Trajectory, *, mark: str = MARK) -> list[tuple[int, float]] | Score:
+    """1 at the end of each line before the mark that does what the gold step in its place does, rightly, 0 at the others there.
+
+    For problems whose meta["steps"] are equations. No verdict where the mark is missing, or comes first.
+    """
+    gold, lines = trajectory.problem.meta.get("steps"), step_texts(trajectory, "newline")
+    if len(lines) != len(trajectory.steps):
+        return unequal(lines, trajectory)
+    if not gold or mark not in lines[1:]:
+        return Score(None, why="the problem has no steps, or the reply no thought")
+    # a further line than there are steps would be judged as the answer
+    right = going_on(lines[: lines.index(mark, 1)], gold)[: len(gold)]
+    return [(at, float(ok)) for at, ok in zip(trajectory.steps, right, strict=False)]
 
 
 @reward(over="groups")

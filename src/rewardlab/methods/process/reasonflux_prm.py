@@ -34,10 +34,9 @@ from rewardlab.rewards.judged_steps import judged_steps
 from rewardlab.rewards.model import step_score
 from rewardlab.rewards.reward import Reward, reward
 from rewardlab.rewards.task import correct
-from rewardlab.rewards.thoughts import MARK, parts_of, template_success, thought_steps
+from rewardlab.rewards.thoughts import MARK, parts_of, sound_thoughts, template_success, thought_steps
 from rewardlab.rewards.weighed_steps import weighed_steps
 from rewardlab.rollouts.independent import independent
-from rewardlab.tasks.rethought.rewards import sound_thoughts
 
 JUDGE, WRITER = "judge", "writer"
 
