@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 
-from rewardlab.core import Trajectory, Turn, ask
+from rewardlab.core import Recipe, Run, Trajectory, Turn, ask
+from rewardlab.evals.passk import accuracy
 from rewardlab.methods.baselines.weighted_vote import weighted_majority
 from rewardlab.methods.search.prism_deepthink import prism_deepthink
 from rewardlab.rollouts.population import Heat, chance, population, resampled
@@ -47,6 +49,9 @@ def test_a_refinement_is_accepted_by_the_ratio_of_weights(old, new, wanted):
     assert chance(HEAT, old, new) == pytest.approx(wanted)
 
 
+CASES = [("Answer: 2", "end"), ("99", "length"), ("", "end"), ("<think>9", "end")]
+
+
 STEPS = {"": ["a8\n"], "a8\n": ["b2\n", "d9"], "a8\nb2\n": ["c4"]}
 
 
@@ -83,8 +88,26 @@ def test_a_worthless_refinement_is_refused_and_a_perfect_reply_left_alone():
     assert policy.calls == [["", ""]]
 
 
+def test_a_reply_that_was_cut_off_is_never_copied_and_does_not_vote():
+    says = {"": ["1", "9" * 30, "2"]}
+    recipe = prism_deepthink(Recipe(reward=last_digit(), measure=accuracy()), n=3, rounds=1, elsewhere=0.0, copies=1.0, heat=0.1)
+    # the long one is cut after 20 digits, with the highest score by the reward; of 1 and 2, 2 weighs 2^10 times as much
+    replies, _, policy = searched(recipe.rollout, says, max_new=20)
+    assert replies == [["2", "2", "2"]]
+    run = Run(policy)
+    rows = [Trajectory(ask("?"), (Turn("policy", np.zeros(1, np.int64), text=x),), stop) for x, stop in CASES]
+    assert [s.total for s in recipe.reward([rows], run)[0]] == pytest.approx([0.2, 0.0, 0.0, 0.0])
+    assert recipe.select(rows, recipe.reward([rows], run)[0], run).reply == "Answer: 2"
+
+
+def test_a_worthless_reply_keeps_one_place_at_most():
+    for seed in range(20):
+        found = drawn(Heat(0.5, 0.5, 0.25), 1.0, 0.0, 0.0, 0.0, seed=seed)
+        assert max(found.count(x) for x in "123") == 1
+
+
 def test_the_recipe_votes_by_score():
     recipe = prism_deepthink(n=4, rounds=2, heat=0.3)
     known = recipe.rollout.settings
-    assert (known["n"], known["rounds"], known["heat"], known["score"]) == (4, 2, 0.3, recipe.reward)
+    assert (known["n"], known["rounds"], known["heat"], known["score"]) == (4, 2, 0.3, recipe.reward.settings["of"])
     assert recipe.select == weighted_majority()

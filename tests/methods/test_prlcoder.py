@@ -10,7 +10,8 @@ import torch
 from rows import batch_of, outcome, row_of
 
 from rewardlab import registry
-from rewardlab.core import Run, ask
+from rewardlab.core import Run, Score, Trajectory, ask, rollout
+from rewardlab.engine.collate import collate
 from rewardlab.engine.step import Ops, standard_loop
 from rewardlab.errors import RewardlabError
 from rewardlab.methods.process.prlcoder import mutants, plus_lines, prlcoder
@@ -74,6 +75,27 @@ def test_the_advantages_by_hand():
     raw = np.array([1.25, 1.25, 1.0, -0.25, -0.25]) - 0.5
     wanted = (raw - raw.mean()) / raw.std(ddof=1)
     assert found[batch.mask & batch.rewarded.any(1, keepdim=True)].tolist() == pytest.approx(wanted.tolist(), abs=1e-5)
+
+
+def test_only_lines_of_the_code_block_are_paid():
+    policy, problem = untrained(0, hidden=32, layers=1), ask("?", {"tests": "assert a"})
+    recipe = prlcoder(registry.build("ppo", {"beta": 0.0}), weight=1.0)
+    texts = ("Well.\n```python\na=1\n```\nThat is it.",)
+    rollout = separated(**{**recipe.rollout.settings, "of": written(texts=texts)})
+    ((t,),) = rollout([problem], Run(policy))
+    batch = collate([[t]], [[Score(1.0)]], torch.device("cpu"))
+    # the line model finds every line right
+    batch.columns["prm.value"] = torch.full((1, batch.width), 9.0)
+    paid = plus_lines(weight=1.0)(torch.zeros_like(batch.reward), batch, Run(None))[0]
+    (at,) = paid.nonzero().flatten().tolist()
+    assert t.cut(at + 1, policy.decode).reply == "Well.\n```python\na=1\n"
+    assert paid[at].item() == pytest.approx(1.0, abs=1e-3)
+
+
+@rollout
+def written(problems, run, *, texts: tuple[str, ...] = ()):
+    (prompt,) = run.policy.read([Trajectory(problems[0])], [problems[0].prompt])
+    return [run.policy.write([prompt] * len(texts), list(texts))]
 
 
 @reward

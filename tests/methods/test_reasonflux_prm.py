@@ -17,7 +17,7 @@ from rewardlab.methods.process.reasonflux_prm import claim, reasonflux_prm, thou
 from rewardlab.models.embedded import untrained
 from rewardlab.rewards import thoughts
 from rewardlab.rewards.reward import reward
-from rewardlab.rewards.thoughts import softmax_mean, template_success, thought_steps
+from rewardlab.rewards.thoughts import softmax_mean, sound_thoughts, template_success, thought_steps, without_results
 from rewardlab.text.splitters import mark
 
 E = math.e
@@ -96,6 +96,26 @@ def test_a_template_is_worth_what_follows_from_it():
     assert len(follower.asked) == 2
     assert "9" not in follower.asked[0]
     assert run.metrics["completions"] == 4
+
+
+def test_the_default_template_holds_no_result():
+    # 12 is computed; 9 is the answer; 7, 5 and 3 are stated
+    lines = ["7+5=12", "12-3=9", "so it is 9, or 1,009.5", "Answer: 9"]
+    assert without_results(lines, "Start with 7. Add 5. Subtract 3.") == "7+5=_\n_-3=_\nso it is _, or _"
+    # a result that the question states as well; an answer in words, which is no part of a longer word
+    assert without_results(["7+5 = 12", "Rome, in Romeland", "Answer: Rome"], "7, 5 or 12?") == "7+5 = _\n_, in Romeland"
+    policy, follower = untrained(hidden=32, layers=1), Follower()
+    t = written(policy, "a\n</think>\n7+5=12\n12*3=36\nAnswer: 36", question="Start with 7. Add 5. Multiply by 3.", answer="36")
+    template_success(n=1)([[t]], Run(follower, verify=gold()))
+    assert follower.asked[0].endswith("Follow this plan:\n7+5=_\n_*3=_")
+
+
+def test_a_step_that_goes_on_rightly_from_a_wrong_one_is_sound():
+    policy = untrained(hidden=32, layers=1)
+    p = ask("Start with 7. Add 5. Multiply by 3.", "36", steps=["7+5=12", "12*3=36"])
+    (t,) = policy.write(policy.read([Trajectory(p)], [p.prompt]), ["7+5=13\n13*3=39\n</think>\n7+5=12\n12*3=36\nAnswer: 36"])
+    ((said,),) = sound_thoughts()([[mark(t, "newline", policy.pieces, policy.name)]], Run(policy))
+    assert [x for _, x in said.steps] == [0.0, 1.0]
 
 
 def test_labels_of_steps_and_whole_in_one_batch():

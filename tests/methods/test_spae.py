@@ -92,12 +92,40 @@ def test_what_a_forced_answer_shows():
     assert first.steps[0][1] == pytest.approx(float(np.exp(policy.score([whole])[0][-4:-1]).mean()), abs=1e-6)
     # sure: of the same three samples
     forced = [t.cut(len(t) - 1) for t in policy.write([prompt] * 2, ["7+5=12\nAnswer:", "7+5=12\n12-0=12\nAnswer:"])]
-    answers = policy.extend([t for t in forced for _ in range(3)], Sampling(4, 0.6), Run(policy).rng("probe"))
-    spread = [h[len(forced[k // 3]) :].mean() for k, h in enumerate(entropies(policy, answers))]
+    # of a space and two digits, as the gold answer
+    answers = policy.extend([t for t in forced for _ in range(3)], Sampling(3, 0.6), Run(policy).rng("probe"))
+    spread = [h[len(forced[k // 3]) :][:3].mean() for k, h in enumerate(entropies(policy, answers))]
     sure = [float(np.exp(-np.array(spread[k : k + 3])).mean()) for k in (0, 3)]
     assert [x for _, x in said["sure"][0][0].steps] == pytest.approx(sure, abs=1e-5)
     both = [potential(r, s) for (_, r), s in zip(first.steps, sure, strict=True)]
     assert [x for _, x in said["potential"][0][0].steps] == pytest.approx(both, abs=1e-5)
+
+
+class Probed:
+    """A policy whose forced answers are this text."""
+
+    def __init__(self, policy, text):
+        self.policy, self.text = policy, text
+
+    def __getattr__(self, name):
+        return getattr(self.policy, name)
+
+    def extend(self, rows, sampling, rng):
+        whole = self.policy.write([Trajectory(t.problem, t.turns[:1]) for t in rows], [t.reply + self.text for t in rows])
+        return [t.cut(len(t) - 1, self.policy.decode) for t in whole]
+
+
+def test_what_follows_the_answer_does_not_change_how_sure_it_is():
+    policy = untrained(0, hidden=32, layers=1)
+    problem = ask("Start with 7. Add 5.", "12")
+    rows = written(policy, problem, "7+5=12\n12-0=12\nAnswer: 12")
+    sure = [
+        [x for _, x in step_potential(of="sure", probes=2)([rows], Run(Probed(policy, text)))[0][0].steps]
+        for text in (" 12", " 12 and so on", " 34")
+    ]
+    assert len(sure[0]) == 2
+    assert sure[0] == pytest.approx(sure[1], abs=1e-6)
+    assert sure[0] != pytest.approx(sure[2], abs=1e-6)
 
 
 def test_problems_without_a_gold_text_and_rollouts_without_steps():

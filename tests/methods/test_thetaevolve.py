@@ -37,14 +37,20 @@ def entry(program, score, step=0):
 
 def test_the_database():
     table = [entry("1", 0.1, -1), entry("5", 0.5), entry("3", 0.3)]
-    assert parent_of(table, 1.0, (0,))["program"] == "5"
-    sampled = {parent_of(table, 0.0, (i,))["program"] for i in range(40)}
-    assert sampled == {"1", "5", "3"}
+    assert parent_of(table, 1.0, 1, (0,))["program"] == "5"
+    # any of the two best, and any of all
+    assert {parent_of(table, 1.0, 2, (i,))["program"] for i in range(40)} == {"5", "3"}
+    assert {parent_of(table, 0.0, 1, (i,))["program"] for i in range(40)} == {"1", "5", "3"}
     # what does not work stays out, and so does what is there; the worst leaves
     grown = inserted(table, [("5", 0.5), ("x", 0.0), ("4", 0.4), ("4", 0.4), ("", 0.2)], 7, 3)
     assert grown == [entry("5", 0.5), entry("3", 0.3), entry("4", 0.4, 7)]
     p = asked(ask("Go.", start="1"), table[1], "{question}|{score}|{program}")
     assert (p.question, p.meta["parent"]) == ("Go.|.50|5", "5")
+
+
+def test_a_program_is_the_last_block_of_a_reply():
+    assert program_of("So:\n```python\n1\n```\nor\n```\n2\n```\nDone.") == "2"
+    assert program_of(" 3\n") == "3"
 
 
 def test_shaping():
@@ -61,12 +67,28 @@ def children(*replies, problem):
     return [Trajectory(problem, t, "end") for t in turns]
 
 
+def test_parents_are_any_of_the_archive_as_in_the_release():
+    table = [entry(str(i), i / 10) for i in range(10)]
+    drawn = [int(parent_of(table, 0.6, 3, (i,))["program"]) for i in range(2000)]
+    # .6 / 3 + .4 / 10 each of the three best, .04 each of the others
+    assert [drawn.count(i) / 2000 for i in (9, 8, 7)] == pytest.approx([0.24] * 3, abs=0.04)
+    assert drawn.count(0) / 2000 == pytest.approx(0.04, abs=0.02)
+    recipe = thetaevolve(grpo().but(reward=tenth()))
+    for part in (recipe.rollout, recipe.measure):
+        assert [part.settings[name] for name in ("capacity", "archive", "exploit")] == [10_000, 1000, 0.6]
+
+
+def test_the_settings_reach_the_reward():
+    assert not thetaevolve(grpo().but(reward=tenth())).reward.settings["known"]
+    assert thetaevolve(grpo().but(reward=tenth()), known=True).reward.settings["known"]
+
+
 def test_final_credit_of_children():
     problem = asked(ask("Go.", start="5"), entry("5", 0.5), "{program}")
     run = Run(
         None, step=3, memory={MEMORY: {problem.meta["database"]: [entry("5", 0.5, -1), entry("6", 0.6, 1), entry("7", 0.7, 3)]}}
     )
-    recipe = thetaevolve(grpo().but(reward=tenth()))
+    recipe = thetaevolve(grpo().but(reward=tenth()), known=True)
     # the parent; known before; known since this step alone, so that it is new; what does not work; nothing
     group = children("5", "6", "7", "x", "", problem=problem)
     scores = recipe.reward([group], run)
@@ -91,7 +113,7 @@ class Evolver(ScriptedPolicy):
 
 def test_children_join_and_become_parents():
     policy = Evolver(lambda t: SAYS[t.problem.meta["parent"]])
-    recipe = thetaevolve(grpo(n=2).but(reward=tenth()), exploit=1.0, ask="{program}")
+    recipe = thetaevolve(grpo(n=2).but(reward=tenth()), exploit=1.0, archive=1, ask="{program}")
     problem, memory, best = ask("Go.", start="1"), {}, []
     for step in range(3):
         run = Run(policy, step=step, memory=memory)
@@ -104,7 +126,8 @@ def test_children_join_and_become_parents():
     assert [(e["program"], e["score"], e["step"]) for e in table] == [("1", 0.1, -1), ("2", 0.2, 0), ("4", 0.4, 1), ("3", 0.3, 2)]
     with pytest.raises(RewardlabError, match="first program"):
         recipe.rollout([ask("Go.")], Run(policy))
-    found = evolution(rollout=independent(n=2), by=tenth(), rounds=2, exploit=1.0, ask="{program}")([problem], Run(policy))
+    part = evolution(rollout=independent(n=2), by=tenth(), rounds=2, exploit=1.0, archive=1, ask="{program}")
+    found = part([problem], Run(policy))
     # one of the first two children is the parent; of four, three work
     assert (found["first"], found["best"], found["lazy"], found["works"]) == (0.2, 0.4, 0.25, 0.75)
 

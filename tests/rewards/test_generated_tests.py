@@ -3,11 +3,13 @@
 from itertools import pairwise
 
 import pytest
+from rows import Replies
 
 from rewardlab import registry
 from rewardlab.core import Run, Trajectory, ask
 from rewardlab.errors import RewardlabError
 from rewardlab.models.embedded import untrained
+from rewardlab.rewards import generated_tests
 from rewardlab.rewards.generated_tests import allocated, chance, passed_generated, usable
 
 GOLD = {"io": [["[1, 2]", "3"], ["[5, 5]", "10"]]}
@@ -58,6 +60,63 @@ def test_asserts_run_in_the_sandbox_and_one_that_cannot_be_read_takes_no_other_w
     right, wrong = paid(["def add(a, b):\n    return a + b", "def add(a, b):\n    return 5"], problem, "code")
     # each passes one of the two: the right one and the wrong one differ in which
     assert (right.total, wrong.total) == (pytest.approx(1 + 1 / 3), pytest.approx(1 + 1 / 3))
+
+
+class Writer(Replies):
+    """A model that writes these tests, in turn."""
+
+    context = 10_000
+
+    def __init__(self, replies):
+        super().__init__(replies)
+        self.asked = []
+
+    def read(self, trajectories, messages):
+        self.asked += [m[-1].text for m in messages]
+        return [Trajectory(t.problem) for t in trajectories]
+
+    def extend(self, trajectories, sampling, rng):
+        return Replies([self.replies[i % len(self.replies)] for i in range(len(trajectories))]).extend(trajectories, sampling, rng)
+
+
+def judged(groups, writer, verifier="code", models=None, **settings):
+    policy = untrained(0)
+    read = [(policy.read([Trajectory(p)], [p.prompt])[0], replies) for p, replies in groups]
+    run = Run(policy, verify=registry.part("reward", verifier), models={"writer": writer, **(models or {})}, max_new=20)
+    rows = [policy.write([prompt] * len(replies), replies) for prompt, replies in read]
+    return passed_generated(writer="writer", **settings)(rows, run), run
+
+
+def test_a_model_writes_the_tests_where_there_are_none():
+    case = "import unittest\nclass T(unittest.TestCase):\n    def test_it(self):\n        self.assertEqual(add(2, 3), {})"
+    writer = Writer(["assert add(1, 2) == 3", "No test.", case.format(5), case.format(6)])
+    problem = ask("Add.", {"tests": "assert add(1, 1) == 2"})
+    programs = ["def add(a, b):\n    return a + b", "def add(a, b):\n    return 3"]
+    (scores,), run = judged([(problem, programs)], writer, each=4)
+    # three of four replies are tests, one of them wrong; the second program passes the first test alone
+    assert [s.total for s in scores] == pytest.approx([2 + 1 / 3, 1 + 1 / 3])
+    assert writer.asked[0].endswith(f"### Problem\nAdd.\n\n### Program\n{programs[0]}")
+    assert len(writer.asked) == 1
+    assert run.metrics["completions"] == 4
+    # tests that are there come first
+    (scores,), _ = judged([(ask("Sum?", GOLD, generated=GENERATED), ["sum"])], writer, "list_program")
+    assert scores[0].total == pytest.approx(3 + 1 / 2)
+    assert len(writer.asked) == 1
+
+
+def test_written_pairs_and_a_writer_that_writes_no_test():
+    (scores,), _ = judged([(ask("Sum?", GOLD), ["sum", "max"])], Writer(['["[2, 2]", "4"]', "[[1], 1]"]), "list_program", each=2)
+    assert [s.total for s in scores] == pytest.approx([2 + 1 / 3, 1 + 1 / 3])
+    (scores,), _ = judged([(ask("Sum?", GOLD), ["sum"])], Writer(["I cannot."]), "list_program", each=2)
+    assert scores[0].missing
+
+
+def test_hard_problems_have_more_tests_written(monkeypatch):
+    monkeypatch.setattr(generated_tests, "said_rates", lambda groups, run, probe: [0.95, 0.2])
+    writer = Writer([f'["[{i}]", "{i}"]' for i in range(40)])
+    _, run = judged([(ask("Sum?", GOLD), ["sum"] * 4), (ask("Max?", GOLD), ["max"] * 4)], writer, "list_program", each=4, probe="p")
+    assert run.metrics["completions"] == 8
+    assert run.metrics["tests_most"] > 4
 
 
 def test_the_chance_of_a_right_choice_by_hand():

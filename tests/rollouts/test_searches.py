@@ -280,6 +280,17 @@ def test_a_complete_reply_is_compared_with_partial_ones():
     assert (replies, len(policy.calls)) == ([["9"]], 1)
 
 
+def test_a_complete_reply_that_partial_ones_push_out_is_among_the_answers():
+    says = {"": ["8", "a9bb", "b1bb"], "a9": ["b9cc"], "a9b9": ["1"]}
+
+    def said(t):
+        return says[t.reply]
+
+    # of .8, .9 and .1 two stay, of .8 and .9 one, which ends at .1
+    replies, _, _ = searched(rejecting(score=last_digit(), n=3, reject=0.5, every=2), said)
+    assert replies == [["8", "a9b91"]]
+
+
 # ---- Monte-Carlo tree search -----------------------------------------------------------------------------------------
 
 

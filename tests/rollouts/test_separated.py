@@ -17,14 +17,14 @@ def written(problems, run, *, texts: tuple[str, ...] = ()):
     return [run.policy.write([prompt] * len(texts), list(texts))]
 
 
-def steps(*texts: str, at: str = ";") -> list[list[str]]:
+def steps(*texts: str, at: str = ";", **settings) -> list[list[str]]:
     policy = untrained(0, hidden=32, layers=1)
-    (group,) = separated(of=written(texts=texts), at=at)([ask("?")], Run(policy))
+    (group,) = separated(of=written(texts=texts), at=at, **settings)([ask("?")], Run(policy))
     found = []
     for t in group:
         replies = [t.cut(end + 1, policy.decode).reply for end in t.steps]
         # the end token is the last step's
-        assert t.steps[-1] == len(t) - 1
+        assert settings or t.steps[-1] == len(t) - 1
         found.append([b[len(a) :] for a, b in zip(["", *replies], replies, strict=False)])
     return found
 
@@ -35,6 +35,29 @@ def test_a_step_ends_where_the_text_does():
     assert steps("max;", "a;; b", "max") == [["max;"], ["a;", "; b"], ["max"]]
     assert steps("a=1\n\nb=2", at="\n") == [["a=1\n", "\nb=2"]]
     assert steps("a, b", at=", ") == [["a, ", "b"]]
+
+
+def ends(*texts: str, **settings) -> list[list[str]]:
+    """The line of the reply in which each step ends."""
+    policy = untrained(0, hidden=32, layers=1)
+    (group,) = separated(of=written(texts=texts), **settings)([ask("?")], Run(policy))
+    found = []
+    for t in group:
+        replies = [t.cut(end + 1, policy.decode).reply for end in t.steps]
+        found.append([reply.splitlines()[-1] for reply in replies])
+    return found
+
+
+def test_prose_and_fences_are_no_lines_of_a_program():
+    block = "Let us see.\n```python\na=1\n\nb=2\n```\nDone, I hope."
+    (found,) = ends(block, at="\n", program=True)
+    assert found == ["a=1", "b=2"]
+    # the last block of Python; without a block the whole reply; an open block ends with the reply; an empty one has no lines
+    two = "```\nx=0\n```\n```py\ny=1\n```\n```text\nz\n```"
+    texts = (two, "a=1\nb=2", "So:\n```\na=1\nb=2", "So:\n```\n```\nDone.")
+    assert ends(*texts, at="\n", program=True) == [["y=1"], ["a=1", "b=2"], ["a=1", "b=2"], []]
+    # all lines are steps where no program is asked for
+    assert len(ends(block, at="\n")[0]) == 6
 
 
 def test_it_wraps_what_samples():

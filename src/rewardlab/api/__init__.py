@@ -24,8 +24,24 @@ from .searching import search
 from .step_scores import evaluate_scorer
 from .step_training import train_scorer
 from .training import resume, train
+from .unit_tests import written_tests_file
 
 __all__ = [
-    "Result", "RunConfig", "answer", "evaluate", "evaluate_scorer", "export", "export_recipe", "label_file", "own_answers",
-    "pass_rate_file", "plan", "resume", "search", "train", "train_scorer", "versions",
+    "Result",
+    "RunConfig",
+    "answer",
+    "evaluate",
+    "evaluate_scorer",
+    "export",
+    "export_recipe",
+    "label_file",
+    "own_answers",
+    "pass_rate_file",
+    "plan",
+    "resume",
+    "search",
+    "train",
+    "train_scorer",
+    "versions",
+    "written_tests_file",
 ]  # fmt: skip

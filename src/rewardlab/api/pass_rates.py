@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -55,7 +55,7 @@ def pass_rate_file(
         POSITIVE.check(name, value)
     NOT_NEGATIVE.check("temperature", temperature)
     places = Places("pass-rate", [source], out, dropped)
-    _check_out(out)
+    check_out(out, "pass rates")
     refuse_missing(model := named_model(model))
     config, _ = as_in_run(model, str(source), settings)
     part = read_reward(reward) if isinstance(reward, str) else reward or registry.part("reward", VERIFIER)
@@ -63,15 +63,15 @@ def pass_rate_file(
     table = Table.load(source)
     columns = (*COLUMNS, *(["replies"] if keep_replies else []))
     _check_columns(table, columns)
-    problems, fate = _problems(table, config)
-    policy = policy_of(model, config, _task(problems))
-    problems, fate = _fitted(problems, fate, policy, config)
-    sampler = Sampler(begin_run(Recipe(), policy, _task(problems), config), part, samples, temperature, accept)
-    name = config.model or _task(problems).model if model is None or isinstance(model, str) else policy.name
+    problems, fate = file_problems(table, config)
+    policy = policy_of(model, config, file_task(problems))
+    problems, fate = fitted_problems(problems, fate, policy, config)
+    sampler = Sampler(begin_run(Recipe(), policy, file_task(problems), config), part, samples, temperature, accept)
+    name = config.model or file_task(problems).model if model is None or isinstance(model, str) else policy.name
     about = {"model": identity(name), **sampler.settings, "batch": batch, "dtype": config.dtype}
     with work_file(Path(out).resolve().with_name(f"{Path(out).name}.work"), about) as work:
         facts = {"model": about["model"], "reward": about["reward"], "resumed_batches": len(work.done)}
-        found = _measured(problems, sampler, work, batch)
+        found = in_work(problems, sampler, work, batch)
         rows = [{**row, **{name: one[name] for name in columns}} for row, one in zip(staying(table.rows, fate), found, strict=True)]
         left_out = [(place, row, drop) for place, row, drop in zip(table.places, table.rows, fate, strict=True) if drop]
         return places.finish([table], left_out, rows, **facts, **_summary(found))
@@ -124,7 +124,9 @@ class Sampler:
         }  # fmt: skip
 
 
-def _measured(problems: Sequence[Problem], sampler: Sampler, work: Work, size: int) -> list[dict[str, Any]]:
+def in_work(
+    problems: Sequence[Problem], sampler: Callable[[Sequence[Problem], str], list[dict[str, Any]]], work: Work, size: int
+) -> list[dict[str, Any]]:
     """What the sampler finds of each problem: batch by batch, without those that are done."""
     found: list[dict[str, Any]] = []
     batches = [problems[i : i + size] for i in range(0, len(problems), size)]
@@ -140,9 +142,9 @@ def _measured(problems: Sequence[Problem], sampler: Sampler, work: Work, size: i
     return found
 
 
-def _check_out(out: Path | str) -> None:
+def check_out(out: Path | str, what: str) -> None:
     if str(out) == STREAM or (Path(out).exists() and not Path(out).is_file()):
-        raise RewardlabError(f"--out {out}: pass rates need a file, beside which the work is kept in case it is stopped")
+        raise RewardlabError(f"--out {out}: {what} need a file, beside which the work is kept in case it is stopped")
 
 
 def _check_columns(table: Table, columns: Sequence[str]) -> None:
@@ -153,7 +155,7 @@ def _check_columns(table: Table, columns: Sequence[str]) -> None:
         raise RewardlabError(f"the rows of {table.source} have a column {own[0]}, which would be overwritten; rename that column")
 
 
-def _problems(table: Table, config: RunConfig) -> tuple[list[Problem], Fates]:
+def file_problems(table: Table, config: RunConfig) -> tuple[list[Problem], Fates]:
     """The problems of the rows, read as for training, and for each row why it is none."""
     columns = Columns(config.prompt_column or "prompt", config.answer_column or "answer", None, config.system)
     found = list(problems_of(zip(table.places, table.rows, strict=True), columns))
@@ -163,11 +165,11 @@ def _problems(table: Table, config: RunConfig) -> tuple[list[Problem], Fates]:
     return problems, [None if isinstance(of, Problem) else Drop("no problem", str(of)) for of in found]
 
 
-def _fitted(problems: Sequence[Problem], fates: Fates, policy: Policy, config: RunConfig) -> tuple[list[Problem], Fates]:
+def fitted_problems(problems: Sequence[Problem], fates: Fates, policy: Policy, config: RunConfig) -> tuple[list[Problem], Fates]:
     """The problems whose prompts fit into the model's context, or were made to; the others are left out, or refused."""
     if not isinstance(policy, TextPolicy):
         return list(problems), fates
-    fitter = Fitter(policy, config.overlong, config.max_new or _task(problems).max_new)
+    fitter = Fitter(policy, config.overlong, config.max_new or file_task(problems).max_new)
     if config.overlong == "error":
         return fitter.fit(problems, "file's")[0], fates
     fitted = iter([fitter.one(problem) for problem in problems])
@@ -183,5 +185,5 @@ def _fitted(problems: Sequence[Problem], fates: Fates, policy: Policy, config: R
     return kept, after
 
 
-def _task(problems: Sequence[Problem]) -> Task:
+def file_task(problems: Sequence[Problem]) -> Task:
     return Task("file", Listed(problems), (), VERIFIER)

@@ -15,7 +15,7 @@ from rewardlab.text.evolution import ASK, PARENT, Entry, one_round, program_of
 @measure
 def evolution(
     problems: Sequence[Problem], run: Run, *, rollout: Rollout, by: Reward | None = None, rounds: PositiveInt = 4,
-    capacity: PositiveInt = 1000, exploit: Share = 0.5, start: str = "start", ask: str = ASK,
+    capacity: PositiveInt = 10_000, exploit: Share = 0.6, archive: PositiveInt = 1000, start: str = "start", ask: str = ASK,
 ) -> dict[str, float]:  # fmt: skip
     """best: the mean over problems of the best score after `rounds` of children of one parent, in databases of their own.
 
@@ -26,7 +26,8 @@ def evolution(
     tables, bests, children = dict[str, list[Entry]](), list[float](), list[tuple[bool, bool]]()
     for at in range(rounds):
         groups = one_round(
-            problems, tables, run, of=rollout, by=part, capacity=capacity, exploit=exploit, start=start, ask=ask, at=at
+            problems, tables, run, of=rollout, by=part, capacity=capacity, exploit=exploit, archive=archive, start=start, ask=ask,
+            at=at,
         )  # fmt: skip
         scores = part(groups, run)
         children += [

@@ -20,7 +20,7 @@ def shaped(score: float, low: float, high: float, power: float, scale: float) ->
 
 @reward(over="groups")
 def child_reward(
-    groups: list[Group], run: Run, *, of: Reward, known: bool = True, lazy: NonNegativeFloat = -LAZY, least: float = 0.0,
+    groups: list[Group], run: Run, *, of: Reward, known: bool = False, lazy: NonNegativeFloat = -LAZY, least: float = 0.0,
     most: float = 1.0, power: PositiveFloat = 1.0, scale: PositiveFloat = 1.0,
 ) -> Scores:  # fmt: skip
     """The reward `of` a program from `least` to `most`, shaped; instead of it -.4 for a reply without a program, `lazy` off for one

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import heapq
+import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -12,10 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from rewardlab.core import Group, Problem, Run, Score, Scores, Term, Trajectory, last_values
-from rewardlab.core.domain import PositiveInt, Share
+from rewardlab.core import Group, Problem, Run, Sampling, Score, Scores, Term, Trajectory, last_values
+from rewardlab.core.domain import NonNegativeFloat, PositiveInt, Share
 from rewardlab.errors import RewardlabError
+from rewardlab.text.unit_tests import asked_for_test, distinct, read_test
 
+from .monte_carlo import count_cost
 from .reward import reward
 
 TERM = "passed_generated"
@@ -25,32 +28,69 @@ AHEAD = 4
 
 @reward(over="groups")
 def passed_generated(
-    groups: list[Group], run: Run, *, column: str = "generated", each: PositiveInt = 16, probe: str = "", right: Share = 0.9,
-    wrong: Share = 0.6, labels: bool = False,
+    groups: list[Group], run: Run, *, column: str = "generated", each: PositiveInt = 16, writer: str = "", probe: str = "",
+    right: Share = 0.9, wrong: Share = 0.6, temperature: NonNegativeFloat = 1.0, labels: bool = False,
 ) -> Scores:  # fmt: skip
     """How many of the first tests in the column `column` a program passes; of programs that pass equally many, one that passes the
     same tests as more of the others is paid more, by less than a test.
 
     column: tests that a model wrote, pairs of input and output or asserts, which the task's verifier runs. each: tests of a
-    problem, on average.  probe: the model whose value at the end of a prompt is the log-odds that a program for it is right; it
-    says how the tests are shared out, for chances `right` and `wrong` that a right and a wrong program pass one (`allocated`).
-    labels: keep the verdict by the gold answer as the term `correct`, without a weight, for the probe to learn.
-    A problem without tests gets no verdict. Ma et al. 2025, arXiv:2501.01054
+    problem, on average.  writer: the model that writes tests, one a reply at this temperature, for problems without any in the
+    column; it reads the problem and the first program; "": only tests of the column are run.  probe: the model whose value at the
+    end of a prompt is the log-odds that a program for it is right; it says how the tests are shared out, for chances `right` and
+    `wrong` that a right and a wrong program pass one (`allocated`). labels: keep the verdict by the gold answer as the term
+    `correct`, without a weight, for the probe to learn. A problem without tests gets no verdict. Ma et al. 2025, arXiv:2501.01054
     """
     if run.verify is None:
         raise RewardlabError("passed_generated needs the task's verifier to run tests, and this run has none: name a task")
     written = [usable(group[0].problem.meta.get(column)) if group else [] for group in groups]
-    counts = [min(each, len(tests)) for tests in written]
+    bare = {g for g, tests in enumerate(written) if writer and groups[g] and not tests}
+    available = [each * len(groups) if g in bare else len(tests) for g, tests in enumerate(written)]
+    counts = [min(each, most) for most in available]
     if probe and groups:
         replies = max(map(len, groups))
-        counts = allocated(said_rates(groups, run, probe), list(map(len, written)), each * len(groups), replies, right, wrong)
+        counts = allocated(said_rates(groups, run, probe), available, each * len(groups), replies, right, wrong)
         run.log("tests_most", max(counts))
+    for g, tests in written_tests({g: counts[g] for g in bare}, groups, run, writer, temperature).items():
+        written[g] = tests
     tables = executed(groups, [tests[:count] for tests, count in zip(written, counts, strict=True)], run)
     known: Sequence[Sequence[Score | None]] = run.verdicts(groups) if labels else [[None] * len(group) for group in groups]
     return [
         [_score(value, verdict) for value, verdict in zip(_paid(table, len(group)), row, strict=True)]
         for group, table, row in zip(groups, tables, known, strict=True)
     ]
+
+
+def written_tests(
+    counts: Mapping[int, int], groups: list[Group], run: Run, writer: str, temperature: float
+) -> dict[int, list[Any]]:
+    """For each of these groups the different tests in so many replies of the model `writer`, which reads its first program."""
+    at = sorted(g for g, count in counts.items() if count)
+    if not at:
+        return {}
+    model, of = run.model(writer), {g: groups[g][0] for g in at}
+    pairs = {g: by_pairs(t.problem) for g, t in of.items()}
+    asked = [t.problem.reworded(asked_for_test(t.problem.question, t.reply, pairs[g])) for g, t in of.items()]
+    read = dict(zip(at, model.read([Trajectory(p) for p in asked], [p.prompt for p in asked]), strict=True))
+    # a problem that does not fit the writer's context is left without tests, and gets no verdict
+    rows = [g for g in at if len(read[g]) + run.max_new <= model.context for _ in range(counts[g])]
+    said = model.extend([read[g] for g in rows], Sampling(run.max_new, temperature), run.rng("tests")) if rows else []
+    count_cost(run, len(said), sum(len(read[g]) for g in set(rows)))
+    found: dict[int, list[Any]] = {g: [] for g in at}
+    for g, t in zip(rows, said, strict=True):
+        found[g].append(read_test(t.reply, pairs[g]))
+    return {g: distinct(tests) for g, tests in found.items()}
+
+
+def by_pairs(problem: Problem) -> bool:
+    """Whether programs for this problem are judged by pairs of input and output, and not by asserts."""
+    answer = problem.answer
+    if isinstance(answer, str):
+        try:
+            answer = json.loads(answer)
+        except (ValueError, RecursionError):
+            return False
+    return isinstance(answer, Mapping) and bool(answer.get("io")) and not answer.get("tests")
 
 
 def usable(tests: Any) -> list[Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,14 +11,19 @@ import numpy as np
 
 from rewardlab.core import Group, Problem, Run, Sampling, Score, Scores, Trajectory
 from rewardlab.core.domain import NonNegativeFloat, PositiveFloat, PositiveInt
+from rewardlab.text.answers import final_answer
 from rewardlab.text.embedding import NGRAMS, embedded
 from rewardlab.text.filled import filled
 
 from .monte_carlo import count_cost, rows_in_steps
 from .reward import Reward, reward
-from .steps import step_texts
+from .steps import going_on, step_texts, unequal
 
 MARK = "</think>"
+BLANK = "_"
+"""What stands for a result in a plan."""
+_DIGITS = re.compile(r"\d+(?:[.,]\d+)*")
+_RESULT = re.compile(r"(=\s{0,3})[-+]?\$?\d+(?:[.,/]\d+)*")
 PLAN = "{question}\n\nFollow this plan:\n{steps}"
 """What the policy reads with a template, with {question} and {steps}."""
 EXTRACT = (
@@ -96,6 +102,22 @@ def _three(
     return found
 
 
+@reward(steps=True)
+def sound_thoughts(trajectory: Trajectory, *, mark: str = MARK) -> list[tuple[int, float]] | Score:
+    """1 at the end of each line before the mark that does what the gold step in its place does, rightly, 0 at the others there.
+
+    For problems whose meta["steps"] are equations. No verdict where the mark is missing, or comes first.
+    """
+    gold, lines = trajectory.problem.meta.get("steps"), step_texts(trajectory, "newline")
+    if len(lines) != len(trajectory.steps):
+        return unequal(lines, trajectory)
+    if not gold or mark not in lines[1:]:
+        return Score(None, why="the problem has no steps, or the reply no thought")
+    # a further line than there are steps would be judged as the answer
+    right = going_on(lines[: lines.index(mark, 1)], gold)[: len(gold)]
+    return [(at, float(ok)) for at, ok in zip(trajectory.steps, right, strict=False)]
+
+
 @reward(over="groups")
 def template_success(
     groups: list[Group], run: Run, *, n: PositiveInt = 4, model: str = "", mark: str = MARK, plan: str = PLAN,
@@ -103,7 +125,8 @@ def template_success(
 ) -> Scores:  # fmt: skip
     """The share of right ones among n replies that the policy writes with the template of this reply's response in its prompt.
 
-    model: who writes the template, a model of the run that reads `extract`; "": the response without its last line, the answer.
+    model: who writes the template, a model of the run that reads `extract`; "": the response without its last line and its results
+    (`without_results`): a plan that holds the answer would only be copied.
     plan: what the policy reads. Equal templates of a problem are tried once. No verdict without a thought and a response.
     """
     rows = [t for group in groups for t in group]
@@ -127,10 +150,26 @@ def template_success(
     return [[Score(x) if (x := of.get(id(t))) is not None else Score(None, why=why) for t in group] for group in groups]
 
 
+def without_results(lines: Sequence[str], question: str) -> str:
+    """A response as a plan: without its last line, and with BLANK for its answer, for results after "=" and for computed numbers.
+
+    Those are the ones that the question does not state. Numbers in words stay, and other answers than that of the last line.
+    """
+    stated = {number.replace(",", "") for number in _DIGITS.findall(question)}
+    answer = final_answer(lines[-1]) or ""
+    # a whole word, and no single letter of one
+    named = re.compile(rf"(?<!\w){re.escape(answer)}(?!\w)") if answer else None
+    plan = []
+    for line in lines[:-1]:
+        line = _RESULT.sub(rf"\1{BLANK}", named.sub(BLANK, line) if named else line)
+        plan.append(_DIGITS.sub(lambda m: m[0] if m[0].replace(",", "") in stated else BLANK, line))
+    return "\n".join(plan)
+
+
 def _templates(replies: Sequence[tuple[Trajectory, Parts]], run: Run, model: str, extract: str) -> list[tuple[Trajectory, str]]:
     texts = [[line for _, line in p.response] for _, p in replies]
     if not model:
-        return [(t, "\n".join(lines[:-1])) for (t, _), lines in zip(replies, texts, strict=True)]
+        return [(t, without_results(lines, t.problem.question)) for (t, _), lines in zip(replies, texts, strict=True)]
     asked = [
         t.problem.reworded(filled(extract, question=t.problem.question, response="\n".join(lines)))
         for (t, _), lines in zip(replies, texts, strict=True)

@@ -12,6 +12,8 @@ import torch
 from rewardlab.core import Group, Problem, Run, Trajectory, rollout
 from rewardlab.core.domain import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, PositiveShare, Share
 from rewardlab.rewards.reward import Reward
+from rewardlab.text.answers import after_thinking
+from rewardlab.text.votes import answer_of
 
 from .particles import chosen
 from .stepwise import UNSURE, Scored, Stepping, grown, marked, started, worths
@@ -41,11 +43,12 @@ def population(
 ) -> list[Group]:  # fmt: skip
     """n replies to each problem after so many rounds of resampling and refining.
 
-    A reply weighs w = score^(1 / heat), its score being a chance. If the effective number of replies, (sum w)^2 / sum w^2, is less
-    than `resample_below` n, they are resampled by weight (systematically), no text more often than ceil(copies n); not if all are
-    worthless. Then each that is not perfect is refined: it is cut before its first step with which it scores below 1/2 (its last
-    step, if there is none; with the chance `elsewhere`, before any step), and gone on with. What comes out takes its place with the
-    chance min(1, w' / w). step_tokens: most tokens of a step (None: of a reply).  stop: the texts that end a step.
+    A reply weighs w = score^(1 / heat), its score being a chance; one that was cut off, or has no answer, scores 0, whatever the
+    reward says of it, and is never copied. If the effective number of replies, (sum w)^2 / sum w^2, is less than `resample_below`
+    n, they are resampled by weight (systematically), no text more often than ceil(copies n); not if all are worthless. Then each
+    that is not perfect is refined: it is cut before its first step with which it scores below 1/2 (its last step, if there is none;
+    with the chance `elsewhere`, before any step), and gone on with. What comes out takes its place with the chance min(1, w' / w).
+    step_tokens: most tokens of a step (None: of a reply).  stop: the texts that end a step.
     Logged: accepted, the share of refinements that took a place.
 
     Sharma et al. 2026, arXiv:2603.02479
@@ -75,14 +78,20 @@ def resampled(cloud: list[Scored], heat: Heat, rng: torch.Generator) -> list[Sco
     total, n = math.fsum(weights), len(cloud)
     if max(value for value, _ in cloud) < WORTHLESS or total**2 >= heat.least * n * math.fsum(w * w for w in weights):
         return cloud
-    most, texts, kept = max(1, math.ceil(n * heat.copies)), Counter[str](), []
+    most, texts, kept = max(1, math.ceil(n * heat.copies)), Counter[str](), list[int]()
     for i in chosen([math.log(w) if w > 0 else UNSURE for w in weights], "systematic", rng):
-        free = [j for j, (_, t) in enumerate(cloud) if texts[t.reply] < most]
+        # where a text is there often enough, another takes the place; a worthless one keeps its own, and no second
+        free = [j for j, (_, t) in enumerate(cloud) if texts[t.reply] < most and (weights[j] > 0 or j not in kept)]
         if texts[cloud[i][1].reply] >= most and free:
             i = free[int(torch.randint(len(free), (), generator=rng))]
         texts[cloud[i][1].reply] += 1
-        kept.append(cloud[i])
-    return kept
+        kept.append(i)
+    return [cloud[i] for i in kept]
+
+
+def answered(t: Trajectory) -> bool:
+    """Whether a reply came to its end and has an answer there."""
+    return t.stop != "length" and answer_of(after_thinking(t.reply)) is not None
 
 
 def chance(heat: Heat, old: float, new: float) -> float:
@@ -120,6 +129,7 @@ def _written(rows: Sequence[Trajectory], numbers: Sequence[int], how: Stepping, 
 
 
 def _scored(rows: Sequence[Trajectory], n: int, score: Reward, run: Run) -> list[list[Scored]]:
-    """The replies in groups of n, with their scores; one without a verdict is worth nothing."""
+    """The replies in groups of n, with their scores; one without a verdict or an answer is worth nothing."""
     groups = [list(rows[i : i + n]) for i in range(0, len(rows), n)]
-    return [[(max(0.0, v), t) for v, t in zip(*x, strict=True)] for x in zip(worths(groups, score, run), groups, strict=True)]
+    values = worths(groups, score, run)
+    return [[(max(0.0, v) if answered(t) else 0.0, t) for v, t in zip(*x, strict=True)] for x in zip(values, groups, strict=True)]

@@ -16,13 +16,15 @@ def rejecting(
 ) -> list[Group]:  # fmt: skip
     """Those of n replies to each problem that survive: after every `every` tokens, the share `reject` with the lowest scores goes.
 
-    Complete replies are compared with the partial ones, and may go too; at least one reply stays. The paper scores when the memory
-    is full, and not after a number of tokens.
+    Complete replies are compared with the partial ones, and may go too; one that has stayed once is among the replies in the end,
+    as what had pushed it out may have come to less since. At least one reply stays. The paper scores when the memory is full, and
+    not after a number of tokens.
 
     Sun et al. 2024, arXiv:2410.20290
     """
     how = Stepping(every, temperature, ())
     alive: list[list[Scored]] = [[(0.0, t)] * n for t in started(problems, run)]
+    stayed: list[Group] = [[] for _ in problems]
     while live := [i for i, rows in enumerate(alive) if any(t.stop is None for _, t in rows)]:
         places = [(i, k) for i in live for k, (_, t) in enumerate(alive[i]) if t.stop is None]
         # numbered at the prompt: from then on a row has no siblings
@@ -34,4 +36,6 @@ def rejecting(
         for i, done, rows, known in zip(live, ended, new, worths(new, score, run), strict=True):
             compared = [*done, *zip(known, rows, strict=True)]
             alive[i] = best_of(compared, len(compared) - int(reject * len(compared)) or 1)
-    return [marked([t for _, t in rows], run) for rows in alive]
+            known_rows = {id(t) for t in stayed[i]}
+            stayed[i] += [t for _, t in alive[i] if t.stop is not None and id(t) not in known_rows]
+    return [marked(rows, run) for rows in stayed]

@@ -6,33 +6,38 @@ from dataclasses import replace
 
 from rewardlab.core import Group, Problem, Rollout, Run, Trajectory, rollout
 from rewardlab.errors import RewardlabError
+from rewardlab.text.blocks import program_span
 
 
 @rollout(inner="of")
-def separated(problems: list[Problem], run: Run, *, of: Rollout, at: str = "\n") -> list[Group]:
+def separated(problems: list[Problem], run: Run, *, of: Rollout, at: str = "\n", program: bool = False) -> list[Group]:
     """What `of` samples, with a step that ends at each token in which the text `at` is completed, and with the reply.
 
-    Blank steps are none: where nothing but spaces follows, the last step ends with the reply. For replies of one turn.
+    Blank steps are none: where nothing but spaces follows, the last step ends with the reply. program: only what stands in the
+    block of code that a verifier runs makes steps, if the reply has one; a block without a line has none. For replies of one turn.
     """
     if not at:
         raise RewardlabError("separated: a text that divides steps, such as at=';', is not empty")
-    return [[_marked(t, at, run) for t in group] for group in of(problems, run)]
+    return [[_marked(t, at, program, run) for t in group] for group in of(problems, run)]
 
 
-def _marked(t: Trajectory, at: str, run: Run) -> Trajectory:
+def _marked(t: Trajectory, at: str, program: bool, run: Run) -> Trajectory:
     decided = [i for i, own in enumerate(t.mask_of(run.policy.name)) if own]
     pieces = run.policy.pieces(t.ids[decided]) if decided else []
+    whole = t.reply
+    span = program_span(whole) if program else None
+    first, last = span or (0, len(whole))
     ends, text, begun = list[int](), "", 0
     for place, piece in zip(decided, pieces, strict=True):
         text += piece
         cut = text.find(at, begun)
         if cut >= 0:
-            if text[begun:cut].strip():
+            if text[max(begun, first) : min(cut, last)].strip():
                 ends.append(place)
             begun = len(text)
     # the end token is no text, and belongs to the last step
-    if decided and t.reply[begun:].strip():
+    if decided and whole[max(begun, first) : last].strip():
         ends.append(decided[-1])
-    elif ends:
+    elif ends and not whole[begun:].strip():
         ends[-1] = decided[-1]
-    return replace(t, steps=tuple(ends or decided[-1:]))
+    return replace(t, steps=tuple(ends or (() if span else decided[-1:])))

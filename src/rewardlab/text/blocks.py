@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 
+FENCE = "```"
+PYTHON = ("python", "python3", "py")
 _BLOCK = re.compile(r"```([A-Za-z0-9_+-]{0,20})(.*?)(?:```|\Z)", re.DOTALL)
 
 
 def last_block(text: str, *languages: str) -> str | None:
-    """The content of the last ``` block in one of these languages ("" for a block without a language); None if there is none.
+    """The content of the last ``` block in one of these languages ("" for a block without a language), or, if none is named, in
+    any; None if there is none.
 
     A block that is not closed ends with the text: generation often stops at the closing fence.
     """
@@ -17,5 +20,27 @@ def last_block(text: str, *languages: str) -> str | None:
 
 
 def blocks(text: str, *languages: str) -> list[str]:
-    """The contents of all such blocks, in order."""
-    return [body.strip() for language, body in _BLOCK.findall(text) if language.lower() in languages]
+    """The contents of all blocks of these languages, in order; without a language, of all blocks."""
+    return [body.strip() for language, body in _BLOCK.findall(text) if not languages or language.lower() in languages]
+
+
+def program_span(reply: str) -> tuple[int, int] | None:
+    """Where the lines of the last block of Python, else of the last block, begin and end; None if there is no block.
+
+    An unclosed block ends with the reply.
+    """
+    blocks: list[tuple[str, int, int]] = []
+    inside, at = False, 0
+    for line in reply.splitlines(keepends=True):
+        end = at + len(line)
+        # within a block only a bare fence closes it: a program may print "```python"
+        if line.lstrip().startswith(FENCE) and (not inside or line.strip() == FENCE):
+            inside = not inside
+            if inside:
+                blocks.append((line.strip()[len(FENCE) :].strip().lower(), end, end))
+        elif inside:
+            blocks[-1] = (*blocks[-1][:2], end)
+        at = end
+    python = [block for block in blocks if block[0].split(" ")[0] in PYTHON]
+    chosen = (python or blocks)[-1:]
+    return chosen[0][1:] if chosen else None

@@ -40,11 +40,11 @@ def begun(problems: Sequence[Problem], run: Run, by: Judge, column: str) -> list
     return [[{"program": t.reply.strip(), "score": s.total or 0.0, "step": -1}] for t, (s,) in zip(rows, scores, strict=True)]
 
 
-def parent_of(entries: Sequence[Entry], exploit: float, key: tuple[Any, ...]) -> Entry:
-    """The best, the first of equals, in a share `exploit` of cases, else any; chance depends on the key alone."""
-    if uniform_of("exploit", *key) < exploit:
-        return max(entries, key=lambda e: e["score"])
-    return entries[int(uniform_of("parent", *key) * len(entries))]
+def parent_of(entries: Sequence[Entry], exploit: float, archive: int, key: tuple[Any, ...]) -> Entry:
+    """Any of the `archive` best, the older of equals, in a share `exploit` of cases, else any; chance depends on the key alone."""
+    # a stable sort: of equals the older come first
+    known = sorted(entries, key=lambda e: -e["score"])[:archive] if uniform_of("exploit", *key) < exploit else entries
+    return known[int(uniform_of("parent", *key) * len(known))]
 
 
 def asked(problem: Problem, parent: Entry, ask: str) -> Problem:
@@ -67,12 +67,12 @@ def inserted(entries: list[Entry], found: Sequence[tuple[str, float]], step: int
 
 def one_round(
     problems: Sequence[Problem], tables: dict[str, list[Entry]], run: Run, *, of: Sampler, by: Judge, capacity: int,
-    exploit: float, start: str, ask: str, at: int,
+    exploit: float, archive: int, start: str, ask: str, at: int,
 ) -> list[Group]:  # fmt: skip
     """Children of one parent of each problem, which are scored and join its table; `at` numbers the round."""
     if new := [p for p in problems if p.key not in tables]:
         tables.update(zip((p.key for p in new), begun(new, run, by, start), strict=True))
-    parents = [parent_of(tables[p.key], exploit, (run.seed, at, p.key)) for p in problems]
+    parents = [parent_of(tables[p.key], exploit, archive, (run.seed, at, p.key)) for p in problems]
     groups = of([asked(p, parent, ask) for p, parent in zip(problems, parents, strict=True)], run)
     for group, row in zip(groups, by(groups, run), strict=True):
         key = group[0].problem.meta["database"]

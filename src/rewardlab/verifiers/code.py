@@ -15,11 +15,10 @@ from typing import Any, NamedTuple
 
 from rewardlab.core.domain import PositiveFloat, PositiveInt
 from rewardlab.sandbox import Limits, Outcome, ProgramRun, ProgramUnderTest, RunOutput, Sandbox
+from rewardlab.text.blocks import program_span
 
 from .contract import Pair, Verdict, no_verdict, right, verifier, wrong
 
-FENCE = "```"
-PYTHON = ("python", "python3", "py")
 PARTS = ("passed", "compiled", "ran", "seconds", "memory")
 UNREADABLE = re.compile(r"the program (?:does not run|ended with exit code \d+): (?:Syntax|Indentation|Tab)Error\b")
 """How the sandbox says that Python could not read a program."""
@@ -70,19 +69,8 @@ def code(
 
 def program_of(reply: str) -> str:
     """The last Python block of a reply, else its last block, else the whole reply. An unclosed block ends with the reply."""
-    blocks: list[tuple[str, list[str]]] = []
-    inside = False
-    for line in reply.splitlines():
-        # within a block only a bare fence closes it: a program may print "```python"
-        if line.lstrip().startswith(FENCE) and (not inside or line.strip() == FENCE):
-            inside = not inside
-            if inside:
-                blocks.append((line.strip()[len(FENCE) :].strip().lower(), []))
-        elif inside:
-            blocks[-1][1].append(line)
-    python = [lines for language, lines in blocks if language.split(" ")[0] in PYTHON]
-    chosen = python or [lines for _, lines in blocks]
-    return "\n".join(chosen[-1]) + "\n" if chosen else reply
+    span = program_span(reply)
+    return "\n".join(reply[slice(*span)].splitlines()) + "\n" if span else reply
 
 
 def _read(pair: Pair) -> Wanted | Verdict:

@@ -1,16 +1,18 @@
 """SPAE: after each step an answer is forced, and the step is credited by how much surer and more right that answer has become.
 
     Phi_k = 1.5 Acc_k Conf_k + 0.5 Acc_k - Conf_k;     Acc: mean probability of the gold answer's tokens after step k
-    Conf: mean over probes of exp(-entropy)            A_t = g_k A_outcome + xi (Phi_k - Phi_(k-1)),   t in step k
+    Conf: mean over probes of exp(-mean entropy)       A_t = g_k A_outcome + xi (Phi_k - Phi_(k-1)),   t in step k
     g_k = gamma in the steps after the first with Phi > 0.9, where A_outcome > 0, else 1
 
 An outcome credits alike the step that finds the answer, the steps that check it again, and the one that overturns it. A rise of the
 potential pays the first, its fall charges the last, and gamma below 1 takes from what is written after the answer was there.
 
-Wu et al. 2026, arXiv:2601.03823. Phi, 5 probes of 10 tokens at temperature 0.6, no rise at the first step and 0.9 are those of the
-released example (cii030/SPAE-RL, 1f8c839, inference/probe_mechanism_example.py; no training code was found); Acc and Conf are those
-of a summary of the paper, where the example has exp(sum of log-probs) and exp(-sum of entropies), each over a length. (inferred):
-the form of g, that it spares wrong replies and the last step, the answer; xi, gamma.
+Wu et al. 2026, arXiv:2601.03823. Phi, 5 probes of 10 tokens at temperature 0.6, read as far as the gold answer is long, no rise at
+the first step and 0.9 are those of the released example (cii030/SPAE-RL, 1f8c839, inference/probe_mechanism_example.py; no training
+code was found). Acc and Conf are means over tokens, as a summary of the paper has them; the example divides exp(sum of log-probs)
+and exp(-sum of entropies) by the number of tokens, reads the gold tokens' log-probs beside what each probe wrote (here: after the
+gold tokens before them, so without noise of the probes) and entropies of the 20 likeliest tokens (here: of all). (inferred): the
+form of g, that it spares wrong replies and the last step, the answer; xi, gamma.
 
 Data: prompts with gold answers that are texts. Steps are lines.
 """

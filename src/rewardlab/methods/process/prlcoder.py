@@ -2,7 +2,7 @@
 
     mutant: a reference program with one line changed;     label of that line: whether the program still passes its tests
     line model: cross-entropy to 1 at the lines before it, and to the label at it;     lines after it are not judged
-    reward: outcome + weight (2 sigma(V) - 1) at the end of each line
+    reward: outcome + weight (2 sigma(V) - 1) at the end of each line of the block of code, or of the reply if it has none
 
 Tests say of a program that it fails, and not where. Running each mutant gives labels of single lines that nobody has to write, and
 a mutant that passes is a right line written in another way.
@@ -75,7 +75,8 @@ def prlcoder(
         update=Update(lr=prm_lr, epochs=prm_epochs),
     )  # fmt: skip
     learner = Learner("prm", init, prm, problems=mutants(column=column, separator=separator, each=each))
-    rollout = separated(of=base.required("rollout"), at=separator)
+    # prose, and the fences around a program, are no lines of it
+    rollout = separated(of=base.required("rollout"), at=separator, program=True)
     return base.but(rollout=rollout, credit=pays >> base.required("credit"), also=(*own, learner))
 
 
@@ -83,9 +84,10 @@ claim = Claim(
     says="programs pass their tests sooner when lines are paid too than with PPO on the tests alone, after equal updates",
     versus="ppo", task="codes", measure="auc.truth", direction="higher", margin=0.01,
     settings={"separator": ";", "init": "value-head:surprise", "lr": 1e-4}, versus_settings={"lr": 1e-4}, steps=8,
-    judge=Within("train.prm_fit", low=0.1, says="correlation of the mean of a program's lines and its passing"), start=None,
+    judge=Within("train.prm_fit", low=0.4, says="correlation of the mean of a program's lines and its passing"), start=None,
     tried="40 steps: PPO reaches .98, at its own rate of 3e-4 and at 1e-4; at 3e-4, and without surprise, the line model "
     "correlates with passing at -.13; at 1e-4 and with it at .28, effect -.003 (3 seeds)",
-    version=2, replaces="after 12 steps PPO was right in .90 of the programs, above .85: no room to differ (effect +.001)",
+    version=3, replaces="a line model whose word correlated with passing at .15 was let through; before that, after 12 steps, PPO "
+    "was right in .90 of the programs: no room to differ (effect +.001)",
 )  # fmt: skip
 baseline = "ppo"

@@ -8,9 +8,9 @@ A process reward model knows little of a first step: what it leads to is still t
 better informed score mends the earlier one. A number says that a step is bad, and not how to do it better; a text does.
 
 Sun et al. 2025, arXiv:2501.07861 (abstract; Jeryi-Sun/ReARTeR, ff0c908 and e895a6d, has the Monte-Carlo labels, above 1/2 is right,
-but not the search). (inferred): h = 1, alpha = 1/2, the threshold, that refined steps join the others. Its pairs come from a Monte-
-Carlo tree; here from the steps of the search itself. Left out: preference learning of the explainer, and the balance of labels
-(`rewardlab prm train` weighs them). Retrieval is no part of it: steps that search are those of any environment.
+but not the search). (inferred): h = 1, alpha = 1/2, the threshold, that refined steps join the others. Left out: retrieval, so that
+steps are text alone; the Monte-Carlo tree, of whose steps it makes its pairs (here: of the steps of the search itself); preference
+learning of the explainer; and the training of the scorer on balanced labels (`rewardlab prm` trains one, without that balance).
 
 Data: prompts, and a scorer of unfinished replies from 0 to 1 (`rewardlab search rearter --scorer prm:PATH`); `explainer`: a model
 that criticises (`openai:URL#NAME`), and a policy that reads such words. `gap` above 0 trains.
@@ -34,16 +34,17 @@ EXPLAINER = "explainer"
 
 def rearter(
     base: Recipe | None = None, *, score: Reward | None = None, branch: int = 4, ahead: int = 1, alpha: float = 0.5,
-    threshold: float = 0.5, explainer: str = "", temperature: float = 1.0, step_tokens: int | None = None, gap: float = 0.0,
+    threshold: float = 0.5, explainer: str = "", temperature: float = 1.0, step_tokens: int | None = None,
+    stop: tuple[str, ...] = ("\n",), gap: float = 0.0,
 ) -> Recipe:  # fmt: skip
     """score: of unfinished replies; None: the recipe's reward, the policy's own probability unless another is given.  branch: next
     steps.  ahead, alpha: h, and the weight of what it finds; 0 looks at nothing.  threshold: below it a step is written again,
-    after the model `explainer` has explained it ("": it is only sampled again).  gap: learn from pairs of steps whose scores
-    differ by so much, instead of answering; 0: answer."""
+    after the model `explainer` has explained it ("": it is only sampled again).  stop: the texts
+    that end a step.  gap: learn from pairs of steps whose scores differ by so much, instead of answering; 0: answer."""
     base = base or (dpo(problems=4) if gap else Recipe(name="rearter", measure=accuracy(), update=Update()))
     by: Any = score or base.reward or own_probability()
     how = {"score": by, "branch": branch, "ahead": ahead, "alpha": alpha, "threshold": threshold, "temperature": temperature,
-           "step_tokens": step_tokens, "explainer": EXPLAINER if explainer else ""}  # fmt: skip
+           "step_tokens": step_tokens, "stop": stop, "explainer": EXPLAINER if explainer else ""}  # fmt: skip
     also = (*base.also, *((Learner(EXPLAINER, explainer, Recipe(), every=0),) if explainer else ()))
     if gap:
         return base.but(rollout=trusted_pairs(gap=gap, **how), also=also)

@@ -12,7 +12,7 @@ Zou et al. 2025, arXiv:2506.18896 (summaries, and notes on the paper in zhaoyang
 weights; CloudEngineHub/ReasonFlux, 72b1be9, has the use of the trained model and no training of it). (inferred): final = 1, the
 nearest step, the chance in place of its log, so that targets lie between 0 and 1, the heat, negatives from the other problems of
 the batch, and that the score of a reply is the mean over its thought and its end. There a larger model judges and writes
-templates; here `judge`, and without `writer` the response is its own template.
+templates; here `judge`, and without `writer` the response is its own template, with a blank for each number that it computed.
 
 Data: prompts with gold answers, and a policy whose replies have a line `mark` between thought and response.
 """
@@ -34,10 +34,9 @@ from rewardlab.rewards.judged_steps import judged_steps
 from rewardlab.rewards.model import step_score
 from rewardlab.rewards.reward import Reward, reward
 from rewardlab.rewards.task import correct
-from rewardlab.rewards.thoughts import MARK, parts_of, template_success, thought_steps
+from rewardlab.rewards.thoughts import MARK, parts_of, sound_thoughts, template_success, thought_steps
 from rewardlab.rewards.weighed_steps import weighed_steps
 from rewardlab.rollouts.independent import independent
-from rewardlab.tasks.rethought.rewards import right_thoughts
 
 JUDGE, WRITER = "judge", "writer"
 
@@ -97,16 +96,18 @@ def reasonflux_prm(
     )  # fmt: skip
 
 
-NOISY = imperfect_steps(auc=0.75, of=right_thoughts())
+NOISY = imperfect_steps(auc=0.75, of=sound_thoughts())
 
 claim = Claim(
     says="with alignment and coherence, targets of thoughts rank right steps above wrong ones better than the judge's word alone",
     versus=None, task="rethought", measure="auc.three", direction="higher", margin=0.08, against="auc.judge",
     by=label_quality(
-        truth=right_thoughts(), rollout=independent(n=4, steps="newline"),
+        truth=sound_thoughts(), rollout=independent(n=4, steps="newline"),
         annotators={"three": thought_steps(quality=NOISY), "judge": NOISY},
     ), problems=150, steps=1, fault=Within("auc.judge", high=0.85, says="AUC of the judge's word alone"), learns=None, start=None,
     tried="by steps that go on rightly, also from a wrong one, the three do no better than the judge: -.017 (2 seeds)",
+    version=2, replaces="a step was right where it was the gold step, which likeness to a right response tells: the truth had been "
+    "changed after the three had done no better by the truth of now, steps that go on rightly from the one before",
 )  # fmt: skip
 baseline = None
 kind = "reward-model"

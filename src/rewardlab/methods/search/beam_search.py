@@ -21,13 +21,15 @@ from rewardlab.select.best import best
 
 def beam_search(
     base: Recipe | None = None, *, width: PositiveInt = 4, branch: PositiveInt = 4, ahead: int = 0, temperature: float = 1.0,
-    step_tokens: int | None = None, choose: Literal["best", "vote"] = "best",
+    step_tokens: int | None = None, stop: tuple[str, ...] = ("\n",), choose: Literal["best", "vote"] = "best",
 ) -> Recipe:  # fmt: skip
     """width: rows kept.  branch: next steps sampled of each.  ahead: steps of lookahead.  step_tokens: most tokens of a step.
-    choose: the best reply, or a vote weighted by the scores."""
+    stop: the texts that end a step.  choose: the best reply, or a vote weighted by the scores."""
     base = base or Recipe(name="beam_search", reward=own_probability(), measure=accuracy(), update=Update())
     score = base.required("reward")
-    search = beams(score=score, width=width, branch=branch, ahead=ahead, temperature=temperature, step_tokens=step_tokens)
+    search = beams(
+        score=score, width=width, branch=branch, ahead=ahead, temperature=temperature, step_tokens=step_tokens, stop=stop
+    )
     return base.but(rollout=search, select=best() if choose == "best" else weighted_majority())
 
 

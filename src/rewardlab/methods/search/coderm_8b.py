@@ -5,15 +5,17 @@
 
 Test writers are confident and often wrong, but right programs agree on most tests and wrong ones fail in ways of their own: many
 poor tests select better than few. Easy problems need few. How hard a problem is, a probe says from the prompt alone.
+ Ma et al. 2025, arXiv:2501.01054; the choice is that of the released code (RUCKBReasoning/CodeRM, 3be634c, evaluation/
+calculate_result.py), which shares the verdict among the rows that are still equal; here the first is taken. As there
+(preprocess/extract_unit_test.py), a writer reads the problem and a program that may be wrong, and each of its replies is one test:
+a class of unittest, without copies of the program. (inferred): the chance of a right choice behind the greedy allocation, from
+binomials of independent tests (`rewards/generated_tests.py`), and the chances that right and wrong programs pass a test. The probe
+is a value head on a copy of the policy, which is trained as well; the paper probes frozen hidden states. Left out: training the
+test writer (8B, on filtered synthetic tests), which sft does on such data.
 
-Ma et al. 2025, arXiv:2501.01054; the choice is that of the released code (RUCKBReasoning/CodeRM, 3be634c, evaluation/
-calculate_result.py), which shares the verdict among the rows that are still equal; here the first is taken. (inferred): the chance
-of a right choice behind the greedy allocation, from binomials of independent tests (`rewards/generated_tests.py`), and the chances
-that right and wrong programs pass a test. The probe is a value head on a copy of the policy, which is trained as well; the paper
-probes frozen hidden states. Left out: training the test writer (8B, on filtered synthetic tests), which sft does on such data.
-
-Data: prompts, and in the column `generated` tests that a model wrote: pairs [input, output] or asserts, run by the task's verifier
-(`code`: in the sandbox). The gold answer is used by the probe's training alone.
+Data: prompts of programs, with tests that the verifier runs (`code`: in the sandbox); these are read by the probe's training alone,
+which is what `rewardlab train coderm_8b` trains; an untrained probe gives all problems as many. Tests that are there already stand
+in the column `generated` (`rewardlab data tests` writes it), as pairs [input, output] or as asserts.
 """
 
 import torch
@@ -43,29 +45,41 @@ def prompt_cross_entropy(out: Outputs, batch: Batch, run: Run, *, term: str = "c
     return torch.where(outcome.rewarded.any(1) & batch.mask.any(1), loss, 0.0)
 
 
+WRITER = "writer"
+
+
 def coderm_8b(
-    base: Recipe | None = None, *, n: int = 8, each: int = 16, column: str = "generated", probe: str = "", train_probe: bool = True,
-    probe_lr: float = 3e-4, right: float = 0.9, wrong: float = 0.6, temperature: float = 1.0,
+    base: Recipe | None = None, *, n: int = 8, each: int = 16, writer: str = "copy:policy", column: str = "generated",
+    probe: str = "value-head", train_probe: bool = True, probe_lr: float = 3e-4, right: float = 0.9, wrong: float = 0.6,
+    temperature: float = 1.0,
 ) -> Recipe:  # fmt: skip
-    """n: programs per problem.  each: tests per problem, on average.  column: with the tests.  probe: what the model that predicts
-    pass rates starts from, value-head or the folder of a trained one; "": every problem is given `each` tests.  train_probe: on
-    the policy's programs and their verdicts.  right, wrong: chances that a right and a wrong program pass a test."""
+    """n: programs per problem.  each: tests per problem, on average.  writer: the model that writes them, a checkpoint, a run
+    folder or openai:URL#NAME; "": only those in `column` are run, which comes first where it holds any.  probe: what the model that
+    predicts pass rates starts from, value-head or the folder of a trained one; "": every problem is given `each` tests.
+    train_probe: on the policy's programs and their verdicts.  right, wrong: chances that a right and a wrong program pass a test.
+    temperature: of programs and tests."""
     base = base or Recipe(name="coderm_8b", update=Update(lr=probe_lr))
     trained = bool(probe) and train_probe
-    scored = passed_generated(column=column, each=each, probe="probe" if probe else "", right=right, wrong=wrong, labels=trained)
+    scored = passed_generated(
+        column=column, each=each, writer=WRITER if writer else "", probe="probe" if probe else "", right=right, wrong=wrong,
+        temperature=temperature, labels=trained,
+    )  # fmt: skip
     learner = Recipe(objective=prompt_cross_entropy(), update=Update(lr=probe_lr)) if trained else Recipe()
-    also = (Learner("probe", probe, learner, every=1 if trained else 0),) if probe else ()
+    probes = (Learner("probe", probe, learner, every=1 if trained else 0),) if probe else ()
+    writers = (Learner(WRITER, writer, Recipe(), every=0),) if writer else ()
     return base.but(
-        rollout=independent(n=n, temperature=temperature), reward=scored, select=best(), also=(*base.also, *also),
+        rollout=independent(n=n, temperature=temperature), reward=scored, select=best(), also=(*base.also, *probes, *writers),
         measure=reranked(by=scored, n=n, temperature=temperature),
     )  # fmt: skip
 
 
-# the same programs and the same tests, of which the baseline is given the first
+# the same programs and the same tests, of which the baseline is given the first: more evidence of one kind, so by construction.
+# Who writes the tests, and who is given how many, is not put to the test
 claim = Claim(
     says="of the same programs, sixteen generated tests, a third of them wrong, choose a right one more often than two do",
-    versus="coderm_8b", task="poor_tests", measure="accuracy", direction="higher", margin=0.053, settings={"each": 16},
-    versus_settings={"each": 2}, problems=500, learns=None,
+    versus="coderm_8b", task="poor_tests", measure="accuracy", direction="higher", margin=0.053,
+    settings={"each": 16, "writer": "", "probe": ""}, versus_settings={"each": 2, "writer": "", "probe": ""}, problems=500,
+    learns=None, sanity=True,
     tried="one seed, 80 problems: one program .56, chosen by 2 tests .71, by 4 .81, by 16 .86",
 )  # fmt: skip
 baseline = "best_of_n"

@@ -19,13 +19,15 @@ from rewardlab.select.best import best
 
 def dvts(
     base: Recipe | None = None, *, trees: int = 4, branch: int = 4, ahead: int = 0, temperature: float = 1.0,
-    step_tokens: int | None = None, choose: Literal["best", "vote"] = "best",
+    step_tokens: int | None = None, stop: tuple[str, ...] = ("\n",), choose: Literal["best", "vote"] = "best",
 ) -> Recipe:  # fmt: skip
     """trees: independent searches.  branch: next steps sampled in each.  ahead: steps of lookahead.  step_tokens: most tokens of a
-    step.  choose: the best reply, or a vote weighted by the scores."""
+    step.  stop: the texts that end a step.  choose: the best reply, or a vote weighted by the scores."""
     base = base or Recipe(name="dvts", reward=own_probability(), measure=accuracy(), update=Update())
     score = base.required("reward")
-    search = subtrees(score=score, trees=trees, branch=branch, ahead=ahead, temperature=temperature, step_tokens=step_tokens)
+    search = subtrees(
+        score=score, trees=trees, branch=branch, ahead=ahead, temperature=temperature, step_tokens=step_tokens, stop=stop
+    )
     return base.but(rollout=search, select=best() if choose == "best" else weighted_majority())
 
 

@@ -26,13 +26,15 @@ from rewardlab.select.best import best
 
 def early_rejection(
     base: Recipe | None = None, *, width: int = 4, branch: int = 4, tokens: int = 64, temperature: float = 0.8,
-    step_tokens: int | None = None,
+    step_tokens: int | None = None, stop: tuple[str, ...] = ("\n",),
 ) -> Recipe:  # fmt: skip
-    """width: rows kept, N / M.  branch: steps begun of each, M.  tokens: tau.  step_tokens: most tokens of a step."""
+    """width: rows kept, N / M.  branch: steps begun of each, M.  tokens: tau.  step_tokens: most tokens of a step.
+    stop: the texts that end one."""
     base = base or Recipe(name="early_rejection", reward=own_probability(), measure=accuracy(), update=Update())
     search = beams(
-        score=base.required("reward"), width=width, branch=branch, temperature=temperature, step_tokens=step_tokens, early=tokens
-    )
+        score=base.required("reward"), width=width, branch=branch, temperature=temperature, step_tokens=step_tokens, early=tokens,
+        stop=stop,
+    )  # fmt: skip
     return base.but(rollout=search, select=best())
 
 

@@ -28,15 +28,16 @@ POLICY, OTHER = "policy", "other"
 
 def le_mcts(
     base: Recipe | None = None, *, models: tuple[str, ...] = (), iterations: int = 50, width: int = 3, explore: float = 1.0,
-    temperature: float = 1.0, step_tokens: int | None = None,
+    temperature: float = 1.0, step_tokens: int | None = None, stop: tuple[str, ...] = ("\n",),
 ) -> Recipe:  # fmt: skip
     """models: the pool beside the policy; without any, the policy searches alone.  iterations: steps that are tried.
-    width: steps tried at a node before the search goes below it.  explore: c.  step_tokens: most tokens of a step."""
+    width: steps tried at a node before the search goes below it.  explore: c.  step_tokens: most tokens of a step.
+    stop: the texts that end one."""
     base = base or Recipe(name="le_mcts", reward=own_probability(), measure=accuracy(), update=Update())
     names = tuple(f"{OTHER}_{i}" for i in range(len(models)))
     search = ensemble_tree(
         score=base.required("reward"), models=(POLICY, *names), iterations=iterations, width=width, explore=explore,
-        temperature=temperature, step_tokens=step_tokens,
+        temperature=temperature, step_tokens=step_tokens, stop=stop,
     )  # fmt: skip
     others = tuple(Learner(name, path, Recipe(), every=0) for name, path in zip(names, models, strict=True))
     return base.but(rollout=search, select=best(), also=(*base.also, *others))

@@ -21,14 +21,14 @@ from rewardlab.select.best import best
 def mcts(
     base: Recipe | None = None, *, iterations: int = 8, branch: int = 3, explore: float = 0.5,
     rule: Literal["uct", "puct"] = "uct", simulate: bool = False, temperature: float = 1.0, step_tokens: int | None = None,
-    choose: Literal["best", "vote"] = "best",
+    stop: tuple[str, ...] = ("\n",), choose: Literal["best", "vote"] = "best",
 ) -> Recipe:  # fmt: skip
     """iterations: nodes visited.  branch: next steps sampled of each.  explore: c.  simulate: score replies sampled from nodes.
-    step_tokens: most tokens of a step.  choose: the best reply, or a vote weighted by the scores."""
+    step_tokens: most tokens of a step.  stop: the texts that end one.  choose: the best reply, or a vote weighted by the scores."""
     base = base or Recipe(name="mcts", reward=own_probability(), measure=accuracy(), update=Update())
     search = monte_carlo_tree(
         score=base.required("reward"), iterations=iterations, branch=branch, explore=explore, rule=rule, simulate=simulate,
-        temperature=temperature, step_tokens=step_tokens,
+        temperature=temperature, step_tokens=step_tokens, stop=stop,
     )  # fmt: skip
     return base.but(rollout=search, select=best() if choose == "best" else weighted_majority())
 

@@ -19,14 +19,16 @@ from rewardlab.select.best import best
 def particle_filtering(
     base: Recipe | None = None, *, n: int = 8, temperature: float = 1.0, step_tokens: int | None = None,
     weight: Literal["log-odds", "score"] = "log-odds", resampling: Literal["multinomial", "systematic"] = "multinomial",
-    choose: Literal["best", "vote"] = "best",
+    stop: tuple[str, ...] = ("\n",), choose: Literal["best", "vote"] = "best",
 ) -> Recipe:  # fmt: skip
     """n: particles.  step_tokens: most tokens of a step.  weight: log weights are the log-odds of scores, which must be chances, or
-    the scores themselves.  resampling: how particles are chosen.  choose: the best reply, or a vote weighted by the scores."""
+    the scores themselves.  resampling: how particles are chosen.  stop: the texts that end
+    a step.  choose: the best reply, or a vote weighted by the scores."""
     base = base or Recipe(name="particle_filtering", reward=own_probability(), measure=accuracy(), update=Update())
     search = particles(
-        score=base.required("reward"), n=n, weight=weight, resampling=resampling, temperature=temperature, step_tokens=step_tokens
-    )
+        score=base.required("reward"), n=n, weight=weight, resampling=resampling, temperature=temperature, step_tokens=step_tokens,
+        stop=stop,
+    )  # fmt: skip
     return base.but(rollout=search, select=best() if choose == "best" else weighted_majority())
 
 

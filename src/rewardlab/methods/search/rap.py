@@ -40,13 +40,15 @@ def action_probability(trajectory: Trajectory) -> Score:
 def rap(
     base: Recipe | None = None, *, iterations: int = 10, branch: int = 4, states: int = 8, alpha: float = 0.5,
     explore: float = 1.0, action_end: str = "=", temperature: float = 0.8, step_tokens: int | None = None,
+    stop: tuple[str, ...] = ("\n",),
 ) -> Recipe:  # fmt: skip
     """iterations: paths that are walked.  branch: actions proposed.  states: foreseen for each.  alpha: weight of the action.
-    explore: w.  action_end: text between an action and its outcome.  step_tokens: most tokens of an action, and of a state."""
+    explore: w.  action_end: text between an action and its outcome.  step_tokens: most tokens of an action, and of a state.
+    stop: the texts that end a step."""
     base = base or Recipe(name="rap", reward=action_probability(), measure=accuracy(), update=Update())
     search = planned(
         score=base.required("reward"), iterations=iterations, branch=branch, states=states, alpha=alpha, explore=explore,
-        action_end=action_end, temperature=temperature, step_tokens=step_tokens,
+        action_end=action_end, temperature=temperature, step_tokens=step_tokens, stop=stop,
     )  # fmt: skip
     return base.but(rollout=search, select=first())
 

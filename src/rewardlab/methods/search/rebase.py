@@ -19,12 +19,14 @@ from rewardlab.select.best import best
 
 def rebase(
     base: Recipe | None = None, *, n: int = 16, balance: float = 0.2, temperature: float = 1.0, step_tokens: int | None = None,
-    choose: Literal["best", "vote"] = "vote",
+    stop: tuple[str, ...] = ("\n",), choose: Literal["best", "vote"] = "vote",
 ) -> Recipe:  # fmt: skip
     """n: replies per problem.  balance: T; a lower one spends more on the best rows.  step_tokens: most tokens of a step.
-    choose: the best reply, or a vote weighted by the scores."""
+    stop: the texts that end one.  choose: the best reply, or a vote weighted by the scores."""
     base = base or Recipe(name="rebase", reward=own_probability(), measure=accuracy(), update=Update())
-    search = reward_balanced(score=base.required("reward"), n=n, balance=balance, temperature=temperature, step_tokens=step_tokens)
+    search = reward_balanced(
+        score=base.required("reward"), n=n, balance=balance, temperature=temperature, step_tokens=step_tokens, stop=stop
+    )
     return base.but(rollout=search, select=best() if choose == "best" else weighted_majority())
 
 

@@ -1,11 +1,13 @@
 """Speculative rejection: best-of-n whose worst replies are given up while they are being written.
 
-    after every `every` tokens, keep the rows with r >= the alpha-quantile of r;     answer = argmax over the survivors of r
+    after every `every` tokens, keep the rows with r >= the alpha-quantile of r;     answer = argmax over complete replies of r
 
 The score of a partial reply foretells that of the whole, so that most of the tokens of best-of-n need not be written.
 
-Sun et al. 2024, arXiv:2410.20290. The paper scores whenever the memory is full; here after a number of tokens, so that what is
-computed does not depend on the machine. Without a scorer, the geometric mean of the policy's own probabilities is the score.
+Sun et al. 2024, arXiv:2410.20290, and the released code (speculative_rejection.py): complete replies that were kept once stay to
+the end, also if partial ones outdo them later. The paper scores whenever the memory is full; here after a number of tokens, so that
+what is computed does not depend on the machine. Without a scorer, the geometric mean of the policy's own probabilities is the
+score.
 """
 
 from rewardlab.core import Recipe, Update

@@ -1,18 +1,19 @@
 """ThetaEvolve: programs evolve in a database, and the model that writes children learns from their scores while it searches.
 
     parent ~ database(problem);   children ~ pi(. | problem, parent, its score);   those that work join the database
-    r = -.4 no program;  -.3 the parent again, or one that the database has;  -.2 it does not work;
+    r = -.4 no program;  -.3 the parent again, or, with `known`, an old program;  -.2 it does not work;
         scale ((score - low) / (high - low))^power otherwise;               GRPO over the children of one parent
 
 Evolution by a model that stays as it is forgets what it found out about searching. Where nothing is lost by repeating the parent, a
 policy soon does so, and the search stands still: hence the penalty on what is not new.
 
 Wang et al. 2025, arXiv:2511.23473, and the released code (ypwang61/ThetaEvolve; read in yanyi74/ThetaEvolve-adapted, d5318c2,
-openevolve_adapted/openevolve/modular_utils/error_constants.py, score_transform.py, evolving_gym/single_task_gym.py,
-slime/rollout/rm_hub/evolving_gym_rm.py): the penalties, the shaping (scale 5 there by default), children that join after the round.
-(inferred): the best as parent in half of the cases, else any. Left out: islands and cells of the database (it keeps the best 1000),
-further programs in the prompt as inspirations, children as differences, -.1 for what runs and is invalid, and that GRPO's groups
-whose rewards are all equal are sampled again.
+openevolve_adapted/openevolve/database.py, modular_utils/error_constants.py, score_transform.py, evolving_gym/single_task_gym.py,
+slime/rollout/rm_hub/evolving_gym_rm.py, scripts/run_thetaevolve_task.sh): 10,000 programs, of which the parent is any of the
+archive, the best 1000, in .6 of the cases and else any of all, each as likely; the penalties, of which that for known programs is
+off (level 1 there); the shaping (power 3 and scale 5 for its packings); children that join after the round; no further programs in
+the prompt. Left out: islands and cells of the database, children as differences, -.1 for what runs and is invalid, restarts of the
+database, and that GRPO's groups whose rewards are all equal are sampled again.
 
 Data: problems with a first program in the column `start`, and a reward above 0 for programs that work (`--reward`, or the task's
 verifier: code runs in the sandbox). For one problem: `--problems 1`, many steps.
@@ -30,19 +31,20 @@ from rewardlab.text.evolution import ASK
 
 
 def thetaevolve(
-    base: Recipe | None = None, *, capacity: int = 1000, exploit: float = 0.5, lazy: float = 0.3, low: float = 0.0,
-    high: float = 1.0, power: float = 1.0, scale: float = 1.0, start: str = "start", ask: str = ASK, rounds: int = 4,
-    children: int = 4,
+    base: Recipe | None = None, *, capacity: int = 10_000, archive: int = 1000, exploit: float = 0.6, lazy: float = 0.3,
+    known: bool = False, low: float = 0.0, high: float = 1.0, power: float = 1.0, scale: float = 1.0, start: str = "start",
+    ask: str = ASK, rounds: int = 4, children: int = 4,
 ) -> Recipe:  # fmt: skip
-    """capacity, exploit: of the database, and how often its best is the parent.  lazy: the penalty; of known programs too.  low,
-    high, power, scale: of the shaping.  start: the column of first programs.  ask: what is read, with {question}, {score} and
-    {program}.  rounds, children: of the evolution that is measured."""
+    """capacity: of the database.  archive, exploit: how often the parent is any of so many best programs, else any.  lazy: the
+    penalty for the parent again; with `known` for every program of the database.  low, high, power, scale: of the shaping.  start:
+    the column of first programs.  ask: what is read, with {question}, {score} and {program}.  rounds, children: of the evolution
+    that is measured."""
     base = base or grpo()
     by = base.reward or correct()
-    database = {"capacity": capacity, "exploit": exploit, "start": start, "ask": ask}
+    database = {"capacity": capacity, "exploit": exploit, "archive": archive, "start": start, "ask": ask}
     return base.but(
         rollout=evolving(of=base.required("rollout"), by=by, **database),
-        reward=child_reward(of=by, lazy=lazy, least=low, most=high, power=power, scale=scale),
+        reward=child_reward(of=by, known=known, lazy=lazy, least=low, most=high, power=power, scale=scale),
         measure=evolution(rollout=independent(n=children), by=base.reward, rounds=rounds, **database),
     )
 
