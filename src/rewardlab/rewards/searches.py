@@ -14,6 +14,7 @@ from rewardlab.core import Problem, Score, Trajectory
 from rewardlab.core.domain import NonNegativeFloat
 from rewardlab.data.values import list_of
 from rewardlab.text.bm25 import index_of
+from rewardlab.text.searches import queries_of, results_of
 from rewardlab.text.words import overlap, words
 
 from .reward import reward
@@ -39,7 +40,7 @@ def search_progress(
     corpus = _texts(trajectory.problem, documents)
     best, seen, steps = np.zeros(len(wanted)), set[str](), []
     for end, _, answer in rounds(trajectory):
-        found = [d for d in corpus if d in answer] if corpus else [line.strip() for line in answer.splitlines() if line.strip()]
+        found = [d for d in corpus if d in answer] if corpus else results_of(answer)
         nearest = tfidf_cosines(wanted, found, [*(corpus or wanted)]).max(1, initial=0.0)
         gain = float(np.maximum(nearest - best, 0.0).mean())
         old = sum(d in seen for d in found) / len(found) if found else 0.0
@@ -53,13 +54,13 @@ def search_progress(
 def searched_for(trajectory: Trajectory, *, searches: str = "searches", mark: str = "Search:") -> Score:
     """The mean over the gold queries of a column of the highest word F1 with a query that the episode made, from 0 to 1.
 
-    mark: what a line with a query begins with.  No verdict where the column is no list.  Wang et al. 2025, arXiv:2505.15107
+    mark: what a line with a query begins with; queries in tags count too (`text/searches.py`).
+    No verdict where the column is no list.  Wang et al. 2025, arXiv:2505.15107
     """
     wanted = _texts(trajectory.problem, searches)
     if not wanted:
         return Score(None, why=f"the column {searches!r} is no list of queries")
-    lines = [line.strip() for reply in trajectory.replies for line in reply.splitlines()]
-    asked = [words(line.removeprefix(mark)) for line in lines if line.startswith(mark)]
+    asked = [words(query) for reply in trajectory.replies for query in queries_of(reply, mark)]
     best = [max((overlap(query, words(w)) for query in asked), default=0.0) for w in wanted]
     return Score(sum(best) / len(best), why=f"{len(asked)} queries")
 
