@@ -10,6 +10,7 @@ import pytest
 from rewardlab import registry
 from rewardlab.api import train
 from rewardlab.core.hyperparameters import hyperparameters
+from rewardlab.errors import RewardlabError
 from rewardlab.models.embedded import tokenizer
 from tests.helpers.checkpoints import checkpoint
 
@@ -64,7 +65,6 @@ def test_a_method_that_searches_takes_a_step_on_documents_of_the_users(method, m
     ]  # fmt: skip
     result = one_step(method, model, rows, tmp_path, corpus=str(tmp_path / "docs.jsonl"))
     assert finished(result)
-    assert "between <search> and </search>" in "".join(f.read_text() for f in (result.out / "rollouts").iterdir())
 
 
 @pytest.mark.parametrize("lora_rank", [None, 2])
@@ -75,3 +75,37 @@ def test_a_process_reward_model_starts_from_any_model(method, lora_rank, model, 
     rows = [{"prompt": f"{i} + 1 = ?", "answer": i + 1} for i in range(6)]
     result = one_step(method, model, rows, tmp_path, lora_rank=lora_rank)
     assert finished(result)
+
+
+def test_the_generator_and_the_verifier_of_tango_are_the_users_model(model, tmp_path):
+    rows = [{"prompt": f"{i} + 1 = ?", "answer": i + 1} for i in range(6)]
+    result = one_step("rl_tango", model, rows, tmp_path, n_verdicts=2, every=1, max_judgement=8)
+    assert finished(result)
+    # both were asked, and the verifier learnt from solutions with a verdict
+    assert "verdict" in result.summary["after"]
+    assert (result.out / "checkpoints" / "step-000001" / "verifier.safetensors").exists()
+
+
+@pytest.mark.parametrize(
+    ("method", "columns", "match"),
+    [
+        ("barfi", {}, r"gridworld needs the columns 'size'.*It is a world of moves, not of text"),
+        (
+            "ipl",
+            {"chosen": "yes", "rejected": "no"},
+            r"pointmass needs the columns 'start'",
+        ),
+        ("thinkprm", {}, r"thinkprm needs the columns 'verdicts'.*a prompt that numbers the steps"),
+        ("vlm_r1", {}, r"vlm_r1 needs the columns 'boxes'.*\[left, top, right, bottom\]"),
+    ],
+)
+def test_rows_without_what_a_method_reads_are_refused_in_words(method, columns, match, model, tmp_path):
+    rows = [{"prompt": f"{i} + 1 = ?", "answer": i + 1, **columns} for i in range(6)]
+    with pytest.raises(RewardlabError, match=match):
+        one_step(method, model, rows, tmp_path)
+
+
+def test_one_gold_box_is_referred_to_and_several_are_detected(model, tmp_path):
+    boxes = [[0, 0, 4, 4]], [[0, 0, 4, 4], [5, 5, 9, 9]]
+    rows = [{"prompt": f"Where is it? {i}", "answer": "none", "boxes": boxes[i % 2]} for i in range(6)]
+    assert finished(one_step("vlm_r1", model, rows, tmp_path))

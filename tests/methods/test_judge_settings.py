@@ -20,7 +20,7 @@ SURPRISED = {"init": "value-head:surprise", "keep_language": 0.5}
 
 
 @pytest.mark.parametrize(
-    ("method", "init"), [("bradley_terry", "value-head"), ("rest_mcts_star", "value-head"), ("rl_tango", "embedded:verdicts")]
+    ("method", "init"), [("bradley_terry", "value-head"), ("rest_mcts_star", "value-head"), ("rl_tango", "copy:policy")]
 )
 def test_by_default_a_judge_is_the_papers(method, init):
     (learner,) = build(method, {}).also

@@ -30,7 +30,8 @@ def igpo(
     """turns: the most that an episode may have.  gain: weight of the information gain beside the outcome.  gamma: per turn.
     separate: whether gains and outcomes have a mean and a deviation of their own.  env, corpus: what is searched (`tools`).
     """
-    base, env = base or grpo(n=n, eps=eps), tools(env, corpus)
+    base = base or grpo(n=n, eps=eps)
+    env = tools(env, corpus)
     episodes = interactive(env=env, n=n, turns=turns)
     normalised = center() >> scale_by_std()
     return base.but(
