@@ -28,8 +28,8 @@ def segments(problems: list[Problem], run: Run, *, fields: tuple[str, ...] = ("c
         if not isinstance(p.meta[f], dict) or missing(p.meta[f]):
             raise RewardlabError(
                 f"segments of episodes are learnt from here, and not texts: {f!r} of problem {p.question[:60]!r} is to be an "
-                "object with observations (T+1 rows), actions (T rows) and rewards (T numbers), as --task pointmass has them. For texts, "
-                "use dpo"
+                "object with observations (T+1 rows), actions (T rows) and rewards (T numbers), as --task pointmass has; "
+                "for texts, use dpo"
             )
     data = [p.meta[f] for p, f in rows]
     done = [Trajectory(p, path=(i % len(fields),), tag=f) for i, (p, f) in enumerate(rows)]
