@@ -11,10 +11,11 @@ import pytest
 from pyarrow import parquet
 
 from rewardlab import build, registry
-from rewardlab.core import Turn, ask
+from rewardlab.core import Trajectory, Turn, ask
 from rewardlab.data.corpus import corpus_of
 from rewardlab.envs.search import TELL, search, tools
 from rewardlab.errors import RewardlabError
+from rewardlab.rewards.searches import search_progress, searched_for
 from rewardlab.text.bm25 import BM25
 from rewardlab.text.searches import NOTHING
 
@@ -124,3 +125,27 @@ def test_an_environment_is_named_by_a_text_and_comes_back_from_json(tmp_path, co
         build("igpo", {"env": f"{tmp_path}/mine.py:other"})
     with pytest.raises(RewardlabError, match="give one of them"):
         build("igpo", {"env": "search", "corpus": str(corpus)})
+
+
+def test_gold_queries_find_the_gold_documents_in_the_file(corpus):
+    problem = ask("Who wrote Emma?", "Jane Austen", searches=["Emma novel"])
+    turns = (
+        Turn(None, np.zeros(2, np.int64), text="Who wrote Emma?"),
+        said("<search>capital</search>"),
+        Turn(None, np.zeros(2, np.int64), text="<information>\nDoc 1 (Title: Dublin) The capital of Ireland.\n</information>"),
+        said("<search>Emma</search>"),
+        Turn(None, np.zeros(2, np.int64), text="<information>\nDoc 1: A novel of 1815 by Jane Austen.\n</information>"),
+        said("<answer>Jane Austen</answer>"),
+    )
+    episode = Trajectory(problem, turns)
+    (first, far), (second, near) = search_progress(corpus=str(corpus))([[episode]])[0][0].steps
+    assert (first, second) == (2, 5)
+    # the first result shares "of" with the gold document, the second all of its words
+    assert 0 < far < 0.3 < 0.6 < near
+    # found again below another document, it is old: no gain, and half of what was found was there before
+    twice = Turn(None, np.zeros(2, np.int64), text="Doc 1: New one.\nDoc 2: A novel of 1815 by Jane Austen.")
+    again = Trajectory(problem, (*turns[:5], said("<search>Emma</search>"), twice, turns[5]))
+    assert search_progress(corpus=str(corpus))([[again]])[0][0].steps[2] == (8, -0.5)
+    assert searched_for()([[episode]])[0][0].value == pytest.approx(2 / 3)
+    why = search_progress(corpus=str(corpus))([[Trajectory(ask("?", "x"), turns)]])[0][0].why
+    assert why == "the problem has neither gold documents in 'gold_documents' nor gold queries in 'searches'"

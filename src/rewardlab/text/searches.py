@@ -19,6 +19,7 @@ ASK, NOTHING = "Search:", "Nothing found."
 OPEN, CLOSE = "<search>", "</search>"
 INFORMATION = ("<information>", "</information>")
 _TAGGED = re.compile(r"<search>(.*?)(?:</search>|\Z)", re.DOTALL)
+_RANK = re.compile(r"^Doc \d+:? ")
 
 
 def query_of(reply: str, mark: str = ASK) -> str | None:
@@ -47,6 +48,6 @@ def answered(reply: str, documents: Sequence[tuple[str, str]]) -> str:
 
 
 def results_of(answer: str) -> list[str]:
-    """The lines of an answer that hold results."""
-    lines = (line.strip() for line in answer.splitlines())
+    """The lines of an answer that hold results, without the ranks of these: a document that is found again is the same."""
+    lines = (_RANK.sub("", line.strip()) for line in answer.splitlines())
     return [line for line in lines if line and line not in INFORMATION]

@@ -35,17 +35,19 @@ def stepsearch(
     having asked what was needed.
     """
     base = base or ppo(n=n)
+    played = tools(env, corpus)
+    # gold queries find the gold documents where the policy searches
+    searched = {"corpus": played.settings["corpus"]} if corpus else {}
     reward = base.reward or correct()
     # a weight of 0 leaves the term out: it would only be computed to be logged
-    reward = reward + weight * search_progress(redundancy=redundancy) if weight else reward
+    reward = reward + weight * search_progress(redundancy=redundancy, **searched) if weight else reward
     made = base.but(reward=reward + key * searched_for() if key else reward)
     # a base that plays in an environment keeps it, and keeps its measure
     if not (env or corpus) and base.rollout is not None and base.rollout.settings.get("env"):
         return made
-    env = tools(env, corpus)
     return made.but(
-        rollout=interactive(env=env, n=n, turns=turns),
-        measure=episode_accuracy(rollout=interactive(env=env, n=1, turns=turns)),
+        rollout=interactive(env=played, n=n, turns=turns),
+        measure=episode_accuracy(rollout=interactive(env=played, n=1, turns=turns)),
     )
 
 
