@@ -145,7 +145,7 @@ def test_gold_queries_find_the_gold_documents_in_the_file(corpus):
     # found again below another document, it is old: no gain, and half of what was found was there before
     twice = Turn(None, np.zeros(2, np.int64), text="Doc 1: New one.\nDoc 2: A novel of 1815 by Jane Austen.")
     again = Trajectory(problem, (*turns[:5], said("<search>Emma</search>"), twice, turns[5]))
-    assert search_progress(corpus=str(corpus))([[again]])[0][0].steps[2] == (8, -0.5)
+    assert search_progress(corpus=str(corpus))([[again]])[0][0].steps[2] == (8, pytest.approx(-0.5))
     assert searched_for()([[episode]])[0][0].value == pytest.approx(2 / 3)
     why = search_progress(corpus=str(corpus))([[Trajectory(ask("?", "x"), turns)]])[0][0].why
     assert why == "the problem has neither gold documents in 'gold_documents' nor gold queries in 'searches'"
