@@ -31,6 +31,8 @@ MAY_IMPORT = {
     # it serves files of any kind, and needs no torch
     "data": {"errors", "util", "text", "data"},
     **{part: EVERYWHERE | SERVICES | {SLOT, part} for part in PARTS},
+    # an environment in a file of the user's own is found as a reward is
+    "envs": EVERYWHERE | SERVICES | {SLOT, "envs", "rewards.functions"},
     # what a scorer of steps is to learn from is written as it will be read
     "rollouts": EVERYWHERE | SERVICES | {SLOT, "rollouts", "scorers"},
     # a policy scores text; it knows no reward
@@ -51,7 +53,7 @@ MAY_IMPORT = {
     "models": EVERYWHERE | {"served", "models", "policies", "scorers", "engine", "runs.config", "registry"},
     "methods": EVERYWHERE | SERVICES | PARTS | {"proof.claim", "methods.baselines"},
     # names to files; `list` needs no torch, so that core is imported only where a recipe is built
-    "registry": EVERYWHERE | {SLOT, "rewards.conventions", "rewards.external", "rewards.functions", "registry"},
+    "registry": EVERYWHERE | {SLOT, "envs.external", "rewards.conventions", "rewards.external", "rewards.functions", "registry"},
     "audit": EVERYWHERE
     | SERVICES
     | {SLOT, "rewards.conventions", "rewards.external", "rewards.functions", "verifiers", "registry", "audit"},

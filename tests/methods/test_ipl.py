@@ -207,3 +207,8 @@ def test_the_environment_pays_more_for_heading_to_the_goal():
             totals[name] += message.reward
     assert totals["to"] > totals["away"]
     assert isinstance(message, Message)
+
+
+def test_texts_in_place_of_segments_are_refused_in_words():
+    with pytest.raises(RewardlabError, match=r"not texts: 'chosen'.*rewards \(T numbers\)"):
+        segments()([ask("?", chosen="yes", rejected="no")], Run(None))

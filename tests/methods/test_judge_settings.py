@@ -11,6 +11,7 @@ from rewardlab.api import resume, train
 from rewardlab.core import Run, last_values
 from rewardlab.engine.step import Ops, standard_loop
 from rewardlab.engines.trl.refusals import cannot_carry
+from rewardlab.errors import RewardlabError
 from rewardlab.models.embedded import untrained
 from rewardlab.models.load import learner_model
 from rewardlab.rewards.intrinsic import likelihood
@@ -20,7 +21,7 @@ SURPRISED = {"init": "value-head:surprise", "keep_language": 0.5}
 
 
 @pytest.mark.parametrize(
-    ("method", "init"), [("bradley_terry", "value-head"), ("rest_mcts_star", "value-head"), ("rl_tango", "embedded:verdicts")]
+    ("method", "init"), [("bradley_terry", "value-head"), ("rest_mcts_star", "value-head"), ("rl_tango", "copy:policy")]
 )
 def test_by_default_a_judge_is_the_papers(method, init):
     (learner,) = build(method, {}).also
@@ -28,6 +29,19 @@ def test_by_default_a_judge_is_the_papers(method, init):
     assert "language_model" not in str(learner.recipe)
     (other,) = build(method, {"init": "embedded:arithmetic:judge"}).also
     assert other.init == "embedded:arithmetic:judge"
+
+
+def test_no_method_reads_surprise_unless_it_is_told_to():
+    for method in registry.methods():
+        assert not [x.init for x in build(method, {}).also if "surprise" in x.init], method
+    assert [x.init for x in build("glore", {"surprise": True}).also] == ["value-head:surprise"] * 2
+    with pytest.raises(RewardlabError, match=r"surprise is for a value head .* and not for 'embedded:arithmetic:judge'"):
+        build("pqm", {"surprise": True, "init": "embedded:arithmetic:judge"})
+
+
+@pytest.mark.parametrize("name", sorted(registry.methods()))
+def test_no_model_beside_the_policy_is_one_of_the_small_ones_by_default(name):
+    assert not [x.init for x in build(name, {}).also if x.init.startswith(("embedded", "untrained"))]
 
 
 @pytest.mark.parametrize(("method", "task"), [("bradley_terry", "preferences"), ("rest_mcts_star", "arithmetic")])

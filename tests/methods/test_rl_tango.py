@@ -62,11 +62,11 @@ def test_the_verifier_is_asked_about_the_generators_solutions_and_told_whether_a
     t = policy.write(policy.read([Trajectory(problem)], [problem.prompt]), ["7+5=12\nAnswer: 12"])[0]
     scores = [Score(terms={"correct": Term(v)}) for v in (1.0, 0.0, None)]
     run = Run(policy, models={"verifier": untrained(1)})
-    found = solutions(each=3)([[t] * 3], [scores], run)
+    found = solutions(each=3, told="")([[t] * 3], [scores], run)
     assert [p.answer for p in found] == ["right", "wrong"]
     assert found[0].question == "Start with 7.\n1: 7+5=12\n2: Answer: 12"
     run.models["verifier"].context = 100
-    assert solutions(each=3)([[t] * 3], [scores], run) == []
+    assert solutions(each=3, told="")([[t] * 3], [scores], run) == []
     run.models["verifier"].context = 512
     assert len(solutions(each=1)([[t] * 3], [scores], run)) == 1
 

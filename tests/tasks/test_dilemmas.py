@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from rewardlab.core import Environment, Run, Trajectory, Turn, ask
+from rewardlab.envs.search import search
 from rewardlab.errors import RewardlabError
 from rewardlab.models.embedded import untrained
 from rewardlab.rollouts.against_itself import PLAYERS, against_itself
@@ -16,7 +17,6 @@ from rewardlab.rollouts.interactive import interactive
 from rewardlab.tasks.dilemmas.environment import dilemma
 from rewardlab.tasks.dilemmas.problems import dilemmas
 from rewardlab.tasks.dilemmas.rewards import cooperates
-from rewardlab.tasks.facts.environment import search
 
 PAYOFFS = {"temptation": 5, "reward": 3, "punishment": 1, "sucker": 0}
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from .part import Part, PartFactory
     from .policy import Policy, TokenCount, embeddings, entropies, forward_batch, last_values, uncounted, values
     from .problem import Message, Problem, ProblemSource, Task, ask
-    from .recipe import Learner, Recipe, Update
+    from .recipe import Learner, Recipe, Update, with_surprise
     from .run import Run, seed_of, stream, uniform_of
     from .score import Score, Scores, Term, check_finite
     from .slots import (
@@ -42,7 +42,7 @@ _WHERE = {
     "part": ("Part", "PartFactory"),
     "policy": ("Policy", "TokenCount", "embeddings", "entropies", "forward_batch", "last_values", "uncounted", "values"),
     "problem": ("Message", "Problem", "ProblemSource", "Task", "ask"),
-    "recipe": ("Learner", "Recipe", "Update"),
+    "recipe": ("Learner", "Recipe", "Update", "with_surprise"),
     "run": ("Run", "seed_of", "stream", "uniform_of"),
     "score": ("Score", "Scores", "Term", "check_finite"),
     "slots": (
@@ -104,6 +104,7 @@ __all__ = [
     "uniform_of",
     "values",
     "weighting",
+    "with_surprise",
 ]  # fmt: skip
 
 

@@ -62,6 +62,16 @@ class Problem:
         """The text of the last user message."""
         return next((m.text for m in reversed(self.prompt) if m.role == "user"), "")
 
+    def required(self, *columns: str, by: str, how: str = "") -> None:
+        """Raise RewardlabError unless the problem has these columns.  by: what reads them.  how: where they come from, in words."""
+        if missing := [name for name in columns if self.meta.get(name) is None]:
+            needed, lacks = " and ".join(map(repr, columns)), " and no ".join(map(repr, missing))
+            has = ", ".join(self.meta) or "no further columns"
+            raise RewardlabError(
+                f"{by} needs the columns {needed} in every row; problem {self.question[:60]!r} has no {lacks} (it has {has})"
+                + (f". {how}" if how else "")
+            )
+
     def reworded(self, text: str) -> Problem:
         """The problem with another text as its last user message; a system message, and what was said before, stay."""
         last = max((i for i, m in enumerate(self.prompt) if m.role == "user"), default=len(self.prompt))

@@ -79,6 +79,13 @@ class Learner:
         }
 
 
+def with_surprise(init: str, surprise: bool = True) -> str:
+    """A learner's init, for a value head that also reads surprise if `surprise`. Raises RewardlabError for other inits."""
+    if surprise and init != "value-head":
+        raise RewardlabError(f"surprise is for a value head on the policy's own trunk, and not for {init!r}: leave out one of them")
+    return f"{init}:surprise" if surprise else init
+
+
 @dataclass(frozen=True)
 class Recipe:
     """The parts of a method. A slot that is None is not used: without an objective, the policy is not trained."""

@@ -75,6 +75,11 @@ class Environment(Part):
             opening = start(problem, seed, **self.settings)
         return check_answer(opening, self.name, place)
 
+    @property
+    def stop(self) -> tuple[str, ...]:
+        """Texts at which a reply to it ends: its setting of that name, if it has one."""
+        return tuple(self.settings.get("stop") or ())
+
     def __call__(self, state: Any, turn: Any, place: str = "") -> tuple[Any, Any]:
         """One step. place: of the episode, for messages."""
         with naming(self.function, self.name, place):

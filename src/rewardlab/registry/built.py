@@ -17,7 +17,8 @@ def build(name: str, settings: Mapping[str, Any] | None = None, **by_name: Any) 
     """The recipe of a method, or of several stacked (`grpo+hapo`), under these settings.
 
     A setting goes to the method that takes it; `hapo.weight` names the method; fields of `Update` (lr, problems, ...)
-    go to the recipe. A text for a setting that is a reward names one, as on the command line ("mine.py:judge", "correct").
+    go to the recipe. A text for a setting that is a reward or an environment names one, as on the command line ("mine.py:judge",
+    "correct").
     Raises RewardlabError for an unknown name, and for a setting that two methods take.
     """
     from .settings import compose
@@ -30,7 +31,7 @@ def build(name: str, settings: Mapping[str, Any] | None = None, **by_name: Any) 
         raise RewardlabError(f'settings must be a dict, such as {{"n": 8}}, not {settings!r}')
     methods, given = stacked(name), settings or {}
     if any(isinstance(value, str) for value in given.values()):
-        from .formula import with_rewards
+        from .formula import with_parts
 
-        given = with_rewards([function for _, function in methods], given)
+        given = with_parts([function for _, function in methods], given)
     return compose(methods, given)

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, get_args
 
+from rewardlab.core import Environment
 from rewardlab.core.domain import NAME
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.conventions import split
@@ -60,21 +61,34 @@ def read_reward(written: str) -> Reward:
     return part("reward", name, **parse_options(options))
 
 
-def with_rewards(functions: Iterable[Callable], settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings of a stack of methods, in which a text for a setting that is a reward is the reward that it stands for."""
-    takers = {name for function in functions for name in _reward_settings(function)}
-    return {
-        key: read_reward(value) if isinstance(value, str) and key.rpartition(".")[2] in takers else value
-        for key, value in settings.items()
-    }
+def read_environment(written: str) -> Environment:
+    """The environment that a text stands for: NAME or NAME(x=1) of the package, or FILE.py:NAME, perhaps with settings."""
+    name, settings = called(written)
+    where, _, function = name.rpartition(":")
+    if not where.endswith(".py"):
+        return part("environment", name, **settings or {})
+    from rewardlab.envs.external import environment_in
+
+    # what is missing or wrong is reported now, not after the model is loaded
+    stop = environment_in(where, function, settings).stop
+    path = str(Path(where).expanduser().resolve())
+    return part("environment", "from_file", path=path, function=function, **_given(settings=settings, stop=stop or None))
 
 
-def _reward_settings(function: Callable) -> Iterator[str]:
+def with_parts(functions: Iterable[Callable], settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings of a stack of methods, in which a text for a setting that is a reward or an environment is what it stands for."""
+    kinds = (("Reward", read_reward), ("Environment", read_environment))
+    takers = {name: reader for function in functions for kind, reader in kinds for name in _settings_of_kind(function, kind)}
+    readers = {key: takers.get(key.rpartition(".")[2]) for key in settings}
+    return {key: reader(value) if isinstance(value, str) and (reader := readers[key]) else value for key, value in settings.items()}
+
+
+def _settings_of_kind(function: Callable, kind: str) -> Iterator[str]:
     for parameter in inspect.signature(function).parameters.values():
         said = parameter.annotation
         # a string under `from __future__ import annotations`
         kinds = re.split(r"\s*\|\s*", said) if isinstance(said, str) else get_args(said) or (said,)
-        if Reward in kinds or "Reward" in kinds:
+        if kind in (getattr(x, "__name__", x) for x in kinds):
             yield parameter.name
 
 

@@ -52,7 +52,9 @@ def useful_results(trajectory: Trajectory, *, column: str = "supporting") -> Sco
     read = [turn.text for turn in trajectory.turns[first:] if turn.author is None and len(turn.ids)]
     left, useful = set(map(str, wanted)), 0
     for text in read:
-        found = {document for document in left if document in text}
+        # a search may show a document of several lines in one
+        shown = " ".join(text.split())
+        found = {document for document in left if " ".join(document.split()) in shown}
         useful += bool(found)
         left -= found
     return Score(useful / len(read) if read else 0.0, why=f"{useful} of {len(read)} results")

@@ -12,8 +12,10 @@ import numpy as np
 
 from rewardlab.core import Problem, Score, Trajectory
 from rewardlab.core.domain import NonNegativeFloat
+from rewardlab.data.corpus import corpus_of
 from rewardlab.data.values import list_of
 from rewardlab.text.bm25 import index_of
+from rewardlab.text.searches import queries_of, results_of
 from rewardlab.text.words import overlap, words
 
 from .reward import reward
@@ -22,7 +24,7 @@ from .reward import reward
 @reward(steps=True)
 def search_progress(
     trajectory: Trajectory, *, documents: str = "facts", gold: str = "gold_documents", searches: str = "searches",
-    redundancy: NonNegativeFloat = 1.0,
+    redundancy: NonNegativeFloat = 1.0, corpus: str = "",
 ) -> list[tuple[int, float]] | Score:  # fmt: skip
     """At the end of each reply that the environment answered, how much evidence its answer brings less how much of it is old:
 
@@ -31,16 +33,18 @@ def search_progress(
     c_i: the highest cosine (TF-IDF) of gold document i with what was found in this round, m_i: in the rounds before.
     documents: the column with the texts that can be found; those of them that stand in an answer were found. Without the column
     each line of an answer is a document.  gold: the column with the gold documents; without it they are the best matches (BM25) of
-    the gold queries in the column `searches`. No verdict where neither is there.  Wang et al. 2025, arXiv:2505.15107
+    the gold queries in the column `searches`, also in the file `corpus`. No verdict where neither is there.
+    Wang et al. 2025, arXiv:2505.15107
     """
-    wanted = _gold(trajectory.problem, documents, gold, searches)
+    wanted = _gold(trajectory.problem, documents, gold, searches, corpus)
     if not wanted:
-        return Score(None, why=f"the problem has neither {gold!r} nor {documents!r} and {searches!r}")
-    corpus = _texts(trajectory.problem, documents)
+        found_in = "" if corpus else f" and {documents!r}"
+        return Score(None, why=f"the problem has neither gold documents in {gold!r} nor gold queries in {searches!r}{found_in}")
+    own = _texts(trajectory.problem, documents)
     best, seen, steps = np.zeros(len(wanted)), set[str](), []
     for end, _, answer in rounds(trajectory):
-        found = [d for d in corpus if d in answer] if corpus else [line.strip() for line in answer.splitlines() if line.strip()]
-        nearest = tfidf_cosines(wanted, found, [*(corpus or wanted)]).max(1, initial=0.0)
+        found = [d for d in own if d in answer] if own else results_of(answer)
+        nearest = tfidf_cosines(wanted, found, [*(own or wanted)]).max(1, initial=0.0)
         gain = float(np.maximum(nearest - best, 0.0).mean())
         old = sum(d in seen for d in found) / len(found) if found else 0.0
         best = np.maximum(best, nearest)
@@ -53,13 +57,13 @@ def search_progress(
 def searched_for(trajectory: Trajectory, *, searches: str = "searches", mark: str = "Search:") -> Score:
     """The mean over the gold queries of a column of the highest word F1 with a query that the episode made, from 0 to 1.
 
-    mark: what a line with a query begins with.  No verdict where the column is no list.  Wang et al. 2025, arXiv:2505.15107
+    mark: what a line with a query begins with; queries in tags count too (`text/searches.py`).
+    No verdict where the column is no list.  Wang et al. 2025, arXiv:2505.15107
     """
     wanted = _texts(trajectory.problem, searches)
     if not wanted:
         return Score(None, why=f"the column {searches!r} is no list of queries")
-    lines = [line.strip() for reply in trajectory.replies for line in reply.splitlines()]
-    asked = [words(line.removeprefix(mark)) for line in lines if line.startswith(mark)]
+    asked = [words(query) for reply in trajectory.replies for query in queries_of(reply, mark)]
     best = [max((overlap(query, words(w)) for query in asked), default=0.0) for w in wanted]
     return Score(sum(best) / len(best), why=f"{len(asked)} queries")
 
@@ -97,11 +101,13 @@ def tfidf_cosines(a: Sequence[str], b: Sequence[str], corpus: Sequence[str]) -> 
     return unit[: len(a)] @ unit[len(a) :].T
 
 
-def _gold(problem: Problem, documents: str, gold: str, searches: str) -> list[str]:
+def _gold(problem: Problem, documents: str, gold: str, searches: str, corpus: str) -> list[str]:
     if given := _texts(problem, gold):
         return given
-    corpus, queries = _texts(problem, documents), _texts(problem, searches)
-    best = [index_of(tuple(corpus)).best(query) for query in queries] if corpus else []
+    own, queries = _texts(problem, documents), _texts(problem, searches)
+    if corpus:
+        return [document["text"] for query in queries for document in corpus_of(corpus).best(query)]
+    best = [index_of(tuple(own)).best(query) for query in queries] if own else []
     return [found[0] for found in best if found]
 
 

@@ -23,7 +23,7 @@ def interactive(
 
     The episodes of a problem differ in the sampled replies and in the environment's seed. An episode ends when the environment
     sends no further message, after `turns` turns (stop="turns"), or when its message or the next reply would not fit the context
-    ("context").
+    ("context").  stop: texts at which a reply ends, by default those of the environment.
     """
     rows = [(p, i) for p in problems for i in range(n)]
     # the seed depends on problem and row, not on their order, so any worker starts the same episode
@@ -31,7 +31,7 @@ def interactive(
     prompts = [p.prompt if message is None else (*p.prompt, message) for (p, _), (message, _) in zip(rows, openings, strict=True)]
     episodes = run.policy.read([Trajectory(p, path=(i,)) for p, i in rows], prompts)
     states = [state for _, state in openings]
-    play(env, episodes, states, run, Sampling(run.max_new, temperature, stop=tuple(stop)), turns)
+    play(env, episodes, states, run, Sampling(run.max_new, temperature, stop=tuple(stop) or env.stop), turns)
     if steps:
         episodes = [mark(t, steps, run.policy.pieces, run.policy.name) for t in episodes]
     return [episodes[i : i + n] for i in range(0, len(episodes), n)]

@@ -69,5 +69,5 @@ def _again(cuts: list[tuple[Trajectory, int]], run: Run, env: Environment, sampl
                 _, state = env(state, turn, place_of(kept))
         begun.append(replace(kept, tag=t.tag))
         states.append(state)
-    play(env, begun, states, run, sampling, turns)
+    play(env, begun, states, run, replace(sampling, stop=env.stop), turns)
     return begun

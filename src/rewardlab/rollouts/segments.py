@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from rewardlab.core import Group, Message, Problem, Run, Trajectory, rollout
 from rewardlab.errors import RewardlabError
+
+
+def missing(segment: dict) -> list[str]:
+    """What a segment lacks."""
+    return [name for name in ("observations", "actions", "rewards") if not isinstance(segment.get(name), list | np.ndarray)]
 
 
 @rollout(rows=lambda fields: len(fields))
@@ -18,6 +25,12 @@ def segments(problems: list[Problem], run: Run, *, fields: tuple[str, ...] = ("c
     for p, f in rows:
         if f not in p.meta:
             raise RewardlabError(f"problem {p.question[:60]!r} has no segment {f!r}; it has: {', '.join(p.meta) or 'nothing'}")
+        if not isinstance(p.meta[f], dict) or missing(p.meta[f]):
+            raise RewardlabError(
+                f"segments of episodes are learnt from here, and not texts: {f!r} of problem {p.question[:60]!r} is to be an "
+                "object with observations (T+1 rows), actions (T rows) and rewards (T numbers), as --task pointmass has; "
+                "for texts, use dpo"
+            )
     data = [p.meta[f] for p, f in rows]
     done = [Trajectory(p, path=(i % len(fields),), tag=f) for i, (p, f) in enumerate(rows)]
     # + 1: the last observation, which no action follows

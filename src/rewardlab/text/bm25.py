@@ -1,55 +1,69 @@
 """BM25 ranks documents by the rare words that they share with a query.
 
-    score(d) = sum over words w of the query:  idf(w) tf (k1 + 1) / (tf + k1 (1 - b + b |d| / mean |d|))
+    score(d) = sum over words w of the query:  idf(w) tf / (tf + k1 (1 - b + b |d| / mean |d|)),    k1 = 1.2,  b = 0.75
     idf(w) = log(1 + (N - n(w) + 1/2) / (n(w) + 1/2)),   n(w): number of documents that contain w
 
 Robertson and Zaragoza 2009, "The Probabilistic Relevance Framework: BM25 and Beyond". The idf is Lucene's, which is never negative.
+The scores are computed by bm25s (Lù 2024, arXiv:2407.03618).
 """
 
 from __future__ import annotations
 
-import math
 import re
-from collections import Counter, defaultdict
 from collections.abc import Sequence
 from functools import lru_cache
+from pathlib import Path
+from typing import Any
 
-_WORD = re.compile(r"\w+")
+import numpy as np
+
+_WORD = r"\w+"
 
 
 def words(text: str) -> list[str]:
-    return _WORD.findall(text.lower())
+    return re.findall(_WORD, text.lower())
 
 
 class BM25:
-    """An index of documents. k1: how fast the weight of repeated words saturates.  b: how strongly long documents are penalised."""
+    """An index of documents.  texts: what is searched of each of them, where the documents are no texts."""
 
-    def __init__(self, documents: Sequence[str], k1: float = 1.2, b: float = 0.75):
-        self.documents, self.k1, self.b = documents, k1, b
-        counts = [Counter(words(d)) for d in documents]
-        self.length = [sum(c.values()) for c in counts]
-        self.mean = sum(self.length) / max(1, len(documents))
-        self.postings: dict[str, list[tuple[int, int]]] = defaultdict(list)
-        for i, count in enumerate(counts):
-            for word, n in count.items():
-                self.postings[word].append((i, n))
+    def __init__(self, documents: Sequence[Any], texts: Sequence[str] | None = None):
+        import bm25s
 
-    def scores(self, query: str) -> dict[int, float]:
-        """The score of every document that shares a word with the query, by document index."""
-        scores: dict[int, float] = defaultdict(float)
-        for word in words(query):
-            postings = self.postings.get(word, ())
-            # 1 + keeps it positive for words that most documents contain
-            idf = math.log(1 + (len(self.documents) - len(postings) + 0.5) / (len(postings) + 0.5))
-            for i, tf in postings:
-                relative = self.length[i] / self.mean
-                scores[i] += idf * tf * (self.k1 + 1) / (tf + self.k1 * (1 - self.b + self.b * relative))
-        return dict(scores)
+        self.documents, self._engine = documents, bm25s.BM25(method="lucene", k1=1.2, b=0.75)
+        found = bm25s.tokenize(list(texts or documents), token_pattern=_WORD, stopwords=None, show_progress=False)
+        # without a word in any document there is nothing to index
+        self._words = {word: i for word, i in found.vocab.items() if word}
+        if self._words:
+            self._engine.index(found, show_progress=False)
 
-    def best(self, query: str, k: int = 1) -> list[str]:
+    @classmethod
+    def load(cls, folder: Path) -> BM25:
+        """The index that was saved in a folder; its arrays and documents stay on disk until they are read."""
+        import bm25s
+
+        index = cls.__new__(cls)
+        index._engine = bm25s.BM25.load(folder, load_corpus=True, mmap=True)
+        index.documents, index._words = index._engine.corpus, index._engine.vocab_dict
+        return index
+
+    def save(self, folder: Path) -> None:
+        """Write the index and its documents (objects of JSON) to a folder."""
+        self._engine.save(folder, corpus=self.documents, show_progress=False)
+
+    def scores(self, query: str) -> np.ndarray:
+        """(N,) the score of every document; 0 where it shares no word with the query."""
+        known = [word for word in words(query) if word in self._words]
+        return self._engine.get_scores(known) if known else np.zeros(len(self.documents))
+
+    def best(self, query: str, k: int = 1) -> list[Any]:
         """The k best documents, best first, ties in document order. Fewer than k if fewer share a word with the query."""
-        scores = self.scores(query)
-        return [self.documents[i] for i in sorted(scores, key=lambda i: (-scores[i], i))[:k]]
+        scores, k = self.scores(query), min(k, len(self.documents))
+        if not k:
+            return []
+        least = np.partition(scores, -k)[-k]
+        found = np.flatnonzero((scores >= least) & (scores > 0))
+        return [self.documents[int(i)] for i in found[np.argsort(-scores[found], kind="stable")][:k]]
 
 
 @lru_cache(maxsize=512)

@@ -22,6 +22,7 @@ from rewardlab.core import Environment, Group, Recipe, Run, Score, Scores, Term,
 from rewardlab.credit.group import center, scale_by_std
 from rewardlab.credit.terms import by_term
 from rewardlab.credit.value import to_go
+from rewardlab.envs.search import search, tools
 from rewardlab.evals.episodes import episode_accuracy
 from rewardlab.evals.length import length_of_right
 from rewardlab.methods.baselines.grpo import grpo
@@ -31,7 +32,6 @@ from rewardlab.rewards.format import format_ok
 from rewardlab.rewards.reward import reward
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.interactive import interactive
-from rewardlab.tasks.facts.environment import search
 
 ACCURACY, ECONOMY = "accuracy", "economy_if_right"
 
@@ -50,10 +50,11 @@ def _economy(trajectory: Trajectory, verdict: Score) -> Score:
 
 
 def hdpo_metis(
-    base: Recipe | None = None, *, env: Environment | None = None, n: int = 8, turns: int = 6, accuracy: float = 1.0,
-    efficiency: float = 0.15, form: str = "", coupled: bool = False,
+    base: Recipe | None = None, *, env: Environment | None = None, corpus: str = "", n: int = 8, turns: int = 6,
+    accuracy: float = 1.0, efficiency: float = 0.15, form: str = "", coupled: bool = False,
 ) -> Recipe:  # fmt: skip
-    """env: the tools; without it, those that the base plays with, else a search.  turns: the most that an episode may have.
+    """env: the tools; without it, those that the base plays with, else a search.  corpus: a file of documents to search (`tools`).
+    turns: the most that an episode may have.
     accuracy, efficiency: the weights w.  form: a regular expression that replies should match.  coupled: of one channel.
     """
     base = base or grpo(n=n)
@@ -65,9 +66,9 @@ def hdpo_metis(
     channels = by_term(chains={ACCURACY: normalised, ECONOMY: normalised}, others=normalised)
     paid = base.but(reward=total, credit=(normalised if coupled else channels) >> to_go())
     # a base that plays in an environment keeps it, and keeps its measure
-    if env is None and base.rollout is not None and base.rollout.settings.get("env"):
+    if not (env or corpus) and base.rollout is not None and base.rollout.settings.get("env"):
         return paid
-    env = env or search()
+    env = tools(env, corpus)
     measure = episode_accuracy(rollout=interactive(env=env, n=1, turns=turns))
     return paid.but(rollout=interactive(env=env, n=n, turns=turns), measure=measure)
 

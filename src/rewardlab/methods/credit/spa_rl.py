@@ -14,7 +14,8 @@ a linear head on the hidden state (the code puts it on the logits). The model le
 is trained once, on episodes of the start. Left out: the supervised training before. `watched=True` adds a critic of the reward as
 it comes, at the end, which pays nobody: PPO's own, here, is one of what the turns are paid.
 
-Data: an environment (env=...; here a search engine over the column `facts`), whose refusals say `refused`; answers to verify by.
+Data: an environment (env=...), whose refusals say `refused`, or something to search: a file (corpus=...) or the column `facts`;
+answers to verify by.
 """
 
 from dataclasses import replace
@@ -23,6 +24,7 @@ import torch
 from torch import Tensor
 
 from rewardlab.core import Batch, Environment, Learner, Outputs, Recipe, Run, Update, credit, objective
+from rewardlab.envs.search import search, tools
 from rewardlab.errors import RewardlabError, unknown
 from rewardlab.evals.episodes import episode_accuracy
 from rewardlab.evals.progress import progress_found
@@ -32,7 +34,6 @@ from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.grounding import executed
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.interactive import interactive
-from rewardlab.tasks.facts.environment import search
 from rewardlab.tasks.facts.rewards import gold_searches
 
 TERM, WATCHED = "executed", "watched"
@@ -63,12 +64,13 @@ def delayed_error(out: Outputs, batch: Batch, run: Run) -> Tensor:
 
 
 def spa_rl(
-    base: Recipe | None = None, *, env: Environment | None = None, turns: int = 5, n: int = 1, alpha: float = 1.0,
+    base: Recipe | None = None, *, env: Environment | None = None, corpus: str = "", turns: int = 5, n: int = 1, alpha: float = 1.0,
     beta: float = 0.5, refused: str = "Nothing", progress_lr: float = 1e-3, progress_epochs: int = 4, watched: bool = False,
 ) -> Recipe:  # fmt: skip
-    """env, turns, n: what is played, for how long, and how often per problem.  alpha, beta: of progress and of what was executed.
-    refused: what the environment answers where it was not.  progress_lr, progress_epochs: of the progress model.  watched: a critic
-    of the reward at the end learns beside it, as often and from the same episodes, to compare with.
+    """corpus: a file of documents to search (`tools`).  env, turns, n: what is played, for how long, and how often per
+    problem.  alpha, beta: of progress and of what was executed. refused: what the environment answers where it was not.
+    progress_lr, progress_epochs: of the progress model.  watched: a critic of the reward at the end learns beside it, as often
+    and from the same episodes, to compare with.
     """
     base = base or ppo(n=n)
     if not any(x.name == "critic" for x in base.also):
@@ -80,11 +82,12 @@ def spa_rl(
     own = tuple(replace(x, recipe=x.recipe.but(credit=pays >> x.recipe.credit)) if x.name == "critic" else x for x in base.also)
     update = Update(lr=progress_lr, epochs=progress_epochs)
     models = {"progress": turns_sum_error()} | ({WATCHED: delayed_error()} if watched else {})
+    env = tools(env, corpus)
     return base.but(
-        rollout=interactive(env=env or search(), n=n, turns=turns),
+        rollout=interactive(env=env, n=n, turns=turns),
         reward=(base.reward or correct()) + 0.0 * executed(refused=refused).named(TERM),
         credit=pays >> base.required("credit"),
-        measure=episode_accuracy(rollout=interactive(env=env or search(), n=1, turns=turns)),
+        measure=episode_accuracy(rollout=interactive(env=env, n=1, turns=turns)),
         also=(*own, *(Learner(name, "value-head", Recipe(objective=loss, update=update)) for name, loss in models.items())),
     )
 

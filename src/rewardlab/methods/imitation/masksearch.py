@@ -21,6 +21,7 @@ documents that can be searched; then --verifier filled_masks. Without that verif
 
 from rewardlab.core import Environment, Group, Problem, Recipe, Rollout, Run, Trajectory, rollout
 from rewardlab.core.domain import PositiveInt
+from rewardlab.envs.search import tools
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.episodes import episode_accuracy
 from rewardlab.methods.baselines.dapo import dapo
@@ -30,7 +31,6 @@ from rewardlab.rewards.reward import reward
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.independent import independent
 from rewardlab.rollouts.interactive import interactive
-from rewardlab.tasks.facts.environment import search
 from rewardlab.text.replies import marked
 
 TIMES, FEWEST = 10, 100
@@ -77,17 +77,17 @@ def in_form(trajectory: Trajectory, *, column: str = "masks") -> float:
 
 def masksearch(
     base: Recipe | None = None, *, n: int = 8, most: int = 4, turns: int = 5, form: float = 0.1, mixed: bool = False,
-    column: str = "masks", env: Environment | None = None,
+    column: str = "masks", env: Environment | None = None, corpus: str = "",
 ) -> Recipe:  # fmt: skip
     """most: masks of a text in the last part of the run.  turns: the most that an episode may have.  form: weight of the form.
-    mixed: texts of any number of masks throughout.  column: which says that number.  env: the tools; by default a search among the
-    documents in meta["facts"].
+    mixed: texts of any number of masks throughout.  column: which says that number.  env, corpus: the tools, or a file of
+    documents to search (`tools`); by default a search among the documents in meta["facts"].
     """
     base = base or dapo(grpo(n=n).but(minibatches=4), cache=0.0)
     sampled = base.required("rollout")
     # a base that plays in an environment keeps it
-    if env or "env" not in base.sampling_settings:
-        sampled = sampled.replace_innermost(independent, interactive, env=env or search(), turns=turns)
+    if env or corpus or "env" not in base.sampling_settings:
+        sampled = sampled.replace_innermost(independent, interactive, env=tools(env, corpus), turns=turns)
     episodes = sampled.innermost
     # within DAPO's filter: what it samples anew is of the level too
     texts = sampled if mixed else sampled.with_innermost(growing(of=episodes, most=most, column=column))

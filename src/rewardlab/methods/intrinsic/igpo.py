@@ -10,28 +10,29 @@ released code does (GuoqingWang1/IGPO, which there also takes differences of log
 two, so that every search pays for being a search. `gain=0` leaves GRPO with its outcome alone, in the same environment.
 """
 
-from rewardlab.core import Recipe
+from rewardlab.core import Environment, Recipe
 from rewardlab.credit.group import center, scale_by_std
 from rewardlab.credit.terms import each_term
 from rewardlab.credit.turns import turn_to_go
+from rewardlab.envs.search import tools
 from rewardlab.evals.episodes import episode_accuracy
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.proof.claim import Claim
 from rewardlab.rewards.information import information_gain
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.interactive import interactive
-from rewardlab.tasks.facts.environment import search
 
 
 def igpo(
     base: Recipe | None = None, *, n: int = 8, turns: int = 5, gain: float = 1.0, gamma: float = 1.0, eps: float = 0.2,
-    separate: bool = False,
+    separate: bool = False, env: Environment | None = None, corpus: str = "",
 ) -> Recipe:  # fmt: skip
     """turns: the most that an episode may have.  gain: weight of the information gain beside the outcome.  gamma: per turn.
-    separate: whether gains and outcomes have a mean and a deviation of their own.
+    separate: whether gains and outcomes have a mean and a deviation of their own.  env, corpus: what is searched (`tools`).
     """
     base = base or grpo(n=n, eps=eps)
-    episodes = interactive(env=search(), n=n, turns=turns)
+    env = tools(env, corpus)
+    episodes = interactive(env=env, n=n, turns=turns)
     normalised = center() >> scale_by_std()
     return base.but(
         rollout=episodes,
@@ -39,7 +40,7 @@ def igpo(
         # normalised over turns before they are summed: every turn of the group is one event
         credit=(each_term(chain=normalised) if separate else normalised) >> turn_to_go(gamma=gamma),
         # measured with one episode per problem: pass@1 needs no group
-        measure=episode_accuracy(rollout=interactive(env=search(), n=1, turns=turns)),
+        measure=episode_accuracy(rollout=interactive(env=env, n=1, turns=turns)),
     )
 
 

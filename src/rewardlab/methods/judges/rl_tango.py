@@ -6,17 +6,18 @@
 
 The verifier is rewarded only for the final verdict, and learns to judge steps from that. It learns at every third step, from the
 generator's present solutions. Class counts are moving averages and a_0 = 0.1 (for GRPO), as in the released code. The paper's
-verifier starts without SFT and trains alone for 40 steps; this one starts from careless judgements (`verdicts`).
+verifier starts without SFT, as here, and trains alone for 40 steps. The claim's starts from careless judgements (`verdicts`).
 
 Zha et al. 2025, arXiv:2505.15034
 """
 
+from collections.abc import Sequence
 from functools import cache
 
 import torch
 from torch import Tensor
 
-from rewardlab.core import Batch, Credit, Group, Learner, Part, Problem, Recipe, Run, Sampling, Scores, Trajectory, credit, measure
+from rewardlab.core import Batch, Credit, Group, Learner, Part, Problem, Recipe, Run, Sampling, Scores, credit, measure
 from rewardlab.core.part import decorator
 from rewardlab.credit.group import center, scale_by_std
 from rewardlab.credit.terms import credit_of
@@ -27,24 +28,27 @@ from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.proof.claim import Claim, Within
 from rewardlab.rollouts.independent import independent
 from rewardlab.rollouts.max_new import with_max_new
-from rewardlab.tasks.verdicts.language import WORDS, begun, read, to_judge
+from rewardlab.tasks.verdicts.language import TOLD, WORDS, Judgement, begun, read, to_judge
 from rewardlab.tasks.verdicts.problems import verdicts
 from rewardlab.tasks.verdicts.rewards import every_step_judged, final_verdict, step_verdicts
 from rewardlab.text.splitters import cut
 
 problems_from = decorator(Part)
-MAX_NEW = 96  # tokens of a judgement
+SMALL = {"init": "embedded:verdicts", "told": ""}
+"""A small verifier that was taught to judge, and so is not told how to."""
 
 
 @problems_from
-def solutions(groups: list[Group], scores: Scores, run: Run, *, each: int = 2) -> list[Problem]:
+def solutions(
+    groups: list[Group], scores: Scores, run: Run, *, each: int = 2, told: str = TOLD, max_new: int = 96
+) -> list[Problem]:
     """`each` of every problem's solutions, to be judged; those without a verdict, or too long for the verifier, are left out."""
     to_be_judged = []
     for group, row in zip(groups, scores, strict=True):
         for t, score in list(zip(group, row, strict=True))[:each]:
             if (right := score.terms["correct"].value) is not None:
-                to_be_judged.append(to_judge(t.problem.question, cut(t.reply, "newline"), right >= 1))
-    return [p for p, row in zip(to_be_judged, begun(run.model("verifier"), to_be_judged, MAX_NEW), strict=True) if row]
+                to_be_judged.append(to_judge(t.problem.question, cut(t.reply, "newline"), right >= 1, told))
+    return [p for p, row in zip(to_be_judged, begun(run.model("verifier"), to_be_judged, max_new), strict=True) if row]
 
 
 @credit
@@ -75,28 +79,51 @@ def _held_out_solutions(count: int) -> tuple[Problem, ...]:
     return tuple(verdicts(test_size=count).test)
 
 
+def _judged(items: Sequence[Problem], run: Run, max_new: int) -> tuple[list[Judgement], float]:
+    """The verifier's judgements, and the share of them with a right final verdict. What does not fit its context is not judged."""
+    rows = begun(run.model("verifier"), items, max_new)
+    said = iter(run.model("verifier").extend([t for t in rows if t], Sampling(max_new), run.rng("eval")) if any(rows) else ())
+    judgements = [read(next(said).reply) if t else Judgement([], None) for t in rows]
+    right = [j.final is not None and WORDS[j.final] == p.answer for p, j in zip(items, judgements, strict=True)]
+    return judgements, sum(right) / max(1, len(items))
+
+
 @measure
-def both(problems: list[Problem], run: Run) -> dict[str, float]:
-    """pass@1 of the generator. For the verifier, on as many held-out solutions, the same at every evaluation: `verdict`, the share
-    of right final verdicts, and `step_f1`, how well it finds the first wrong step."""
-    items, verifier = _held_out_solutions(len(problems)), run.model("verifier")
-    prompts = verifier.read([Trajectory(p) for p in items], [p.prompt for p in items])
-    judgements = [read(t.reply) for t in verifier.extend(prompts, Sampling(MAX_NEW), run.rng("eval"))]
-    final = sum(j.final is not None and WORDS[j.final] == p.answer for p, j in zip(items, judgements, strict=True)) / len(items)
+def both(problems: list[Problem], run: Run, *, told: str = TOLD, max_new: int = 96) -> dict[str, float]:
+    """pass@1 of the generator, and of the verifier `verdict`, the share of its final verdicts on those solutions that are right."""
+    aside = run.for_evaluation()
+    groups = independent(n=1)(problems, aside)
+    scores = aside.verify(groups, aside)
+    known = [
+        (t, s.value >= 1) for g, row in zip(groups, scores, strict=True) for t, s in zip(g, row, strict=True) if s.value is not None
+    ]
+    items = [to_judge(t.problem.question, cut(t.reply, "newline"), right, told) for t, right in known]
+    return accuracy()(problems, run) | {"verdict": _judged(items, aside, max_new)[1]}
+
+
+@measure
+def first_errors(problems: list[Problem], run: Run, *, max_new: int = 96) -> dict[str, float]:
+    """pass@1 of the generator. For the verifier, on as many held-out solutions of the world `verdicts`, the same at every
+    evaluation: `verdict`, the share of right final verdicts, and `step_f1`, how well it finds the first wrong step."""
+    items = _held_out_solutions(len(problems))
+    judgements, final = _judged(items, run, max_new)
     f1 = first_error_f1([p.meta["verdicts"] for p in items], [j.steps for j in judgements])
     return accuracy()(problems, run) | {"verdict": final, "step_f1": f1}
 
 
 def rl_tango(
     base: Recipe | None = None, *, start: float = 0.1, end: float = 1e-3, every: int = 3, each: int = 2, n_verdicts: int = 5,
-    well_formed: float = 0.8, decay: float = 0.8, verifier_lr: float = 3e-4, n: int = 8, init: str = "embedded:verdicts",
+    well_formed: float = 0.8, decay: float = 0.8, verifier_lr: float = 3e-4, n: int = 8, init: str = "copy:policy",
+    told: str = TOLD, max_judgement: int = 96,
 ) -> Recipe:  # fmt: skip
     """start, end: share of step credit.  every: steps between the verifier's.  each, n_verdicts: solutions per problem that it
-    learns from, and judgements of each.  well_formed: reward for a judgement of every step.  init: of the verifier."""
+    learns from, and judgements of each.  well_formed: reward for a judgement of every step.  init: of the verifier
+    (`Learner.init`). told: how to judge, before each solution.  max_judgement: tokens of a judgement.
+    """
     base = base or grpo(n=n)
     chain = center() >> scale_by_std() >> to_go()
     verifier_recipe = grpo().but(
-        rollout=with_max_new(rollout=independent(n=n_verdicts), max_new=MAX_NEW),
+        rollout=with_max_new(rollout=independent(n=n_verdicts), max_new=max_judgement),
         reward=final_verdict() + well_formed * every_step_judged(),
         credit=chain >> balance_verdicts(decay=decay),
         measure=None,
@@ -104,17 +131,21 @@ def rl_tango(
     )
     return base.but(
         rollout=base.required("rollout").but_innermost(steps="newline"),
-        reward=base.required("reward") + step_verdicts(max_new=MAX_NEW),
+        reward=base.required("reward") + step_verdicts(max_new=max_judgement, told=told),
         credit=fading_steps(chain=chain, start=start, end=end),
-        measure=both(),
-        also=(*base.also, Learner("verifier", init, verifier_recipe, solutions(each=each), every)),
+        measure=both(told=told, max_new=max_judgement),
+        also=(
+            *base.also,
+            Learner("verifier", init, verifier_recipe, solutions(each=each, told=told, max_new=max_judgement), every),
+        ),
     )
 
 
 claim = Claim(
     says="a verifier rewarded for final verdicts alone gets better at finding the first wrong step", versus=None,
     task="arithmetic:biased=0.75,error=0.1", measure="step_f1", direction="higher", margin=0.05, against="before.step_f1",
-    settings={"every": 1}, problems=500, steps=40, judge=Within("before.step_f1", 0.2, 0.85), learns=None, version=2,
+    settings={"every": 1, **SMALL}, by=first_errors(), problems=500, steps=40,
+    judge=Within("before.step_f1", 0.2, 0.85), learns=None, version=2,
     replaces="the verifier's judgements were at chance",
 )  # fmt: skip
 baseline = "grpo"

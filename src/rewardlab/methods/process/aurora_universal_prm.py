@@ -16,7 +16,7 @@ Data: prompts with gold answers, and a judge: --judge PATH, which is a copy of t
 rewards of your own that vote (annotators=...). Steps are lines.
 """
 
-from rewardlab.core import Learner, Recipe, Update
+from rewardlab.core import Learner, Recipe, Update, with_surprise
 from rewardlab.evals.reranked import reranked
 from rewardlab.evals.step_labels import label_quality
 from rewardlab.objectives.labels import label_cross_entropy
@@ -44,11 +44,14 @@ PROMPTS = (
 
 def aurora_universal_prm(
     base: Recipe | None = None, *, annotators: tuple[Reward, ...] = (), judge: str = "copy:policy", votes: int = 1,
-    reference: bool = True, n: int = 4, choose: int = 8, init: str = "value-head:surprise", lr: float = 1e-3, epochs: int = 1,
+    reference: bool = True, n: int = 4, choose: int = 8, init: str = "value-head",
+    surprise: bool = False, lr: float = 1e-3, epochs: int = 1,
 ) -> Recipe:  # fmt: skip
     """annotators: step rewards that vote; (): the model `judge` under four prompts (`Learner.init`).  votes: its verdicts under
     each.  reference: whether the outcome disqualifies verdicts.  n, choose: replies per problem, and to choose from when it is
-    measured.  init, lr, epochs: of the model."""
+    measured.  init, lr, epochs: of the model.  surprise: it also reads the surprise of the policy (`Learner.init`), which no
+    paper has.
+    """
     base = base or Recipe(name="aurora_universal_prm", update=Update(problems=8))
     own = () if annotators else (Learner("judge", judge, Recipe(), every=0),)
     asked = tuple(judged_steps(form="each", ask=ABOUT + prompt + EACH, votes=votes) for prompt in PROMPTS)
@@ -59,7 +62,7 @@ def aurora_universal_prm(
         rollout=independent(n=n, steps="newline"),
         reward=base.reward or correct(),
         measure=reranked(by=model_score(model="prm"), n=choose),
-        also=(*base.also, *own, Learner("prm", init, prm)),
+        also=(*base.also, *own, Learner("prm", with_surprise(init, surprise), prm)),
     )
 
 

@@ -22,7 +22,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from rewardlab.core import Batch, Learner, Outputs, Recipe, Run, Update, credit, objective
+from rewardlab.core import Batch, Learner, Outputs, Recipe, Run, Update, credit, objective, with_surprise
 from rewardlab.core.domain import Share
 from rewardlab.evals.adaptive import adaptive_best_of_n
 from rewardlab.objectives.step_labels import step_loss
@@ -59,10 +59,11 @@ def value_from_prompt(
 
 def calibrated_prm_ias(
     base: Recipe | None = None, *, low: float = 0.1, confidence: float = 0.99, n: int = 4, continuations: int = 4, choose: int = 8,
-    calibrated: bool = True, init: str = "value-head:surprise", lr: float = 1e-3, epochs: int = 1,
+    calibrated: bool = True, init: str = "value-head", surprise: bool = False, lr: float = 1e-3, epochs: int = 1,
 ) -> Recipe:  # fmt: skip
-    """low: the cautious quantile.  confidence: C, that a right reply is among the samples.  n, continuations: replies per problem,
-    and tries from each of their steps, to label it.  choose: the most samples.  init, lr, epochs: of the models (`Learner.init`).
+    """low: the cautious quantile.  confidence: C, that a right reply is among the samples.  n, continuations: replies per
+    problem, and tries from each of their steps, to label it.  choose: the most samples.  init, lr, epochs: of the models
+    (`Learner.init`).  surprise: it also reads the surprise of the policy (`Learner.init`), which no paper has.
     """
     base = base or Recipe(name="calibrated_prm_ias", update=Update(problems=8))
     shares, update = monte_carlo_steps(n=continuations), Update(lr=lr, epochs=epochs)
@@ -78,7 +79,7 @@ def calibrated_prm_ias(
         rollout=independent(n=n, steps="newline"),
         reward=shares if calibrated else threshold(shares, at=1 / (2 * continuations)),
         measure=adaptive_best_of_n(by=by, low=asked, confidence=confidence, n=choose),
-        also=(*base.also, *(Learner(name, init, recipe) for name, recipe in models.items())),
+        also=(*base.also, *(Learner(name, with_surprise(init, surprise), recipe) for name, recipe in models.items())),
     )
 
 

@@ -17,7 +17,7 @@ best-of-n as a teacher.
 Data: prompts with gold answers; the policy continues its own solutions. Steps are lines.
 """
 
-from rewardlab.core import Learner, Recipe, Update
+from rewardlab.core import Learner, Recipe, Update, with_surprise
 from rewardlab.evals.reranked import reranked
 from rewardlab.objectives.labels import label_cross_entropy
 from rewardlab.proof.claim import Claim, Within
@@ -30,10 +30,11 @@ from rewardlab.rollouts.independent import independent
 
 def er_prm(
     base: Recipe | None = None, *, eta: float = 2.0, n: int = 4, continuations: int = 4, choose: int = 8,
-    init: str = "value-head:surprise", lr: float = 1e-3, epochs: int = 1,
+    init: str = "value-head", surprise: bool = False, lr: float = 1e-3, epochs: int = 1,
 ) -> Recipe:  # fmt: skip
     """eta: inverse temperature of the labels; 0 takes the mean.  n, continuations: replies per problem, and tries from each of
-    their steps, to label it.  choose: replies to choose from when it is measured.  init, lr, epochs: of the model (`Learner.init`).
+    their steps, to label it.  choose: replies to choose from when it is measured.  init, lr, epochs: of the model
+    (`Learner.init`).  surprise: it also reads the surprise of the policy (`Learner.init`), which no paper has.
     """
     base = base or Recipe(name="er_prm", update=Update(problems=8))
     prm = Recipe(objective=label_cross_entropy(), update=Update(lr=lr, epochs=epochs))
@@ -42,7 +43,7 @@ def er_prm(
         rollout=independent(n=n, steps="newline"),
         reward=soft_best(monte_carlo_steps(n=continuations), eta=eta),
         measure=reranked(by=aggregate(step_score(model="prm"), by="min"), n=choose),
-        also=(*base.also, Learner("prm", init, prm)),
+        also=(*base.also, Learner("prm", with_surprise(init, surprise), prm)),
     )
 
 

@@ -16,7 +16,7 @@ answer. There a language model compares steps with the knowledge; `checks` may b
 Data: prompts with gold answers, the knowledge base in the column `passages`, what a question needs of it in `knowledge`.
 """
 
-from rewardlab.core import Learner, Recipe, Update
+from rewardlab.core import Learner, Recipe, Update, with_surprise
 from rewardlab.evals.reranked import reranked
 from rewardlab.evals.step_labels import label_quality
 from rewardlab.objectives.labels import label_cross_entropy
@@ -39,11 +39,13 @@ JUDGE = "judge"
 def fin_prm(
     base: Recipe | None = None, *, importance: float = 1.0, quality: float = 1.0, accuracy: float = 1.0,
     checks: Reward | None = None, judge: str = "copy:policy", whole: float = 0.5, n: int = 4, continuations: int = 4,
-    choose: int = 8, init: str = "value-head:surprise", lr: float = 1e-3, epochs: int = 1,
+    choose: int = 8, init: str = "value-head", surprise: bool = False, lr: float = 1e-3, epochs: int = 1,
 ) -> Recipe:  # fmt: skip
     """importance, quality, accuracy: weights of the annotators; 0 leaves one out.  checks: a reward of steps, accuracy; None:
-    `borne_out`.  judge: the model of quality.  whole: weight of the reply's own chance in its score.  n, continuations: replies per
-    problem, and tries from each step.  choose: replies to choose from when it is measured.  init, lr, epochs: of the model."""
+    `borne_out`.  judge: the model of quality.  whole: weight of the reply's own chance in its score.  n, continuations: replies
+    per problem, and tries from each step.  choose: replies to choose from when it is measured.  init, lr, epochs: of the
+    model.  surprise: it also reads the surprise of the policy (`Learner.init`), which no paper has.
+    """
     base = base or Recipe(name="fin_prm", update=Update(problems=8))
     said = {
         "importance": (importance, monte_carlo_steps(n=continuations)), "quality": (quality, judged_steps(model=JUDGE)),
@@ -63,7 +65,7 @@ def fin_prm(
         rollout=independent(n=n, steps="newline"),
         reward=base.reward or correct(),
         measure=reranked(by=score, n=choose),
-        also=(*base.also, *judges, Learner("prm", init, prm)),
+        also=(*base.also, *judges, Learner("prm", with_surprise(init, surprise), prm)),
     )
 
 

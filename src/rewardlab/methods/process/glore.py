@@ -16,7 +16,7 @@ that are not flagged. The models learn beside the policy, which stays as it is.
 Data: prompts with gold answers; the policy continues its own solutions. Steps are lines.
 """
 
-from rewardlab.core import Learner, Recipe, Update
+from rewardlab.core import Learner, Recipe, Update, with_surprise
 from rewardlab.evals.refined import refined
 from rewardlab.evals.step_labels import label_quality
 from rewardlab.objectives.labels import label_cross_entropy
@@ -37,10 +37,12 @@ def chance(model: str) -> Reward:
 
 def glore(
     base: Recipe | None = None, *, n: int = 4, continuations: int = 8, used: bool = True, balance: bool = True,
-    threshold: float = 0.5, init: str = "value-head:surprise", lr: float = 1e-3, epochs: int = 1,
+    threshold: float = 0.5, init: str = "value-head", surprise: bool = False, lr: float = 1e-3, epochs: int = 1,
 ) -> Recipe:  # fmt: skip
-    """n, continuations: replies per problem, and tries from a step, to label it.  used, balance: of the labels (`reachable_steps`).
-    threshold: below which a step is flagged.  init, lr, epochs: of both models (`Learner.init`)."""
+    """n, continuations: replies per problem, and tries from a step, to label it.  used, balance: of the labels
+    (`reachable_steps`). threshold: below which a step is flagged.  init, lr, epochs: of both models (`Learner.init`).
+    surprise: it also reads the surprise of the policy (`Learner.init`), which no paper has.
+    """
     base = base or Recipe(name="glore", update=Update(problems=8))
     # labels are the models' own rewards: the policy, which stays as it is, needs a verdict on every reply
     model = Recipe(objective=label_cross_entropy(), update=Update(lr=lr, epochs=epochs))
@@ -50,7 +52,7 @@ def glore(
         rollout=independent(n=n, steps="newline"),
         reward=base.reward or correct(),
         measure=refined(where=chance("sorm"), by=model_score(model="orm"), threshold=threshold),
-        also=(*base.also, Learner("sorm", init, sorm), Learner("orm", init, orm)),
+        also=(*base.also, Learner("sorm", with_surprise(init, surprise), sorm), Learner("orm", with_surprise(init, surprise), orm)),
     )
 
 

@@ -18,7 +18,7 @@ model's word is read from a value head.
 Data: prompts with gold answers; steps are lines that state equations, or pass a step reward of your own as `check`.
 """
 
-from rewardlab.core import Learner, Recipe, Update
+from rewardlab.core import Learner, Recipe, Update, with_surprise
 from rewardlab.evals.search import search_accuracy
 from rewardlab.evals.step_labels import label_quality
 from rewardlab.objectives.labels import label_cross_entropy
@@ -35,11 +35,14 @@ from rewardlab.rollouts.monte_carlo import monte_carlo_tree
 
 def groundedprm(
     base: Recipe | None = None, *, check: Reward | None = None, iterations: int = 6, branch: int = 3, explore: float = 1.4,
-    decay: float = 0.9, tool: float = 1.0, tries: int = 4, init: str = "value-head:surprise", lr: float = 1e-3, epochs: int = 1,
+    decay: float = 0.9, tool: float = 1.0, tries: int = 4, init: str = "value-head", surprise: bool = False,
+    lr: float = 1e-3, epochs: int = 1,
 ) -> Recipe:  # fmt: skip
     """check: a step reward, None: `tool_steps`.  iterations, branch, explore: of the tree (`monte_carlo_tree`).  decay: of a
-    branch's worth, per step up.  tool: weight of the tool; 0: outcomes alone.  tries: next steps that the model picks from in the
-    search.  init, lr, epochs: of the model (`Learner.init`)."""
+    branch's worth, per step up.  tool: weight of the tool; 0: outcomes alone.  tries: next steps that the model picks from in
+    the search.  init, lr, epochs: of the model (`Learner.init`).  surprise: it also reads the surprise of the policy
+    (`Learner.init`), which no paper has.
+    """
     base = base or Recipe(name="groundedprm", update=Update(problems=8))
     # labels are the model's own reward: the policy, which stays as it is, needs a verdict on every reply
     labels = fused_steps(check=check or tool_steps(), decay=decay, tool=tool)
@@ -48,7 +51,7 @@ def groundedprm(
         rollout=monte_carlo_tree(score=correct(), iterations=iterations, branch=branch, explore=explore, simulate=True),
         reward=base.reward or correct(),
         measure=search_accuracy(search=subtrees(score=model_score(model="prm"), trees=1, branch=tries), value="prm"),
-        also=(*base.also, Learner("prm", init, prm)),
+        also=(*base.also, Learner("prm", with_surprise(init, surprise), prm)),
     )
 
 

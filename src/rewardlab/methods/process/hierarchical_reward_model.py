@@ -19,7 +19,7 @@ Data: prompts with gold answers; steps are lines. With `labels`, a reward of ste
 
 from collections.abc import Sequence
 
-from rewardlab.core import Group, Learner, Problem, Recipe, Run, Scores, Update
+from rewardlab.core import Group, Learner, Problem, Recipe, Run, Scores, Update, with_surprise
 from rewardlab.core.part import Part, decorator
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.after_errors import after_errors
@@ -70,12 +70,14 @@ def fine_and_coarse_solutions(
 
 def hierarchical_reward_model(
     base: Recipe | None = None, *, labels: Reward | None = None, pairs: bool = True, cut: bool | None = None, n: int = 4,
-    iterations: int = 6, branch: int = 4, compress: float = 0.5, truth: Reward | None = None, init: str = "value-head:surprise",
-    lr: float = 1e-3, epochs: int = 1,
+    iterations: int = 6, branch: int = 4, compress: float = 0.5, truth: Reward | None = None, init: str = "value-head",
+    surprise: bool = False, lr: float = 1e-3, epochs: int = 1,
 ) -> Recipe:  # fmt: skip
-    """labels: a reward of steps, for n replies; None: the shares of trees (iterations, branch: `monte_carlo_tree`; compress: HNC).
-    pairs: False leaves a plain process reward model.  cut: solutions end at their first error; None: where `labels` are given.
-    truth: says which steps are right when it is measured.  init, lr, epochs: of the model (`Learner.init`)."""
+    """labels: a reward of steps, for n replies; None: the shares of trees (iterations, branch: `monte_carlo_tree`; compress:
+    HNC). pairs: False leaves a plain process reward model.  cut: solutions end at their first error; None: where `labels` are
+    given. truth: says which steps are right when it is measured.  init, lr, epochs: of the model (`Learner.init`).  surprise:
+    it also reads the surprise of the policy (`Learner.init`), which no paper has.
+    """
     base = base or Recipe(name="hierarchical_reward_model", update=Update(problems=8))
     cut = labels is not None if cut is None else cut
     tree = monte_carlo_tree(score=correct(), iterations=iterations, branch=branch, explore=1.4, simulate=True)
@@ -88,15 +90,15 @@ def hierarchical_reward_model(
         rollout=tree if labels is None else independent(n=n, steps="newline"),
         reward=labels or compressed_shares(compress=compress),
         measure=after_errors(truth=truth or correct_steps(), rollout=independent(n=n, steps="newline")),
-        also=(*base.also, Learner("prm", init, prm, problems=fine_and_coarse_solutions(pairs=pairs, cut=cut))),
+        also=(*base.also, Learner("prm", with_surprise(init, surprise), prm, fine_and_coarse_solutions(pairs=pairs, cut=cut))),
     )
 
 
 claim = Claim(
     says="after a wrong step, steps that correct it are valued above others more often than by a model of single steps",
     versus="hierarchical_reward_model", task="arithmetic:biased=0.9,error=0.1,corrected=0.5", measure="after_auc",
-    direction="higher", margin=0.08, settings={"labels": correct_steps()},
-    versus_settings={"labels": correct_steps(), "pairs": False}, problems=200, steps=30,
+    direction="higher", margin=0.08, settings={"labels": correct_steps(), "surprise": True},
+    versus_settings={"labels": correct_steps(), "surprise": True, "pairs": False}, problems=200, steps=30,
     fault=Within("after_auc", high=0.9, says="AUC of steps after a wrong one, by a model of single steps"), learns=None,
 )  # fmt: skip
 baseline = None

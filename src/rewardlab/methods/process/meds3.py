@@ -17,7 +17,7 @@ thousands. ReST-MCTS* differs: it searches by its values, and learns progress, t
 Data: prompts whose answers a rule verifies (choices, short answers), of any domain. Steps are lines.
 """
 
-from rewardlab.core import Learner, Recipe, Update
+from rewardlab.core import Learner, Recipe, Update, with_surprise
 from rewardlab.credit.tree import right_below
 from rewardlab.evals.reranked import reranked
 from rewardlab.objectives.ratio import imitate
@@ -30,10 +30,13 @@ from rewardlab.rollouts.monte_carlo import monte_carlo_tree
 
 def meds3(
     base: Recipe | None = None, *, iterations: int = 8, branch: int = 3, explore: float = 0.5, temperature: float = 1.0,
-    choose: int = 16, init: str = "value-head:surprise", prm_lr: float = 1e-3, prm_epochs: int = 4, prm_minibatches: int = 4,
+    choose: int = 16, init: str = "value-head", surprise: bool = False, prm_lr: float = 1e-3, prm_epochs: int = 4,
+    prm_minibatches: int = 4,
 ) -> Recipe:  # fmt: skip
-    """iterations, branch, explore: of the search.  choose: replies to choose from when it is measured.  init, prm_lr, prm_epochs,
-    prm_minibatches: of the process reward model (`Learner.init`)."""
+    """iterations, branch, explore: of the search.  choose: replies to choose from when it is measured.  init, prm_lr,
+    prm_epochs, prm_minibatches: of the process reward model (`Learner.init`).  surprise: it also reads the surprise of the
+    policy (`Learner.init`), which no paper has.
+    """
     base = base or Recipe(name="meds3", reward=correct(), update=Update(lr=1e-4))
     prm = Recipe(
         # a tree without a right end teaches the model too: its steps are worth 0
@@ -46,14 +49,14 @@ def meds3(
     return base.but(
         rollout=search, credit=None, objective=imitate(), weighting=right_once(),
         measure=reranked(by=counted_steps(model="prm", k=1, form="min"), n=choose, temperature=temperature),
-        also=(*base.also, Learner("prm", init, prm)),
+        also=(*base.also, Learner("prm", with_surprise(init, surprise), prm)),
     )  # fmt: skip
 
 
 claim = Claim(
     says="of 16 replies the one that the model of the searches trusts most is right more often than the most frequent answer",
     versus=None, task="arithmetic:biased=0.75,error=0.1", measure="reranked", direction="higher", margin=0.073, against="majority",
-    problems=300, steps=30,
+    settings={"surprise": True}, problems=300, steps=30,
     judge=Within("by_auc", low=0.6, says="right replies above wrong ones to the same problem, by the model"), learns=None,
     finding="both learn: one sample is right in .54, before in .39, and the model's AUC is .78; its choice is right in .61, "
     "the most frequent answer in .75",

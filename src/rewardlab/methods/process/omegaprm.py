@@ -17,7 +17,7 @@ is; there it learns once, from a file. Steps are lines; the paper cuts replies i
 Data: prompts with gold answers; the policy continues its own solutions.
 """
 
-from rewardlab.core import Learner, Recipe, Update
+from rewardlab.core import Learner, Recipe, Update, with_surprise
 from rewardlab.evals.reranked import reranked
 from rewardlab.evals.step_labels import label_quality
 from rewardlab.methods.baselines.weighted_vote import said_right
@@ -33,10 +33,12 @@ from rewardlab.rollouts.divided import divided_tree
 
 def omegaprm(
     base: Recipe | None = None, *, n: int = 8, searches: int = 4, alpha: float = 0.5, beta: float = 0.9, length: float = 500.0,
-    explore: float = 0.125, choose: int = 8, init: str = "value-head:surprise", lr: float = 1e-3, epochs: int = 1,
+    explore: float = 0.125, choose: int = 8, init: str = "value-head", surprise: bool = False, lr: float = 1e-3, epochs: int = 1,
 ) -> Recipe:  # fmt: skip
     """n, searches, alpha, beta, length, explore: of the tree (`divided_tree`).  choose: replies that vote when it is measured.
-    init, lr, epochs: of the model (`Learner.init`)."""
+    init, lr, epochs: of the model (`Learner.init`).  surprise: it also reads the surprise of the policy (`Learner.init`), which
+    no paper has.
+    """
     base = base or Recipe(name="omegaprm", update=Update(problems=8))
     tree = divided_tree(n=n, searches=searches, alpha=alpha, beta=beta, length=length, explore=explore)
     # labels are the model's own reward: the policy, which stays as it is, needs a verdict on every reply
@@ -45,7 +47,7 @@ def omegaprm(
         rollout=tree,
         reward=base.reward or correct(),
         measure=reranked(by=said_right(model="prm"), n=choose),
-        also=(*base.also, Learner("prm", init, prm)),
+        also=(*base.also, Learner("prm", with_surprise(init, surprise), prm)),
     )
 
 

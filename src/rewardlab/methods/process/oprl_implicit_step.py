@@ -15,37 +15,40 @@ takes the mean over an episode's turns in the loss, and compares turns with the 
 the paper; the script builds on RLOO, here as in the paper's equations GRPO. Left out: ratios of whole turns in the policy's loss,
 which are 1 where a batch is used once; -.1 for invalid actions. `alpha=0` leaves GRPO.
 
-Data: an environment (env=...; here a search engine over the column `facts`); answers to verify by, or another reward of episodes.
+Data: an environment (env=...), a file to search (corpus=...) or documents in the column `facts`; answers to verify by, or
+another reward of episodes.
 """
 
 from rewardlab.core import Environment, Learner, Recipe, Update
 from rewardlab.credit.group import center, scale_by_std
 from rewardlab.credit.implicit import plus_implicit_turns
+from rewardlab.envs.search import tools
 from rewardlab.evals.episodes import episode_accuracy
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.objectives.pairs import group_preferences
 from rewardlab.proof.claim import Claim, Within
 from rewardlab.rollouts.interactive import interactive
-from rewardlab.tasks.facts.environment import search
 
 
 def oprl_implicit_step(
-    base: Recipe | None = None, *, env: Environment | None = None, n: int = 8, turns: int = 5, beta: float = 0.05,
+    base: Recipe | None = None, *, env: Environment | None = None, corpus: str = "", n: int = 8, turns: int = 5, beta: float = 0.05,
     alpha: float = 1.0, prm_lr: float = 3e-4, prm_epochs: int = 1,
 ) -> Recipe:  # fmt: skip
-    """env, turns, n: what is played, for how long, and how often per problem.  beta: scale of the model's rewards.  alpha: weight
-    of the turns beside the episode.  prm_lr, prm_epochs: of the model, which starts as a copy of the policy.
+    """corpus: a file of documents to search (`tools`).  env, turns, n: what is played, for how long, and how often per
+    problem.  beta: scale of the model's rewards.  alpha: weight of the turns beside the episode.  prm_lr, prm_epochs: of the
+    model, which starts as a copy of the policy.
     """
     base = base or grpo(n=n)
     prm = Recipe(objective=group_preferences(beta=beta), update=Update(lr=prm_lr, epochs=prm_epochs))
     steps = plus_implicit_turns(chain=center() >> scale_by_std(), beta=beta, alpha=alpha)
     made = base.but(credit=base.required("credit") >> steps, also=(*base.also, Learner("prm", "copy:policy", prm)))
     # a base that plays in an environment keeps it, and keeps its measure
-    if env is None and base.rollout is not None and base.rollout.settings.get("env"):
+    if not (env or corpus) and base.rollout is not None and base.rollout.settings.get("env"):
         return made
+    env = tools(env, corpus)
     return made.but(
-        rollout=interactive(env=env or search(), n=n, turns=turns),
-        measure=episode_accuracy(rollout=interactive(env=env or search(), n=1, turns=turns)),
+        rollout=interactive(env=env, n=n, turns=turns),
+        measure=episode_accuracy(rollout=interactive(env=env, n=1, turns=turns)),
     )
 
 

@@ -18,7 +18,7 @@ Data: prompts with gold answers, and a policy that has seen such solutions. Step
 `prm_every=0` keeps as it is.
 """
 
-from rewardlab.core import Learner, Recipe, Update
+from rewardlab.core import Learner, Recipe, Update, with_surprise
 from rewardlab.evals.rewards import reward_of_right
 from rewardlab.methods.baselines.dpo import dpo
 from rewardlab.objectives.labels import label_cross_entropy
@@ -33,12 +33,13 @@ from rewardlab.rollouts.process_pairs import process_pairs
 
 def pdpo_planning(
     base: Recipe | None = None, *, beta: float = 0.1, n: int = 8, best: int = 3, wrong: int = 3, margin: float = 0.7,
-    continuations: int = 3, least: int = 1, temperature: float = 1.0, prm_init: str = "value-head:surprise", prm_lr: float = 1e-3,
-    prm_epochs: int = 1, prm_every: int = 1,
+    continuations: int = 3, least: int = 1, temperature: float = 1.0, prm_init: str = "value-head",
+    surprise: bool = False, prm_lr: float = 1e-3, prm_epochs: int = 1, prm_every: int = 1,
 ) -> Recipe:  # fmt: skip
     """n: replies to each problem.  best, wrong: how many of them are preferred, and to how many wrong ones.  margin: sigma; from 1
     up there are pairs by outcome alone.  continuations, least: K and C.  prm_init, prm_lr, prm_epochs, prm_every: of the process
-    reward model (`Learner`)."""
+    reward model (`Learner`).  surprise: it also reads the surprise of the policy (`Learner.init`), which no paper has.
+    """
     base = base or dpo(beta=beta, problems=8)
     by = counted_steps(model="prm", k=continuations, least=least)
     prm = Recipe(objective=label_cross_entropy(), update=Update(lr=prm_lr, epochs=prm_epochs))
@@ -46,7 +47,7 @@ def pdpo_planning(
         rollout=process_pairs(by=by, n=n, best=best, wrong=wrong, margin=margin, temperature=temperature),
         # the labels that the model learns from; DPO reads no reward
         reward=monte_carlo_steps(n=continuations),
-        also=(*base.also, Learner("prm", prm_init, prm, every=prm_every)),
+        also=(*base.also, Learner("prm", with_surprise(prm_init, surprise), prm, every=prm_every)),
     )
 
 

@@ -17,7 +17,7 @@ Data: prompts with gold answers; the policy continues its own solutions. Steps a
 
 from typing import Literal
 
-from rewardlab.core import Learner, Recipe, Update
+from rewardlab.core import Learner, Recipe, Update, with_surprise
 from rewardlab.evals.reranked import reranked
 from rewardlab.objectives.step_labels import value_of_steps
 from rewardlab.proof.claim import Claim, Within
@@ -29,10 +29,11 @@ from rewardlab.rollouts.independent import independent
 
 def pqm(
     base: Recipe | None = None, *, loss: Literal["rank", "bce", "mse"] = "rank", zeta: float = 4.0, n: int = 4,
-    continuations: int = 4, choose: int = 8, init: str = "value-head:surprise", lr: float = 1e-3, epochs: int = 1,
+    continuations: int = 4, choose: int = 8, init: str = "value-head", surprise: bool = False, lr: float = 1e-3, epochs: int = 1,
 ) -> Recipe:  # fmt: skip
-    """zeta: margin between right and wrong steps.  n, continuations: replies per problem, and tries from each of their steps, to
-    label it.  choose: replies to choose from when it is measured.  init, lr, epochs: of the model (`Learner.init`).
+    """zeta: margin between right and wrong steps.  n, continuations: replies per problem, and tries from each of their steps,
+    to label it.  choose: replies to choose from when it is measured.  init, lr, epochs: of the model (`Learner.init`).
+    surprise: it also reads the surprise of the policy (`Learner.init`), which no paper has.
     """
     base = base or Recipe(name="pqm", update=Update(problems=8))
     prm = Recipe(objective=value_of_steps(loss=loss, zeta=zeta), update=Update(lr=lr, epochs=epochs))
@@ -42,7 +43,7 @@ def pqm(
         # hard estimation: any share above 0
         reward=threshold(monte_carlo_steps(n=continuations), at=1 / (2 * continuations)),
         measure=reranked(by=aggregate(step_score(model="prm"), by="min"), n=choose),
-        also=(*base.also, Learner("prm", init, prm)),
+        also=(*base.also, Learner("prm", with_surprise(init, surprise), prm)),
     )
 
 

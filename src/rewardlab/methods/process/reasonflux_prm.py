@@ -22,7 +22,21 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from rewardlab.core import Batch, Group, Learner, Outputs, Recipe, Run, Score, Scores, Term, Trajectory, Update, objective
+from rewardlab.core import (
+    Batch,
+    Group,
+    Learner,
+    Outputs,
+    Recipe,
+    Run,
+    Score,
+    Scores,
+    Term,
+    Trajectory,
+    Update,
+    objective,
+    with_surprise,
+)  # fmt: skip
 from rewardlab.core.domain import NonNegativeFloat
 from rewardlab.core.score import derive
 from rewardlab.evals.reranked import reranked
@@ -73,12 +87,13 @@ def _thought_and_end(t: Trajectory, said: Score, mark: str) -> Score:
 def reasonflux_prm(
     base: Recipe | None = None, *, quality: Reward | None = None, judge: str = "copy:policy", writer: str = "", mark: str = MARK,
     embed: str = "ngrams", heat: float = 0.1, templates: int = 4, final: float = 1.0, online: float = 0.0, n: int = 4,
-    choose: int = 8, init: str = "value-head:surprise", lr: float = 1e-3, epochs: int = 1,
+    choose: int = 8, init: str = "value-head", surprise: bool = False, lr: float = 1e-3, epochs: int = 1,
 ) -> Recipe:  # fmt: skip
     """quality: a reward of steps; None: the word of the model `judge`.  writer: the model that writes templates.  embed, heat: of
     alignment and coherence.  templates: N.  final: weight of the loss at the end.  online: weight of the model's score in the
     policy's reward, if the base trains it.  n: replies per problem.  choose: replies to choose from when it is measured.  init, lr,
-    epochs: of the model."""
+    epochs: of the model.  surprise: it also reads the surprise of the policy (`Learner.init`), which no paper has.
+    """
     base = base or Recipe(name="reasonflux_prm", update=Update(problems=8))
     steps = thought_steps(quality=quality or judged_steps(model=JUDGE), mark=mark, embed=embed, heat=heat)
     whole = template_success(n=templates, model=WRITER if writer else "", mark=mark)
@@ -92,7 +107,7 @@ def reasonflux_prm(
     return base.but(
         rollout=independent(n=n, steps="newline"), measure=reranked(by=score, n=choose),
         reward=(1 - online) * outcome + online * score if online else outcome,
-        also=(*base.also, *others, Learner("prm", init, prm)),
+        also=(*base.also, *others, Learner("prm", with_surprise(init, surprise), prm)),
     )  # fmt: skip
 
 

@@ -19,7 +19,7 @@ in a vote) the one here is that by the last step of a reply.
 Data: prompts with gold answers; the policy continues its own solutions. Steps are lines.
 """
 
-from rewardlab.core import Learner, Recipe, Update
+from rewardlab.core import Learner, Recipe, Update, with_surprise
 from rewardlab.evals.reranked import reranked
 from rewardlab.evals.step_labels import label_quality
 from rewardlab.objectives.labels import label_cross_entropy
@@ -35,11 +35,12 @@ from rewardlab.rollouts.independent import independent
 
 def scan(
     base: Recipe | None = None, *, n: int = 8, continuations: int = 8, least: float = 0.75, tolerance: int = 2, choose: int = 8,
-    init: str = "value-head:surprise", lr: float = 1e-3, epochs: int = 1,
+    init: str = "value-head", surprise: bool = False, lr: float = 1e-3, epochs: int = 1,
 ) -> Recipe:  # fmt: skip
     """n, continuations: replies per problem, and tries from a step, to label it.  least, tolerance: the share of right replies that
     a problem needs, and steps before an error with soft labels.  choose: replies to choose from when it is measured.  init, lr,
-    epochs: of the model (`Learner.init`)."""
+    epochs: of the model (`Learner.init`).  surprise: it also reads the surprise of the policy (`Learner.init`), which no paper has.
+    """
     base = base or Recipe(name="scan", update=Update(problems=8))
     labels = self_denoised_steps(n=continuations, least=least, tolerance=tolerance, balance=True)
     # labels are the model's own reward: the policy, which stays as it is, needs a verdict on every reply
@@ -48,7 +49,7 @@ def scan(
         rollout=independent(n=n, steps="newline"),
         reward=base.reward or correct(),
         measure=reranked(by=model_score(model="prm"), n=choose),
-        also=(*base.also, Learner("prm", init, prm)),
+        also=(*base.also, Learner("prm", with_surprise(init, surprise), prm)),
     )
 
 

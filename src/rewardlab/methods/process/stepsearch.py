@@ -13,37 +13,41 @@ out: the penalty of replies without tags; the answer is judged by the task's ver
 `weight=0, key=0` leaves PPO in the same environment.
 
 Data: `searches`, the gold queries, and either the gold documents (`gold_documents`) or the documents that the engine searches
-(`facts`), in which the gold queries find them; env=... brings another engine.
+(`facts`), in which the gold queries find them; corpus="docs.jsonl" is a file to search, env=... another engine.
 """
 
 from rewardlab.core import Environment, Recipe
+from rewardlab.envs.search import tools
 from rewardlab.evals.episodes import episode_accuracy
 from rewardlab.methods.baselines.ppo import ppo
 from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.searches import search_progress, searched_for
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.interactive import interactive
-from rewardlab.tasks.facts.environment import search
 
 
 def stepsearch(
-    base: Recipe | None = None, *, env: Environment | None = None, n: int = 1, turns: int = 5, weight: float = 1.0,
-    redundancy: float = 1.0, key: float = 0.1,
+    base: Recipe | None = None, *, env: Environment | None = None, corpus: str = "", n: int = 1, turns: int = 5,
+    weight: float = 1.0, redundancy: float = 1.0, key: float = 0.1,
 ) -> Recipe:  # fmt: skip
-    """env, n, turns: what is played, how often per problem, and for how long.  weight: of the searches beside the answer.
-    redundancy: of what had been found before, against what is new.  key: of having asked what was needed.
+    """corpus: a file of documents to search (`tools`).  env, n, turns: what is played, how often per problem, and for how
+    long.  weight: of the searches beside the answer. redundancy: of what had been found before, against what is new.  key: of
+    having asked what was needed.
     """
     base = base or ppo(n=n)
+    played = tools(env, corpus)
+    # gold queries find the gold documents where the policy searches
+    searched = {"corpus": played.settings["corpus"]} if corpus else {}
     reward = base.reward or correct()
     # a weight of 0 leaves the term out: it would only be computed to be logged
-    reward = reward + weight * search_progress(redundancy=redundancy) if weight else reward
+    reward = reward + weight * search_progress(redundancy=redundancy, **searched) if weight else reward
     made = base.but(reward=reward + key * searched_for() if key else reward)
     # a base that plays in an environment keeps it, and keeps its measure
-    if env is None and base.rollout is not None and base.rollout.settings.get("env"):
+    if not (env or corpus) and base.rollout is not None and base.rollout.settings.get("env"):
         return made
     return made.but(
-        rollout=interactive(env=env or search(), n=n, turns=turns),
-        measure=episode_accuracy(rollout=interactive(env=env or search(), n=1, turns=turns)),
+        rollout=interactive(env=played, n=n, turns=turns),
+        measure=episode_accuracy(rollout=interactive(env=played, n=1, turns=turns)),
     )
 
 

@@ -25,6 +25,7 @@ import numpy as np
 from rewardlab.core import Group, Learner, Problem, Recipe, Run, Sampling, Score, Trajectory, measure, rollout
 from rewardlab.core.domain import PositiveInt
 from rewardlab.data.values import list_of
+from rewardlab.errors import RewardlabError
 from rewardlab.evals.judges import first_error_f1
 from rewardlab.methods.baselines.sft import sft
 from rewardlab.proof.claim import Claim, Within
@@ -32,6 +33,11 @@ from rewardlab.rewards.own_verdict import chances
 from rewardlab.rewards.reward import Reward, reward
 from rewardlab.tasks.verdicts.language import SIGNS, WORDS, read
 from rewardlab.util.ranking import auc_of
+
+LABELS = (
+    "Rows are solutions to judge: a prompt that numbers the steps, a list `verdicts` with true for each right step, and the answer "
+    "right or wrong (as --task verdicts has them)"
+)
 
 
 @reward
@@ -55,7 +61,10 @@ def first_accepted(problems: list[Problem], run: Run, *, by: Reward, n: Positive
     prompts = model.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
     done = model.extend([t for t in prompts for _ in range(n)], Sampling(run.max_new), run.rng("chains"))
     groups = [done[i : i + n] for i in range(0, len(done), n)]
-    paid = [[s.value is not None and s.value >= 1 for s in row] for row in by(groups, run)]
+    scores = by(groups, run)
+    if all(s.value is None for row in scores for s in row):
+        raise RewardlabError(f"no chain can be judged: {scores[0][0].why}. {LABELS}")
+    paid = [[s.value is not None and s.value >= 1 for s in row] for row in scores]
     run.log("accepted", float(np.mean(paid)))
     kept = [(g[0].problem, g[row.index(True)].reply) for g, row in zip(groups, paid, strict=True) if any(row)]
     if not kept:
@@ -69,6 +78,8 @@ def judged(problems: Sequence[Problem], run: Run, *, chains: PositiveInt = 4) ->
     """Of `chains` judgements of each solution.  step_f1: of the first wrong steps that they name.  verdict: share of right final
     verdicts; lucky: of these the share that say of some step what its label does not.  auc: how often the score, the mean chance
     over all chains, is higher for a right solution than for a wrong one; auc_of_one: that of the first chain alone."""
+    for problem in problems:
+        problem.required("verdicts", by="thinkprm", how=LABELS)
     policy, right = run.policy, [p.answer == WORDS[True] for p in problems]
     rows = policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
     asked = [t for t in rows for _ in range(chains)]

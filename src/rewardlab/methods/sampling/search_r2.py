@@ -13,12 +13,14 @@ cut are one reply of words, "Accept" or "Cut: k", where the paper has a discrimi
 refiner says is a row of its own, with the mean over its own tokens; there it is one row with its episode. Left out: the KL.
 `where="chance"` cuts the same episodes before a random turn.
 
-Data: questions with answers, something to search (env=..., or the column facts), and as `supporting` the documents that answer it.
+Data: questions with answers, something to search (corpus="docs.jsonl", env=..., or the column facts), and as `supporting` the
+documents that answer it.
 """
 
 from typing import Literal
 
 from rewardlab.core import Environment, Problem, Recipe, Run, measure
+from rewardlab.envs.search import search, tools
 from rewardlab.evals.episodes import episode_accuracy
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.proof.claim import Claim, Within
@@ -26,7 +28,6 @@ from rewardlab.rewards.repaired import of_result, useful_results
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.interactive import interactive
 from rewardlab.rollouts.repaired import repaired
-from rewardlab.tasks.facts.environment import search
 
 Where = Literal["policy", "chance", "never"]
 
@@ -53,14 +54,15 @@ def repaired_accuracy(problems: list[Problem], run: Run, *, env: Environment, n:
 
 
 def search_r2(
-    base: Recipe | None = None, *, env: Environment | None = None, n: int = 5, turns: int = 6,
+    base: Recipe | None = None, *, env: Environment | None = None, corpus: str = "", n: int = 5, turns: int = 6,
     where: Literal["policy", "chance", "never"] = "policy", useful: float = 1.0, column: str = "supporting",
 ) -> Recipe:  # fmt: skip
-    """env: what is searched, by default the column facts.  n: episodes of a question.  turns: the most that one may have.
-    where: who decides where to cut, as in `repaired`.  useful: weight of the process reward, 0 for none.  column: of the documents.
+    """env, corpus: what is searched (`tools`), by default the column facts.  n: episodes of a question.  turns: the most that
+    one may have. where: who decides where to cut, as in `repaired`.  useful: weight of the process reward, 0 for none.  column:
+    of the documents.
     """
     base = base or grpo(n=n)
-    env = env or search()
+    env = tools(env, corpus)
     right = base.reward or correct()
     paid = right * (1 + useful * useful_results(column=column)) if useful else right
     return base.but(

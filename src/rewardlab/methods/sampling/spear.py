@@ -17,7 +17,7 @@ are found before the update over the batch, there in it over a micro-batch. (inf
 not pass on; capacity, the 128 episodes of a step, there 2048. The base is the paper's Dr.BoT: `dr_grpo`, clipped higher. Left out:
 not to learn from episodes that are too long, empty or repetitive, nor from the quarter of the groups that differ least.
 
-Data: prompts with answers, and an environment that answers calls of tools (env=...); by default it searches the column `facts`.
+Data: prompts with answers; tools (env=...), or something to search: a file (corpus=...) or the column `facts`.
 """
 
 import math
@@ -30,6 +30,7 @@ from rewardlab.core import Environment, Loop, Recipe, Run, Score, loop
 from rewardlab.core.domain import NonNegativeInt, PositiveInt, PositiveShare, Share
 from rewardlab.credit.entropy import drop_covarying
 from rewardlab.credit.value import to_go
+from rewardlab.envs.search import tools
 from rewardlab.evals.episodes import episode_accuracy
 from rewardlab.methods.baselines.dr_grpo import dr_grpo
 from rewardlab.objectives.ratio import clipped_ratio
@@ -38,7 +39,6 @@ from rewardlab.rewards.algebra import scheduled
 from rewardlab.rewards.environment import calls_made
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.interactive import interactive
-from rewardlab.tasks.facts.environment import search
 
 MEMORY, EPS_HIGH = "spear", 0.28
 
@@ -90,16 +90,16 @@ def remember(memory: dict[str, Any], step: Any, now: int, tolerance: int, histor
 
 
 def spear(
-    base: Recipe | None = None, *, env: Environment | None = None, n: int = 8, turns: int = 5, calls: float = 1.0,
+    base: Recipe | None = None, *, env: Environment | None = None, corpus: str = "", n: int = 8, turns: int = 5, calls: float = 1.0,
     weight: float = 1.0, warmup: float = 0.5, capacity: int = 128, tolerance: int = 10, covarying: float = 0.02,
 ) -> Recipe:  # fmt: skip
-    """env: the tools, a search by default, or those that the base plays with.  n, turns: as in `interactive`.  calls: weight of
-    their reward.  weight, warmup: of learning again.  capacity, tolerance: of the buffer, in episodes and steps.  covarying: share
-    of tokens that are left out.
+    """env: the tools, or those that the base plays with, or a search (corpus: of this file; `tools`).  n, turns: as in
+    `interactive`.  calls: weight of their reward.  weight, warmup: of learning again.  capacity, tolerance: of the buffer, in
+    episodes and steps.  covarying: share of tokens that are left out.
     """
     base = base or dr_grpo().but(objective=clipped_ratio(eps_high=EPS_HIGH))
-    if env is not None or not (base.rollout and base.rollout.settings.get("env")):
-        played = {"env": env or search(), "turns": turns}
+    if env or corpus or not (base.rollout and base.rollout.settings.get("env")):
+        played = {"env": tools(env, corpus), "turns": turns}
         measured = episode_accuracy(rollout=interactive(**played, n=1))
         base = base.but(rollout=interactive(**played, n=n), measure=measured)
     reward, credit = base.reward or correct(), base.required("credit")

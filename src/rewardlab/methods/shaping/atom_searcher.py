@@ -19,6 +19,7 @@ episode. Without it a program says 1 where names and numbers have been read, els
 from typing import Any
 
 from rewardlab.core import Environment, Recipe, Score, Trajectory
+from rewardlab.envs.search import tools
 from rewardlab.evals.episodes import episode_accuracy
 from rewardlab.evals.groups import told_apart
 from rewardlab.evals.shares import own_share
@@ -31,7 +32,6 @@ from rewardlab.rewards.task import correct
 from rewardlab.rewards.turns import atomic_thoughts, grounded, thoughts
 from rewardlab.rollouts.interactive import interactive
 from rewardlab.rollouts.recorded import recorded
-from rewardlab.tasks.facts.environment import search
 
 
 @reward
@@ -52,17 +52,18 @@ def blended(outcome: Reward, judge: Reward, alpha: float = 0.5, whole: bool = Fa
 
 def atom_searcher(
     base: Recipe | None = None, *, judge: Reward | None = None, alpha: float = 0.5, whole: bool = False,
-    env: Environment | None = None, n: int = 8, turns: int = 6,
+    env: Environment | None = None, corpus: str = "", n: int = 8, turns: int = 6,
 ) -> Recipe:  # fmt: skip
-    """judge: a reward of single thoughts.  alpha: what a starts at.  whole: judge thoughts as a whole.  env: the tools; without it,
-    those that the base plays with, else a search.  n: of grpo.  turns: the most that an episode may have.
+    """corpus: a file of documents to search (`tools`).  judge: a reward of single thoughts.  alpha: what a starts at.  whole:
+    judge thoughts as a whole.  env: the tools; without it, those that the base plays with, else a search.  n: of grpo.  turns:
+    the most that an episode may have.
     """
     base = base or grpo(n=n)
     right: Any = base.reward or correct()
     paid = blended(right, judge or grounded(), alpha, whole)
-    if env is None and base.rollout is not None and base.rollout.settings.get("env"):
+    if not (env or corpus) and base.rollout is not None and base.rollout.settings.get("env"):
         return base.but(reward=paid)
-    env = env or search()
+    env = tools(env, corpus)
     return base.but(
         rollout=interactive(env=env, n=n, turns=turns),
         reward=paid,

@@ -6,16 +6,17 @@
 sin(pi m / (m + n)) is the paper's sin(f pi / 2n) with f = 2nm / (m + n): 1 at m = n, falling for more calls. The product gives a
 wrong answer nothing, however few calls it made; a sum would reward not searching at all.
 
-Wang et al. 2025, arXiv:2504.14870. The GRPO form, with n from the group of the present step (inferred: the paper also speaks of the
-fewest calls of earlier steps) and c = 1 (inferred). Left out: the PPO form, which has no group and takes n = 0, and a constant
-factor before the reward, which GRPO's normalisation removes. A tool call is a reply that the environment answered: by default a
-search among the documents in meta["facts"]. Any environment of text will do: otc_po(env=...), or a stack on a method that plays
-one, igpo+otc_po.
+Wang et al. 2025, arXiv:2504.14870. The GRPO form, with n from the group of the present step (inferred: the paper also speaks of
+the fewest calls of earlier steps) and c = 1 (inferred). Left out: the PPO form, which has no group and takes n = 0, and a
+constant factor before the reward, which GRPO's normalisation removes. A tool call is a reply that the environment answered: by
+default a search in a file (corpus="docs.jsonl") or in the documents of the column facts. Any environment of text will do:
+otc_po(env=...), or a stack on a method that plays one, igpo+otc_po.
 """
 
 import math
 
 from rewardlab.core import Environment, Group, Recipe, Run, Score, Scores, Trajectory
+from rewardlab.envs.search import search, tools
 from rewardlab.evals.episodes import episode_accuracy
 from rewardlab.evals.length import length_of_right
 from rewardlab.methods.baselines.grpo import grpo
@@ -23,7 +24,6 @@ from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.reward import reward
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.interactive import interactive
-from rewardlab.tasks.facts.environment import search
 
 
 def tool_calls(trajectory: Trajectory) -> int:
@@ -54,16 +54,18 @@ def _economies(group: Group, verdicts: list[Score], c: float) -> list[Score]:
     ]
 
 
-def otc_po(base: Recipe | None = None, *, env: Environment | None = None, n: int = 8, turns: int = 6, c: float = 1.0) -> Recipe:
-    """env: the tools; without it, those that the base plays with, else a search.  turns: the most that an episode may have.
-    c: how slowly calls cost where none was needed.
+def otc_po(
+    base: Recipe | None = None, *, env: Environment | None = None, corpus: str = "", n: int = 8, turns: int = 6, c: float = 1.0
+) -> Recipe:
+    """env: the tools; without it, those that the base plays with, else a search.  corpus: a file of documents to search (`tools`).
+    turns: the most that an episode may have.  c: how slowly calls cost where none was needed.
     """
     base = base or grpo(n=n)
     reward = (base.reward or correct()) * tool_economy(c=c)
     # a base that plays in an environment keeps it, and keeps its measure
-    if env is None and base.rollout is not None and base.rollout.settings.get("env"):
+    if not (env or corpus) and base.rollout is not None and base.rollout.settings.get("env"):
         return base.but(reward=reward)
-    env = env or search()
+    env = tools(env, corpus)
     return base.but(
         rollout=interactive(env=env, n=n, turns=turns),
         reward=reward,

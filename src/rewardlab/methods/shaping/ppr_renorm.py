@@ -19,6 +19,7 @@ from typing import Literal
 
 from rewardlab.core import Environment, Group, Recipe, Run, Score, Scores, Term
 from rewardlab.core.score import derive
+from rewardlab.envs.search import tools
 from rewardlab.evals.episodes import episode_accuracy
 from rewardlab.evals.groups import told_apart
 from rewardlab.evals.shares import own_share
@@ -32,7 +33,6 @@ from rewardlab.rewards.task import correct
 from rewardlab.rewards.turns import each_turn, grounded
 from rewardlab.rollouts.interactive import interactive
 from rewardlab.rollouts.recorded import recorded
-from rewardlab.tasks.facts.environment import search
 
 Center = Literal["half", "trajectory", "none"]
 
@@ -70,17 +70,18 @@ def _together(process: Score, outcome: Score, center: Center) -> Score:
 
 def ppr_renorm(
     base: Recipe | None = None, *, judge: Reward | None = None, center: Center = "half", env: Environment | None = None,
-    n: int = 8, turns: int = 6,
+    corpus: str = "", n: int = 8, turns: int = 6,
 ) -> Recipe:  # fmt: skip
-    """judge: a reward of single replies, which is asked about every turn.  env: the tools; without it, those that the base plays
-    with, else a search.  n: episodes per problem.  turns: the most that an episode may have.
+    """judge: a reward of single replies, which is asked about every turn.  env: the tools; without it, those that the base
+    plays with, else a search.  corpus: a file of documents to search (`tools`).  n: episodes per problem.  turns: the most that
+    an episode may have.
     """
     # a critic needs no group: 16 problems with 8 episodes are as many rows as ppo's 128 with one
     base = base or ppo(n=n).but(problems=16)
     paid = renormed(process=each_turn(of=judge or grounded()), outcome=base.reward or correct(), center=center)
-    if env is None and base.rollout is not None and base.rollout.settings.get("env"):
+    if not (env or corpus) and base.rollout is not None and base.rollout.settings.get("env"):
         return base.but(reward=paid)
-    env = env or search()
+    env = tools(env, corpus)
     return base.but(
         rollout=interactive(env=env, n=n, turns=turns),
         reward=paid,

@@ -7,9 +7,12 @@ r"""VLM-R1: visual tasks with exact checks let a vision-language model learn by 
 Shen et al. 2025, arXiv:2504.07615. Without the factor `od_length`, extra boxes after the last hit cost nothing, and the
 policy learns to write more and more of them. R_format asks for the answer between its tags; the think tags of the paper are left
 out, since the small policy writes no reasoning.
+
+Data: prompts with an image, and `boxes`, a list of [left, top, right, bottom]; perhaps `kind`, refer or detect.
 """
 
-from rewardlab.core import Group, Recipe, Run, Score, Scores
+from rewardlab.core import Group, Problem, Recipe, Run, Score, Scores
+from rewardlab.errors import unknown
 from rewardlab.evals.earned import earned
 from rewardlab.evals.rewards import mean_reward
 from rewardlab.methods.baselines.grpo import grpo
@@ -24,12 +27,23 @@ FORMAT = r"<answer>(\[\d+,\d+,\d+,\d+\])+</answer>"
 
 @reward(over="groups")
 def seen(groups: list[Group], run: Run, *, od_length: bool = True) -> Scores:
-    """IoU where the problem refers to one object, average precision where it asks for all (`meta["kind"]`)."""
+    """IoU where the problem refers to one object, average precision where it asks for all: as meta["kind"] says, "refer" or
+    "detect", or else as there are one or several boxes in meta["boxes"]."""
     detection = average_precision() * no_more_boxes() if od_length else average_precision()
     rewards = {"refer": first_box_iou(), "detect": detection}
     # group by group, since a batch may mix both kinds of problems
-    scores = [rewards[group[0].problem.meta["kind"]]([group], run)[0] for group in groups]
+    scores = [rewards[_kind(group[0].problem)]([group], run)[0] for group in groups]
     return [[Score(s.value, why=s.why) for s in row] for row in scores]
+
+
+def _kind(problem: Problem) -> str:
+    problem.required(
+        "boxes", by="vlm_r1", how="They are the gold boxes, a list of [left, top, right, bottom], and the prompt has an image"
+    )
+    kind = problem.meta.get("kind", "refer" if len(problem.meta["boxes"]) == 1 else "detect")
+    if kind not in ("refer", "detect"):
+        raise unknown("kind of a problem with boxes", str(kind), ("refer", "detect"))
+    return kind
 
 
 def vlm_r1(base: Recipe | None = None, *, beta: float = 0.04, od_length: bool = True) -> Recipe:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from rewardlab.core import Score, Trajectory
 from rewardlab.rewards.reward import reward
-
-from .environment import ASK
+from rewardlab.text.searches import query_of
 
 
 @reward(steps=True)
@@ -16,7 +15,7 @@ def gold_searches(trajectory: Trajectory) -> list[tuple[int, float]] | Score:
         return Score(None, why="the problem has no gold searches")
     steps = []
     for end, reply in zip(trajectory.ends, trajectory.replies, strict=True):
-        query = next((line.removeprefix(ASK).strip() for line in reply.splitlines() if line.startswith(ASK)), None)
+        query = query_of(reply)
         if query is not None:
             found = bool(left) and query == left[0]
             left = left[found:]

@@ -74,6 +74,8 @@ def box_overlap(trajectory: Trajectory) -> Score:
 
 
 def _both(trajectory: Trajectory) -> tuple[np.ndarray, np.ndarray]:
+    how = "They are the gold boxes, a list of [left, top, right, bottom]"
+    trajectory.problem.required("boxes", by="a reward for boxes", how=how)
     return boxes_in(trajectory.reply), np.array(trajectory.problem.meta["boxes"], float).reshape(-1, 4)
 
 

@@ -16,6 +16,11 @@ from typing import Any, NamedTuple
 
 from rewardlab.core import Problem, Trajectory, ask
 
+TOLD = (
+    "Judge the numbered steps of a solution to the problem below. Write one short line for each step that ends in + if the step is "
+    "right, and in - if it is wrong. End with the line 'Final: +' if the solution's answer is right, or 'Final: -' if it is wrong."
+)
+"""What a language model that was not taught to judge is told; small models that were need no words."""
 WORDS = {True: "right", False: "wrong"}
 SIGNS = {True: "+", False: "-"}
 _LINE = re.compile(r"[^\n]{0,60} ([-+])")
@@ -30,10 +35,15 @@ class Judgement(NamedTuple):
     final: bool | None
 
 
-def to_judge(question: str, steps: Sequence[str], right: bool | None = None, **meta: Any) -> Problem:
-    """The problem of judging a solution to `question`; `right`, whether its answer is, is the gold final verdict."""
+def to_judge(question: str, steps: Sequence[str], right: bool | None = None, told: str = "", **meta: Any) -> Problem:
+    """The problem of judging a solution to `question`; `right`, whether its answer is, is the gold final verdict.  told: how to."""
     lines = [f"{i}: {step}" for i, step in enumerate(steps, 1)]
-    return ask("\n".join([question, *lines]), None if right is None else WORDS[right], count=len(steps), **meta)
+    return ask(
+        "\n".join([*([told, ""] if told else []), question, *lines]),
+        None if right is None else WORDS[right],
+        count=len(steps),
+        **meta,
+    )
 
 
 def begun(verifier: Any, problems: Sequence[Problem], max_new: int) -> list[Trajectory | None]:

@@ -32,16 +32,17 @@ def every_step_judged(trajectory: Trajectory) -> float:
 
 
 @reward(over="groups")
-def step_verdicts(groups: list[Group], run: Run, *, model: str = "verifier", max_new: PositiveInt = 96) -> Scores:
+def step_verdicts(groups: list[Group], run: Run, *, model: str = "verifier", max_new: PositiveInt = 96, told: str = "") -> Scores:
     """The verdict of the model `model` on each of the K steps (lines): +1/K at the end of a right one, -1/K of a wrong one.
 
     The rollout marks the steps (steps="newline"). Solutions that do not fit the verifier's context are not judged; where it
-    does not give one verdict for each step, steps earn nothing. Zha et al. 2025, arXiv:2505.15034
+    does not give one verdict for each step, steps earn nothing.  told: how to judge, before each solution.  Zha et al. 2025,
+    arXiv:2505.15034
     """
     rollouts = [t for group in groups for t in group]
     steps = [cut(t.reply, "newline") for t in rollouts]
     verifier = run.model(model)
-    rows = begun(verifier, [to_judge(t.problem.question, x) for t, x in zip(rollouts, steps, strict=True)], max_new)
+    rows = begun(verifier, [to_judge(t.problem.question, x, told=told) for t, x in zip(rollouts, steps, strict=True)], max_new)
     to_judge_rows = {i: t for i, t in enumerate(rows) if t is not None and len(steps[i]) == len(rollouts[i].steps)}
     judgements = verifier.extend(list(to_judge_rows.values()), Sampling(max_new), run.rng("verdicts"))
     scores = [_step_score((), "not judged: the solution does not fit the verifier's context")] * len(rollouts)

@@ -1,0 +1,151 @@
+"""A search engine over a user's own documents."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pyarrow
+import pytest
+from pyarrow import parquet
+
+from rewardlab import build, registry
+from rewardlab.core import Trajectory, Turn, ask
+from rewardlab.data.corpus import corpus_of
+from rewardlab.envs.search import TELL, search, tools
+from rewardlab.errors import RewardlabError
+from rewardlab.rewards.searches import search_progress, searched_for
+from rewardlab.text.bm25 import BM25
+from rewardlab.text.searches import NOTHING
+
+DOCUMENTS = [
+    {"id": "a", "title": "Emma", "text": "A novel of\n1815 by Jane Austen."},
+    {"id": "b", "title": "Ulysses", "text": "A novel by James Joyce."},
+    {"id": "c", "title": "Dublin", "text": "The capital of Ireland."},
+]
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("REWARDLAB_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    file = tmp_path / "docs.jsonl"
+    file.write_text("".join(json.dumps(d) + "\n" for d in DOCUMENTS))
+    return file
+
+
+def said(text: str) -> Turn:
+    return Turn("policy", np.zeros(1, np.int64), text=text)
+
+
+def test_a_query_in_tags_is_answered_with_the_documents_of_the_file(corpus):
+    env = tools(corpus=str(corpus))
+    message, state = env.start(ask("Who wrote Emma?", "Jane Austen"), 0)
+    assert message.text == TELL
+    assert env.stop == ("</search>",)
+    answer, state = env(state, said("<think>I <search>for</search> it.</think><search>novel Emma</search>"))
+    # both words, then one of them; the capital of Ireland has neither
+    assert answer.text == (
+        "<information>\nDoc 1 (Title: Emma) A novel of 1815 by Jane Austen.\nDoc 2 (Title: Ulysses) A novel by James Joyce.\n"
+        "</information>"
+    )
+    assert env(state, said("<search>zebra"))[0].text == f"<information>\n{NOTHING}\n</information>"
+    assert env(state, said("<answer>Jane Austen</answer>"))[0] is None
+
+
+def test_documents_may_stand_in_the_row_with_titles_or_without():
+    for documents in (DOCUMENTS, [d["text"] for d in DOCUMENTS], json.dumps(DOCUMENTS)):
+        _, state = search(field="docs").start(ask("?", "x", docs=documents), 0)
+        assert search(field="docs")(state, said("Search: capital"))[0].text == "The capital of Ireland."
+    with pytest.raises(RewardlabError, match=r"has no 'facts' in its meta.*--corpus FILE.*--env mine.py:NAME"):
+        search().start(ask("2+2=?", 4), 0)
+
+
+def test_every_kind_of_file_is_read_alike(corpus, tmp_path):
+    parquet.write_table(pyarrow.Table.from_pylist(DOCUMENTS), tmp_path / "docs.parquet")
+    (tmp_path / "docs.txt").write_text("\n\n".join(d["text"] for d in DOCUMENTS))
+    (tmp_path / "lines.txt").write_text("\n".join(d["text"].replace("\n", " ") for d in DOCUMENTS))
+    (tmp_path / "contents.jsonl").write_text(json.dumps({"contents": DOCUMENTS[1]["text"]}) + "\n")
+    for file in (corpus, *(tmp_path / name for name in ("docs.parquet", "docs.txt", "lines.txt", "contents.jsonl"))):
+        assert [d["text"] for d in corpus_of(file).best("Joyce")] == ["A novel by James Joyce."]
+
+
+def test_the_index_is_made_once_and_again_when_the_file_has_changed(corpus, tmp_path):
+    first = corpus_of(corpus)
+    assert corpus_of(corpus) is first
+    assert len(list((tmp_path / "cache").glob("corpus-*"))) == 1
+    corpus.write_text(json.dumps({"text": "Zebras are striped."}) + "\n")
+    assert corpus_of(corpus).best("zebras")[0]["text"] == "Zebras are striped."
+    assert len(list((tmp_path / "cache").glob("corpus-*"))) == 2
+
+
+def test_scores_from_disk_are_those_of_the_formula(corpus):
+    # 3 documents of 8, 6 and 5 words with their titles: mean 19/3; "james" is in one of them, "novel" in two
+    james, novel = math.log(1 + 2.5 / 1.5), math.log(1 + 1.5 / 2.5)
+
+    def weight(length):
+        return 1 / (1 + 1.2 * (0.25 + 0.75 * length / (19 / 3)))
+
+    assert corpus_of(corpus).scores("James novel").tolist() == pytest.approx([novel * weight(8), (james + novel) * weight(6), 0])
+    assert BM25([""]).best("a") == BM25([]).best("a") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "match"),
+    [('{"body": "x"}\n', r"line 1: a document has its text in a column 'text'.*here are body"), ("no json\n", "line 1, is no doc"),
+     ('{"text": "..."}\n', "no document with a word in it")],
+)  # fmt: skip
+def test_a_file_without_documents_is_refused_in_words(tmp_path, text, match):
+    (tmp_path / "docs.jsonl").write_text(text)
+    with pytest.raises(RewardlabError, match=match):
+        corpus_of(tmp_path / "docs.jsonl")
+    with pytest.raises(RewardlabError, match="there is no file"):
+        corpus_of(tmp_path / "missing.jsonl")
+
+
+def test_an_environment_is_named_by_a_text_and_comes_back_from_json(tmp_path, corpus):
+    (tmp_path / "mine.py").write_text(
+        "from rewardlab.core import Message, environment\n"
+        "def begin(problem, seed, *, greeting, stop):\n    return Message('user', greeting), {}\n"
+        "@environment(start=begin)\n"
+        "def world(state, turn, *, greeting='hello', stop=('!',)):\n    return Message('user', turn.text.upper()), state\n"
+        "def other():\n    return 1\n"
+    )
+    recipe = build("igpo", {"env": f"{tmp_path}/mine.py:world(greeting='hi')"})
+    env = registry.load_recipe(json.loads(json.dumps(recipe.to_json()))).rollout.settings["env"]
+    assert env.start(ask("?", "x"), 0)[0].text == "hi"
+    assert env({}, said("yes"))[0].text == "YES"
+    assert env.stop == ("!",)
+    assert build("igpo", {"env": "search(field='docs')"}).rollout.settings["env"] == search(field="docs")
+    with pytest.raises(RewardlabError, match=r"other of .* is no environment"):
+        build("igpo", {"env": f"{tmp_path}/mine.py:other"})
+    with pytest.raises(RewardlabError, match="give one of them"):
+        build("igpo", {"env": "search", "corpus": str(corpus)})
+
+
+def test_gold_queries_find_the_gold_documents_in_the_file(corpus):
+    problem = ask("Who wrote Emma?", "Jane Austen", searches=["Emma novel"])
+    turns = (
+        Turn(None, np.zeros(2, np.int64), text="Who wrote Emma?"),
+        said("<search>capital</search>"),
+        Turn(None, np.zeros(2, np.int64), text="<information>\nDoc 1 (Title: Dublin) The capital of Ireland.\n</information>"),
+        said("<search>Emma</search>"),
+        Turn(None, np.zeros(2, np.int64), text="<information>\nDoc 1: A novel of 1815 by Jane Austen.\n</information>"),
+        said("<answer>Jane Austen</answer>"),
+    )
+    episode = Trajectory(problem, turns)
+    (first, far), (second, near) = search_progress(corpus=str(corpus))([[episode]])[0][0].steps
+    assert (first, second) == (2, 5)
+    # the first result shares "of" with the gold document, the second all of its words
+    assert 0 < far < 0.3 < 0.6 < near
+    # found again below another document, it is old: no gain, and half of what was found was there before
+    twice = Turn(None, np.zeros(2, np.int64), text="Doc 1: New one.\nDoc 2: A novel of 1815 by Jane Austen.")
+    again = Trajectory(problem, (*turns[:5], said("<search>Emma</search>"), twice, turns[5]))
+    assert search_progress(corpus=str(corpus))([[again]])[0][0].steps[2] == (8, pytest.approx(-0.5))
+    assert searched_for()([[episode]])[0][0].value == pytest.approx(2 / 3)
+    why = search_progress(corpus=str(corpus))([[Trajectory(ask("?", "x"), turns)]])[0][0].why
+    assert why == "the problem has neither gold documents in 'gold_documents' nor gold queries in 'searches'"
