@@ -70,7 +70,7 @@ def _rows(record: Path) -> list[dict[str, Any]]:
 def _row(row: Mapping[str, Any], record: Path) -> dict[str, Any]:
     recorded = results.read(row["name"], record)
     last = recorded["runs"][-1] if recorded else None
-    row = {**row, "finding": getattr(registry.module_of(row["name"]).claim, "finding", "")}
+    row = {**row, "finding": getattr(registry.claim_of(row["name"]), "finding", "")}
     # a run of an earlier version says nothing about the claim as it is put now
     if last and last["claim"].get("version", 1) != row["version"]:
         return {**row, "last": None, "earlier": last["verdict"], "word": NOT_RUN if row["claim"] else "no claim"}
