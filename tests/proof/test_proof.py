@@ -338,7 +338,8 @@ def children():
 def run_of(word="holds", **more):
     return {
         "verdict": word, "claim": results.as_record(claim_of("grpo")), "code": results.code("grpo", "ppo"), "measure": "pass@1",
-        "effect": 0.1, "effects": [0.1] * 5, "interval": [0.05, 0.15], **more,
+        "effect": 0.1, "effects": [0.1] * 5, "interval": [0.05, 0.15], "updates": {"method": 40},
+        "method": [{"pass@1": 0.6}] * 5, "baseline": [{"pass@1": 0.5}] * 5, **more,
     }  # fmt: skip
 
 
@@ -437,7 +438,9 @@ def test_the_document_tells_verdicts_and_marks_those_of_older_files(tmp_path):
     text = methods_doc.document(tmp_path)
     assert re.search(r"Claims: holds 1, undecided 1", text)
     (grpo,) = [line for line in text.splitlines() if line.startswith("| [grpo]")]
-    assert "**holds**<br>pass@1 +0.1 [+0.05, +0.15], 5 pairs" in grpo
+    assert "**holds**<br>40 updates of the small policy of the task on `arithmetic" in grpo
+    assert "Right: ppo reaches 50%, grpo reaches 60%." in grpo
+    assert "<br>pass@1 +0.1 [+0.05, +0.15], 5 pairs" in grpo
     assert "credit: `center() >> scale_by_std() >> to_go()`" in grpo
     (rloo,) = [line for line in text.splitlines() if line.startswith("| [rloo]")]
     assert "**undecided** †" in rloo
