@@ -159,7 +159,20 @@ def test_list_answers_at_once_without_torch(argv):
 def test_list_has_the_promised_columns():
     rows = json.loads(rewardlab("list", "--json").stdout)
     assert {"grpo", "sft", "ppo"} <= {row["name"] for row in rows}
-    columns = ["name", "folder", "system", "kind", "reference", "baseline", "claim", "verdict", "idea"]
+    columns = [
+        "name",
+        "folder",
+        "system",
+        "kind",
+        "reference",
+        "baseline",
+        "claim",
+        "shows",
+        "verdict",
+        "fidelity",
+        "left_out",
+        "idea",
+    ]
     assert all(list(row) == columns for row in rows)
     grpo = next(row for row in rows if row["name"] == "grpo")
     assert (grpo["folder"], grpo["system"]) == ("baselines", None)

@@ -20,8 +20,8 @@ from rewardlab.core import Learner, Part, Recipe, Run, Task
 from rewardlab.core.part import hyperparameters
 from rewardlab.engine.step import Ops, standard_loop
 from rewardlab.models.load import load_policy
-from rewardlab.proof.claim import Claim
-from rewardlab.registry.describe import YEAR, read_docstring
+from rewardlab.proof.claim import Check, Claim
+from rewardlab.registry.describe import FIDELITIES, YEAR, entry, read_docstring
 from rewardlab.rewards.reward import reward
 from rewardlab.runs.config import RunConfig
 from tests.helpers.chromium import BROWSER, MISSING
@@ -54,7 +54,7 @@ def small_recipe(name: str) -> Recipe:
 
     Parts that its claim gives it stay: the world of the claim may have no other use for the method.
     """
-    claim, known = registry.module_of(name).claim, hyperparameters(registry.method(name)).keys()
+    claim, known = registry.claim_of(name), hyperparameters(registry.method(name)).keys()
     taught = {"pairs", "utterances"} & known if "reward_model" in known else set()
     given = {k: v for k, v in claim.settings.items() if isinstance(v, Part)} if claim else {}
     recipe = registry.build(name, SMALL | given | dict.fromkeys(taught, 4))
@@ -69,7 +69,7 @@ named_task = cache(registry.task)
 @cache
 def world(name: str) -> tuple[Task, object]:
     """The task of the method's claim, and a tiny policy with random weights of the kind it is played with."""
-    claim = registry.module_of(name).claim
+    claim = registry.claim_of(name)
     task = named_task(claim.task if claim else "arithmetic")
     task = replace(task, test=task.test[:8])
     return task, micro_policy(task)
@@ -122,10 +122,19 @@ def test_its_docstring_names_idea_and_source(name):
     assert "arXiv:" in said["reference"] or YEAR.search(said["reference"])
 
 
+def test_it_says_what_of_the_published_method_it_leaves_out(name):
+    said = entry(registry.file_of(name))
+    # None: nobody has read it against the paper yet
+    assert said["fidelity"] in (None, *FIDELITIES)
+    assert isinstance(said["left_out"], str)
+    assert said["left_out"] or said["fidelity"] in (None, "whole")
+
+
 def test_its_claim_can_be_run(name):
     module = registry.module_of(name)
-    assert hasattr(module, "claim"), f"{name} says neither claim = Claim(...) nor claim = None"
-    claim = module.claim
+    assert hasattr(module, "claim") != hasattr(module, "check"), f"{name} says neither or both of claim and check"
+    claim = registry.claim_of(name)
+    assert isinstance(claim, Check) == hasattr(module, "check")
     if claim is None:
         return
     assert isinstance(claim, Claim)
@@ -139,7 +148,7 @@ def test_its_claim_can_be_run(name):
 
 def test_its_claim_is_written_in_the_order_of_its_fields(name):
     tree = ast.parse(registry.file_of(name).read_text())
-    calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call) and getattr(n.func, "id", "") == "Claim"]
+    calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call) and getattr(n.func, "id", "") in ("Claim", "Check")]
     for call in calls:
         written = [k.arg for k in call.keywords]
         assert not call.args

@@ -26,7 +26,7 @@ from rewardlab.proof import pairs as pairing
 from rewardlab.proof.claim import Claim, Within
 from rewardlab.proof.judge import judge
 from rewardlab.proof.rehearse import rehearse
-from rewardlab.proof.reproduce import claim_of, reproduce, reproduce_all
+from rewardlab.proof.reproduce import claim_of, reproduce, reproduce_all, seeds_of
 from rewardlab.proof.runs import Done, Job
 from rewardlab.proof.workers import Failed, run_all
 from rewardlab.registry import catalogue
@@ -202,7 +202,8 @@ def test_a_claim_is_run_and_every_run_of_it_is_kept_where_it_says(tmp_path, monk
     monkeypatch.setenv("REWARDLAB_RESULTS", str(tmp_path))
     first = reproduce("rloo", range(100, 102), claim=SMALL, jobs=1)
     assert first.pop("recorded") == str(tmp_path / "rloo.json")
-    assert first["verdict"] == "undecided"
+    # an untrained policy is right never, before and after
+    assert first["verdict"] == "unfit world"
     assert [len(first[side]) for side in ("method", "baseline", "effects")] == [2, 2, 2]
     assert all(run["tokens"] >= 200 for side in ("method", "baseline") for run in first[side])
     assert first["spent"].keys() == {"method", "baseline"}
@@ -278,6 +279,41 @@ def test_ctrl_c_ends_every_process_and_leaves_no_folder(ladder, tmp_path):
     assert not alive(running.pid)
 
 
+def test_a_reproduction_that_is_stopped_stays_in_the_record_with_its_pairs(ladder, tmp_path, monkeypatch):
+    def stopped(work, jobs, processes=None):
+        yield 0, work(jobs[0])
+        # the second pair's run ends, and then somebody presses Ctrl-C
+        yield 1, work(jobs[1])
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(registry, "methods", lambda: {"ladder": ladder})
+    with monkeypatch.context() as patched:
+        patched.setattr("rewardlab.proof.pairs.run_all", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            reproduce("ladder", jobs=1, into=tmp_path)
+    (run,) = results.read("ladder", tmp_path)["runs"]
+    assert (run["verdict"], run["seeds"], run["effects"]) == ("stopped", [100, 101], pytest.approx([0.85, 0.851]))
+    assert run["method"][1]["height"] == pytest.approx(1.101)
+    # it is no verdict, so that the claim is run again, and both stay
+    assert [row["verdict"] for row in reproduce_all(jobs=1, into=tmp_path)] == ["holds"]
+    assert [run["verdict"] for run in results.read("ladder", tmp_path)["runs"]] == ["stopped", "holds"]
+
+
+def test_a_stopped_pair_counts_when_both_of_its_sides_are_done():
+    pairs = pairing.Pairs("rloo", SMALL, 1, "cpu")
+    first, second, other = (Done({"pass@1": x}, [], 0.0) for x in (0.1, 0.2, 0.3))
+    # of three pairs: both sides of the first, one of the second, both of the third
+    pairs._take([100, 101, 102], {0: first, 1: second, 2: other, 4: other, 5: first})
+    assert (pairs.seeds, pairs.method, pairs.baseline) == ([100, 102], [first, other], [second, first])
+
+
+def test_a_new_version_of_a_claim_sees_seeds_of_its_own(ladder, tmp_path):
+    assert [list(seeds_of(version, 2)) for version in (1, 2, 3)] == [[100, 101], [200, 201], [300, 301]]
+    again = replace(claim_of("ladder"), version=2, replaces="a rung was missing")
+    assert reproduce("ladder", claim=again, jobs=1, into=tmp_path)["seeds"] == list(range(200, 205))
+    assert reproduce("ladder", pairs=2, jobs=1, into=tmp_path)["seeds"] == [100, 101]
+
+
 def alive(group):
     """Processes of a group that still run; one that ended without being asked for its exit code does not."""
     told = (p.read_text().rpartition(")")[2].split() for p in Path("/proc").glob("[0-9]*/stat") if p.exists())
@@ -301,9 +337,9 @@ def children():
 
 def run_of(word="holds", **more):
     return {
-        "verdict": word, "claim": results.as_record(claim_of("grpo")), "code": results.code("grpo", claim_of("grpo")),
-        "measure": "pass@1",
-        "effect": 0.1, "effects": [0.1] * 5, "interval": [0.05, 0.15], **more,
+        "verdict": word, "claim": results.as_record(claim_of("grpo")), "code": results.code("grpo", claim_of("grpo")), "measure": "pass@1",
+        "effect": 0.1, "effects": [0.1] * 5, "interval": [0.05, 0.15], "updates": {"method": 40},
+        "method": [{"pass@1": 0.6}] * 5, "baseline": [{"pass@1": 0.5}] * 5, **more,
     }  # fmt: skip
 
 
@@ -402,7 +438,9 @@ def test_the_document_tells_verdicts_and_marks_those_of_older_files(tmp_path):
     text = methods_doc.document(tmp_path)
     assert re.search(r"Claims: holds 1, undecided 1", text)
     (grpo,) = [line for line in text.splitlines() if line.startswith("| [grpo]")]
-    assert "**holds**<br>pass@1 +0.1 [+0.05, +0.15], 5 pairs" in grpo
+    assert "**holds**<br>40 updates of the small policy of the task on `arithmetic" in grpo
+    assert "Right: ppo reaches 50%, grpo reaches 60%." in grpo
+    assert "<br>pass@1 +0.1 [+0.05, +0.15], 5 pairs" in grpo
     assert "credit: `center() >> scale_by_std() >> to_go()`" in grpo
     (rloo,) = [line for line in text.splitlines() if line.startswith("| [rloo]")]
     assert "**undecided** †" in rloo

@@ -80,6 +80,35 @@ def test_the_baseline_is_stated_or_claimed_or_built_on(folder, lines, expected):
     assert entry(path)["baseline"] == expected
 
 
+def test_a_file_makes_a_claim_or_a_check_and_says_how_whole_it_is(folder):
+    beta = BETA.replace("claim = Claim(", "check = Check(").replace(
+        "margin=0.1)", "margin=0.1, sanity=True, version=2, replaces='x')"
+    )
+    write(folder, "toys", "beta_2", beta + 'fidelity = "core"\nleft_out = "its judge"\n')
+    write(folder, "toys", "alpha", ALPHA)
+    rows = named("toys")
+    said = [rows["beta_2"][key] for key in ("shows", "claim", "baseline", "sanity", "version", "fidelity", "left_out")]
+    assert said == ["check", "beats alpha", "alpha", True, 2, "core", "its judge"]
+    assert [rows["alpha"][key] for key in ("shows", "sanity", "fidelity", "left_out")] == [None, False, None, ""]
+    write(folder, "toys", "beta_2", BETA + "check = Check(says='x')\n")
+    assert "a claim or a check, not both" in named("toys")["beta_2"]["error"]
+
+
+def test_the_verdict_follows_what_the_file_says_of_its_claim_now(folder):
+    results = folder / "toys" / "results"
+    write(folder, "toys", "beta_2", BETA)
+    results.mkdir()
+    run = {"verdict": "holds", "interval": [0.1, 0.3], "effect": 0.2, "claim": {"margin": 0.1}}
+    (results / "beta_2.json").write_text(json.dumps({"runs": [run, {**run, "verdict": "stopped"}]}))
+    assert named("toys")["beta_2"]["verdict"] == "holds"
+    write(folder, "toys", "beta_2", BETA.replace("margin=0.1)", "margin=0.1, sanity=True)"))
+    assert named("toys")["beta_2"]["verdict"] == "sanity"
+    write(folder, "toys", "beta_2", BETA.replace("claim = Claim(", "check = Check("))
+    assert named("toys")["beta_2"]["verdict"] == "works"
+    (results / "beta_2.json").write_text(json.dumps({"runs": [{**run, "moved": {"what": "x", "ok": False}}]}))
+    assert named("toys")["beta_2"]["verdict"] == "works, inert here"
+
+
 def test_a_file_that_cannot_be_read_has_a_row_that_says_so(folder):
     write(folder, "toys", "alpha", ALPHA)
     write(folder, "toys", "broken", '"""Broken: x."""\ndef broken(:\n')
@@ -235,13 +264,13 @@ def test_four_hundred_methods_are_listed_without_torch_at_once(folder):
 # ---- list ------------------------------------------------------------------------------------------------------------
 
 
-def test_list_prints_kind_baseline_and_verdict(folder, capsys):
+def test_list_prints_kind_fidelity_baseline_and_verdict(folder, capsys):
     write(folder, "toys", "alpha", ALPHA)
-    write(folder, "toys", "beta_2", BETA)
+    write(folder, "toys", "beta_2", BETA + 'fidelity = "core"\nleft_out = "its judge"\n')
     rows = registry.rows("toys")
     list_command.show([{k: row[k] for k in list_command.COLUMNS} for row in rows])
     first, *lines = (line.strip() for line in capsys.readouterr().out.splitlines() if line)
     assert first == "toys"
-    assert lines[0].split() == ["alpha", "method", "a", "starting", "point", "not", "run"]
+    assert lines[0].split() == ["alpha", "method", "-", "a", "starting", "point", "not", "run"]
     assert lines[1] == "scale what was earned."
-    assert lines[2].split() == ["beta_2", "analysis", "against", "alpha", "not", "run"]
+    assert lines[2].split() == ["beta_2", "analysis", "core", "against", "alpha", "not", "run"]

@@ -42,7 +42,7 @@ def _embedded(recipe: Recipe) -> str:
 
 def policy_of(method: str) -> str:
     """The kind of policy that plays the task of a method's claim, by the task's file: to make its problems may take a minute."""
-    claim: Any = registry.module_of(method).claim
+    claim: Any = registry.claim_of(method)
     return _model_of(claim.task.partition(":")[0]) if claim is not None else TEXT
 
 

@@ -1,4 +1,7 @@
-"""List the methods, with what each is compared with and the verdict on its claim. No method is imported.
+"""List the methods: how much of the published method each is, what it is compared with, and the verdict on its claim or check.
+
+No method is imported. Of how much each is: whole, core, reading (of a text that leaves the formula open), or - for not yet read
+against the paper. A claim holds, or not; a check works, or not.
 
 rewardlab list
 rewardlab list --folder baselines --json
@@ -11,7 +14,11 @@ from itertools import groupby
 from typing import Any
 
 HELP = "list the methods"
-COLUMNS = ("name", "folder", "system", "kind", "reference", "baseline", "claim", "verdict", "idea")
+COLUMNS = (
+    "name", "folder", "system", "kind", "reference", "baseline", "claim", "shows", "verdict", "fidelity", "left_out", "idea",
+)  # fmt: skip
+UNREAD = "-"
+"""In the place of how much of the published method a file is, where nobody has read it against the paper yet."""
 NAME = 26
 """Width of the column of names, in characters; a longer name shifts the rest of its line to the right."""
 
@@ -31,7 +38,7 @@ def run(args: argparse.Namespace) -> list[dict[str, Any]]:
 
 
 def show(document: list[dict[str, Any]]) -> None:
-    """Folder by folder, for each method a line with its name, kind, baseline and verdict, then its idea.
+    """Folder by folder, for each method a line with its name, kind, fidelity, baseline and verdict, then its idea.
 
     Plain lines: a table of hundreds of rows would take longer to lay out than to read.
     """
@@ -41,5 +48,7 @@ def show(document: list[dict[str, Any]]) -> None:
         print(f"\n{folder}")
         for row in rows:
             against = f"against {row['baseline']}" if row["baseline"] else "a starting point"
-            print(f"  {row['name']:<{NAME}}  {row['kind']:<14}  {against:<26}  {row['verdict']}")
+            kind, fidelity = row["kind"], row["fidelity"] or UNREAD
+            # a check and a claim say what they found in words of their own
+            print(f"  {row['name']:<{NAME}}  {kind:<14}  {fidelity:<7}  {against:<26}  {row['verdict']}")
             wrapped("    ", row["idea"])

@@ -48,7 +48,7 @@ def claimed(method: str) -> str:
     """The task on which the claim of the last stacked method is made."""
     from rewardlab import registry
 
-    return registry.module_of(method.split("+")[-1]).claim.task
+    return registry.claim_of(method.split("+")[-1]).task
 
 
 def show(document: Mapping[str, Any]) -> None:

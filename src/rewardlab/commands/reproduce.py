@@ -8,16 +8,20 @@ rewardlab reproduce --all
 Pairs of runs are looked at after 5, 8, 12 and 20, until the 98.4% t interval of their effects is clear: above 0 with a mean that
 reaches the margin (holds), above 0 and below the margin (smaller), within the margin (no effect), or below 0 (reversed). Where the
 baseline does not learn, or the fault that the method mends is absent, the world is unfit and nothing is said about the method.
+A margin counts for no less than one standard deviation of the effect between seeds.
 
-Baseline runs are kept in the cache and serve every claim of the same world. A command that was stopped is given again: it resumes
-after the last run that had finished. Results are appended to NAME.json: for a method of the
-package in src/rewardlab/results/ of a checkout, or results/ of the working folder; for one of your own in results/ beside its file;
-or for all in $REWARDLAB_RESULTS. The last line says which file it was.
+Recorded runs use seeds 100 and up, and each further version of a claim the next hundred: version 2 begins at 200. Baseline runs
+are kept in the cache and serve every claim of the same world. A command that was stopped is given again: it resumes after the last
+run that had finished, and the pairs that it had stay in the record, as stopped.
+
+Results are appended to NAME.json: for a method of the package in src/rewardlab/results/ of a checkout, or results/ of the working
+folder; for one of your own in results/ beside its file; or for all in $REWARDLAB_RESULTS. The last line says which file it was.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 from collections.abc import Mapping
 from typing import Any
 
@@ -27,6 +31,8 @@ from . import flags as shared
 from .tables import number
 
 HELP = "run a method's claim against its baseline, and record the verdict"
+GUARDED = {True: "kept", False: "broken", None: "it takes more pairs to tell"}
+MOVED = {True: "moved", False: "inert here"}
 BARS = "▁▂▃▄▅▆▇█"
 
 
@@ -59,12 +65,14 @@ def run(args: argparse.Namespace) -> dict[str, Any] | list[dict[str, Any]]:
         if not args.dev or args.all:
             raise RewardlabError("--rates is for development: rewardlab reproduce METHOD --dev --rates 1e-4,3e-4")
         return rates.rates(args.method, args.rates, range(args.seeds or len(rates.SEEDS)), jobs=args.jobs, device=args.device)
-    # recorded runs use seeds on which no method was tuned
-    first_seed = 0 if args.dev else reproduce.DEVELOPMENT
-    seeds = range(first_seed, first_seed + (args.seeds or (PAIRS if args.dev else LOOKS[-1])))
+    if args.dev:
+        # seeds that no record uses: methods are tuned on them
+        seeds = range(args.seeds or PAIRS)
+        do = reproduce.reproduce_all if args.all else functools.partial(reproduce.reproduce, args.method)
+        return do(seeds, jobs=args.jobs, device=args.device)
     if args.all:
-        return reproduce.reproduce_all(seeds, jobs=args.jobs, device=args.device)
-    return reproduce.reproduce(args.method, seeds, jobs=args.jobs, device=args.device)
+        return reproduce.reproduce_all(pairs=args.seeds or LOOKS[-1], jobs=args.jobs, device=args.device)
+    return reproduce.reproduce(args.method, pairs=args.seeds or LOOKS[-1], jobs=args.jobs, device=args.device)
 
 
 def show(document: dict[str, Any] | list[dict[str, Any]]) -> None:
@@ -98,8 +106,10 @@ def _show_card(document: Mapping[str, Any]) -> None:
     heading("pairs")
     table(("seed", "method", *(["baseline"] if document["baseline"] else []), "effect"), _pairs(document))
     lines(_sentence(document))
-    if (guard := document["guard"]) is not None:
-        lines(f"{guard['what']}: {_signed(guard['value'])}, needed {guard['needs']}: {'kept' if guard['ok'] else 'broken'}")
+    for found, words in (("guard", GUARDED), ("kept", GUARDED), ("moved", MOVED)):
+        # records from before these were told lack them
+        if (beside := document.get(found)) is not None:
+            lines(f"{beside['what']}: {_signed(beside['value'])}, needed {beside['needs']}: {words[beside['ok']]}")
     _show_power(document)
     lines(_cost(document))
     lines(f"recorded in {document['recorded']}" if document.get("recorded") else "not recorded: a run for development")
@@ -137,8 +147,9 @@ def _show_curves(curves: Mapping[str, Mapping[str, list[float]]]) -> None:
 
 def _sentence(document: Mapping[str, Any]) -> str:
     interval = f"{document['inside']:.1%} interval {' to '.join(_signed(bound) for bound in document['interval'])}"
-    pairs, margin = document["looks"][-1]["pairs"], document["claim"]["margin"]
-    return f"effect {_signed(document['effect'])}, {interval}, margin {margin:g}: {document['verdict']} ({pairs} pairs)"
+    pairs, margin, counts = document["looks"][-1]["pairs"], document["claim"]["margin"], document["margin"] or 0.0
+    raised = f", raised to {number(counts)}, one sd of a pair" if counts > margin else ""
+    return f"effect {_signed(document['effect'])}, {interval}, margin {margin:g}{raised}: {document['verdict']} ({pairs} pairs)"
 
 
 def _show_power(document: Mapping[str, Any]) -> None:

@@ -35,6 +35,9 @@ def show(document: Mapping[str, Any]) -> None:
 
     heading(f"{document['name']}  {document.get('title') or ''}".rstrip())
     lines(f"{document['idea']}\nkind: {document['kind']}")
+    if "fidelity" in document:
+        # a stack has none of its own
+        lines(f"of the published method: {_fidelity(document)}")
     if document.get("text"):
         lines("\n" + document["text"])
     heading("Formula")
@@ -44,12 +47,26 @@ def show(document: Mapping[str, Any]) -> None:
         lines(_changes(document["changes"]) or "only its defaults")
     # a stack shows the claim of each of its methods
     for method in document.get("methods", [document]):
-        heading("Claim" if method is document else f"Claim of {method['name']}")
+        heading(_shows(method) if method is document else f"{_shows(method)} of {method['name']}")
         lines(f"{method['claim']}\nverdict: {method['verdict']}{in_file(method)}" if method["claim"] else "none")
     _flags(document["parameters"])
     if document.get("reference"):
         heading("Source")
         lines(f"{document['reference']}\n{document['path']}")
+
+
+def _shows(method: Mapping[str, Any]) -> str:
+    return "Check" if method["shows"] == "check" else "Claim"
+
+
+def _fidelity(method: Mapping[str, Any]) -> str:
+    """How much of the published method it is, and what it leaves out."""
+    from rewardlab.registry.describe import FIDELITIES
+
+    if method["fidelity"] is None:
+        return "not yet read against the paper"
+    left_out = f"; left out: {method['left_out']}" if method["left_out"] else ""
+    return f"{method['fidelity']}, {FIDELITIES[method['fidelity']]}{left_out}"
 
 
 def in_file(method: Mapping[str, Any]) -> str:

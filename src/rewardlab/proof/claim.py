@@ -29,6 +29,12 @@ class Within:
     def __contains__(self, value: float) -> bool:
         return self.low <= value <= self.high
 
+    def around(self, low: float, high: float) -> bool | None:
+        """Whether the whole interval from low to high lies in the range; False where all of it lies outside, else None."""
+        if low in self and high in self:
+            return True
+        return False if high < self.low or low > self.high else None
+
     def __str__(self) -> str:
         if math.isinf(self.low):
             return f"at most {self.high:g}"
@@ -49,13 +55,15 @@ class Claim:
     ("before.pass@1"); None: the number is compared with 0. steps: of both sides. budget: instead, tokens that all models
     together may generate and score, where the claim is about cost. problems: held out.
 
-    The decision. margin: the smallest effect that counts, in units of the measure.  guard: bounds of a paired difference, method
-    minus baseline, that a method must not pay with (`Within("pass@1", low=-0.03)`).
+    The decision. margin: the smallest effect that counts, in units of the measure; where a standard deviation of the effect between
+    seeds is larger, that counts instead.  guard: bounds of a paired difference, method minus baseline, that a method must not pay
+    with (`Within("pass@1", low=-0.03)`): the whole interval must lie within.  moved: the paired difference in the number that the
+    mechanism moves; where it does not, the method is inert there, which is told beside the verdict.
 
-    The gate, without which nothing is decided. fault: a number of the baseline that shows what the method mends.  moved: the paired
-    difference in the number that the mechanism moves.  judge: a number of the method's runs that shows that a learnt judge has
-    learnt.  learns: the number by which the baseline must learn, in the range `span`; None: nobody is trained, or the claim is not
-    about learning.  start: of the baseline; None where greedy accuracy says nothing.
+    The gate, without which nothing is decided. fault: a number of the baseline that shows what the method mends.  judge: a number
+    of the method's runs that shows that a learnt judge has learnt.  learns: the number by which the baseline must learn, in the
+    range `span`; None: nobody is trained, or the claim is not about learning, and then no side may end below its start.  start: of
+    the baseline; None where greedy accuracy says nothing.
 
     What was done. sanity: it holds by construction.  tried: worlds and rates that were tried before.  finding: what was learnt, in
     one line.  version: counts how often the claim was put; replaces: why the version before was.
@@ -109,3 +117,14 @@ class Claim:
         bounds = [bound.number for bound in (self.guard, self.fault, self.moved, self.judge) if bound]
         names = {name.removeprefix("before.") for name in (self.measure, self.against or "", *bounds)}
         return self.learns is not None or not names.isdisjoint(BESIDE)
+
+
+@dataclass(frozen=True)
+class Check(Claim):
+    """What the mechanism of a method does, as a number of its own: on a frozen policy, after one update, on written pairs.
+
+    The fields of a claim. A check says nothing of how good a policy becomes, so that none has to learn, and none to be able.
+    """
+
+    learns: str | None = None
+    start: Within | None = None

@@ -11,13 +11,17 @@ from typing import Any
 from rewardlab import registry
 from rewardlab.errors import RewardlabError
 from rewardlab.registry import catalogue, details
+from rewardlab.registry.describe import FIDELITIES
+from rewardlab.registry.verdicts import CHECKED, INERT, inert, last_of, shown
 from rewardlab.util.files import write_text
 
 from . import results
 from .forest import forest
+from .levels import levels
 from .verdict import NOT_RUN, WORDS
 
 PATH, PLOTS = Path("docs") / "methods.md", Path("docs") / "effects"
+UNREAD = "- **not yet read** against the paper."
 EARLIER = ("does not hold", "too noisy")
 """Verdicts of records from before claims were looked at several times."""
 
@@ -30,22 +34,33 @@ Generated from the methods' files and `src/rewardlab/results/` by `make docs`; d
 ## How to read this
 
 Every method is a recipe that changes some slots of a **baseline**; the tables show each changed slot as it is in the method.
-A **claim** is what its paper says of it, put where the paper's reason is at work, as a number that the mechanism moves, with the
-smallest effect that counts (the margin) fixed before the record is run. A claim marked as sanity holds by construction, and one
-whose file says so is ours and not the paper's. `rewardlab reproduce NAME` runs method and baseline in pairs: same seed, same
-problems, same held-out random numbers, equal updates (equal tokens where the claim is about cost), and prints one card.
+A **claim** is about how good a policy or an answer becomes, as the paper says of its method; a **check** is about what the
+mechanism does, in a number of its own, and says nothing of how good anything becomes. Both are put where the paper's reason is at
+work, with the smallest effect that counts (the margin) fixed before the record is run. One that is marked as sanity is true by
+construction. `rewardlab reproduce NAME` runs method and baseline in pairs: same seed, same problems, same held-out random numbers,
+equal updates (equal tokens where the claim is about cost), and prints one card.
 
+Under its name stands how much of the published method it is:
+
+{fidelities}
+
+A result says first what was run, and the levels on both sides, then the effect: the mean difference of pairs, with its interval.
 Pairs are looked at after 5, 8, 12 and 20, each time with a 98.4% Student t interval of the effects:
 
 {words}
 
-A world is admitted by a gate: the baseline learns by at least 3 standard deviations and ends with room to differ, the start
-is neither hopeless nor nearly perfect, the fault that the method mends is there, a learnt judge is above chance, and the mechanism
-moves its own number. Effects are signed: a positive effect supports the claim. Of claims without any effect, at most 2.5% get a
-verdict above 0, and as many one below, if effects are distributed symmetrically. Models and tasks are small: a claim that does not
-hold here may hold elsewhere, and the reverse. † marks a result that is older than the last change of the method's file; *95%* one
-of an earlier rule with one look. The plots show effects in units of their margins: 0 is no effect, the dashed line the margin.
-`src/rewardlab/results/NAME.json` contains every run ever made, of every version of the claim.
+A check says works, works less than the margin, no effect, opposite, undecided or unfit, by the same rules. A margin counts for no
+less than a standard deviation of the effect between seeds; a guard is kept where the whole interval is.
+
+A world is admitted by a gate: the baseline learns by at least 4 standard errors and ends with room to differ, or, where the
+claim is not about learning, does not end below its start; the start is neither hopeless nor nearly perfect, the fault that
+the method mends is there, and a learnt judge is above chance. "Inert here": the mechanism did not move its own number. These
+rules are those of new records; older ones keep the verdict of the rules of their day. Effects are signed: a positive effect
+supports the claim. Of claims without any effect, at most 2.5% get a verdict above 0, and as many one below, if effects are
+distributed symmetrically. Models and tasks are small: a claim that does not hold here may hold elsewhere, and the reverse. †
+marks a result that is older than the last change of the method's file; *95%* one of an earlier rule with one look. The plots
+show effects in units of their margins: 0 is no effect, the dashed line the margin. `src/rewardlab/results/NAME.json` contains
+every run ever made, of every version of the claim.
 """
 
 
@@ -53,7 +68,8 @@ def document(record: Path) -> str:
     """The text of docs/methods.md. record: the folder of results."""
     rows = _rows(record)
     words = "\n".join(f"- **{word}**: {meaning};" for word, meaning in WORDS.items())
-    parts = [INTRODUCTION.format(counts=_counts(rows), words=words.removesuffix(";") + ".")]
+    fidelities = "\n".join([*(f"- **{word}**: {meaning};" for word, meaning in FIDELITIES.items()), UNREAD])
+    parts = [INTRODUCTION.format(counts=_counts(rows), words=words.removesuffix(";") + ".", fidelities=fidelities)]
     # the catalogue is sorted by folder, as groupby needs
     for folder, methods in groupby(rows, key=lambda row: row["folder"]):
         parts.append("\n".join(_table(folder, list(methods))))
@@ -69,19 +85,28 @@ def _rows(record: Path) -> list[dict[str, Any]]:
 
 def _row(row: Mapping[str, Any], record: Path) -> dict[str, Any]:
     recorded = results.read(row["name"], record)
-    last = recorded["runs"][-1] if recorded else None
-    row = {**row, "finding": getattr(registry.module_of(row["name"]).claim, "finding", "")}
+    last = last_of(recorded) if recorded else None
+    row = {**row, "finding": getattr(registry.claim_of(row["name"]), "finding", "")}
+    if not row["claim"] or last is None:
+        return {**row, "last": last, "earlier": None, "word": NOT_RUN if row["claim"] else "no claim"}
+    word = shown(last, row["shows"] == "check", row["sanity"])
     # a run of an earlier version says nothing about the claim as it is put now
-    if last and last["claim"].get("version", 1) != row["version"]:
-        return {**row, "last": None, "earlier": last["verdict"], "word": NOT_RUN if row["claim"] else "no claim"}
-    return {**row, "last": last, "earlier": None, "word": (last["verdict"] if last else NOT_RUN) if row["claim"] else "no claim"}
+    if last["claim"].get("version", 1) != row["version"]:
+        return {**row, "last": None, "earlier": word, "word": NOT_RUN}
+    return {**row, "last": last, "earlier": None, "word": word}
 
 
 def _counts(rows: list[dict[str, Any]]) -> str:
-    counts = Counter(row["word"] for row in rows)
-    order = (*WORDS, *EARLIER, "no claim")
-    counted = [f"{word} {counts[word]}" for word in order if counts[word]]
-    return f"**{len(rows)} methods.** Claims: {', '.join(counted)}."
+    """How many there are of each verdict: of checks and of claims apart, since the one says nothing of the other."""
+    told = [f"**{len(rows)} methods.**"]
+    for shows, title in (("check", "Checks"), ("claim", "Claims"), (None, "Neither")):
+        counts = Counter(row["word"] for row in rows if row["shows"] == shows)
+        order = (*WORDS, *CHECKED.values(), *EARLIER, "no claim")
+        counted = ", ".join(f"{word} {counts[word]}" for word in dict.fromkeys(order) if counts[word])
+        told += [f"{title}: {counted}."] if counted else []
+    fidelity = Counter(row["fidelity"] or "not yet read" for row in rows)
+    told.append("Of the published methods: " + ", ".join(f"{word} {n}" for word, n in fidelity.most_common()) + ".")
+    return " ".join(told)
 
 
 def _table(folder: str, rows: list[dict[str, Any]]) -> Iterator[str]:
@@ -92,9 +117,20 @@ def _table(folder: str, rows: list[dict[str, Any]]) -> Iterator[str]:
     yield "| --- | --- | --- | --- |"
     for row in rows:
         where = Path(row["path"]).relative_to(registry.PACKAGE.parents[1])
-        cells = (f"[{row['name']}](../{where.as_posix()})", _changes(row), cell_text(row["claim"] or "none"), _result(row))
+        cells = (f"[{row['name']}](../{where.as_posix()})<br>{_fidelity(row)}", _changes(row), _says(row), _result(row))
         yield f"| {' | '.join(cells)} |"
     yield ""
+
+
+def _fidelity(row: Mapping[str, Any]) -> str:
+    """How much of the published method it is, and what it leaves out."""
+    left_out = f"; left out: {cell_text(row['left_out'])}" if row["left_out"] else ""
+    return f"{row['fidelity'] or 'not yet read'}{left_out}"
+
+
+def _says(row: Mapping[str, Any]) -> str:
+    """What is claimed, or checked."""
+    return f"{row['shows']}: {cell_text(row['claim'])}" if row["claim"] else "none"
 
 
 def _changes(row: Mapping[str, Any]) -> str:
@@ -115,8 +151,16 @@ def _result(row: Mapping[str, Any]) -> str:
     low, high = last.get("interval") or last["ci95"]
     rule = f"{len(last['effects'])} pairs" if "interval" in last else "*95%*"
     measured = f"{cell_text(last['measure'])} {_signed(last['effect'])} [{_signed(low)}, {_signed(high)}], {rule}"
-    told = f"<br>{cell_text(row['finding'])}" if row["finding"] else ""
-    return f"**{row['word']}**{older}<br>{measured}, margin {last['claim']['margin']:g}{told}"
+    moved = f", {INERT}" if inert(last) else ""
+    found = f"<br>{cell_text(row['finding'])}" if row["finding"] else ""
+    # levels come first: an effect without them does not say whether anybody gained
+    told = levels(row["name"], last).replace("|", "\\|")
+    return f"**{row['word']}**{moved}{older}<br>{told}{found}<br>{measured}, margin {_margin(last):g}"
+
+
+def _margin(run: Mapping[str, Any]) -> float:
+    """The margin that counted; in records from before a standard deviation was its least, the claim's."""
+    return run.get("margin") or run["claim"]["margin"]
 
 
 def _plotted(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -125,8 +169,8 @@ def _plotted(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     for row in rows:
         last = row["last"]
         bounds = (last.get("interval") or last["ci95"]) if last and row["claim"] else (None, None)
-        if last and None not in (*bounds, last["effect"]) and last["claim"]["margin"] > 0:
-            numbers = {"effect": last["effect"], "low": bounds[0], "high": bounds[1], "margin": last["claim"]["margin"]}
+        if last and None not in (*bounds, last["effect"]) and _margin(last) > 0:
+            numbers = {"effect": last["effect"], "low": bounds[0], "high": bounds[1], "margin": _margin(last)}
             found.append({"name": row["name"], "verdict": row["word"], **numbers})
     return found
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import Any
 
@@ -27,13 +27,15 @@ Outcomes = list[Done | Failed]
 
 
 class Pairs:
-    """The runs of a claim so far.  method, baseline: their outcomes, seed by seed; the baseline's are empty if there is none.
+    """The runs of a claim so far.  seeds: of its pairs.  method, baseline: their outcomes, seed by seed; of the baseline there are
+    none without one.
 
     A context: the folder that the runs write to is removed at its end. Runs of the baseline are kept, and serve other claims.
     """
 
     def __init__(self, name: str, claim: Claim, jobs: int | None = None, device: str = "auto"):
         self.name, self.claim, self.processes = name, claim, jobs
+        self.seeds: list[int] = []
         self.method: Outcomes = []
         self.baseline: Outcomes = []
         sides = [(name, claim.settings)] + ([(claim.versus, claim.versus_settings)] if claim.versus else [])
@@ -65,12 +67,25 @@ class Pairs:
         if not self._known:
             self._check(work[: len(self.names)])
         keep = [len(self.names) == 2 and i % 2 == 1 and self._keeps for i in range(len(work))]
-        found = dict(_outcomes_of(f"reproducing {self.name}", list(zip(work, keep, strict=True)), self.processes, self._measures))
-        # jobs end in any order; by position, method and baseline take turns
-        ordered = [found[i] for i in range(len(found))]
-        self.method += ordered[:: len(self.names)]
-        self.baseline += ordered[1::2] if len(self.names) == 2 else []
+        found: dict[int, Done | Failed] = {}
+        try:
+            tasks = list(zip(work, keep, strict=True))
+            for i, outcome in _outcomes_of(f"reproducing {self.name}", tasks, self.processes, self._measures):
+                found[i] = outcome
+        finally:
+            # when it is stopped, the pairs whose two sides are done count
+            self._take(seeds, found)
         self._check_bounds()
+
+    def _take(self, seeds: Sequence[int], found: Mapping[int, Done | Failed]) -> None:
+        """Take up the pairs that are whole. Jobs end in any order; by position, method and baseline take turns."""
+        sides = len(self.names)
+        for i, seed in enumerate(seeds):
+            pair = [found[j] for j in range(sides * i, sides * (i + 1)) if j in found]
+            if len(pair) == sides:
+                self.seeds.append(seed)
+                self.method.append(pair[0])
+                self.baseline += pair[1:]
 
     @property
     def _measures(self) -> list[str]:

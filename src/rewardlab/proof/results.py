@@ -34,8 +34,8 @@ DECIDING = (
 """Rooms whose definitions decide what a method computes."""
 MACHINERY = ("reward.py", "calling.py", "returned.py", "watch.py", "operator.py", "functions.py", "conventions.py", "external.py")
 """Files of the reward slot by which every reward is called."""
-AFTERWARDS = ("finding",)
-"""What a claim says only once it has been run."""
+AFTERWARDS = ("finding", "sanity")
+"""What is said of a claim once it has been run: what was learnt, and that it holds by construction."""
 
 
 def folder_for(name: str) -> Path:

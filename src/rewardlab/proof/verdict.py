@@ -22,20 +22,23 @@ UNFIT = "unfit world"  # the gate failed: nothing is said about the method
 SANITY = "sanity"  # it holds by construction
 BROKEN = "broken"  # what holds by construction did not hold
 INCOMPLETE = "incomplete"  # a run failed, so that there is no verdict
+STOPPED = "stopped"  # by hand or by a signal, before it was decided
 NOT_RUN = "not run"
 
 WORDS = {
     HOLDS: "the interval of the paired effects lies above 0, and their mean reaches the margin",
-    AT_A_COST: "the same, but what the claim guards (mostly accuracy) became worse than its bound",
+    AT_A_COST: "the same, but what the claim guards (mostly accuracy) became worse than its bound, or the method ended below its "
+    "own start: it loses less than its baseline, and gains nothing",
     SMALLER: "the interval lies above 0 and below the margin",
     NO_EFFECT: "the interval lies within plus or minus the margin",
     REVERSED: "the interval lies below 0",
-    UNDECIDED: f"{LOOKS[-1]} pairs did not tell",
-    UNFIT: "the baseline does not learn there, the fault is absent, a judge is at chance, or the mechanism's own number did not "
-    "move: nothing is said about the method",
+    UNDECIDED: f"{LOOKS[-1]} pairs did not tell, of the effect or of what is guarded",
+    UNFIT: "the baseline does not learn there or ends below its start, the fault is absent, or a judge is at chance: nothing is "
+    "said about the method",
     SANITY: "it holds by construction (the best of n beats one sample): run and shown, but counted apart",
     BROKEN: "what should hold by construction did not: a bug of ours",
     INCOMPLETE: "a run failed",
+    STOPPED: "it was stopped before its pairs could tell",
     NOT_RUN: "there is no recorded run",
 }
 """Every verdict, and what it means."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from .describe import entry
 from .find import PACKAGE, file_of, methods
 from .kept import read_each
+from .verdicts import INERT, inert, last_of, shown
 
 NOT_RUN, UNREADABLE = "not run", "unreadable"
 SHIPPED = PACKAGE / "results"
@@ -52,25 +54,32 @@ def record_of(path: Path) -> Path | None:
     return next((file for file in files if file.is_file()), None)
 
 
-def last_verdict(path: Path) -> tuple[str, int]:
-    """The verdict of the last run in a results file, and the version of the claim that it is on."""
+def verdicts_of(path: Path) -> dict[str, Any]:
+    """Of the last run in a results file: the version of the claim that it is on, and its verdict in every reading of the file: for
+    a claim and for a check, which are by construction or not.
+    """
     try:
-        last = json.loads(path.read_text("utf-8"))["runs"][-1]
-        return last["verdict"], last.get("claim", {}).get("version", 1)
+        last = last_of(json.loads(path.read_text("utf-8")))
+        words = {_reading(check, sanity): shown(last, check, sanity) for check in (False, True) for sanity in (False, True)}
+        return {"version": last.get("claim", {}).get("version", 1), "inert": inert(last), **words}
     except (ValueError, KeyError, IndexError, TypeError, AttributeError):
-        return UNREADABLE, 0
+        return {}
+
+
+def _reading(check: bool, sanity: bool) -> str:
+    return f"{'check' if check else 'claim'}{' by construction' if sanity else ''}"
 
 
 def _rows(paths: list[Path]) -> list[dict[str, Any]]:
     entries = read_each("methods", paths, entry)
     records = {path: record for path in paths if (record := record_of(path))}
-    verdicts = read_each("verdicts", records.values(), last_verdict)
+    verdicts = read_each("words", records.values(), verdicts_of)
     table = [
         {
             "name": path.stem,
             "folder": path.parent.name,
             **entries[path],
-            "verdict": _verdict(verdicts[records[path]], entries[path]["version"]) if path in records else NOT_RUN,
+            "verdict": _verdict(verdicts[records[path]], entries[path]) if path in records else NOT_RUN,
             "path": str(path),
             "record": str(records[path]) if path in records else None,
         }
@@ -79,7 +88,11 @@ def _rows(paths: list[Path]) -> list[dict[str, Any]]:
     return sorted(table, key=lambda row: (row["folder"], row["name"]))
 
 
-def _verdict(last: tuple[str, int], present: int) -> str:
-    """The verdict as it counts for the claim that the method makes now: one on an earlier version says nothing about it."""
-    verdict, version = last
-    return verdict if verdict == UNREADABLE or version == present else NOT_RUN
+def _verdict(found: Mapping[str, Any], entry: Mapping[str, Any]) -> str:
+    """The verdict as it counts for what the method says now: one on an earlier version says nothing about it."""
+    if not found:
+        return UNREADABLE
+    if found["version"] != entry["version"]:
+        return NOT_RUN
+    word = found[_reading(entry["shows"] == "check", entry["sanity"])]
+    return f"{word}, {INERT}" if found["inert"] else word

@@ -4,9 +4,13 @@
     system       the id of the published system; the file's name unless the file says `system = "..."`, None for a baseline
     kind         "method" unless the file says `kind = "..."`
     baseline     the method it is compared with
-    claim        what it promises, in the paper's words: `claim = Claim(says=..., versus=...)`
+    claim        what it promises, in the paper's words: `claim = Claim(says=..., versus=...)`, or `check = Check(...)`
+    shows        which of the two it is: "claim" or "check"; None where it makes neither
+    sanity       whether that is true by construction
+    fidelity     how much of the published method it is: `fidelity = "whole"`, "core" or "reading"; None: not yet read
+    left_out     what of the published method it leaves out: `left_out = "..."`
 
-`kind`, `baseline` and `system` are written as literals. A claim whose `says` or `versus` is computed is known to `show` alone.
+All but a claim are written as literals. A claim whose `says` or `versus` is computed is known to `show` alone.
 """
 
 from __future__ import annotations
@@ -21,6 +25,13 @@ from typing import Any
 COMPUTED = "computed by the file: see rewardlab show"
 """The claim shown if it cannot be read without importing the file."""
 YEAR = re.compile(r"\b(19|20)\d\d\b")
+FIDELITIES = {
+    "whole": "the published method, all of it",
+    "core": "its mechanism, without parts that `left_out` names",
+    "reading": "our reading of a text that leaves the formula open, or a small version of it; see `left_out`",
+}
+"""How much of the published method a file is, and what the words mean."""
+LITERALS = ("system", "kind", "baseline", "fidelity", "left_out")
 SENTENCE = re.compile(r"(?<=[\d)])\. (?=[A-Z])")
 
 
@@ -30,25 +41,31 @@ def entry(path: Path) -> dict[str, Any]:
     try:
         tree = ast.parse(path.read_text("utf-8"), path.name)
         stated = _assignments(tree)
-        literals: dict[str, Any] = {key: _literal(key, stated[key]) for key in ("system", "kind", "baseline") if key in stated}
-        says, versus = _claim(stated.get("claim"))
+        literals: dict[str, Any] = {key: _literal(key, stated[key]) for key in LITERALS if key in stated}
+        shows, put = _put(stated)
+        says, versus = _claim(put)
         docstring = read_docstring(ast.get_docstring(tree) or "")
     except (SyntaxError, ValueError) as e:
-        nothing = dict.fromkeys(("title", "text", "reference"), "") | {
-            "kind": "method",
-            "baseline": None,
-            "claim": None,
-            "version": 1,
-        }
-        return nothing | {"idea": f"cannot be read: {type(e).__name__}: {e}", "system": None, "error": str(e)}
+        said = {"idea": f"cannot be read: {type(e).__name__}: {e}", "system": None, "error": str(e)}
+        return dict.fromkeys(("title", "text", "reference", "left_out"), "") | NOTHING | said
     return {
         **docstring,
         "system": literals.get("system", None if path.parent.name == "baselines" else system_of(name)),
         "kind": literals.get("kind", "method"),
         "baseline": baseline(name, literals, versus, _builds_on(tree, name)),
         "claim": says,
-        "version": _version(stated.get("claim")),
+        "version": _constant(put, "version", 1),
+        "shows": shows,
+        "sanity": _constant(put, "sanity", False),
+        "fidelity": literals.get("fidelity"),
+        "left_out": literals.get("left_out", ""),
     }
+
+
+NOTHING = {
+    "kind": "method", "baseline": None, "claim": None, "version": 1, "shows": None, "sanity": False, "fidelity": None
+}  # fmt: skip
+"""What is known of a file that cannot be read."""
 
 
 def baseline(name: str, stated: Mapping[str, Any], versus: str | None, builds_on: str | None) -> str | None:
@@ -112,13 +129,21 @@ def _claim(node: ast.expr | None) -> tuple[str | None, str | None]:
     return COMPUTED, None
 
 
-def _version(claim: ast.expr | None) -> int:
-    """Which version of its claim a file puts; one that is computed counts as the first."""
+def _put(stated: Mapping[str, ast.expr]) -> tuple[str | None, ast.expr | None]:
+    """Which of a check and a claim a file makes, and its call."""
+    made = [(word, stated[word]) for word in ("check", "claim") if word in stated and not isinstance(stated[word], ast.Constant)]
+    if len(made) > 1:
+        raise ValueError("a file makes a claim or a check, not both")
+    return made[0] if made else (None, None)
+
+
+def _constant(claim: ast.expr | None, name: str, default: Any) -> Any:
+    """A field of a claim that is written as a literal; one that is computed counts as the default."""
     written = {k.arg: k.value for k in claim.keywords} if isinstance(claim, ast.Call) else {}
-    match written.get("version"):
-        case ast.Constant(int() as version):
-            return version
-    return 1
+    match written.get(name):
+        case ast.Constant(value):
+            return value
+    return default
 
 
 def _builds_on(tree: ast.Module, name: str) -> str | None:

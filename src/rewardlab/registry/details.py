@@ -13,7 +13,7 @@ from rewardlab.errors import RewardlabError
 from .built import build
 from .catalogue import row
 from .describe import COMPUTED, baseline
-from .find import module_of, names_in, parameters
+from .find import claim_of, module_of, names_in, parameters
 from .settings import Parameter
 
 
@@ -36,7 +36,7 @@ def _method_details(name: str) -> dict[str, Any]:
     recipe, module = build(name), module_of(name)
     if entry["claim"] == COMPUTED:
         # the module is imported here anyway, so a computed claim can be read
-        claim = module.claim
+        claim = claim_of(name)
         entry["claim"] = claim.says
         entry["baseline"] = baseline(entry["name"], vars(module), claim.versus, entry["baseline"])
     baseline_recipe = _baseline(entry)

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rewardlab.errors import RewardlabError, unknown
 
@@ -100,6 +100,12 @@ def method(name: str) -> Callable[..., Recipe]:
     if not callable(function):
         raise RewardlabError(f"{file_of(name)} has no function {spell(name)}; a method file holds a function of its own name")
     return function
+
+
+def claim_of(name: str) -> Any:
+    """What the file of a method promises: its `check` or its `claim`; None where it makes neither."""
+    module = module_of(name)
+    return getattr(module, "check", None) or getattr(module, "claim", None)
 
 
 def parameters(name: str) -> list[Parameter]:

@@ -50,6 +50,7 @@ def noisy_verifier_correction(
 
 NOISY = noisy_verdict(false_positive=0.15, false_negative=0.35, spread=0.6, by="steps")
 BACKWARD = corrected(of=NOISY, false_positive=0.15, appeals=imperfect(auc=0.95), by="steps")
+# by construction: the rates that are corrected for are those of the planted noise
 claim = Claim(
     says="verdicts corrected backward, at a rate that appeals to a fallible judge estimate, are on average nearer to the truth",
     versus=None, task="arithmetic:biased=0.8,error=0.05,difficulty=[2,5]", measure="bias.corrected", direction="lower", margin=0.08,
@@ -57,5 +58,6 @@ claim = Claim(
     by=reward_bias(reward=BACKWARD.named("corrected") + NOISY.named("observed"), rollout=independent(n=8), by="steps"),
     problems=500, steps=1,
     fault=Within("bias.observed", low=0.15, says="how far the verifier's verdicts are from the truth in the mean"), learns=None,
+    sanity=True,
 )  # fmt: skip
 baseline = "grpo"

@@ -102,12 +102,13 @@ def oreal(
 
 
 SAMPLED = independent(n=4, steps="newline")
+# by construction: the rival is its own start, before anything was learnt
 claim = Claim(
     says="the scores of tokens, taught on outcomes alone, tell replies that have gone wrong from those that have not, midway",
     versus=None, task="arithmetic", measure="blame", direction="higher", margin=0.24, against="before.blame",
     settings={"n": 8, "freeze": 24, "reward_model": "value-head:surprise", "rm_epochs": 4},
     by=blame(model=MODEL, steps=correct_steps(), rollout=SAMPLED), problems=100, steps=24,
     judge=Within("outcome", low=0.7, says="right replies above wrong ones, by the mean score"), learns=None, start=None,
-    tried="arithmetic:biased=0.75,error=0.1, whose errors it finds likely: .50 after 40 steps; here .99 (one seed)",
+    sanity=True, tried="arithmetic:biased=0.75,error=0.1, whose errors it finds likely: .50 after 40 steps; here .99 (one seed)",
 )  # fmt: skip
 baseline = "rloo"

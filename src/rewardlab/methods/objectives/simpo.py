@@ -40,11 +40,13 @@ def simpo(
     )
 
 
+# by construction: what is compared is the number that its own loss raises
 claim = Claim(
     says="the mean log-probability, by which replies are generated, ranks pairs of unequal length right more often than after DPO",
     versus="dpo", task="preferences:writer=policy,biased=0.75,error=0.1,longer=0.5", measure="likelier_per_token",
     direction="higher", margin=0.08, settings={"lr": 1e-3}, versus_settings={"lr": 3e-4}, by=preference_margins(), steps=40,
     fault=Within("likelier_per_token", high=0.85, says="pairs ranked right by DPO's mean log-probability"), learns=None,
+    sanity=True,
     tried="each side at 1e-4, 3e-4, 1e-3: at 1e-3 .66 for SimPO, .485 for DPO at all; longer=0.8, at 1e-4: .49 for both",
     finding="after DPO the mean log-probability is decided by which reply has extra lines, whatever the rate",
     version=2, replaces="its pairs were of equal length, which deletes what SimPO is about",

@@ -42,12 +42,13 @@ def rsd(
 WEAKER = {"draft": "embedded:arithmetic:biased=0.75,error=0.4", "temperature": 1.0, "step_end": "\n"}
 """A draft model whose teacher slipped four times as often; both are of one size, so that tokens are what they cost."""
 
+# by construction: the rival accepts at random, and the reward comes from the truth, with noise
 claim = Claim(
     says="drafts accepted by reward lead to more right answers than drafts accepted at random, at no more tokens",
     versus="rsd", task="arithmetic:biased=0.75,error=0.1", measure="accuracy", direction="higher", margin=0.049,
     settings=WEAKER | {"threshold": 0.5}, versus_settings=WEAKER | {"rule": "constant", "threshold": 0.5},
     reward=imperfect(auc=0.8, of=unbroken()), problems=500, guard=Within("tokens_per_answer", high=5.0),
-    fault=Within("accuracy", high=0.7, says="right answers with drafts accepted at random"), learns=None, start=None,
+    fault=Within("accuracy", high=0.7, says="right answers with drafts accepted at random"), learns=None, start=None, sanity=True,
 )  # fmt: skip
 baseline = "best_of_n"
 system = "rsd-reward-guided-speculative"

@@ -52,9 +52,11 @@ def cgpo_mixture_of_judges(
 
 
 HACKED = {"score": number_mentioned(), "n": 4}
+# by construction: the rule shuts out exactly the trick that was planted
 claim = Claim(
     says="a trick that a lenient reward falls for is not learnt where a rule judges it: more answers are right than without it",
     versus="rlhf", task="arithmetic:biased=0.8,rules=+-,error=0.05,hedged=0.15", measure="pass@1", direction="higher",
     margin=0.23, settings={**HACKED, "form": ONE_ANSWER}, versus_settings=HACKED, by=accuracy(), steps=40,
     fault=Within("train.truth", high=0.25, says="right answers late in training on the raw reward; 0.37 at the start"), learns=None,
+    sanity=True,
 )  # fmt: skip

@@ -87,12 +87,14 @@ LEVELS = {
     name: aggregate(hierarchy(rouge(), praise_words(), at=0.66, economy=0.0, gated=gated)).named(name)
     for name, gated in (("gated", True), ("flat", False))
 }
+# by construction: both kinds of reply are written so that the rival orders them wrongly
 claim = Claim(
     says="with style behind a gate of correctness, the reward prefers the truly better of two notes more often than the flat sum",
     versus=None, task="notes:test_size=4000", measure="pair_accuracy.gated", direction="higher", margin=0.04,
     against="pair_accuracy.flat", model="untrained", by=own_share(of=pair_agreement(reward=LEVELS["gated"] + LEVELS["flat"])),
     problems=4000, steps=1,
     fault=Within("pair_accuracy.flat", high=0.74, says="better notes above worse ones, by the flat sum"), learns=None, start=None,
+    sanity=True,
     tried="the share of instructions followed as correctness, with the same style: a point or two between gate and sum",
 )  # fmt: skip
 baseline = "grpo"

@@ -59,11 +59,12 @@ def craft_faithful_traces(
 
 JUDGED = aggregate(by_rule(correct()) + trace_consistency()).named("judged")
 RULES = aggregate(by_rule(correct())).named("rules")
+# by construction: both kinds of reply are written so that the rival orders them wrongly
 claim = Claim(
     says="with a judge of consistency, the reward prefers faithful traces with slips to right answers that are badly reasoned",
     versus=None, task="traces:test_size=4000", measure="pair_accuracy.judged", direction="higher", margin=0.14,
     against="pair_accuracy.rules", model="untrained", by=own_share(of=pair_agreement(reward=JUDGED + RULES)), problems=4000,
     steps=1, fault=Within("pair_accuracy.rules", high=0.6, says="faithful traces above unfaithful ones, by the rules alone"),
-    learns=None, start=None,
+    learns=None, start=None, sanity=True,
 )  # fmt: skip
 baseline = "grpo"

@@ -93,6 +93,7 @@ def ppr_renorm(
 JUDGE = each_turn(of=0.5 * clip(words() / 80, high=1.0) + 0.5 * grounded())
 RENORMED = aggregate(renormed(process=JUDGE, outcome=correct())).named("renormed")
 RAW = aggregate(renormed(process=JUDGE, outcome=correct(), center="none")).named("raw")
+# by construction: the judge's liking for words is planted, and is what the formula takes out
 claim = Claim(
     says="with scores of turns by a judge that likes many words, ReNorm prefers the better of two searches oftener than their sum",
     versus=None, task="inquiries:test_size=4000", measure="agreement.renormed", direction="higher", margin=0.145,
@@ -100,5 +101,6 @@ claim = Claim(
     by=own_share(of=told_apart(reward=RENORMED + RAW, truth=score_in_data(), rollout=recorded(fields=("direct", "wandering")))),
     problems=4000, steps=1,
     fault=Within("agreement.raw", high=0.6, says="the better of two searches paid more, by the sum"), learns=None, start=None,
+    sanity=True,
 )  # fmt: skip
 baseline = "ppo"

@@ -53,11 +53,13 @@ def vulpo(
 # momentum 1: the accuracies are those of the replies at hand, not of what an untrained policy wrote in its one step
 SCALED = harder_pays_more(of=finding(), momentum=1.0).named("scaled")
 UNSCALED = aggregate(finding()).named("unscaled")
+# by construction: both kinds of reply are written so that the rival orders them wrongly
 claim = Claim(
     says="scaled by how hard label and sample are, a careful reader earns more than one who calls everything sound; unscaled, less",
     versus=None, task="flaws:test_size=4000", measure="gap.scaled", direction="higher", margin=0.2, against="gap.unscaled",
     model="untrained", by=own_share(of=reward_gap(reward=SCALED + UNSCALED + 0.0 * correct())), problems=4000, steps=1,
     guard=Within("gap.scaled", low=0.0, says="scaled: careful less lazy, in standard deviations"),
     fault=Within("gap.unscaled", high=0.0, says="unscaled: careful less lazy, in standard deviations"), learns=None, start=None,
+    sanity=True,
 )  # fmt: skip
 baseline = "grpo"
