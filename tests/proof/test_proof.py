@@ -337,7 +337,8 @@ def children():
 
 def run_of(word="holds", **more):
     return {
-        "verdict": word, "claim": results.as_record(claim_of("grpo")), "code": results.code("grpo", claim_of("grpo")), "measure": "pass@1",
+        "verdict": word, "claim": results.as_record(claim_of("grpo")), "code": results.code("grpo", claim_of("grpo")),
+        "measure": "pass@1",
         "effect": 0.1, "effects": [0.1] * 5, "interval": [0.05, 0.15], "updates": {"method": 40},
         "method": [{"pass@1": 0.6}] * 5, "baseline": [{"pass@1": 0.5}] * 5, **more,
     }  # fmt: skip
