@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -105,9 +106,15 @@ def imported(tree: ast.AST, package: tuple[str, ...]) -> set[str]:
     return {name.removeprefix("rewardlab.") for name in names if name.startswith("rewardlab.")}
 
 
+@cache
+def parsed(text: str) -> ast.Module:
+    """The syntax tree of a file that several tests read; none of them changes it."""
+    return ast.parse(text)
+
+
 def wrong_imports(path: Path, text: str) -> set[str]:
     """What a file imports and may not."""
-    names = imported(ast.parse(text), ("rewardlab", *path.parts[:-1]))
+    names = imported(parsed(text), ("rewardlab", *path.parts[:-1]))
     return {name for name in names if not any(f"{name}.".startswith(f"{ok}.") for ok in MAY_IMPORT[path.parts[0]])}
 
 
@@ -161,7 +168,7 @@ def circles(graph: dict[str, set[str]]) -> Iterator[set[str]]:
 def too_long(path: Path, text: str) -> list[str]:
     kind = "method file" if path.parts[0] == "methods" and path.name != "__init__.py" else "module"
     long = [f"{path}: {n} lines"] if (n := len(text.splitlines())) > LIMITS[kind] else []
-    functions = [n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
+    functions = [n for n in ast.walk(parsed(text)) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
     sizes = {f: f.end_lineno - f.lineno + 1 for f in functions if f.end_lineno}
     return long + [f"{path}: {f.name} is {size} lines" for f, size in sizes.items() if size > LIMITS["function"]]
 
@@ -190,7 +197,7 @@ def test_only_the_registry_loads_methods():
     """By name too: no other module holds the methods' package as a string."""
     loading = []
     for path in FILES:
-        constants = (n.value for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Constant))
+        constants = (n.value for n in ast.walk(parsed(path.read_text("utf-8"))) if isinstance(n, ast.Constant))
         if any(isinstance(c, str) and c.startswith("rewardlab.methods") for c in constants):
             loading.append(str(path.relative_to(SRC)))
     # core/part.py recognises the parts of methods, to save them by the method's name
