@@ -5,6 +5,8 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 TORCH ?= torch==2.13.0
 export TOKENIZERS_PARALLELISM = false
+# without bytecode every worker would compile every test file in every run: half of the time that collecting them takes
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test test-all every-extra setup smollm2 bench lint docs site site-serve tutorials package clean
 
