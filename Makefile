@@ -3,6 +3,7 @@
 PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python
+LINT := $(VENV)/bin/ruff check src tests benchmarks && $(VENV)/bin/ruff format --check src tests benchmarks && $(VENV)/bin/mypy
 TORCH ?= torch==2.13.0
 export TOKENIZERS_PARALLELISM = false
 # without bytecode every worker would compile every test file in every run: half of the time that collecting them takes
@@ -35,7 +36,7 @@ smollm2: setup
 
 # The first tier, with lint beside it: under five minutes on two cores, once small policies are cached.
 test: setup
-	$(MAKE) lint > $(VENV)/lint.log 2>&1 & lint=$$!; \
+	($(LINT)) > $(VENV)/lint.log 2>&1 & lint=$$!; \
 	$(RUN) -m pytest -n 2; tests=$$?; \
 	wait $$lint || { cat $(VENV)/lint.log; exit 1; }; exit $$tests
 
@@ -50,9 +51,7 @@ every-extra: setup
 	done
 
 lint: setup
-	$(VENV)/bin/ruff check src tests benchmarks
-	$(VENV)/bin/ruff format --check src tests benchmarks
-	$(VENV)/bin/mypy
+	$(LINT)
 
 # docs/methods.md: what each method changes and what became of its claim.  docs/parts.md: every part, task and model.
 # docs/ENGINES.md: its table of methods by engine.
