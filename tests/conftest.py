@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 os.environ.setdefault(
     "OMP_NUM_THREADS", "1"
@@ -14,6 +16,41 @@ os.environ.setdefault(
 # a shell that starts the tests in the background has them ignore Ctrl-C, and so would every process that they start
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+WHOLLY_SLOW = (
+    "test_benchmarks.py", "engine/test_killed_rank.py", "engine/test_sharded.py", "engines/test_engine_trl.py",
+    "engines/test_trl.py", "engines/test_trl_baselines_pairs.py", "engines/test_trl_baselines_policy.py",
+)  # fmt: skip
+"""Files in which every test is slow. Without slow tests they are not even imported, since importing TRL alone takes seconds."""
+
+
+def with_slow(config: pytest.Config) -> bool:
+    """Whether the slow tests run too, as in `make test-all`: `pytest -m ""`."""
+    return "not slow" not in config.option.markexpr
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # the same examples in every run
+    settings.register_profile("fixed", derandomize=True, deadline=None, max_examples=100 if with_slow(config) else 20)
+    settings.load_profile("fixed")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    wholly_slow = collection_path in {Path(__file__).parent / name for name in WHOLLY_SLOW}
+    return True if wholly_slow and not with_slow(config) else None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path in {Path(__file__).parent / name for name in WHOLLY_SLOW}:
+            item.add_marker(pytest.mark.slow)
+
+
+@pytest.fixture(scope="session")
+def thorough(pytestconfig: pytest.Config) -> bool:
+    """Whether a test of many similar cases goes through all of them: where slow tests run too."""
+    return with_slow(pytestconfig)
 
 
 @pytest.fixture(scope="session")

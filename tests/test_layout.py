@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -107,9 +108,15 @@ def imported(tree: ast.AST, package: tuple[str, ...]) -> set[str]:
     return {name.removeprefix("rewardlab.") for name in names if name.startswith("rewardlab.")}
 
 
+@cache
+def parsed(text: str) -> ast.Module:
+    """The syntax tree of a file that several tests read; none of them changes it."""
+    return ast.parse(text)
+
+
 def wrong_imports(path: Path, text: str) -> set[str]:
     """What a file imports and may not."""
-    names = imported(ast.parse(text), ("rewardlab", *path.parts[:-1]))
+    names = imported(parsed(text), ("rewardlab", *path.parts[:-1]))
     return {name for name in names if not any(f"{name}.".startswith(f"{ok}.") for ok in MAY_IMPORT[path.parts[0]])}
 
 
@@ -163,19 +170,20 @@ def circles(graph: dict[str, set[str]]) -> Iterator[set[str]]:
 def too_long(path: Path, text: str) -> list[str]:
     kind = {"methods": "method file", "worlds": "world"}.get(path.parts[0], "module")
     long = [f"{path}: {n} lines"] if (n := len(text.splitlines())) > LIMITS[kind] else []
-    functions = [n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
+    functions = [n for n in ast.walk(parsed(text)) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
     sizes = {f: f.end_lineno - f.lineno + 1 for f in functions if f.end_lineno}
     return long + [f"{path}: {f.name} is {size} lines" for f, size in sizes.items() if size > LIMITS["function"]]
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SRC)))
-def test_a_file_imports_only_what_it_may(path):
-    assert not wrong_imports(path.relative_to(SRC), path.read_text())
+def test_files_import_only_what_they_may():
+    wrong = {path.relative_to(SRC): wrong_imports(path.relative_to(SRC), path.read_text("utf-8")) for path in FILES}
+    told = [f"{path} imports {', '.join(sorted(names))}" for path, names in wrong.items() if names]
+    assert not told, "imports that MAY_IMPORT does not allow:\n" + "\n".join(told)
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SRC)))
-def test_a_file_and_its_functions_are_small(path):
-    assert not too_long(path.relative_to(SRC), path.read_text())
+def test_files_and_their_functions_are_small():
+    told = [line for path in FILES for line in too_long(path.relative_to(SRC), path.read_text("utf-8"))]
+    assert not told, f"longer than {LIMITS} lines:\n" + "\n".join(told)
 
 
 def test_every_folder_has_its_line_in_the_table():
@@ -191,7 +199,7 @@ def test_only_the_registry_loads_methods():
     """By name too: no other module holds the methods' package as a string."""
     loading = []
     for path in FILES:
-        constants = (n.value for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Constant))
+        constants = (n.value for n in ast.walk(parsed(path.read_text("utf-8"))) if isinstance(n, ast.Constant))
         if any(isinstance(c, str) and c.startswith("rewardlab.methods") for c in constants):
             loading.append(str(path.relative_to(SRC)))
     # core/part.py recognises the parts of methods, to save them by the method's name

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rewardlab import core
@@ -15,9 +15,6 @@ from rewardlab.core.part import decorator
 from rewardlab.errors import RewardlabError
 from rewardlab.registry import load_part
 from rewardlab.rewards.reward import reward
-
-settings.register_profile("fixed", derandomize=True, deadline=None)
-settings.load_profile("fixed")
 
 
 @credit

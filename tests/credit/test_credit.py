@@ -12,9 +12,6 @@ from rewardlab.core import Batch, Run
 from rewardlab.credit.group import center, leave_one_out, scale_by_std, whiten
 from rewardlab.credit.value import BLOCK, discounted_sums, gae, lambda_return, over_decisions, to_go
 
-settings.register_profile("fixed", derandomize=True, deadline=None)
-settings.load_profile("fixed")
-
 RUN = Run(policy=None)
 EVENT = dict[int, float]
 

@@ -35,7 +35,13 @@ def small_policies(monkeypatch, tmp_path):
         embedded.untrained().save(tiny)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+FIRST = "first_run"
+"""The page that runs in `make test`; the others run in `make test-all`."""
+
+
+@pytest.mark.parametrize(
+    "page", [pytest.param(page, id=page.stem, marks=[] if page.stem == FIRST else pytest.mark.slow) for page in PAGES]
+)
 def test_tutorial(page, tmp_path, monkeypatch, small_policies):
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")

@@ -115,7 +115,9 @@ def two(tmp_path_factory) -> Path:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    mp.spawn(one_of_two, (port, str(out)), nprocs=2)
+    # a fork need not import PyTorch again, and is possible as long as this process uses no GPU
+    how = "spawn" if torch.cuda.is_initialized() else "fork"
+    mp.start_processes(one_of_two, (port, str(out)), nprocs=2, start_method=how)
     return out
 
 

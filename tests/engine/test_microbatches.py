@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
@@ -23,9 +23,6 @@ from rewardlab.objectives.ratio import clipped_ratio, imitate, policy_gradient
 from rewardlab.objectives.regularise import kl_to_reference, negative_entropy, value_error
 from rewardlab.objectives.weighting import constant_length, row_mean, token_mean
 from rewardlab.rewards.reward import reward
-
-settings.register_profile("fixed", derandomize=True, deadline=None)
-settings.load_profile("fixed")
 
 SIZES = (3, 1, 2, 4)
 WORDS = "12+3=15\n15*4=60\nthe answer is 60, which was to be shown"

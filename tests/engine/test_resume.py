@@ -238,7 +238,11 @@ MOMENTS = {
 }
 
 
-@pytest.mark.parametrize("when", MOMENTS)
+# one moment is enough to see a change that breaks resuming; `make test-all` goes through all of them
+ONE = "in the middle of a checkpoint"
+
+
+@pytest.mark.parametrize("when", [when if when == ONE else pytest.param(when, marks=pytest.mark.slow) for when in MOMENTS])
 def test_killed_and_resumed_is_bit_equal_with_memory_and_waiting_rollouts(when, server, place, tmp_path):
     reference, out = whole(server, place, "remember"), tmp_path / "run"
     run(server, place, place.argv("remember", out), die=MOMENTS[when])
@@ -246,6 +250,7 @@ def test_killed_and_resumed_is_bit_equal_with_memory_and_waiting_rollouts(when, 
     same(reference, out)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["grpo", "ppo", "bradley_terry"])
 def test_killed_twice_is_bit_equal_with_reference_critic_and_reward_model(method, server, place, tmp_path):
     reference, out = whole(server, place, method), tmp_path / "run"
@@ -257,6 +262,7 @@ def test_killed_twice_is_bit_equal_with_reference_critic_and_reward_model(method
     same(reference, out)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("broken", "kept"), [("broken reward", 4), ("broken loop", 3)])
 def test_an_error_in_a_step_loses_no_finished_one_unless_weights_have_changed(broken, kept, server, place, tmp_path):
     """The fifth step fails after it has changed the memory, with checkpoints every three steps."""
@@ -271,6 +277,7 @@ def test_an_error_in_a_step_loses_no_finished_one_unless_weights_have_changed(br
     same(reference, out)
 
 
+@pytest.mark.slow
 def test_killed_before_it_is_a_run_it_can_simply_be_started_again(server, place, tmp_path):
     reference, out = whole(server, place, "remember"), tmp_path / "run"
     run(server, place, place.argv("remember", out), die=("rename /.config.json", 0))
@@ -280,6 +287,7 @@ def test_killed_before_it_is_a_run_it_can_simply_be_started_again(server, place,
     same(reference, out)
 
 
+@pytest.mark.slow
 def test_a_finished_run_is_left_as_it_is(server, place):
     out = whole(server, place, "grpo")
     before = {p: (p.stat().st_mtime_ns, p.read_bytes()) for p in out.rglob("*") if p.is_file()}
@@ -316,6 +324,7 @@ def longer(server, place):
     return argv
 
 
+@pytest.mark.slow
 def test_a_process_killed_from_outside_and_one_stopped_by_ctrl_c_go_on_bit_equal(place, longer, server, tmp_path):
     killed, stopped = tmp_path / "killed", tmp_path / "stopped"
     first = rewardlab(place, *longer[:-1], str(killed))
@@ -342,6 +351,7 @@ def test_a_process_killed_from_outside_and_one_stopped_by_ctrl_c_go_on_bit_equal
         same(place.folder / "longer", out)
 
 
+@pytest.mark.slow
 def test_sigterm_ends_the_step_saves_the_run_and_says_so(place, longer, server, tmp_path):
     """As a scheduler sends it before it takes the machine away. The live run is in use by its process."""
     out = tmp_path / "preempted"
@@ -364,6 +374,7 @@ def test_sigterm_ends_the_step_saves_the_run_and_says_so(place, longer, server, 
     same(place.folder / "longer", out)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("when", [None, ("rename /.config.json", 0), ("mkdir /checkpoints/.step-000006", 0)])
 def test_a_finished_run_is_extended_to_what_the_longer_run_would_have_been(when, server, place, tmp_path):
     """Also if the extension is killed on the way and resumed."""

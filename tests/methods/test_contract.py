@@ -6,19 +6,22 @@ import ast
 import inspect
 import json
 import math
+import random
 from collections.abc import Iterator
 from dataclasses import fields, replace
 from functools import cache
 
+import numpy as np
 import pytest
 import torch
 
 from rewardlab import registry
 from rewardlab.api import answer
 from rewardlab.api.inputs import begin_run
-from rewardlab.core import Learner, Part, Recipe, Run, Task
+from rewardlab.core import Learner, Part, Problem, Recipe, Run, Task, Trajectory, Turn, seed_of
 from rewardlab.core.part import hyperparameters
 from rewardlab.engine.step import Ops, standard_loop
+from rewardlab.models import samples
 from rewardlab.models.load import load_policy
 from rewardlab.proof.claim import Check, Claim
 from rewardlab.registry.describe import FIDELITIES, YEAR, entry, read_docstring
@@ -84,6 +87,25 @@ def micro_policy(task: Task):
     if key not in _POLICIES:
         _POLICIES[key] = load_policy("untrained", task=task)
     return _POLICIES[key]
+
+
+@pytest.fixture(autouse=True)
+def sampled_of_the_teacher(monkeypatch):
+    """Pairs of samples of a small policy are its careless teacher's here: to train that policy takes minutes."""
+
+    def written(formula, problems, n, seed=0):
+        task = named_task(formula)
+        rngs = [random.Random(seed_of(formula, seed, i)) for i in range(n)]
+        groups = [[task.demonstrate(problem, rng) for rng in rngs] for problem in problems]
+        rows = [[reply_to(p, text) for text in texts] for p, texts in zip(problems, groups, strict=True)]
+        scores = registry.part("reward", task.verifier)(rows)
+        return [[(t.reply, s.value or 0.0) for t, s in zip(*pair, strict=True)] for pair in zip(rows, scores, strict=True)]
+
+    monkeypatch.setattr(samples, "samples", written)
+
+
+def reply_to(problem: Problem, text: str) -> Trajectory:
+    return Trajectory(problem, (Turn("policy", np.zeros(len(text), np.int64), text=text),))
 
 
 # ---- what is written -------------------------------------------------------------------------------------------------

@@ -448,6 +448,7 @@ def test_the_document_tells_verdicts_and_marks_those_of_older_files(tmp_path):
     assert all(line.count(" | ") == 3 for line in text.splitlines() if line.startswith("| ["))
 
 
+@pytest.mark.slow
 def test_the_document_is_written_in_a_checkout_alone(tmp_path, monkeypatch):
     monkeypatch.setattr(catalogue, "repository", lambda: tmp_path)
     (tmp_path / "docs").mkdir()

@@ -14,7 +14,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rewardlab.core import Recipe, Run, Score, Term, Trajectory, Turn, ask
@@ -46,9 +46,6 @@ from rewardlab.rewards.reward import reward
 from rewardlab.runs.config import RunConfig
 from rewardlab.util.serialize import pack, unpack
 from rewardlab.verifiers.contract import Verdict, verifier
-
-settings.register_profile("fixed", derandomize=True, deadline=None)
-settings.load_profile("fixed")
 
 ROLLOUT = Trajectory(ask("how many?", "3"), (Turn("policy", np.arange(4), text="three"),))
 

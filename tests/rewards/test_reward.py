@@ -7,16 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rewardlab.core import Score, Term, Trajectory, Turn, ask, check_finite
 from rewardlab.errors import NotFinite, RewardlabError
 from rewardlab.registry import load_part
 from rewardlab.rewards.reward import reward
-
-settings.register_profile("fixed", derandomize=True, deadline=None)
-settings.load_profile("fixed")
 
 ROLLOUT = Trajectory(ask("how many?", "3", value=None, steps=()), (Turn("policy", np.arange(4), text="three"),))
 

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rewardlab.core import Run, Trajectory, Turn, ask
@@ -29,9 +29,6 @@ from rewardlab.text.numbers import last_number, number, one_number
 from rewardlab.text.splitters import mark
 from rewardlab.verifiers.match import exact_match, final_answer, final_number
 from rewardlab.verifiers.math.verifier import math
-
-settings.register_profile("fixed", derandomize=True, deadline=None)
-settings.load_profile("fixed")
 
 
 def attempt(reply: str, answer: object = "32", question: str = "What?", **meta) -> Trajectory:

@@ -20,9 +20,6 @@ from rewardlab.sandbox import Limits, ProgramRun, ProgramUnderTest, Sandbox, San
 from rewardlab.sandbox.inside import calls, cases, purity
 from rewardlab.sandbox.inside.wire import Broken, decode, encode
 
-settings.register_profile("fixed", derandomize=True, deadline=None)
-settings.load_profile("fixed")
-
 PROGRAMS = int(os.environ.get("REWARDLAB_SANDBOX_PROGRAMS", "200"))
 """How many the search for leaks runs."""
 

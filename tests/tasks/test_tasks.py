@@ -109,18 +109,19 @@ def test_gold_gets_full_marks_and_a_perturbed_gold_none(task):
         assert judged(task, problem, "") == 0.0
 
 
-def test_training_never_sees_a_test_problem(task):
-    test = {p.key for p in task.test}
+def test_training_never_sees_a_test_problem(task, thorough):
+    test = {p.key for p in task.test[: None if thorough else 100]}
     assert len(test) >= 100
-    assert not test & {source(task)[i].key for i in range(3000)}
+    assert not test & {source(task)[i].key for i in range(3000 if thorough else 300)}
 
 
-def test_a_position_always_gives_the_same_problem(task):
+def test_a_position_always_gives_the_same_problem(task, thorough):
     again = registry.task(task.name)
     for i in (7, 0, 12345, 7):
         assert pack(source(task)[i].meta, {}) == pack(source(again)[i].meta, {})
         assert source(task)[i].key == source(again)[i].key
-    assert [p.key for p in task.test] == [p.key for p in again.test]
+    some = slice(None if thorough else 50)
+    assert [p.key for p in task.test[some]] == [p.key for p in again.test[some]]
     with pytest.raises(IndexError):
         source(task)[-1]
 

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rewardlab.core import Trajectory, Turn, ask
 from rewardlab.errors import RewardlabError
 from rewardlab.text.splitters import SPLITTERS, cut, mark, splitter
-
-settings.register_profile("fixed", derandomize=True, deadline=None)
-settings.load_profile("fixed")
 
 
 def steps(pieces: list[str], name: str) -> list[str]:

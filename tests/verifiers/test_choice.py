@@ -8,14 +8,11 @@ from string import ascii_uppercase
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rewardlab.core import Trajectory, Turn, ask
 from rewardlab.verifiers.choice.verifier import choice
-
-settings.register_profile("fixed", derandomize=True, deadline=None)
-settings.load_profile("fixed")
 
 CITIES = {"answer": "B", "options": ["Rome", "Paris", "Oslo", "Bern"]}
 

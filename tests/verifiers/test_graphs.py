@@ -18,9 +18,6 @@ from rewardlab.tasks import graphs as tasks
 from rewardlab.verifiers.graphs.checks import KINDS, judge, solvable
 from rewardlab.verifiers.graphs.verifier import graph_solution
 
-settings.register_profile("fixed", derandomize=True, deadline=None)
-settings.load_profile("fixed")
-
 SQUARE = {"nodes": ["A", "B", "C", "D"], "edges": [["A", "B"], ["B", "C"], ["C", "D"], ["D", "A"], ["A", "C"]]}
 ROADS = {"edges": [["A", "B", 1], ["B", "C", 1], ["A", "C", 3], ["C", "D", 2], ["A", "D", 9]]}
 ORDER = {"nodes": [1, 2, 3, 4], "edges": [[1, 2], [1, 3], [2, 4], [3, 4]], "directed": True}

@@ -13,9 +13,6 @@ from rewardlab.verifiers.instructions import constraints
 from rewardlab.verifiers.instructions.constraints import CONSTRAINTS
 from rewardlab.verifiers.instructions.verifier import instructions
 
-settings.register_profile("fixed", derandomize=True, deadline=None)
-settings.load_profile("fixed")
-
 ENGLISH = "the quick brown fox jumps over the lazy dog and runs back into the woods"
 
 CASES = [

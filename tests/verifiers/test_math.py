@@ -11,7 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from math_pairs import REPORTED, pairs
 
@@ -24,9 +24,6 @@ from rewardlab.verifiers.math.expressions import scalar
 from rewardlab.verifiers.math.reading import read
 from rewardlab.verifiers.math.text import clean, tokens
 from rewardlab.verifiers.math.verifier import math
-
-settings.register_profile("fixed", derandomize=True, deadline=None)
-settings.load_profile("fixed")
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 

@@ -7,14 +7,11 @@ import time
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from labelled_replies import replies
 
 from rewardlab.verifiers.math.verifier import math
-
-settings.register_profile("fixed", derandomize=True, deadline=None)
-settings.load_profile("fixed")
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 NOT_READ = {("n:2", "2"), ("abc = 123", "123")}

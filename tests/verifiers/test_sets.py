@@ -6,15 +6,12 @@ import math
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rewardlab.verifiers.sets.items import items
 from rewardlab.verifiers.sets.measures import MEASURES
 from rewardlab.verifiers.sets.verifier import ranking, same_set
-
-settings.register_profile("fixed", derandomize=True, deadline=None)
-settings.load_profile("fixed")
 
 
 @pytest.mark.parametrize(

@@ -19,9 +19,6 @@ from rewardlab.verifiers.calls.verifier import function_calls
 from rewardlab.verifiers.citations import citations
 from rewardlab.verifiers.structure.verifier import json_schema, json_value, tags
 
-settings.register_profile("fixed", derandomize=True, deadline=None)
-settings.load_profile("fixed")
-
 # no "<think>" and no fence within a text: there a reply's own structure wins
 texts = st.text(alphabet=st.characters(exclude_characters="<`"), max_size=8)
 values = st.recursive(

@@ -7,16 +7,13 @@ import time
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rewardlab.core import Trajectory, Turn, ask
 from rewardlab.text import words
 from rewardlab.verifiers.match import exact_match, final_answer, final_number
 from rewardlab.verifiers.text import bleu, edit_similarity, repetition_penalty, rouge, token_f1
-
-settings.register_profile("fixed", derandomize=True, deadline=None)
-settings.load_profile("fixed")
 
 MEASURES = [token_f1(), rouge(variant="1"), rouge(variant="2"), rouge(), rouge(variant="Lsum"), bleu(), edit_similarity()]
 CAT, POLICE = "the cat sat on the mat", "police killed the gunman"

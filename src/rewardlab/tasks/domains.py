@@ -5,8 +5,10 @@ The small policy was warmed up on both, three times as often on arithmetic: one 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import islice
 from typing import Any
 
 from rewardlab.core import Problem, Task
@@ -14,7 +16,7 @@ from rewardlab.core.domain import PositiveInt
 
 from .arithmetic import arithmetic
 from .countdown.problems import countdown
-from .sources import Shuffled
+from .sources import OnDemand, Shuffled
 
 VERIFIERS = {"arithmetic": "final_number", "countdown": "equation"}
 
@@ -38,6 +40,12 @@ def _marked(problem: Problem, domain: str) -> Problem:
     return replace(problem, answer=answer, meta=meta)
 
 
+def _held_out(tests: Mapping[str, Sequence[Problem]], size: int) -> Iterator[Problem]:
+    """In turn, so that any first part of them has both domains; countdown may have fewer."""
+    rows = zip(*tests.values(), strict=False)
+    return islice((_marked(problem, name) for row in rows for problem, name in zip(row, tests, strict=True)), size)
+
+
 def domains(*, test_size: PositiveInt = 1000, size: PositiveInt | None = None) -> Task:
     """Half of the problems are of either domain; the columns domain and verifier say which and by what it is judged.
 
@@ -47,12 +55,10 @@ def domains(*, test_size: PositiveInt = 1000, size: PositiveInt | None = None) -
     each = None if size is None else (size + 1) // 2
     of = {"arithmetic": arithmetic(test_size=half, size=each), "countdown": countdown(test_size=half, size=each)}
     train = InTurn({name: task.train for name, task in of.items()})
-    # in turn, so that any first part of them has both; countdown may have fewer
-    held, count = InTurn({name: task.test for name, task in of.items()}), min(len(task.test) for task in of.values())
     return Task(
         name="domains",
         train=train if size is None else Shuffled([train[i] for i in range(size)]),
-        test=[held[i] for i in range(min(test_size, 2 * count))],
+        test=OnDemand(partial(_held_out, {name: task.test for name, task in of.items()}, test_size)),
         verifier="named_verifier",
         max_new=max(task.max_new for task in of.values()),
         about="chains of arithmetic, and numbers to be combined to a target, each judged in its own way",

@@ -16,7 +16,7 @@ from rewardlab.core.domain import PositiveInt, Share
 
 from .arithmetic import arithmetic
 from .derivations.problems import derivations
-from .sources import Shuffled
+from .sources import Shuffled, changed
 
 DERIVATION, CHAIN = "derivation", "chain"
 VERIFIERS = {DERIVATION: "derivation", CHAIN: "final_number"}
@@ -54,7 +54,7 @@ def formal(
     return Task(
         name="formal",
         train=source if size is None else Shuffled([source[i] for i in range(size)]),
-        test=[marked(p, CHAIN) for p in kinds[CHAIN].test],
+        test=changed(kinds[CHAIN].test, partial(marked, kind=CHAIN)),
         verifier="named_verifier",
         max_new=max(task.max_new for task in kinds.values()),
         about="derivations to learn from, whose steps a program checks, and chains of arithmetic to be judged",

@@ -20,7 +20,7 @@ from rewardlab.errors import RewardlabError
 
 from .arithmetic import arithmetic
 from .cues import with_checks
-from .pairs import Paired, paired
+from .pairs import Paired, all_paired
 
 SLIPS = 0.5
 """How often the teacher errs on a step whose lines lead elsewhere; asked again until one does."""
@@ -38,7 +38,7 @@ def hindsight(*, checks: Share = 0.3, test_size: PositiveInt = 1000, size: Posit
     both = partial(_both, careless=task.demonstrate, checks=checks)
     columns = ("followed", "followed_score", "hindsight", "hindsight_score")
     return replace(
-        task, name="hindsight", train=Paired(task.train, both), test=[paired(p, both) for p in task.test],
+        task, name="hindsight", train=Paired(task.train, both), test=all_paired(task.test, both),
         about="chains of arithmetic, with right answers that do not follow from their lines", columns=(*task.columns, *columns),
         warmed_as="arithmetic",
     )  # fmt: skip

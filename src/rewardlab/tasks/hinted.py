@@ -17,7 +17,7 @@ from rewardlab.core.domain import PositiveInt, Share
 from rewardlab.errors import RewardlabError
 
 from .arithmetic import arithmetic
-from .pairs import Paired, paired
+from .pairs import Paired, all_paired
 from .slips import by_wrong_rule
 
 HINT = "{question} Hint: {hint}"
@@ -40,7 +40,7 @@ def hinted(
     taught = {} if biased == 0.95 and error == 0.05 else {"biased": biased, "error": error}
     settings = ",".join(f"{k}={v}" for k, v in {"told": 0.5, **taught}.items())
     return replace(
-        task, name="hinted", train=Paired(task.train, hint), test=[paired(p, hint) for p in task.test],
+        task, name="hinted", train=Paired(task.train, hint), test=all_paired(task.test, hint),
         demonstrate=partial(_demonstrate, careless=task.demonstrate), columns=(*task.columns, "hint"), window=(0.2, 0.6),
         warmup_steps=600, about="chains of arithmetic, with a hint for each in a column of its own",
         warmed_as=None if told else f"hinted:{settings}",

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from rewardlab.core import Problem, ProblemSource, seed_of
+
+from .sources import OnDemand, changed
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,11 @@ class Paired:
 def paired(problem: Problem, pair: Callable[[Problem, random.Random], Problem]) -> Problem:
     """The problem with its pair, which depends on the problem alone: it is the same in every epoch."""
     return pair(problem, random.Random(seed_of("preferences", problem.key)))
+
+
+def all_paired(problems: Sequence[Problem], pair: Callable[[Problem, random.Random], Problem]) -> OnDemand:
+    """Held-out problems with their pairs, which are made when they are asked for."""
+    return changed(problems, partial(paired, pair=pair))
 
 
 def _sigmoid(x: float) -> float:

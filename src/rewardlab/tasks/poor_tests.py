@@ -18,7 +18,7 @@ from rewardlab.core.domain import PositiveInt, Share
 from .codes.language import slip
 from .codes.problems import codes
 from .programs import Program, ProgramError, Value, parse, run, show_value
-from .sources import Shuffled
+from .sources import Shuffled, changed
 
 LONGEST = 6
 """Of the lists that a tester thinks of."""
@@ -39,7 +39,7 @@ def poor_tests(
         of,
         name="poor_tests",
         train=_Told(of.train, told) if size is None else Shuffled([told(p) for p in of.train.problems]),
-        test=[told(p) for p in of.test],
+        test=changed(of.test, told),
         about="small programs, with tests that a careless tester wrote",
         columns=(*of.columns, "generated"),
         warmed_as="codes",

@@ -26,7 +26,7 @@ from rewardlab.tasks.countdown.problems import countdown
 
 from .arithmetic import arithmetic
 from .cues import Cues
-from .pairs import Annotator, Paired, Reply, paired
+from .pairs import Annotator, Paired, Reply, all_paired
 from .sampled import SampledPairs
 
 BASES: Mapping[str, Callable[..., Task]] = {"arithmetic": arithmetic, "countdown": countdown}
@@ -117,7 +117,7 @@ def _sides(task: Task, writer: str, formula: str, size: int | None, labelled: Ca
         return SampledPairs(formula, distinct, _wrong, labelled, shuffled=True), SampledPairs(formula, task.test, _wrong, true)
     write: Write = partial(_by_teacher if writer == "teacher" else _by_several, task)
     train, test = (partial(_written, write=write, pair=pair) for pair in (labelled, true))
-    return Paired(task.train, train), [paired(problem, test) for problem in task.test]
+    return Paired(task.train, train), all_paired(task.test, test)
 
 
 def _written(problem: Problem, rng: random.Random, *, write: Write, pair: Callable) -> Problem:

@@ -16,7 +16,7 @@ from rewardlab.core import Problem, Task, ask
 from rewardlab.core.domain import PositiveInt, Share
 from rewardlab.data.templates import CHOICE, OPEN, templated
 
-from .pairs import Paired, Reply, paired, with_pair
+from .pairs import Paired, Reply, all_paired, with_pair
 from .sources import test_set, training
 
 LETTERS = "ABCD"
@@ -33,7 +33,7 @@ def quiz(*, slips: Share = 0.2, near: Share = 0.15, test_size: PositiveInt = 100
     return Task(
         name="quiz",
         train=Paired(training(_sample, key, size), pair),
-        test=[paired(problem, pair) for problem in test_set(_sample, key, test_size)],
+        test=all_paired(test_set(_sample, key, test_size), pair),
         verifier="named_verifier",
         max_new=48,
         about="short sums, with options to choose from or openly",

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 from rewardlab.core import Problem, seed_of
 from rewardlab.errors import RewardlabError
@@ -61,21 +63,79 @@ class Generated:
         return problem
 
 
-def test_set(sample: Sample, key: tuple[Any, ...], size: int) -> list[Problem]:
-    """The held-out problems that belong to `Generated(sample, key)`: distinct, always the same.
+def test_set(sample: Sample, key: tuple[Any, ...], size: int) -> OnDemand:
+    """The held-out problems that belong to `Generated(sample, key)`: distinct, always the same, sampled when they are asked for.
 
     `size` of them, or fewer where the task has so few problems that further samples only repeat.
     """
     if size < 1:
         raise RewardlabError(f"test_size must be at least 1, not {size}")
+    return OnDemand(partial(_held_out, sample, key, size))
+
+
+def _held_out(sample: Sample, key: tuple[Any, ...], size: int) -> Iterator[Problem]:
     rng = random.Random(seed_of(*key, "test"))
-    distinct: dict[str, Problem] = {}
+    distinct: set[str] = set()
     for _ in range(TRIES_PER_PROBLEM * size):
-        if held_out(problem := sample(rng)):
-            distinct.setdefault(problem.key, problem)
+        if held_out(problem := sample(rng)) and problem.key not in distinct:
+            distinct.add(problem.key)
+            yield problem
         if len(distinct) == size:
-            break
-    return list(distinct.values())
+            return
+
+
+def changed(problems: Sequence[Problem], change: Callable[[Problem], Problem]) -> OnDemand:
+    """A list of problems with each of them changed, when it is asked for."""
+    return OnDemand(partial(map, change, problems))
+
+
+class OnDemand(Sequence[Problem]):
+    """A finite list of problems, made in order, as far as they are asked for, and then kept.
+
+    make: begins the list anew, always the same. How many there are is known once all are made, so `len` makes them all; a slice
+    from the start makes no more than it holds. Equal to any sequence of equal problems. Only `make` is pickled.
+    """
+
+    def __init__(self, make: Callable[[], Iterator[Problem]]) -> None:
+        self.make = make
+        self._made: list[Problem] = []
+        self._rest: Iterator[Problem] | None = None
+
+    def _up_to(self, n: int | None) -> list[Problem]:
+        """What is made, after at least the first n problems are; None: all."""
+        if self._rest is None:
+            self._rest = self.make()
+        self._made += islice(self._rest, None if n is None else max(0, n - len(self._made)))
+        return self._made
+
+    def __len__(self) -> int:
+        return len(self._up_to(None))
+
+    def __bool__(self) -> bool:
+        return bool(self._up_to(1))
+
+    @overload
+    def __getitem__(self, at: int) -> Problem: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[Problem]: ...
+    def __getitem__(self, at: int | slice) -> Problem | list[Problem]:
+        if isinstance(at, int):
+            return self._up_to(at + 1 if at >= 0 else None)[at]
+        # what counts from the end, or has none, or goes backwards, needs them all
+        ends = at.start, at.stop
+        known = at.stop is not None and (at.step or 1) > 0 and all(end is None or end >= 0 for end in ends)
+        return self._up_to(at.stop if known else None)[at]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"OnDemand({len(self._made)} problems made so far)"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return OnDemand, (self.make,)
 
 
 @dataclass(frozen=True)

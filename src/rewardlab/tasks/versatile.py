@@ -19,7 +19,7 @@ from rewardlab.core import Problem, Task
 from rewardlab.core.domain import PositiveInt, Share
 
 from .arithmetic import arithmetic
-from .sources import Shuffled
+from .sources import Shuffled, changed
 from .verdicts.language import SIGNS, WORDS
 from .verdicts.problems import verdicts
 
@@ -67,7 +67,7 @@ def versatile(
     return Task(
         name="versatile",
         train=train if size is None else Shuffled([train[i] for i in range(size)]),
-        test=[solving(p) for p in solve.test],
+        test=changed(solve.test, solving),
         verifier="named_verifier",
         max_new=max(solve.max_new, judge.max_new),
         about="chains of arithmetic to solve, and solutions of them to judge",

@@ -15,7 +15,7 @@ from functools import partial
 from rewardlab.core import Problem, Task, ask
 from rewardlab.core.domain import PositiveInt, Share
 from rewardlab.errors import RewardlabError
-from rewardlab.tasks.pairs import Paired, Reply, paired, with_pair
+from rewardlab.tasks.pairs import Paired, Reply, all_paired, with_pair
 from rewardlab.tasks.sources import test_set, training
 
 INPUTS, OUTPUTS = "abcdeghkmnpqs", "yzvw"
@@ -38,7 +38,7 @@ def circuits(
     return Task(
         name="circuits",
         train=Paired(training(_sample, key, size), pair),
-        test=[paired(problem, pair) for problem in test_set(_sample, key, test_size)],
+        test=all_paired(test_set(_sample, key, test_size), pair),
         verifier="verilog",
         max_new=112,
         about="Boolean circuits, to be written in Verilog",

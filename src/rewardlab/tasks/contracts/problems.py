@@ -17,7 +17,7 @@ from functools import partial
 from rewardlab.core import Problem, Task, ask
 from rewardlab.core.domain import PositiveInt, Share
 from rewardlab.errors import RewardlabError
-from rewardlab.tasks.pairs import Paired, Reply, paired, with_pair
+from rewardlab.tasks.pairs import Paired, Reply, all_paired, with_pair
 from rewardlab.tasks.sources import test_set, training
 
 INPUTS = ("x", "y", "n", "k")
@@ -44,7 +44,7 @@ def contracts(
     return Task(
         name="contracts",
         train=Paired(training(_sample, key, size), pair),
-        test=[paired(problem, pair) for problem in test_set(_sample, key, test_size)],
+        test=all_paired(test_set(_sample, key, test_size), pair),
         verifier="method_contract",
         max_new=96,
         about="small methods, to be given what they require and ensure",

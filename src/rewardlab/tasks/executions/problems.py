@@ -28,7 +28,7 @@ from rewardlab.core.domain import PositiveFloat, PositiveInt, Share
 from rewardlab.data.tables import Table
 from rewardlab.errors import RewardlabError
 from rewardlab.sandbox import Limits, ProgramRun, Sandbox
-from rewardlab.tasks.pairs import Paired, Reply, paired, with_pair
+from rewardlab.tasks.pairs import Paired, Reply, all_paired, with_pair
 from rewardlab.tasks.sources import Shuffled, held_out, test_set, training
 
 from . import tracer
@@ -60,7 +60,7 @@ def executions(
     return Task(
         name="executions",
         train=Paired(training(sample, key, size), pair),
-        test=[paired(problem, pair) for problem in test_set(sample, key, test_size)],
+        test=all_paired(test_set(sample, key, test_size), pair),
         verifier="trace_answers",
         max_new=160,
         about=about,

@@ -18,7 +18,7 @@ from rewardlab.core import Problem, Task, ask
 from rewardlab.core.domain import PositiveInt, Share
 from rewardlab.errors import RewardlabError
 from rewardlab.tasks.codes.language import FOLDS, LISTS
-from rewardlab.tasks.pairs import Paired, Reply, paired, with_pair
+from rewardlab.tasks.pairs import Paired, Reply, all_paired, with_pair
 from rewardlab.tasks.sources import test_set, training
 
 FLAWED, SOUND = "flawed", "sound"
@@ -48,7 +48,7 @@ def flaws(
     return Task(
         name="flaws",
         train=Paired(training(sample, key, size), pair),
-        test=[paired(problem, pair) for problem in test_set(sample, key, test_size)],
+        test=all_paired(test_set(sample, key, test_size), pair),
         verifier="final_answer",
         max_new=48,
         about="programs of a few lines: is one wrong, which, and why",

@@ -24,7 +24,7 @@ from rewardlab.core import Problem, Task, ask
 from rewardlab.core.domain import PositiveInt, Share
 from rewardlab.errors import RewardlabError
 from rewardlab.tasks.facts.problems import NAMES, RELATIONS, fact, look_up
-from rewardlab.tasks.pairs import Paired, paired
+from rewardlab.tasks.pairs import Paired, all_paired
 from rewardlab.tasks.sources import test_set, training
 
 CARE = "One cannot be too careful, so let us look at all of it once more."
@@ -63,7 +63,7 @@ def inquiries(
     return Task(
         name="inquiries",
         train=Paired(training(sample, key, size), pairs),
-        test=[paired(problem, pairs) for problem in test_set(sample, key, test_size)],
+        test=all_paired(test_set(sample, key, test_size), pairs),
         verifier="final_answer",
         max_new=64,
         about="who is whose what, looked up with a thought before each search",

@@ -7,7 +7,7 @@ near to the gold answer, break off, repeat themselves, or refuse: what a verifie
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -57,7 +57,7 @@ def _demonstrate(problem: Problem, rng: random.Random) -> str:
 # ---- generated -------------------------------------------------------------------------------------------------------
 
 
-def _generated(test_size: int, size: int | None) -> tuple[ProblemSource, list[Problem]]:
+def _generated(test_size: int, size: int | None) -> tuple[ProblemSource, Sequence[Problem]]:
     return training(_plain, ("judgments",), size), test_set(_varied, ("judgments",), test_size)
 
 

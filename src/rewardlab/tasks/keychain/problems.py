@@ -20,7 +20,7 @@ from rewardlab.core import Problem, Task, ask
 from rewardlab.core.domain import PositiveInt, Share
 from rewardlab.data.keychain import hidden
 from rewardlab.errors import RewardlabError
-from rewardlab.tasks.pairs import Paired, Reply, paired, with_pair
+from rewardlab.tasks.pairs import Paired, Reply, all_paired, with_pair
 from rewardlab.tasks.sources import test_set, training
 
 FIRST, LAST = ("Ann", "Bob", "Cal", "Dee"), ("Lee", "Roe", "Fox", "Day")
@@ -48,7 +48,7 @@ def keychain(
     return Task(
         name="keychain",
         train=Paired(training(sample, key, size), _pair),
-        test=[paired(problem, _pair) for problem in test_set(sample, key, test_size)],
+        test=all_paired(test_set(sample, key, test_size), _pair),
         verifier="two_way_match",
         max_new=96,
         about=f"questions about people, hidden behind chains of {links} keys among {chains}",

@@ -18,7 +18,7 @@ from typing import Any
 from rewardlab.core import Problem, Task, ask, seed_of
 from rewardlab.core.domain import NonNegativeFloat, NonNegativeInt, PositiveInt, Share
 from rewardlab.errors import RewardlabError
-from rewardlab.tasks.pairs import Annotator, Paired, Reply, paired
+from rewardlab.tasks.pairs import Annotator, Paired, Reply, all_paired
 from rewardlab.tasks.sources import test_set, training
 
 from .language import FILLERS, NEEDS, PRAISES, Note, compose, quality, read, write
@@ -58,7 +58,7 @@ def notes(
     return Task(
         name="notes",
         train=Paired(training(sample, key, size), annotated),
-        test=[paired(problem, true) for problem in test_set(sample, key, test_size)],
+        test=all_paired(test_set(sample, key, test_size), true),
         verifier="note_quality",
         max_new=24,
         about="orders in one line, of a quality that is known",

@@ -15,7 +15,7 @@ from functools import partial
 from rewardlab.core import Problem, Task, ask
 from rewardlab.core.domain import PositiveInt, Share
 from rewardlab.errors import RewardlabError
-from rewardlab.tasks.pairs import Paired, Reply, paired, with_pair
+from rewardlab.tasks.pairs import Paired, Reply, all_paired, with_pair
 from rewardlab.tasks.sources import test_set, training
 
 HEADINGS = ("Menu", "Notes", "Tasks", "Music", "Photos", "Mail", "News", "Shop", "Games", "Books", "Maps", "Radio")
@@ -49,7 +49,7 @@ def pages(
     return Task(
         name="pages",
         train=Paired(training(_sample, key, size), pair),
-        test=[paired(problem, pair) for problem in test_set(_sample, key, test_size)],
+        test=all_paired(test_set(_sample, key, test_size), pair),
         verifier="web_page",
         max_new=128,
         about="small web pages, to be written in HTML",

@@ -17,7 +17,7 @@ from functools import partial
 from rewardlab.core import Problem, Task, ask
 from rewardlab.core.domain import PositiveInt, Share
 from rewardlab.errors import RewardlabError
-from rewardlab.tasks.pairs import Paired, Reply, paired, with_pair
+from rewardlab.tasks.pairs import Paired, Reply, all_paired, with_pair
 from rewardlab.tasks.sources import test_set, training
 
 from .language import Step
@@ -41,7 +41,7 @@ def protocols(*, slips: Share = 0.5, test_size: PositiveInt = 1000, size: Positi
     return Task(
         name="protocols",
         train=Paired(training(_sample, key, size), pair),
-        test=[paired(problem, pair) for problem in test_set(_sample, key, test_size)],
+        test=all_paired(test_set(_sample, key, test_size), pair),
         verifier="action_order",
         max_new=256,
         about="protocols as records and in words, honest and gamed",

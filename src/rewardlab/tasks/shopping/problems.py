@@ -15,7 +15,7 @@ from functools import partial
 from rewardlab.core import Problem, Task, ask
 from rewardlab.core.domain import PositiveInt, Share
 from rewardlab.errors import RewardlabError
-from rewardlab.tasks.pairs import Paired, Reply, paired, with_pair
+from rewardlab.tasks.pairs import Paired, Reply, all_paired, with_pair
 from rewardlab.tasks.sources import test_set, training
 
 COLOURS, GOODS = ("red", "blue", "green", "black", "white", "brown"), ("shoes", "hat", "bag", "coat", "boots", "scarf")
@@ -39,7 +39,7 @@ def shopping(
     return Task(
         name="shopping",
         train=Paired(training(sample, key, size), _pair),
-        test=[paired(problem, _pair) for problem in test_set(sample, key, test_size)],
+        test=all_paired(test_set(sample, key, test_size), _pair),
         verifier="action_right",
         max_new=72,
         about="what a person does next in a shop on the web",

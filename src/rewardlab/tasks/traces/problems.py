@@ -19,7 +19,7 @@ from rewardlab.core import Problem, Task, ask
 from rewardlab.core.domain import PositiveInt, Share
 from rewardlab.errors import RewardlabError
 from rewardlab.tasks.facts.problems import NAMES, RELATIONS
-from rewardlab.tasks.pairs import Paired, Reply, paired, with_pair
+from rewardlab.tasks.pairs import Paired, Reply, all_paired, with_pair
 from rewardlab.tasks.sources import test_set, training
 
 FAULTS = ("invented", "outside", "leap", "bare", "skipped")
@@ -47,7 +47,7 @@ def traces(
     return Task(
         name="traces",
         train=Paired(training(_sample, key, size), pair),
-        test=[paired(problem, pair) for problem in test_set(_sample, key, test_size)],
+        test=all_paired(test_set(_sample, key, test_size), pair),
         verifier="tagged_answer",
         max_new=160,
         about="questions over numbered documents, answered with a plan, citations and reasons",
