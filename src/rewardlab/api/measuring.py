@@ -68,9 +68,7 @@ def _compares(reward: Reward) -> bool:
 def _as_in_training(recipe: Recipe, reward: Reward) -> Rollout:
     """How held-out problems are sampled: as training samples, but once a problem, or a whole group if the reward needs it."""
     calls = [call_of(part) for part in reward.walk() if hasattr(part, "function")]
-    by_group = any(call and call.grouped for call in calls) or any(
-        getattr(part.options, "over", None) == "group" for part in reward.walk()
-    )
+    by_group = any(call and call.grouped for call in calls) or reward.relative
     n = recipe.rows_per_problem if by_group else 1
     sampler: Any = recipe.rollout.innermost if recipe.rollout else independent()
     if sampler.function in (independent.function, interactive.function):

@@ -82,20 +82,27 @@ class ObjectiveOptions(PartOptions):
 class RewardOptions(PartOptions):
     """over: what the function scores in one call.  steps: it rewards steps, not whole replies.
 
+    relative: whether what a reply earns depends on the other replies of its group, so that a single one earns nothing meaningful, as
+    a bool or as f(**settings) -> bool. None: it does where `over` is "group".
     differentiable: g(x, problem, **settings), the same reward of decisions x (n, *shape) as a tensor (n,), with gradient.
     """
 
     over: Literal["trajectory", "group", "groups"] = "trajectory"
     steps: bool = False
+    relative: bool | Callable | None = None
     differentiable: Callable | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class OperatorOptions(PartOptions):
-    """over: what the function reads in one call.  steps: with one operand, it is applied to each of its step rewards."""
+    """over: what the function reads in one call.  steps: with one operand, it is applied to each of its step rewards.
+
+    relative: as of a reward.
+    """
 
     over: Literal["number", "trajectory", "group", "groups", "weights"] = "number"
     steps: bool = False
+    relative: bool | Callable | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -43,7 +43,7 @@ def _said(trajectory: Trajectory, verdict: Score, distance: float, fresh: float,
     return Score(1 / (1 + math.exp(-distance * z)), why=f"a judge of a verdict of {value:g}")
 
 
-@reward(over="groups")
+@reward(over="groups", relative=True)
 def votes(groups: list[Group], run: Run, *, of: Reward, voters: PositiveInt = 8, noise: PositiveFloat = 1.0) -> Scores:
     """How many of several voters prefer a reply to another one of its group; ties half, and the mean over the others.
 
