@@ -70,7 +70,7 @@ class ObjectiveOptions(PartOptions):
     """unit: what one loss is for: a token, a row, a group or the batch.  wants: outputs of the model that it reads.
 
     per_token: f(logits (n, V), ids (n,)) -> {name: (n,)}, run inside the chunked head with gradient; its results are in
-    `outputs.extra[name]`.
+    `outputs.extra[name]`. Keyword-only arguments of f are settings of the objective, by name.
     """
 
     unit: Unit = "token"
@@ -82,8 +82,8 @@ class ObjectiveOptions(PartOptions):
 class RewardOptions(PartOptions):
     """over: what the function scores in one call.  steps: it rewards steps, not whole replies.
 
-    relative: whether what a reply earns depends on the other replies of its group, so that a single one earns nothing meaningful, as
-    a bool or as f(**settings) -> bool. None: it does where `over` is "group".
+    relative: whether what a reply earns depends on the other replies of its group, so that one alone shows nothing, as a bool or as
+    f(**settings) -> bool. None: it does where `over` is "group".
     differentiable: g(x, problem, **settings), the same reward of decisions x (n, *shape) as a tensor (n,), with gradient.
     """
 
