@@ -122,7 +122,7 @@ class Objective(Part):
     @property
     def per_token(self) -> tuple[Callable, ...]:
         """Functions of the logits that are run inside the chunked head."""
-        return tuple(_with_settings(leaf) for leaf in self.leaves() if leaf.options.per_token)
+        return tuple(_with_settings(leaf.options.per_token, leaf) for leaf in self.leaves() if leaf.options.per_token)
 
     def terms(self, scale: float = 1.0) -> Iterator[tuple[float, Objective]]:
         """(factor, objective) for each summand; a single objective is its own only summand."""
@@ -144,9 +144,8 @@ class Objective(Part):
     __mul__ = __rmul__
 
 
-def _with_settings(leaf: Objective) -> Callable:
-    """Its `per_token` function, with those of the objective's settings that it has arguments for."""
-    function = leaf.options.per_token
+def _with_settings(function: Callable, leaf: Objective) -> Callable:
+    """The `per_token` function of an objective, with those of its settings that it has arguments for."""
     names = [p.name for p in inspect.signature(function).parameters.values() if p.kind is p.KEYWORD_ONLY]
     return functools.partial(function, **{name: leaf.settings[name] for name in names}) if names else function
 

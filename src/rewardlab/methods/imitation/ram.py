@@ -124,8 +124,8 @@ PRODUCTS, DIFFERENCES = r"^(?!.*Subtract).*Multiply", r"^(?!.*Multiply).*Subtrac
 claim = Claim(
     says="merged by RAM, agents of two domains solve more problems of all kinds than averaged, summed or merged by TIES",
     versus=None, task="arithmetic:biased=0.75,error=0.1", measure="pass@1", direction="higher", margin=0.025, against="rival",
-    settings={"problems": 8, "eps": 1e-3, "domains": (PRODUCTS, DIFFERENCES)}, by=beside_other_merges(), steps=40, learns=None,
-    fault=Within("train.unique", low=0.2, says="share of changed weights that one agent alone changed"),
+    settings={"problems": 8, "eps": 1e-3, "domains": (PRODUCTS, DIFFERENCES)}, by=beside_other_merges(), steps=40,
+    fault=Within("train.unique", low=0.2, says="share of changed weights that one agent alone changed"), learns=None,
     version=2, replaces="averaging was its only rival, and not the sum of changes or TIES",
 )  # fmt: skip
 baseline = "grpo"
