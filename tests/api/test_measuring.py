@@ -12,6 +12,7 @@ from rewardlab import RewardlabError, Task, ask, build, part, registry, reward
 from rewardlab.api.measuring import is_own, measured
 from rewardlab.commands import cli
 from rewardlab.core import Run, measure
+from rewardlab.core.options import is_relative
 from rewardlab.evals.own_reward import own_reward
 from rewardlab.evals.passk import accuracy
 from rewardlab.models.embedded import untrained
@@ -225,17 +226,17 @@ def test_a_reward_that_compares_replies_is_not_measured_on_one():
 
 
 def test_which_rewards_compare_replies():
-    assert normalised(length_penalty()).relative
-    assert not normalised(length_penalty(), within="running").relative
-    assert (correct() + 0.1 * rank(length_penalty())).relative
-    assert reasoning_reflection().relative
-    assert not (correct() + length_penalty()).relative
-    assert not supported_facts().relative
+    assert is_relative(normalised(length_penalty()))
+    assert not is_relative(normalised(length_penalty(), within="running"))
+    assert is_relative(correct() + 0.1 * rank(length_penalty()))
+    assert is_relative(reasoning_reflection())
+    assert not is_relative(correct() + length_penalty())
+    assert not is_relative(supported_facts())
 
 
 def test_no_method_measures_what_compares_replies_on_one_reply():
     for name in registry.methods():
         measure = registry.build(name).measure
-        if measure is not None and measure.name == "own_reward" and measure.settings["reward"].relative:
+        if measure is not None and measure.name == "own_reward" and is_relative(measure.settings["reward"]):
             sampler = measure.settings["rollout"].innermost
             assert sampler.settings.get("n", 2) >= 4, name

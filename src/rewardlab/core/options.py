@@ -116,6 +116,18 @@ class VerifierOptions(PartOptions):
     modules: tuple[str, ...] = ()
 
 
+def is_relative(reward: Any) -> bool:
+    """Whether what a reply earns depends on the other replies of its group (the option `relative` of its parts)."""
+
+    def compares(part: Any) -> bool:
+        said = getattr(part.options, "relative", None)
+        if callable(said):
+            return bool(said(**part.settings))
+        return getattr(part.options, "over", None) == "group" if said is None else said
+
+    return any(compares(part) for part in reward.walk())
+
+
 Kind = TypeVar("Kind", bound=PartOptions)
 
 

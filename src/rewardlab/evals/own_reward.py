@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from rewardlab.core import Group, Problem, Rollout, Run, check_finite, measure
+from rewardlab.core.options import is_relative
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.reward import Reward
 
@@ -21,12 +22,12 @@ def own_reward(problems: Sequence[Problem], run: Run, *, reward: Reward, rollout
 
     pass@1: the share of it that the task's verifier finds right, where that gives any verdict (data without answers has none).
     Rollouts without a reward are left out of its mean; without a verdict, they count as wrong. Raises RewardlabError for a reward
-    that compares the replies of a group (`Reward.relative`) where no group has two: it is the same number whatever is said.
+    that compares the replies of a group (`is_relative`) where no group has two: it is the same number whatever is said.
     """
     # a reward may remember what it has seen: held-out problems must not change what it pays in training
     aside = replace(run, memory=copy.deepcopy(run.memory))
     groups = rollout(list(problems), aside)
-    if reward.relative and all(len(group) < 2 for group in groups):
+    if is_relative(reward) and all(len(group) < 2 for group in groups):
         raise RewardlabError(
             f"own_reward: {reward} compares the replies to a problem with one another, and {rollout} samples one of each: "
             "sample several, as independent(n=4)"

@@ -86,11 +86,6 @@ class Reward(Part):
         """Whether the reward of a rollout depends on that rollout alone."""
         return all(getattr(part.options, "over", None) not in ("group", "groups", "weights") for part in self.walk())
 
-    @property
-    def relative(self) -> bool:
-        """Whether what a reply earns depends on the other replies of its group."""
-        return any(_is_relative(part) for part in self.walk())
-
     def differentiable(self, x: Any, problem: Any) -> Any:
         """(n,) rewards of decisions x (n, *shape), with gradient. Raises RewardlabError for a reward that has none."""
         gradient = getattr(self.options, "differentiable", None)
@@ -158,13 +153,6 @@ def as_reward(x: Any) -> Reward:
     return x
 
 
-def _is_relative(part: Part) -> bool:
-    said = getattr(part.options, "relative", None)
-    if callable(said):
-        return bool(said(**part.settings))
-    return getattr(part.options, "over", None) == "group" if said is None else said
-
-
 class Constant(Expression, Reward):
     """The same number for every rollout. It has no term, since it does not distinguish replies."""
 
@@ -176,11 +164,6 @@ class Constant(Expression, Reward):
 
     def __call__(self, groups: list[Group], run: Any = None) -> Scores:
         return [[Score(terms={}, constant=self._of[0]) for _ in group] for group in groups]
-
-    @property
-    def relative(self) -> bool:
-        """Whether what a reply earns depends on the other replies of its group."""
-        return any(_is_relative(part) for part in self.walk())
 
     def differentiable(self, x: Any, problem: Any) -> Any:
         return x.new_full((len(x),), self._of[0])
@@ -229,11 +212,6 @@ class Sum(_Combined):
     def combine(self, scores: list[Score]) -> Score:
         return add(scores)
 
-    @property
-    def relative(self) -> bool:
-        """Whether what a reply earns depends on the other replies of its group."""
-        return any(_is_relative(part) for part in self.walk())
-
     def differentiable(self, x: Any, problem: Any) -> Any:
         return sum(part.differentiable(x, problem) for part in self._of)
 
@@ -279,11 +257,6 @@ class Scaled(_Combined):
     def combine(self, scores: list[Score]) -> Score:
         return scale(scores[0], self._of[0])
 
-    @property
-    def relative(self) -> bool:
-        """Whether what a reply earns depends on the other replies of its group."""
-        return any(_is_relative(part) for part in self.walk())
-
     def differentiable(self, x: Any, problem: Any) -> Any:
         return self._of[0] * self._of[1].differentiable(x, problem)
 
@@ -308,11 +281,6 @@ class Named(_Combined):
         main = next(iter(terms)) if len(terms) == 1 else inner.label
         renamed = ({name if k == main else f"{name}.{k.removeprefix(f'{main}.')}": t} for k, t in terms.items())
         return replace(scores[0], terms=merge_terms(renamed))
-
-    @property
-    def relative(self) -> bool:
-        """Whether what a reply earns depends on the other replies of its group."""
-        return any(_is_relative(part) for part in self.walk())
 
     def differentiable(self, x: Any, problem: Any) -> Any:
         return self._of[0].differentiable(x, problem)
