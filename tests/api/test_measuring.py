@@ -12,12 +12,15 @@ from rewardlab import RewardlabError, Task, ask, build, part, registry, reward
 from rewardlab.api.measuring import is_own, measured
 from rewardlab.commands import cli
 from rewardlab.core import Run, measure
+from rewardlab.core.options import is_relative
 from rewardlab.evals.own_reward import own_reward
 from rewardlab.evals.passk import accuracy
 from rewardlab.models.embedded import untrained
 from rewardlab.rewards.algebra import normalised, rank
+from rewardlab.rewards.facts import supported_facts
 from rewardlab.rewards.length import length_penalty
 from rewardlab.rewards.operator import across_groups
+from rewardlab.rewards.reference import reasoning_reflection
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.independent import independent
 from rewardlab.runs.metrics import read_metrics
@@ -213,3 +216,27 @@ def test_the_summary_says_what_became_of_the_truth_under_a_reward_of_ones_own():
     assert "truth" not in trained(grpo_for(correct()), out="verified").summary
     unanswered = Task("prompts", [ask(f"Say {i}") for i in range(8)], [ask("Say 9")], "exact_match", max_new=6)
     assert trained(grpo_for(steps_done()), "unanswered", unanswered).summary["truth"].startswith("not known")
+
+
+def test_a_reward_that_compares_replies_is_not_measured_on_one():
+    with pytest.raises(RewardlabError, match=r"compares the replies to a problem.*independent\(n=4\)"):
+        own_reward(reward=unlike_others(), rollout=independent(n=1))(list(TASK.test), Run(untrained(), max_new=4))
+    numbers = own_reward(reward=unlike_others(), rollout=independent(n=4))(list(TASK.test), Run(untrained(), max_new=4))
+    assert "reward" in numbers
+
+
+def test_which_rewards_compare_replies():
+    assert is_relative(normalised(length_penalty()))
+    assert not is_relative(normalised(length_penalty(), within="running"))
+    assert is_relative(correct() + 0.1 * rank(length_penalty()))
+    assert is_relative(reasoning_reflection())
+    assert not is_relative(correct() + length_penalty())
+    assert not is_relative(supported_facts())
+
+
+def test_no_method_measures_what_compares_replies_on_one_reply():
+    for name in registry.methods():
+        measure = registry.build(name).measure
+        if measure is not None and measure.name == "own_reward" and is_relative(measure.settings["reward"]):
+            sampler = measure.settings["rollout"].innermost
+            assert sampler.settings.get("n", 2) >= 4, name

@@ -96,3 +96,13 @@ def test_the_claim_makes_several_updates_under_one_proxy_on_both_sides():
     assert held.update.minibatches == 8
     assert [leaf.name for leaf in held.objective.leaves()] == ["clipped_ratio", "hold_up_rare_tokens"]
     assert plain.objective == clipped_ratio(eps=1.0, eps_high=9.0)
+
+
+def test_kappa_is_a_setting_that_reaches_the_proxy():
+    # of .8: noise is below .08 at kappa = .1, so .04 goes too
+    logits = torch.tensor([[0.8, 0.15, 0.04, 0.01]]).log().expand(4, 4)
+    (function,) = lp_reg(kappa=0.1).objective.per_token
+    found = function(logits, torch.arange(4))["proxy_logprob"].tolist()
+    assert found == pytest.approx([math.log(0.8 / 0.95), math.log(0.15 / 0.95), NOISE, NOISE])
+    (function,) = lp_reg().objective.per_token
+    assert function(logits, torch.arange(4))["proxy_logprob"][2] == pytest.approx(math.log(0.04 / 0.99))

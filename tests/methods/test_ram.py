@@ -13,9 +13,9 @@ from rewardlab.core import Run, Task, ask
 from rewardlab.engine.step import Ops
 from rewardlab.errors import RewardlabError
 from rewardlab.methods.baselines.grpo import grpo
-from rewardlab.methods.imitation.ram import DIFFERENCES, PRODUCTS, ram
+from rewardlab.methods.imitation.ram import DIFFERENCES, PRODUCTS, beside_other_merges, claim, ram
 from rewardlab.models.embedded import untrained
-from rewardlab.policies.merging import average, reinforced_agents
+from rewardlab.policies.merging import average, reinforced_agents, task_arithmetic, ties
 from rewardlab.rewards.reward import reward
 from rewardlab.runs.config import RunConfig
 from rewardlab.tasks.sources import Listed
@@ -116,3 +116,39 @@ def test_what_cannot_be_merged_is_refused():
 def test_the_domains_of_arithmetic_exclude_each_other(question, products, differences):
     assert bool(re.search(PRODUCTS, question)) is products
     assert bool(re.search(DIFFERENCES, question)) is differences
+
+
+def test_agents_or_domains_must_be_given():
+    _, ops = begun()
+    with pytest.raises(RewardlabError, match=r"has 0: give agents=.* or domains="):
+        step(ops)
+    _, ops = begun(domains=("Add",))
+    with pytest.raises(RewardlabError, match="two or more agents, and has 1"):
+        step(ops)
+
+
+def test_a_step_without_any_verdict_logs_no_mean():
+    run, ops = begun(domains=("Add", "Take"))
+
+    @reward
+    def silent(trajectory):
+        return None
+
+    ops.recipe = ops.recipe.but(reward=silent())
+    ops.score = lambda groups, learner: silent()(groups, run)
+    step(ops)
+    assert not any(name.endswith("/reward") for name in run.metrics)
+
+
+def test_all_merges_of_the_same_agents_are_measured_and_the_policy_stays():
+    run, ops = begun(domains=("Add", "Take"), eps=1e-3)
+    step(ops)
+    before, asked, load = state(run.policy), [], run.policy.load_state
+    run.policy.load_state = lambda weights: asked.append({k: w.clone() for k, w in weights.items()}) or load(weights)
+    found = beside_other_merges()(PROBLEMS[:4], run)
+    start, agents = run.models["start"].state(), [run.models[name].state() for name in ("agent_1", "agent_2")]
+    expected = [merge(start, agents) for merge in (average, task_arithmetic, ties)]
+    assert all(torch.equal(one[k], other[k]) for one, other in zip(asked, expected, strict=False) for k in before)
+    assert all(torch.equal(run.policy.state()[k], w) for k, w in before.items())
+    assert found["rival"] == max(found["pass@1/average"], found["pass@1/sum"], found["pass@1/ties"])
+    assert (claim.against, claim.by) == ("rival", beside_other_merges())

@@ -9,7 +9,7 @@ from rewardlab import registry
 from rewardlab.core import Run, Task, ask
 from rewardlab.engine.step import Ops
 from rewardlab.errors import RewardlabError
-from rewardlab.methods.imitation.resa_sae_tuning import SAE, with_answers
+from rewardlab.methods.imitation.resa_sae_tuning import SAE, _layer_of, with_answers
 from rewardlab.models.embedded import untrained
 from rewardlab.models.load import learner_model
 from rewardlab.policies import autoencoder
@@ -18,7 +18,7 @@ from rewardlab.runs.config import RunConfig
 from rewardlab.tasks.sources import Shuffled
 
 PROBLEMS = [ask(f"{i}+{i}=?", str(2 * i)) for i in range(4)]
-SMALL = {"expansion": 4, "k": 4, "sae_steps": 30, "sae_lr": 1e-2, "tune_lr": 1e-3, "reply": "Answer: {answer}", "layer": 1}
+SMALL = {"latents": 512, "k": 4, "sae_steps": 30, "sae_lr": 1e-2, "tune_lr": 1e-3, "reply": "Answer: {answer}", "layer": 1}
 
 
 @reward
@@ -63,6 +63,9 @@ def test_the_source_is_trained_first_and_the_target_begins_anew_above_the_layer(
     # the autoencoder rebuilds without gradient: layers 0 and 1 learn nothing (nor does weight decay touch what has no gradient)
     assert not any(moved[name] for name in moved if name.startswith(("layers.0.", "layers.1.")))
     assert all(moved[f"layers.{i}.down"] for i in range(2, ops.run.policy.depth))
+    # embeddings, which are tied to the head, and the last norm stay too
+    assert [name for name in moved if moved[name] and not name.startswith(("layers.2.", "layers.3."))] == []
+    assert all(p.requires_grad for p in ops.run.policy.model.parameters())
     weights = {name: w.clone() for name, w in kept["weights"].items()}
     step(ops)
     # frozen
@@ -114,3 +117,27 @@ def test_the_layer_is_three_sevenths_of_the_way_up():
     step(ops)
     # of 4 layers: 12 / 7 = 1.7, the one that is counted as 2
     assert set(seen) == {2}
+
+
+def test_the_published_size_is_the_default_and_random_directions_are_a_rival():
+    assert registry.build("resa_sae_tuning").loop.settings["latents"] == 65_536
+    rival = registry.module_of("resa_sae_tuning").claim.versus_settings
+    assert rival["random"] is True
+    ops = begun(first=0.0, random=True)
+    step(ops)
+    kept, plain = ops.run.memory[SAE], begun(first=0.0)
+    step(plain)
+    width = kept["weights"]["encoder"].shape[1]
+    fresh = autoencoder.untrained(width, SMALL["latents"], torch.Generator().manual_seed(0), torch.device("cpu"))
+    assert torch.allclose(kept["weights"]["encoder"], fresh["encoder"])
+    assert not torch.allclose(plain.run.memory[SAE]["weights"]["encoder"], fresh["encoder"])
+    assert kept["unexplained"] > plain.run.memory[SAE]["unexplained"]
+
+
+@pytest.mark.parametrize(
+    ("name", "layer"), [("layers.3.down", 3), ("model.layers.12.mlp.up_proj.weight", 12), ("transformer.h.2.attn.c_attn.bias", 2),
+        ("embed", -1), ("model.norm.weight", -1), ("lm_head.weight", -1),
+        ("base_model.model.model.layers.4.self_attn.q_proj.lora_A.default.weight", 4)],
+)  # fmt: skip
+def test_which_layer_a_weight_is_of(name, layer):
+    assert _layer_of(name) == layer

@@ -110,3 +110,18 @@ def test_no_bundle_is_pushed_up():
     found = recipe.credit(made.reward, made, Run(policy=None))
     assert (found <= 0).all()
     assert (found < 0).any()
+
+
+def test_sum_mean_divides_what_a_bundle_earned_by_what_each_reply_is_above_its_question():
+    # questions 1, 0, 0 and 1, 1, 0 with means 1/3 and 2/3;  R = 2, 1, 0;  q = 0 and 1 at .1 and .9, w = 0: g = 1.25, 1.25, 0
+    # over the spread of R, 1.   r - mean: 2/3 and 1/3, sum 1;   -1/3 and 1/3, sum 0: halves;   -1/3 and -2/3: nothing to divide
+    run = run_with(0.0, 1.0)
+    settings = {"size": 2, "low": 0.1, "high": 0.9, "w": 0.0, "shifted": False}
+    found = credits(batch([1, 0, 0], [1, 1, 0]), run, assign="sum-mean", **settings)
+    assert found == pytest.approx([1.25 * 2 / 3, 1.25 / 2, 0, 1.25 / 3, 1.25 / 2, 0], rel=1e-4)
+
+
+def test_the_script_for_dapo_math_is_a_setting():
+    part = riskpo(high=0.8, n=10, shifted=False, assign="sum-mean").credit
+    assert (part.settings["assign"], part.settings["high"], part.settings["shifted"]) == ("sum-mean", 0.8, False)
+    assert riskpo().credit.settings["assign"] == "std"

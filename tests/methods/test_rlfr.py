@@ -14,7 +14,7 @@ from rewardlab.engine.step import Ops
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.methods.intrinsic.rlfr import FLOW, along_the_flow, claim, costs, deviations, rlfr
 from rewardlab.models.embedded import untrained
-from rewardlab.policies.velocity import Flow, with_next
+from rewardlab.policies.velocity import Flow, with_previous
 from rewardlab.rewards.reward import reward
 from rewardlab.runs.config import RunConfig
 from rewardlab.tasks.sources import Listed
@@ -54,12 +54,11 @@ def test_each_token_pays_for_the_rest_of_its_reply_and_rows_without_a_verdict_do
     a = torch.where(batch.mask, 2.0, 0.0)
     found = part(a, batch, run)
     paid = (a - found)[0, 1:].tolist()
-    # the last token costs nothing; the most costly of the others 1, times coef; costs add up towards the start
-    assert paid[3] == 0
+    # the most costly token 1, times coef; costs add up towards the start
     assert paid == sorted(paid, reverse=True)
-    assert max(x - y for x, y in pairwise(paid)) == pytest.approx(0.1)
-    # of two tokens one has a next: it alone is compared with nothing
-    assert torch.equal(found[1:], a[1:])
+    assert max(x - y for x, y in pairwise([*paid, 0.0])) == pytest.approx(0.1)
+    # a reply without a verdict keeps its credit
+    assert torch.equal(found[2], a[2])
     assert {"deviation", "flow_loss"} <= run.metrics.keys()
     assert torch.equal(along_the_flow(by=deviations(), coef=0.0)(a, batch, Run(policy=Known())), a)
 
@@ -105,6 +104,51 @@ def test_whole_steps_with_solutions_first():
     assert claim.by.settings["scorer"].settings["time"] == deviations().settings["time"]
 
 
-def test_positions_with_a_next_token():
-    batch = batch_of([[("rdrd", {"a": outcome(1.0)}), ("rd", {"a": outcome(0.0)})]])
-    assert with_next(batch).tolist() == [[False, True, False, False], [False] * 4]
+def test_the_first_fit_is_at_a_time_of_its_own_for_each_state():
+    table, g = torch.randn(4, 6, 8, generator=torch.Generator().manual_seed(0)), torch.Generator().manual_seed(1)
+    flow, chosen, heard = Flow({}, [(0.5, table)], 1, 1e-3, 0), torch.ones(4, 6).bool(), []
+    chosen[:, 0] = False
+    plain = flow.field.forward
+    flow.field.forward = lambda x, s, context, height: heard.append(s) or plain(x, s, context, height)
+    flow.learn([(0.5, table)], chosen, None, g)
+    (times,) = heard
+    assert times.shape == (20, 1)
+    assert len(times.unique()) == 20
+    assert ((times > 0) & (times < 1)).all()
+
+
+def test_positions_with_a_token_before_them():
+    batch = batch_of([[("ddrd", {"a": outcome(1.0)}), ("rd", {"a": outcome(0.0)})]])
+    assert with_previous(batch).tolist() == [[False, True, False, True], [False, True, False, False]]
+
+
+def test_the_context_of_a_state_is_the_one_before_it():
+    g = torch.Generator().manual_seed(0)
+    table, later, earlier = torch.randn(1, 3, 4, generator=g), [], []
+    flow, chosen = Flow({}, [(0.5, table)], 1, 1e-3, 0), torch.tensor([[False, True, False]])
+    with torch.no_grad():
+        flow.field.out.weight.fill_(1.0)
+        for p in flow.field.blocks.parameters():
+            p.fill_(0.1)
+
+    def off(x):
+        return float(flow.deviations([(0.5, x)], chosen, 0.8, torch.Generator().manual_seed(1)).detach())
+
+    later, earlier = table.clone(), table.clone()
+    later[:, 2], earlier[:, 0] = 5.0, 5.0
+    assert off(later) == off(table)
+    assert off(earlier) != off(table)
+
+
+@pytest.mark.parametrize(
+    ("paid", "verdict", "learns"), [(0.1, None, False), (1.0, None, True), (0.4, 1.0, True), (2.0, 0.0, False)]
+)
+def test_the_verdict_decides_what_the_flow_learns_and_a_small_reward_teaches_nothing(paid, verdict, learns):
+    @reward
+    def verifier(trajectory):
+        return verdict
+
+    run = Run(policy=Known(), verify=None if verdict is None else verifier())
+    batch = batch_of([[("rddd", {"a": outcome(paid)}), ("rddd", {"a": outcome(paid)})]])
+    along_the_flow(by=deviations())(batch.reward, batch, run)
+    assert ("weights" in run.memory[FLOW]) is learns

@@ -43,7 +43,7 @@ def test_activations_of_few_directions_are_learnt():
     fresh = next(batches(1))
     untrained = autoencoder.untrained(16, 128, torch.Generator().manual_seed(1), torch.device("cpu"))
     untrained["decoder_bias"] = fresh.mean(0)
-    weights, left = autoencoder.learn(batches(300), 8, 2, 3e-3, torch.Generator().manual_seed(1))
+    weights, left = autoencoder.learn(batches(300), 128, 2, 3e-3, torch.Generator().manual_seed(1))
     assert left < 0.2
     assert autoencoder.unexplained(fresh, autoencoder.reconstructed(fresh, weights, 2)) < 0.25
     assert autoencoder.unexplained(fresh, autoencoder.reconstructed(fresh, untrained, 2)) > 0.5
@@ -53,5 +53,5 @@ def test_activations_of_few_directions_are_learnt():
 
 def test_the_same_seed_learns_the_same():
     x = [torch.randn(32, 4, generator=torch.Generator().manual_seed(i)) for i in range(5)]
-    one, two = (autoencoder.learn(x, 4, 2, 1e-2, torch.Generator().manual_seed(7))[0] for _ in range(2))
+    one, two = (autoencoder.learn(x, 16, 2, 1e-2, torch.Generator().manual_seed(7))[0] for _ in range(2))
     assert all(torch.equal(one[name], two[name]) for name in one)

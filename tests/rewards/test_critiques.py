@@ -87,7 +87,9 @@ def truth(trajectory):
 
 
 def test_a_noisy_critic_errs_at_its_rates_and_the_vote_of_several_less():
-    rows = [[solution(f"{i}\nb\nc") for i in range(3000)]]
+    # errors belong to what is written, so each reply has ids of its own
+    asked = Turn(None, np.arange(2))
+    rows = [[replace(solution(), turns=(asked, Turn("policy", np.arange(6) + i, text=f"{i}\nb\nc"))) for i in range(3000)]]
     run = Run(policy=None)
 
     def rates(**more):

@@ -10,6 +10,7 @@ import pytest
 from rewardlab.core import Run, Trajectory, Turn, ask, rollout
 from rewardlab.rewards.reward import reward
 from rewardlab.rollouts.explorable import MEMORY, choose, explorability, explorable
+from rewardlab.rollouts.filtered import solved_between
 
 
 def test_explorability_by_hand():
@@ -103,3 +104,54 @@ def test_a_problem_that_nobody_judged_is_sampled_again():
         asked = [g[0].problem.question for g in part([A, B, C], run)]
     assert asked == ["A", "C"]
     assert run.memory[MEMORY][C.key] == {"seen": 3, "visits": []}
+
+
+def sampled_over(wrap, epochs: int = 3) -> tuple[list[str], dict]:
+    """What is asked of the innermost rollout, when 16 problems come in steps of 8: the even ones mixed, the odd ones all right."""
+    asked, problems = [], [ask(f"{i}") for i in range(16)]
+
+    @rollout
+    def sampler(problems, run):
+        asked.append(",".join(p.question for p in problems))
+        return [
+            [
+                Trajectory(p, (Turn("policy", np.zeros(2, np.int64), np.full(2, -1.0, np.float32), text=text),), "end")
+                for text in ("right", "right" if int(p.question) % 2 else "wrong")
+            ]
+            for p in problems
+        ]
+
+    run = Run(policy=None, verify=verdict())
+    part = explorable(of=wrap(sampler()), start=0.6, least=0.2, decay=0.05, replay=0.0)
+    for run.step in range(2 * epochs):
+        run.more_problems = lambda n: []
+        part(problems[8 * (run.step % 2) :][:8], run)
+    return asked, run.memory[MEMORY]
+
+
+def test_over_a_filter_the_same_problems_are_skipped():
+    plain, seen = sampled_over(lambda part: part)
+    filtered, noted = sampled_over(lambda part: solved_between(of=part, low=0.001, high=0.999))
+    assert filtered == plain
+    assert noted == seen
+    # the second time .55 of eight, four: the mixed ones
+    assert plain[2] == "0,2,4,6"
+
+
+def test_further_problems_are_met_and_skipped_too():
+    asked, known = [], memory_of(B=[0.0], C=[2.0])
+
+    @rollout
+    def sampler(problems, run):
+        asked.append(names(problems))
+        return scripted()(problems, run)
+
+    run = Run(policy=None, verify=verdict(), memory={MEMORY: known})
+    run.more_problems = lambda n: [B, C][:n]
+    # all replies to D are right: two further problems are asked for, of which B has shown nothing
+    explorable(of=solved_between(of=sampler(), low=0.001, high=0.999, attempts=2), start=0.5, replay=0.0)([D, E], run)
+    assert asked == ["DE", "C"]
+    assert known[B.key]["seen"] == 2
+    assert known[D.key]["visits"] == [0.0]
+    # given back as it was
+    assert run.more_problems(2) == [B, C]

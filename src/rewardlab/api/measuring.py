@@ -6,6 +6,7 @@ from typing import Any
 
 from rewardlab import registry
 from rewardlab.core import Recipe, Rollout, Task
+from rewardlab.core.options import is_relative
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.episodes import episode_accuracy
 from rewardlab.evals.length import entropy_of_right, length_by_verdict, length_of_right
@@ -68,9 +69,7 @@ def _compares(reward: Reward) -> bool:
 def _as_in_training(recipe: Recipe, reward: Reward) -> Rollout:
     """How held-out problems are sampled: as training samples, but once a problem, or a whole group if the reward needs it."""
     calls = [call_of(part) for part in reward.walk() if hasattr(part, "function")]
-    by_group = any(call and call.grouped for call in calls) or any(
-        getattr(part.options, "over", None) == "group" for part in reward.walk()
-    )
+    by_group = any(call and call.grouped for call in calls) or is_relative(reward)
     n = recipe.rows_per_problem if by_group else 1
     sampler: Any = recipe.rollout.innermost if recipe.rollout else independent()
     if sampler.function in (independent.function, interactive.function):

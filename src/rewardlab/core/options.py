@@ -70,7 +70,7 @@ class ObjectiveOptions(PartOptions):
     """unit: what one loss is for: a token, a row, a group or the batch.  wants: outputs of the model that it reads.
 
     per_token: f(logits (n, V), ids (n,)) -> {name: (n,)}, run inside the chunked head with gradient; its results are in
-    `outputs.extra[name]`.
+    `outputs.extra[name]`. Keyword-only arguments of f are settings of the objective, by name.
     """
 
     unit: Unit = "token"
@@ -82,20 +82,27 @@ class ObjectiveOptions(PartOptions):
 class RewardOptions(PartOptions):
     """over: what the function scores in one call.  steps: it rewards steps, not whole replies.
 
+    relative: whether what a reply earns depends on the other replies of its group, so that one alone shows nothing, as a bool or as
+    f(**settings) -> bool. None: it does where `over` is "group".
     differentiable: g(x, problem, **settings), the same reward of decisions x (n, *shape) as a tensor (n,), with gradient.
     """
 
     over: Literal["trajectory", "group", "groups"] = "trajectory"
     steps: bool = False
+    relative: bool | Callable | None = None
     differentiable: Callable | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class OperatorOptions(PartOptions):
-    """over: what the function reads in one call.  steps: with one operand, it is applied to each of its step rewards."""
+    """over: what the function reads in one call.  steps: with one operand, it is applied to each of its step rewards.
+
+    relative: as of a reward.
+    """
 
     over: Literal["number", "trajectory", "group", "groups", "weights"] = "number"
     steps: bool = False
+    relative: bool | Callable | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,6 +114,18 @@ class VerifierOptions(PartOptions):
 
     over: Literal["pair", "pairs"] = "pair"
     modules: tuple[str, ...] = ()
+
+
+def is_relative(reward: Any) -> bool:
+    """Whether what a reply earns depends on the other replies of its group (the option `relative` of its parts)."""
+
+    def compares(part: Any) -> bool:
+        said = getattr(part.options, "relative", None)
+        if callable(said):
+            return bool(said(**part.settings))
+        return getattr(part.options, "over", None) == "group" if said is None else said
+
+    return any(compares(part) for part in reward.walk())
 
 
 Kind = TypeVar("Kind", bound=PartOptions)

@@ -9,6 +9,8 @@ micro-batches never changes the gradient; a micro-batch never splits a unit. Rew
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
@@ -125,7 +127,7 @@ class Objective(Part):
     @property
     def per_token(self) -> tuple[Callable, ...]:
         """Functions of the logits that are run inside the chunked head."""
-        return tuple(leaf.options.per_token for leaf in self.leaves() if leaf.options.per_token)
+        return tuple(_with_settings(leaf.options.per_token, leaf) for leaf in self.leaves() if leaf.options.per_token)
 
     def terms(self, scale: float = 1.0) -> Iterator[tuple[float, Objective]]:
         """(factor, objective) for each summand; a single objective is its own only summand."""
@@ -145,6 +147,12 @@ class Objective(Part):
         return ObjectiveScaled(float(scale), self)
 
     __mul__ = __rmul__
+
+
+def _with_settings(function: Callable, leaf: Objective) -> Callable:
+    """The `per_token` function of an objective, with those of its settings that it has arguments for."""
+    names = [p.name for p in inspect.signature(function).parameters.values() if p.kind is p.KEYWORD_ONLY]
+    return functools.partial(function, **{name: leaf.settings[name] for name in names}) if names else function
 
 
 class ObjectiveSum(Expression, Objective):

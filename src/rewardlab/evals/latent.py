@@ -28,7 +28,8 @@ def learnt_auc(
     whose number is not 0.  auc.entropy: the same of the policy's entropy.  n: problems.  Right is what the task's verifier says;
     replies without a verdict are left out, and those to which the scorer gives no number at all.
     """
-    groups, aside = rollout(list(problems), run), replace(run, memory={})
+    # without the verifier, so that the scorer goes by what it is told
+    groups, aside = rollout(list(problems), run), replace(run, memory={}, verify=None)
     right = [[None if s.value is None else s.value >= 1 for s in row] for row in run.verify(groups, run)]
     judged = [[(t, ok) for t, ok in zip(*pair, strict=True) if ok is not None] for pair in zip(groups, right, strict=True)]
     half, device = len(judged) // 2, run.policy.device

@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from rewardlab.core import Group, Problem, Rollout, Run, check_finite, measure
+from rewardlab.core.options import is_relative
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.reward import Reward
 
@@ -20,11 +21,17 @@ def own_reward(problems: Sequence[Problem], run: Run, *, reward: Reward, rollout
     """reward: the mean of `reward` over what `rollout` samples for each problem, with its 95% interval over problems.
 
     pass@1: the share of it that the task's verifier finds right, where that gives any verdict (data without answers has none).
-    Rollouts without a reward are left out of its mean; without a verdict, they count as wrong.
+    Rollouts without a reward are left out of its mean; without a verdict, they count as wrong. Raises RewardlabError for a reward
+    that compares the replies of a group (`is_relative`) where no group has two: it is the same number whatever is said.
     """
     # a reward may remember what it has seen: held-out problems must not change what it pays in training
     aside = replace(run, memory=copy.deepcopy(run.memory))
     groups = rollout(list(problems), aside)
+    if is_relative(reward) and all(len(group) < 2 for group in groups):
+        raise RewardlabError(
+            f"own_reward: {reward} compares the replies to a problem with one another, and {rollout} samples one of each: "
+            "sample several, as independent(n=4)"
+        )
     scores = reward(groups, aside)
     # NaN is the reward's: said here, where the rollout is known
     check_finite(groups, scores, str(reward))

@@ -39,13 +39,13 @@ def unexplained(x: Tensor, again: Tensor) -> Tensor:
     return (x - again).square().sum() / (x - x.mean(0)).square().sum().clamp(min=1e-12)
 
 
-def learn(batches: Iterable[Tensor], expansion: int, k: int, lr: float, generator: torch.Generator) -> tuple[Weights, float]:
-    """Weights for `expansion` times the width in directions, fitted to batches (n, width) of activations, one step each; and what
+def learn(batches: Iterable[Tensor], latents: int, k: int, lr: float, generator: torch.Generator) -> tuple[Weights, float]:
+    """Weights for `latents` directions, fitted to batches (n, width) of activations, one step each; and what
     was `unexplained` of the last one."""
     weights, optimiser, left = {}, None, 1.0
     for x in batches:
         if optimiser is None:
-            weights = untrained(x.shape[1], expansion * x.shape[1], generator, x.device)
+            weights = untrained(x.shape[1], latents, generator, x.device)
             # the mean is no direction: it would be one of every row's k
             weights["decoder_bias"].copy_(x.mean(0))
             optimiser = torch.optim.Adam([w.requires_grad_(True) for w in weights.values()], lr=lr)

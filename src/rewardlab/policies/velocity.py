@@ -3,8 +3,8 @@
     x_s = s x + (1 - s) noise;    loss = mean over the entries of (v(x_s, s, context, layer) - (x - noise))^2
 
 The velocity deviation, this loss at one time s, is high for states that the field has not learnt. `context` is the state one token
-later, at the same layer. The network follows that of Jinghaoleven/RLFR (14bf504, flow_simple.py): residual blocks with scale, shift
-and gate by time, layer and context. There the last layer is modulated too, and time and layer pass two layers, not one.
+earlier, at the same layer. The network follows that of Jinghaoleven/RLFR (14bf504, flow_simple.py): residual blocks with scale,
+shift and gate by time, layer and context. There the last layer is modulated too, and time and layer pass two layers, not one.
 Zhang et al. 2025, arXiv:2510.10201
 """
 
@@ -39,7 +39,7 @@ class Block(nn.Module):
 
 
 class Field(nn.Module):
-    """(n, width) -> (n, width): the velocity at x, time s, under the context and the height of the layer."""
+    """(n, width) -> (n, width): the velocity at x, time s, one for all or (n, 1), under the context and the height of the layer."""
 
     def __init__(self, width: int, blocks: int):
         super().__init__()
@@ -50,7 +50,7 @@ class Field(nn.Module):
         nn.init.zeros_(self.out.weight)
         nn.init.zeros_(self.out.bias)
 
-    def forward(self, x: Tensor, s: float, context: Tensor, height: float) -> Tensor:
+    def forward(self, x: Tensor, s: float | Tensor, context: Tensor, height: float) -> Tensor:
         c = self.context(context) + self.time(waves(s, x)) + self.height(waves(height, x))
         x = self.state(x)
         for block in self.blocks:
@@ -58,11 +58,11 @@ class Field(nn.Module):
         return self.out(self.norm(x))
 
 
-def waves(number: float, like: Tensor) -> Tensor:
-    """(width,) sines and cosines of a number from 0 to 1."""
+def waves(number: float | Tensor, like: Tensor) -> Tensor:
+    """(width,) sines and cosines of a number from 0 to 1; (n, width) of numbers (n, 1)."""
     half = like.shape[1] // 2
     angles = 1000 * number * torch.exp(-math.log(10000) * torch.arange(half, device=like.device) / max(1, half))
-    return F.pad(torch.cat((angles.cos(), angles.sin())), (0, like.shape[1] - 2 * half))
+    return F.pad(torch.cat((angles.cos(), angles.sin()), -1), (0, like.shape[1] - 2 * half))
 
 
 class Flow:
@@ -82,21 +82,25 @@ class Flow:
             # entries of hidden states differ in size by orders of magnitude, and the largest would be all that counts
             memory["mean"], memory["scale"] = real.mean(0), 1 / real.std(0).clamp(min=1e-3)
 
-    def deviations(self, states: States, chosen: Tensor, s: float, rng: torch.Generator) -> Tensor:
-        """(n,) mean over the layers of the deviation at the n positions `chosen` (B, T), with gradient; each needs a next one."""
+    def deviations(self, states: States, chosen: Tensor, time: float | None, rng: torch.Generator) -> Tensor:
+        """(n,) mean over the layers of the deviation at the n positions `chosen` (B, T), with gradient; each needs one before it.
+
+        time: s; None: each state its own, the sigmoid of a normal number.
+        """
         found = []
         for height, table in states:
             x = (table - self.memory["mean"]) * self.memory["scale"]
-            target, context = x[chosen], x.roll(-1, 1)[chosen]
+            target, context = x[chosen], x.roll(1, 1)[chosen]
             noise = torch.randn(target.shape, generator=rng).to(target)
+            s = torch.randn(len(target), 1, generator=rng).to(target).sigmoid() if time is None else time
             velocity = self.field(s * target + (1 - s) * noise, s, context, height)
             found.append((velocity - (target - noise)).square().mean(1))
         return torch.stack(found).mean(0)
 
     @torch.enable_grad()
-    def learn(self, states: States, chosen: Tensor, s: float, rng: torch.Generator) -> float:
+    def learn(self, states: States, chosen: Tensor, time: float | None, rng: torch.Generator) -> float:
         """A step of the field on the states `chosen`; the loss before it."""
-        loss = self.deviations(states, chosen, s, rng).mean()
+        loss = self.deviations(states, chosen, time, rng).mean()
         self.optimiser.zero_grad()
         loss.backward()
         self.optimiser.step()
@@ -110,7 +114,6 @@ def states_of(policy: Any, batch: Batch, heights: Sequence[float]) -> States:
     return [(layer / policy.depth, policy.activation_table(batch, layer)) for layer in layers]
 
 
-def with_next(batch: Batch) -> Tensor:
-    """(B, T) decisions after which another token stands."""
-    position = torch.arange(batch.ids.shape[1], device=batch.ids.device)
-    return batch.mask & (position + 1 < batch.length[:, None])
+def with_previous(batch: Batch) -> Tensor:
+    """(B, T) decisions before which another token stands."""
+    return batch.mask & (torch.arange(batch.ids.shape[1], device=batch.ids.device) > 0)

@@ -13,7 +13,7 @@ from .reward import reward
 Voters = Literal["other", "own"]
 
 
-@reward(over="groups")
+@reward(over="groups", relative=True)
 def with_majority(groups: list[Group], run: Run, *, voters: Literal["other", "own"] = "other") -> Scores:
     """1 for the answer that most of the voters give, else 0; no gold answer is read.
 

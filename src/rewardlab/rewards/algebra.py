@@ -92,7 +92,7 @@ def scheduled(
     return [start + (end - start) * moved[shape]]
 
 
-@operator(over="groups", steps=True)
+@operator(over="groups", steps=True, relative=lambda within, **_: within == "group")
 def normalised(
     groups: list[list[float]],
     memory: dict[str, Any],

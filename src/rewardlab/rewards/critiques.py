@@ -6,11 +6,12 @@ import re
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from rewardlab.core import Group, Problem, Run, Sampling, Score, Scores, Trajectory, uniform_of
+from rewardlab.core import Group, Problem, Run, Sampling, Score, Scores, Trajectory
 from rewardlab.core.domain import NonNegativeFloat, PositiveInt, Share
 from rewardlab.errors import RewardlabError
 from rewardlab.text.filled import filled
 
+from .noise import FRESH, quantile, step_errors
 from .reward import Reward, reward
 from .steps import step_texts
 
@@ -97,25 +98,27 @@ def _score(trajectory: Trajectory, steps: Sequence[Any], critiques: list[set[int
 @reward(over="groups")
 def noisy_critiques(
     groups: list[Group], run: Run, *, of: Reward, miss: Share = 0.2, alarm: Share = 0.2, votes: PositiveInt = 4,
-    agree: Literal["majority", "all"] = "all",
+    agree: Literal["majority", "all"] = "all", fresh: Share = FRESH,
 ) -> Scores:  # fmt: skip
     """`wrong_steps` of a critic of known quality: a step is wrong where the step reward `of` pays it nothing, but each critique
-    overlooks a wrong step at the rate `miss`, and lists a right one at the rate `alarm`, every step and critique by itself.
+    overlooks a wrong step at the rate `miss`, and lists a right one at the rate `alarm`, every critique by itself.
 
-    The noise belongs to problem, reply, step and critique: the same reply is criticised alike. No verdict where `of` gives none.
+    The noise belongs to problem, reply, step and critique: the same reply is criticised alike. fresh: share of a
+    critique's noise that is new at each step. No verdict where `of` gives none.
     """
-    return [[_noisy(t, s, miss, alarm, votes, agree, run.seed) for t, s in zip(*rows, strict=True)]
+    return [[_noisy(t, s, miss, alarm, votes, agree, fresh, run.seed) for t, s in zip(*rows, strict=True)]
             for rows in zip(groups, of(groups, run), strict=True)]  # fmt: skip
 
 
-def _noisy(t: Trajectory, truth: Score, miss: float, alarm: float, votes: int, agree: str, seed: int) -> Score:
+def _noisy(t: Trajectory, truth: Score, miss: float, alarm: float, votes: int, agree: str, fresh: float, seed: int) -> Score:
     if truth.missing or not truth.steps:
         return Score(None, why=truth.why or "no steps were judged")
 
-    def lists(critique: int, step: int, right: bool) -> bool:
-        uniform = uniform_of("critique", seed, t.problem.key, t.reply, critique, step)
-        return uniform < (alarm if right else 1 - miss)
+    ends, numbered = [at for at, _ in truth.steps], list(enumerate(truth.steps, 1))
 
-    numbered = list(enumerate(truth.steps, 1))
-    critiques = [{i for i, (_, paid) in numbered if lists(k, i, paid > 0)} for k in range(votes)]
+    def lists(critique: int) -> set[int]:
+        noise = {right: step_errors(("critique", seed, critique, right), t, ends, fresh) for right in (True, False)}
+        return {i for i, (_, paid) in numbered if quantile(noise[paid > 0][i - 1]) < (alarm if paid > 0 else 1 - miss)}
+
+    critiques = [lists(k) for k in range(votes)]
     return Score(steps=tuple((at, float(voted(critiques, i, agree))) for i, (at, _) in numbered), why=truth.why)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from rewardlab.core import Group, Run, Score, Scores, Trajectory, uniform_of
+from rewardlab.core import Group, Run, Score, Scores, Trajectory
 from rewardlab.core.domain import Share
 from rewardlab.errors import RewardlabError
 
+from .noise import FRESH, quantile, step_errors
 from .reward import Reward, reward
 
 
@@ -41,22 +42,26 @@ def _voted(said: list[Score], flawed: bool, hard: bool) -> Score:
 
 @reward(over="groups")
 def noisy_steps(
-    groups: list[Group], run: Run, *, of: Reward, miss: Share = 0.2, alarm: Share = 0.1, annotator: str = "a"
+    groups: list[Group], run: Run, *, of: Reward, miss: Share = 0.2, alarm: Share = 0.1, annotator: str = "a",
+    fresh: Share = FRESH,
 ) -> Scores:  # fmt: skip
     """An annotator of known quality: 0 at a step that the step reward `of` pays nothing, except for a share `miss`, and 1 at the
     others, except for a share `alarm`.
 
     The noise belongs to annotator, problem, reply and step: the same one errs alike whenever it is asked, others by themselves.
+    fresh: share of its variance that is new at each step: one who overlooks a step is likely to overlook the next wrong one.
     """
-    return [[_noisy(t, s, miss, alarm, annotator, run.seed) for t, s in zip(*rows, strict=True)]
+    return [[_noisy(t, s, miss, alarm, annotator, fresh, run.seed) for t, s in zip(*rows, strict=True)]
             for rows in zip(groups, of(groups, run), strict=True)]  # fmt: skip
 
 
-def _noisy(t: Trajectory, truth: Score, miss: float, alarm: float, annotator: str, seed: int) -> Score:
+def _noisy(t: Trajectory, truth: Score, miss: float, alarm: float, annotator: str, fresh: float, seed: int) -> Score:
     if truth.missing or not truth.steps:
         return Score(None, why=truth.why or "no steps were judged")
+    ends = [at for at, _ in truth.steps]
+    noise = {right: step_errors(("noisy_steps", seed, annotator, right), t, ends, fresh) for right in (True, False)}
 
-    def errs(at: int, right: bool) -> bool:
-        return uniform_of("noisy_steps", seed, annotator, t.problem.key, t.reply, at) < (alarm if right else miss)
+    def errs(k: int, right: bool) -> bool:
+        return quantile(noise[right][k]) < (alarm if right else miss)
 
-    return Score(steps=[(at, float((paid > 0) != errs(at, paid > 0))) for at, paid in truth.steps])
+    return Score(steps=[(at, float((paid > 0) != errs(k, paid > 0))) for k, (at, paid) in enumerate(truth.steps)])

@@ -9,7 +9,7 @@ from rewardlab.text.bm25 import index_of, words
 from .reward import reward
 
 
-@reward(over="group")
+@reward(over="group", relative=False)
 def supported_facts(group: Group, *, passages: str = "passages", k: PositiveInt = 1) -> list[Score]:
     """Of what the replies to a problem disagree on, the share that a reply has right by the evidence.
 

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import math
-from statistics import NormalDist
 
 from rewardlab.core import Group, Run, Score, Scores, Trajectory, uniform_of
-from rewardlab.core.domain import Auc, PositiveFloat, PositiveInt
+from rewardlab.core.domain import Auc, PositiveFloat, PositiveInt, Share
 from rewardlab.errors import RewardlabError
 
+from .noise import FRESH, NORMAL, error_of
 from .reward import Reward, reward
-
-NORMAL = NormalDist()
 
 
 @reward(over="groups")
-def imperfect(groups: list[Group], run: Run, *, auc: Auc = 0.8, of: Reward | None = None) -> Scores:
+def imperfect(groups: list[Group], run: Run, *, auc: Auc = 0.8, of: Reward | None = None, fresh: Share = FRESH) -> Scores:
     """The probability that a reply is right, as a judge says it who ranks right replies above wrong ones with probability `auc`.
 
     The judge sees the verdict of the task's verifier through normal noise, z ~ N(d / 2, 1) where it is right and N(-d / 2, 1)
     where it is wrong, with d = sqrt(2) Phi^-1(auc), and says the probability that follows from z: 1 / (1 + exp(-d z)). So it is
     calibrated where half of the replies are right. The noise belongs to problem and reply: the judge errs in the same way
     whenever it reads the same reply, and asking it again does not help.
+    fresh: share of the noise's variance that is new at each line, 0 to 1; the rest is what it was a line before, so that what reads
+    more of a reply does not average the noise away (rewardlab.rewards.noise). 1: each beginning has noise of its own.
     of: a reward whose 1 is right, and all else wrong, in the verifier's place: an exact judge of beginnings, such as `unbroken()`,
     makes a process reward model of known quality.
     """
@@ -29,24 +29,27 @@ def imperfect(groups: list[Group], run: Run, *, auc: Auc = 0.8, of: Reward | Non
         raise RewardlabError("imperfect() blurs the verdicts of the task's verifier, and this run has none: name a task")
     distance = math.sqrt(2) * NORMAL.inv_cdf(auc)
     verdicts = run.verdicts(groups) if of is None else of(groups, run)
-    return [[_said(t, s, distance, run.seed) for t, s in zip(*rows, strict=True)] for rows in zip(groups, verdicts, strict=True)]
+    return [
+        [_said(t, s, distance, fresh, run.seed) for t, s in zip(*rows, strict=True)] for rows in zip(groups, verdicts, strict=True)
+    ]
 
 
-def _said(trajectory: Trajectory, verdict: Score, distance: float, seed: int) -> Score:
+def _said(trajectory: Trajectory, verdict: Score, distance: float, fresh: float, seed: int) -> Score:
     value = verdict.total
     if value is None:
         return Score(None, why=verdict.why)
-    uniform = uniform_of("imperfect", seed, trajectory.problem.key, trajectory.reply)
-    z = (distance if value >= 1.0 else -distance) / 2 + NORMAL.inv_cdf(uniform)
+    right = value >= 1.0
+    z = (distance if right else -distance) / 2 + error_of(("imperfect", seed, right), trajectory, fresh)
     return Score(1 / (1 + math.exp(-distance * z)), why=f"a judge of a verdict of {value:g}")
 
 
-@reward(over="groups")
+@reward(over="groups", relative=True)
 def votes(groups: list[Group], run: Run, *, of: Reward, voters: PositiveInt = 8, noise: PositiveFloat = 1.0) -> Scores:
     """How many of several voters prefer a reply to another one of its group; ties half, and the mean over the others.
 
     A voter prefers a reply with log-odds of the difference in the reward `of` / noise: in a pair votes are sampled as Bradley and
-    Terry say, and add up to `voters`. A voter errs in the same way whenever it reads the same reply. Replies without a verdict by
+    Terry say, and add up to `voters`. A voter errs in the same way whenever it reads the same reply; whole replies are
+    compared, never beginnings, so each has an error of its own. Replies without a verdict by
     `of` get no vote, nor does one that has no other to be compared with; equal texts are ties.
     """
     return [[Score(x) for x in _votes(*rows, run.seed, voters, noise)] for rows in zip(groups, of(groups, run), strict=True)]

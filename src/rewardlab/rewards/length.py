@@ -49,7 +49,7 @@ def short_penalty(trajectory: Trajectory, *, scale: PositiveFloat = 20.0) -> flo
     return -scale / max(1.0, float(trajectory.mask.sum()))
 
 
-@reward(over="groups")
+@reward(over="groups", relative=True)
 def brevity_among_right(groups: list[Group], run: Run) -> Scores:
     """(longest - length) / (longest - shortest) for right replies, over the sampled tokens of the group's right ones: 1 for the
     shortest of them, 0 for the longest, 1 where all are as long. 0 for wrong replies; no verdict where the task has none.

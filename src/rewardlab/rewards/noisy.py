@@ -10,6 +10,7 @@ from rewardlab.core.domain import Decay, Share
 from rewardlab.data.values import kind_in
 from rewardlab.errors import RewardlabError
 
+from .noise import FRESH, error_of, quantile
 from .reward import Reward, reward
 from .task import correct
 
@@ -20,17 +21,18 @@ LEAST = 0.05
 
 @reward(over="groups")
 def noisy_verdict(
-    groups: list[Group], run: Run, *, false_positive: Share = 0.1, false_negative: Share = 0.3, spread: Share = 0.5, by: str = ""
-) -> Scores:
+    groups: list[Group], run: Run, *, false_positive: Share = 0.1, false_negative: Share = 0.3, spread: Share = 0.5, by: str = "",
+    fresh: Share = FRESH,
+) -> Scores:  # fmt: skip
     """The task's verdict, 0 or 1, flipped at random: of wrong replies at the rate false_positive, of right ones false_negative.
 
     spread: the rates of a kind of prompts are both (1 + spread u) times that, u from -1 to 1 its own; 0: the same for all.  by: the
     column that tells kinds; without it each prompt is one. The noise belongs to problem and reply, as a program errs: asking again
-    does not help.
+    does not help.  fresh: share of its variance that is new at each line of a reply; the rest is what it was a line before.
     """
     rates = {False: false_positive, True: false_negative}
     return [
-        [_flipped(t, s, rates, spread * _lean(t.problem, by), run.seed) for t, s in zip(*rows, strict=True)]
+        [_flipped(t, s, rates, spread * _lean(t.problem, by), fresh, run.seed) for t, s in zip(*rows, strict=True)]
         for rows in zip(groups, run.verdicts(groups), strict=True)
     ]
 
@@ -40,12 +42,12 @@ def _lean(problem: Problem, by: str) -> float:
     return 2 * uniform_of("kind", kind_in(problem.meta, by) or problem.key) - 1
 
 
-def _flipped(t: Trajectory, verdict: Score, rates: dict[bool, float], more: float, seed: int) -> Score:
+def _flipped(t: Trajectory, verdict: Score, rates: dict[bool, float], more: float, fresh: float, seed: int) -> Score:
     if verdict.value is None:
         return Score(None, why=verdict.why)
     right = verdict.value >= 1.0
     rate = (1 + more) * rates[right]
-    flipped = uniform_of("noisy", seed, t.problem.key, t.reply) < rate
+    flipped = quantile(error_of(("noisy", seed, right), t, fresh)) < rate
     return Score(float(right != flipped), why=f"a verdict of {float(right):g}{', flipped' if flipped else ''}")
 
 

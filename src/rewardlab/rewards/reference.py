@@ -81,7 +81,7 @@ def _score(logprobs: np.ndarray | None, bare: float | None, over: Over) -> Score
     return Score(max(0.0, reasoned - bare), why=f"{reasoned:.3f} with this reasoning, {bare:.3f} without")
 
 
-@reward(over="groups")
+@reward(over="groups", relative=True)
 def reasoning_reflection(groups: list[Group], run: Run, *, weighted: bool = True, mark: str = "Answer:") -> Scores:
     """The mean log-prob of the gold answer's tokens after a reply's own reasoning, in which each token weighs as much as its
     log-prob varies over the group: by its standard deviation there. 0 where none varies: the reasoning makes no difference.
@@ -93,7 +93,7 @@ def reasoning_reflection(groups: list[Group], run: Run, *, weighted: bool = True
     return [_reflections(row, weighted) for row in _by_group(groups, run, mark)]
 
 
-@reward(over="groups")
+@reward(over="groups", relative=True)
 def reference_variation(groups: list[Group], run: Run, *, mark: str = "Answer:") -> Scores:
     """The largest standard deviation that the log-prob of a token of the gold answer has over the group's reasonings: how much they
     matter to a problem. The same number for each of its replies; no verdict as in `reasoning_reflection`.

@@ -10,7 +10,7 @@ from rewardlab.text.embedding import NGRAMS, embedded
 from .reward import reward
 
 
-@reward(over="group")
+@reward(over="group", relative=False)
 def relevance(group: Group, *, to: Literal["prompt", "answer"] = "prompt", embed: str = NGRAMS) -> list[Score]:
     """The cosine of a reply with the last user message, or with the problem's answer, a text. Without such a text, no verdict.
 

@@ -35,22 +35,53 @@ def explorable(
     kept, and then of the skipped ones the share `replay` that was sampled least often. explorability: the mean over a problem's
     last `window` visits of the sum over replies of |advantage| times mean -log p of the tokens.  limit: see `explorability`.
     Problems must come again: an epoch is one visit. Held-out problems are all kept. run.memory holds the numbers by problem.
+
+    A visit is what was sampled, also where a filter in `of` drops its group: one without a signal is what is to be skipped. Further
+    problems that `of` asks for are met, and skipped, as the step's own are.
     """
     if run.verify is None:
         raise RewardlabError("explorable needs the task's verifier, and this run has none: name a task")
     if run.more_problems is None:
         return of(problems, run)
-    memory = run.memory.setdefault(MEMORY, {})
-    chosen = choose(problems, memory, start, least, decay, window, replay)
-    run.log("rollouts_skipped", 1 - len(chosen) / len(problems))
-    groups = of(chosen, run)
+    memory, further = run.memory.setdefault(MEMORY, {}), run.more_problems
+
+    def chosen(some: list[Problem]) -> list[Problem]:
+        return choose(some, memory, start, least, decay, window, replay)
+
+    first = chosen(problems)
+    run.log("rollouts_skipped", 1 - len(first) / len(problems))
+    before = {key: len(known["visits"]) for key, known in memory.items()}
+    run.more_problems = lambda n: chosen(further(n))
+    try:
+        groups = of.with_innermost(visited(of=of.innermost, limit=limit))(first, run)
+    finally:
+        run.more_problems = further
+    # a wrapper may have sampled another wording of a problem: then what it made of it is the visit
+    unnoted = [g for g in groups if g and _visits(memory, g[0].problem) == before.get(g[0].problem.key, 0)]
+    _remember(unnoted, run, limit)
+    return groups
+
+
+def _visits(memory: dict, problem: Problem) -> int:
+    return len(memory[problem.key]["visits"]) if problem.key in memory else 0
+
+
+@rollout(inner="of")
+def visited(problems: list[Problem], run: Run, *, of: Rollout, limit: NonNegativeFloat = 2.0) -> list[Group]:
+    """What `of` samples, remembered for `explorable` before any filter sees it."""
+    groups = of(problems, run)
+    _remember(groups, run, limit)
+    return groups
+
+
+def _remember(groups: list[Group], run: Run, limit: float) -> None:
+    memory = run.memory[MEMORY]
     for group, row in zip(groups, run.verdicts(groups), strict=True):
         judged = [(s.value >= 1.0, _surprise(t)) for t, s in zip(group, row, strict=True) if s.value is not None]
         # a visit that nobody judged says nothing, and least of all that there is nothing to explore
         if judged:
             visit = explorability([r for r, _ in judged], [x for _, x in judged], limit)
             memory.setdefault(group[0].problem.key, {"seen": 0, "visits": []})["visits"].append(visit)
-    return groups
 
 
 def choose(
@@ -72,7 +103,7 @@ def choose(
     kept = {*ranked[:top], *skipped[: round(replay * len(problems))], *(set(range(len(problems))) - set(known))}
     for p in problems:
         memory.setdefault(p.key, {"seen": 0, "visits": []})["seen"] += 1
-    return [p for i, p in enumerate(problems) if i in kept] or problems[:1]
+    return [p for i, p in enumerate(problems) if i in (kept or ranked[:1])]
 
 
 def _surprise(t) -> float:

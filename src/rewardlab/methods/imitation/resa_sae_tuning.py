@@ -9,16 +9,19 @@ The source was trained by RL and reasons well. What its activations have in comm
 target that learns to speak through them to take it over, at a thousandth of the cost of RL.
 
 Wang et al. 2025, arXiv:2506.09967. Followed is the released code (shangshang-wang/Resa, eb1799b: scripts/train/run_sae_tuning.py,
-train_from_scratch.py; a56ebce: sae_tuning.yaml): S rebuilds without gradient, so that only the layers above it learn; the texts are
+train_from_scratch.py; a56ebce: sae_tuning.yaml, train_sae.yaml): S rebuilds without gradient, and adapters are at the matrices of
+decoder layers alone, so that only the layers above S learn: no embedding, norm or head, be they trained or tied. The texts are
 questions and answers in the form of a reasoner, `reply`, without its system prompt, and every token of them counts; layer 12 of 28,
-k = 32, adapters of rank 32 (--lora-rank 32; their scale is 2 here and 4 there), learning rate 1e-6, two passes. (inferred): Adam
-and its rate in place of sign descent for S, 32 directions to a unit of width, and how many steps S learns.
+65,536 directions, k = 32, adapters of rank 32 (--lora-rank 32; their scale is 2 here and 4 there), learning rate 1e-6, two passes.
+(inferred): how many steps S learns. Ours: Adam and its rate in place of sign descent for S.
 
 Data: prompts with answers. `source` is a checkpoint of the source model, of the same shape as the --model. Without it the policy
 itself is trained by the base's recipe for the first half of the steps, and that is the source.
 """
 
+import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -51,12 +54,13 @@ def with_answers(problems: list[Problem], run: Run, *, reply: str = LIKE_A_REASO
 
 @loop(inner="of")
 def source_then_target(
-    recipe: Recipe, run: Run, ops: Any, *, first: Share, layer: int, k: PositiveInt, expansion: PositiveInt, sae_steps: PositiveInt,
-    sae_lr: PositiveFloat, lr: PositiveFloat, reply: str, of: Loop | None = None,
+    recipe: Recipe, run: Run, ops: Any, *, first: Share, layer: int, k: PositiveInt, latents: PositiveInt, sae_steps: PositiveInt,
+    sae_lr: PositiveFloat, lr: PositiveFloat, reply: str, random: bool = False, of: Loop | None = None,
 ) -> None:  # fmt: skip
     """Training steps of the source for the share `first` of all; then the autoencoder learns, and the policy, again as it began,
     is tuned with it inside.
 
+    random: the directions stay as they began, and only their origin is learnt, the mean of a batch.
     run.memory holds the autoencoder.  Logged: unexplained, the share of the source's activations that it does not rebuild.
     """
     if run.progress < first:
@@ -66,7 +70,8 @@ def source_then_target(
     if SAE not in run.memory:
         source = run.models.get(SOURCE, run.policy)
         seeded = torch.Generator().manual_seed(run.seed)
-        weights, left = autoencoder.learn(_activations(source, at, sae_steps, texts, ops), expansion, k, sae_lr, seeded)
+        heard = _activations(source, at, 1 if random else sae_steps, texts, ops)
+        weights, left = autoencoder.learn(heard, latents, k, 0.0 if random else sae_lr, seeded)
         run.memory[SAE] = {"weights": weights, "unexplained": left}
         run.policy.load_state(run.model(TEACHER).state())
         ops.policy.reset_optimizer()
@@ -74,8 +79,27 @@ def source_then_target(
     run.log("unexplained", run.memory[SAE]["unexplained"])
     tuning = sft(lr=lr, problems=recipe.update.problems).but(rollout=texts, objective=like_teacher())
     # the inserted layer passes no gradient down, as in the released code
-    with run.policy.inserted(at, lambda x: autoencoder.reconstructed(x, weights, k).detach()):
+    with run.policy.inserted(at, lambda x: autoencoder.reconstructed(x, weights, k).detach()), only_layers_above(run.policy, at):
         ops.standard_step(tuning)
+
+
+@contextmanager
+def only_layers_above(policy: Any, layer: int) -> Iterator[None]:
+    """A context in which no weight of a model trains but those of decoder layers above this one, counted from 0."""
+    held = [p for name, p in policy.model.named_parameters() if p.requires_grad and not _layer_of(name) > layer]
+    for p in held:
+        p.requires_grad_(False)
+    try:
+        yield
+    finally:
+        for p in held:
+            p.requires_grad_(True)
+
+
+def _layer_of(name: str) -> int:
+    """The number of the decoder layer that a weight belongs to; -1 for embeddings, the last norm and the head."""
+    found = re.search(r"(?:^|\.)(?:layers|h|blocks)\.(\d+)\.", name)
+    return int(found.group(1)) if found else -1
 
 
 def _activations(source: Any, layer: int, steps: int, texts: Any, ops: Any) -> Iterator[torch.Tensor]:
@@ -88,15 +112,24 @@ def _activations(source: Any, layer: int, steps: int, texts: Any, ops: Any) -> I
 
 
 def resa_sae_tuning(
-    base: Recipe | None = None, *, source: str = "", first: float = 0.5, layer: int = -1, k: int = 32, expansion: int = 32,
-    sae_steps: int = 1000, sae_lr: float = 1e-3, tune_lr: float = 1e-6, reply: str = LIKE_A_REASONER,
+    base: Recipe | None = None, *, source: str = "", first: float = 0.5, layer: int = -1, k: int = 32, latents: int = 65_536,
+    sae_steps: int = 1000, sae_lr: float = 1e-3, tune_lr: float = 1e-6, reply: str = LIKE_A_REASONER, random: bool = False,
 ) -> Recipe:  # fmt: skip
     """source: checkpoint of the source model.  first: share of the steps in which the policy becomes the source, without one.
-    layer: counted from 0; -1: three sevenths of the way up.  k: directions that a token may use; expansion: times the width, all
-    there are.  sae_steps, sae_lr: of the autoencoder.  tune_lr: of the target.  reply: the answer's form, with {answer} in it.
+    layer: counted from 0; -1: three sevenths of the way up.  k: directions that a token may use; latents: all there are, 8 to 64
+    times the width of a small model.  random: they are not learnt.  sae_steps, sae_lr: of the autoencoder.  tune_lr: of the
+    target.  reply: the answer's form, with {answer} in it.
     """
     base = base or grpo()
-    settings = {"layer": layer, "k": k, "expansion": expansion, "sae_steps": sae_steps, "sae_lr": sae_lr, "reply": reply}
+    settings = {
+        "layer": layer,
+        "k": k,
+        "latents": latents,
+        "random": random,
+        "sae_steps": sae_steps,
+        "sae_lr": sae_lr,
+        "reply": reply,
+    }
     tuned = source_then_target(first=0.0 if source else first, lr=tune_lr, of=base.loop, **settings)
     models = [Learner(TEACHER, "copy:policy", Recipe(), every=0)]
     if source:
@@ -104,12 +137,12 @@ def resa_sae_tuning(
     return base.but(loop=tuned, also=(*base.also, *models))
 
 
+HERE = {"tune_lr": 1e-4, "latents": 1024, "k": 16, "sae_steps": 400, "reply": "Answer: {answer}"}
 claim = Claim(
-    says="after tuning through the directions of a source that RL has trained, the policy solves more problems than before",
-    versus=None, task="arithmetic:biased=0.75,error=0.1", measure="pass@1", direction="higher", margin=0.05,
-    against="before.pass@1", settings={"tune_lr": 1e-4, "expansion": 8, "k": 16, "sae_steps": 400, "reply": "Answer: {answer}"},
-    steps=80,
+    says="tuned through the directions of a source that RL has trained, the policy solves more problems than through random ones",
+    versus="resa_sae_tuning", task="arithmetic:biased=0.75,error=0.1", measure="pass@1", direction="higher", margin=0.05,
+    settings=HERE, versus_settings={**HERE, "random": True}, steps=80,
     judge=Within("train.unexplained", high=0.3, says="share of the source's activations that the autoencoder does not rebuild"),
-    learns=None,
+    learns=None, version=2, replaces="its rival was the policy before, which says nothing of what the directions hold",
 )  # fmt: skip
 system = "resa-sae-tuning"

@@ -13,7 +13,8 @@ drop = 1/4, of each batch, where the paper filters its data at intervals; n = 8 
 three choices there. Left out: dropping prompts that are too hard (ranks of the least likely tokens); the penalty on outcomes of
 another length than the reference; a KL of .001; the rubric gates of v3. The reward takes the place of a base's.
 
-Data: prompts with reference outcomes, of any length. Replies of one turn; the verifier is read for reports alone.
+Data: prompts with reference outcomes, of any length. Replies of one turn; the verifier is read for reports alone. Held-out problems
+are answered four times, since the reward compares replies.
 """
 
 from rewardlab.core import Recipe
@@ -32,7 +33,7 @@ def dro_r3(base: Recipe | None = None, *, weighted: bool = True, mark: str = "An
     base = base or grpo(n=n)
     paid = reasoning_reflection(weighted=weighted, mark=mark)
     filtered = without_lowest(of=base.required("rollout"), by=reference_variation(mark=mark), drop=drop)
-    return base.but(rollout=filtered, reward=paid, measure=own_reward(reward=paid, rollout=independent(n=1)))
+    return base.but(rollout=filtered, reward=paid, measure=own_reward(reward=paid, rollout=independent(n=4)))
 
 
 claim = Claim(

@@ -24,23 +24,21 @@ import torch
 from torch import Tensor
 
 from rewardlab.core import Batch, Outputs, Recipe, Run, objective
-from rewardlab.core.domain import Share
+from rewardlab.core.domain import PositiveShare, Share
 from rewardlab.evals.passk import coverage
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.objectives.ratio import clipped_ratio
 from rewardlab.objectives.weighting import token_mean
 from rewardlab.proof.claim import Claim, Within
 
-KAPPA = 0.02
-"""Of the largest probability: tokens below are noise."""
 NOISE = -1e4
 """The log-probability of noise under the proxy: finite, so that no table holds an infinity."""
 
 
-def proxy_logprob(logits: Tensor, ids: Tensor) -> dict[str, Tensor]:
-    """(n,) log proxy of the tokens `ids` for logits (n, V)."""
+def proxy_logprob(logits: Tensor, ids: Tensor, *, kappa: PositiveShare = 0.02) -> dict[str, Tensor]:
+    """(n,) log proxy of the tokens `ids` for logits (n, V).  kappa: of the largest probability; tokens below are noise."""
     logits = logits.detach()
-    noise = logits < logits.amax(1, keepdim=True) + math.log(KAPPA)
+    noise = logits < logits.amax(1, keepdim=True) + math.log(kappa)
     kept = logits.masked_fill(noise, -torch.inf).logsumexp(1)
     chosen = ids[:, None]
     logprob = logits.gather(1, chosen).squeeze(1) - kept
@@ -48,8 +46,11 @@ def proxy_logprob(logits: Tensor, ids: Tensor) -> dict[str, Tensor]:
 
 
 @objective(unit="batch", needs=("policy.proxy_logprob",), per_token=proxy_logprob)
-def hold_up_rare_tokens(out: Outputs, batch: Batch, run: Run, *, share: Share = 0.01) -> Tensor:
-    """The KL's estimate at the protected tokens, over the number of all decisions. Logs `protected`, their share of these."""
+def hold_up_rare_tokens(out: Outputs, batch: Batch, run: Run, *, share: Share = 0.01, kappa: PositiveShare = 0.02) -> Tensor:
+    """The KL's estimate at the protected tokens, over the number of all decisions. Logs `protected`, their share of these.
+
+    kappa: of `proxy_logprob`.
+    """
     total, failed = batch.mask.sum().clamp(min=1), batch.mask & (batch.credit < 0)
     target = batch.columns["policy.proxy_logprob"]
     few = int(int(failed.sum()) * share)
@@ -64,12 +65,15 @@ def hold_up_rare_tokens(out: Outputs, batch: Batch, run: Run, *, share: Share = 
 
 
 def lp_reg(
-    base: Recipe | None = None, *, share: float = 0.01, beta: float = 1.0, eps: float = 1.0, eps_high: float = 9.0
-) -> Recipe:
-    """share: of the tokens of failed replies, those that can be protected.  beta: weight of their KL; 0 protects none."""
+    base: Recipe | None = None, *, share: float = 0.01, kappa: float = 0.02, beta: float = 1.0, eps: float = 1.0,
+    eps_high: float = 9.0,
+) -> Recipe:  # fmt: skip
+    """share: of the tokens of failed replies, those that can be protected.  kappa: of the largest probability; tokens below are
+    noise.  beta: weight of the KL; 0 protects none.
+    """
     base = base or grpo()
     loss = clipped_ratio(eps=eps, eps_high=eps_high)
-    return base.but(objective=loss + beta * hold_up_rare_tokens(share=share) if beta else loss, weighting=token_mean())
+    return base.but(objective=loss + beta * hold_up_rare_tokens(share=share, kappa=kappa) if beta else loss, weighting=token_mean())
 
 
 claim = Claim(

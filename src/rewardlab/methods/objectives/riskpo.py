@@ -13,10 +13,14 @@ levels .2 and .9, w = 1.5, lr = .1, n = 5, two updates, the division by both dev
 advantages and do not reach the next step's batch, as far as could be read, so that each bundle has its own; here those of the steps
 before count, as in the paper, and in the first step those of the whole batch. (inferred): a deviation below .001 counts as 1 for
 bundles too, where theirs would divide by 0; a bundle of fewer questions is paid as if it had B; a bundle with a reply that has no
-verdict teaches nothing. `shifted=False`, as their script for DAPO-MATH, leaves out q_a - q_b: less noise.
+verdict teaches nothing. Their script for DAPO-MATH (8dce3fa, run_qwen2.5_1.5b_MVaR_dapomath.sh) is high=.8, n=10, --minibatches 4,
+shifted=False, which leaves out q_a - q_b, and assign="sum-mean": what a bundle earned over its spread is divided among its replies,
+in proportion to r - mean r of each one's question over the sum of these, or equally where that sum is 0.
 
 Data: prompts and answers; --problems is best a multiple of B.
 """
+
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -56,6 +60,18 @@ def _spread(x: Tensor) -> Tensor:
     return torch.where(std > SAME, std, 1.0)
 
 
+def _means(reward: Tensor, judged: Tensor, batch: Batch) -> Tensor:
+    """(B,) of each reply the mean reward of the replies to its question that have a verdict."""
+    total, count = (reward.new_zeros(batch.groups).index_add(0, batch.group, x.to(reward)) for x in (reward * judged, judged))
+    return (total / count.clamp(min=1))[batch.group]
+
+
+def _shares(gains: Tensor) -> Tensor:
+    """(n, questions) how a bundle's earnings are divided, from r - mean r of its replies: lines sum to 1, and may hold any sign."""
+    total = gains.sum(1, keepdim=True)
+    return torch.where(total.abs() > 1e-6, gains / torch.where(total.abs() > 1e-6, total, 1.0), 1.0 / gains.shape[1])
+
+
 def _quantiles(scores: Tensor, run: Run, levels: tuple[float, float], rate: float) -> list[float]:
     """Those of the steps before this one, or of these scores where there are none; in run.memory these scores have moved them."""
     own = torch.quantile(scores, scores.new_tensor(levels)).tolist()
@@ -72,21 +88,26 @@ def _quantiles(scores: Tensor, run: Run, levels: tuple[float, float], rate: floa
 @credit
 def by_bundle(
     a: Tensor, batch: Batch, run: Run, *, size: PositiveInt = 5, low: PositiveShare = 0.2, high: PositiveShare = 0.9,
-    w: NonNegativeFloat = 1.5, rate: NonNegativeFloat = 0.1, shifted: bool = True,
+    w: NonNegativeFloat = 1.5, rate: NonNegativeFloat = 0.1, shifted: bool = True, assign: Literal["std", "sum-mean"] = "std",
 ) -> Tensor:  # fmt: skip
-    """Every decision of a reply gets what its bundle earned, over the spread of the question's rewards. Logs the two quantiles."""
+    """Every decision of a reply gets what its bundle earned, over the spread of the question's rewards, or its share of that
+    (`sum-mean`). Logs the two quantiles.
+    """
     if not low < high:
         raise RewardlabError(f"riskpo: low={low:g} is the lower level, so it must be below high={high:g}")
     reward, judged = torch.where(batch.rewarded, a, 0.0).sum(1), batch.rewarded.any(1)  # (B,)
     tables = [table[judged[table].all(1)] for table in bundles(batch, size)]
     # a bundle of fewer questions, at the end of the batch, is compared with full ones
     scores = [reward[table].sum(1) * size / table.shape[1] for table in tables]
-    earned = torch.zeros_like(reward)
+    earned, means = torch.zeros_like(reward), _means(reward, judged, batch)
     if not (every := torch.cat(scores)).numel():
         return torch.zeros_like(a)
     q_low, q_high = _quantiles(every, run, (low, high), rate)
     for table, score in zip(tables, scores, strict=True):
         paid = mixed_value_at_risk(score, q_low, q_high, (low, high), w, shifted) / _spread(score)
+        if assign == "sum-mean":
+            earned[table] = paid[:, None] * _shares(reward[table] - means[table])
+            continue
         for question in table.T:
             earned[question] = paid / _spread(reward[question])
     run.log("quantile/low", q_low)
@@ -96,13 +117,15 @@ def by_bundle(
 
 def riskpo(
     base: Recipe | None = None, *, n: int = 5, size: int = 5, low: float = 0.2, high: float = 0.9, w: float = 1.5,
-    rate: float = 0.1, shifted: bool = True,
+    rate: float = 0.1, shifted: bool = True, assign: Literal["std", "sum-mean"] = "std",
 ) -> Recipe:  # fmt: skip
     """size: questions of a bundle.  low, high, w: levels and weight of the mixed value-at-risk.  rate: of the tracked quantiles.
-    shifted: false leaves out the constant q_a - q_b of g.
+    shifted: false leaves out the constant q_a - q_b of g.  assign: each reply earns what its bundle does, over the spread of its
+    question's rewards, or a share of it.
     """
     base = base or grpo(n=n).but(minibatches=2, problems=15)
-    return base.but(credit=by_bundle(size=size, low=low, high=high, w=w, rate=rate, shifted=shifted), weighting=token_mean())
+    paid = by_bundle(size=size, low=low, high=high, w=w, rate=rate, shifted=shifted, assign=assign)
+    return base.but(credit=paid, weighting=token_mean())
 
 
 claim = Claim(

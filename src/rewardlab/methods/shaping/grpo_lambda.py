@@ -34,7 +34,7 @@ def top_groups(verdicts: Scores, share: float) -> set[int]:
     return set(order[: math.ceil(share * len(order))])
 
 
-@reward(over="groups")
+@reward(over="groups", relative=True)
 def length_where_solved(groups: list[Group], run: Run, *, share: float = 0.2) -> Scores:
     """sigmoid of the normalised length for right replies of the groups that are right most often, 0 for all other replies."""
     verdicts = correct()(groups, run)
