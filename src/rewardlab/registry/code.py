@@ -236,7 +236,7 @@ class _Names(ast.NodeTransformer):
 
     def visit_keyword(self, node: ast.keyword) -> ast.AST:
         if node.arg in NAMED_BY_TEXT and isinstance(node.value, ast.Constant) and (named := _by_text(node.arg, node.value.value)):
-            self.stand_in(named)
+            return ast.keyword(node.arg, ast.Name(self.stand_in(named), ast.Load()))
         return self.generic_visit(node)
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.AST:
