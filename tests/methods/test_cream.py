@@ -214,3 +214,11 @@ def test_without_sft_the_model_before_it_must_be_named():
     with pytest.raises(RewardlabError, match="initial"):
         registry.build("cream", {"sft_steps": 0})
     assert {x.init for x in registry.build("cream", {"sft_steps": 0, "initial": "runs/base"}).also} == {"runs/base"}
+
+
+def test_runs_of_older_versions_are_read_by_the_name_that_the_scale_had():
+    """`sft_lr_scale` was called `faster`; a saved recipe with it loads, and means the same."""
+    recipe = registry.build("cream", {"sft_lr_scale": 3.0})
+    saved = recipe.to_json()
+    saved["loop"]["with"]["faster"] = saved["loop"]["with"].pop("sft_lr_scale")
+    assert registry.load_recipe(saved).loop == recipe.loop

@@ -20,6 +20,7 @@ from rewardlab.runs.config import RunConfig
 from . import collate as collating
 from .distributed import all_gather, is_rank_zero, map_sharded, on_rank_zero, rank, world_size
 from .learner import LearnerState, learners_of
+from .rates import with_rates
 from .update import update
 
 
@@ -39,6 +40,7 @@ class Ops:
     """
 
     def __init__(self, recipe: Recipe, run: Run, task: Task, settings: RunConfig):
+        recipe = with_rates(recipe, run)
         self.recipe, self.run, self.task, self.settings = recipe, run, task, settings.settled()
         self.learners = learners_of(recipe, run)
         self.policy = next(iter(self.learners.values()))

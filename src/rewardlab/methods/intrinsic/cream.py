@@ -11,7 +11,7 @@ Wang et al. 2024, arXiv:2410.12735, and the released code (Raibows/CREAM, ea95c3
 sft_dpo_trainer.py; fb02559, README; de1d04b, config.py): n = 5 at temperature .8 and top-p .95, beta .1, C over the round's set
 (`label="round"`, "pair" is its dynamic variant). pi_0: the model before SFT, pi_1: after it, and the reference of a round's DPO is
 pi_t; pi_0, which implies no reward, ranks by its mean log-prob per token. (inferred): replies are written when their prompt comes
-up, so that C is the mean over the round so far; equal replies count once; how steps are divided; SFT at `faster` times the rate.
+up, so that C is the mean over the round so far; equal replies count once; how steps are divided; the rate of SFT.
 
 Data: prompts, and the column `field` with replies to imitate first; or a model that has had its SFT: sft_steps=0, and the one
 before it as `initial`.
@@ -61,13 +61,13 @@ def consistency(a: Tensor, batch: Batch, run: Run, *, label: Literal["round", "p
 @loop(inner="of")
 def self_ranking(
     recipe: Recipe, run: Run, ops: Any, *, sft_steps: NonNegativeInt, round_steps: PositiveInt, field: str = "chosen",
-    faster: PositiveFloat = 10.0, of: Loop | None = None,
+    sft_lr_scale: PositiveFloat = 10.0, of: Loop | None = None,
 ) -> None:  # fmt: skip
     """`sft_steps` of SFT on `field`, then rounds of the recipe; at the end of each, the reference becomes the model `previous` and
     the policy the reference, and the optimiser is fresh.  of: how a step is taken.
     """
     imitates = run.step < sft_steps
-    taken = sft(field=field, lr=faster * recipe.update.lr) if imitates else recipe
+    taken = sft(field=field, lr=sft_lr_scale * recipe.update.rate) if imitates else recipe
     of(taken, run, ops) if of else ops.standard_step(taken)
     after = run.step + 1 - sft_steps
     run.log("round", 0 if imitates else 1 + (after - 1) // round_steps)
@@ -80,10 +80,10 @@ def self_ranking(
 
 def cream(
     base: Recipe | None = None, *, label: Literal["round", "pair", "sure"] = "round", beta: float = 0.1, n: int = 5,
-    field: str = "chosen", sft_steps: int = 10, round_steps: int = 10, initial: str = "copy:policy", faster: float = 10.0,
+    field: str = "chosen", sft_steps: int = 10, round_steps: int = 10, initial: str = "copy:policy", sft_lr_scale: float = 10.0,
 ) -> Recipe:  # fmt: skip
     """label: whose consistency is believed, as in `consistency`; "sure" is self-rewarding without it.  beta: of DPO.  n: replies to
-    a prompt.  field, sft_steps: SFT first.  round_steps: of a round.  initial: pi_0.  faster: the rate of SFT in DPO's.
+    a prompt.  field, sft_steps: SFT first.  round_steps: of a round.  initial: pi_0.  sft_lr_scale: the rate of SFT in DPO's.
     """
     if not sft_steps and initial == "copy:policy":
         raise RewardlabError(
@@ -91,7 +91,7 @@ def cream(
         )
     base = base or dpo(problems=8)
     own, before = (implicit_reward(model=model, base=INITIAL) for model in ("reference", PREVIOUS))
-    rounds = self_ranking(sft_steps=sft_steps, round_steps=round_steps, field=field, faster=faster, of=base.loop)
+    rounds = self_ranking(sft_steps=sft_steps, round_steps=round_steps, field=field, sft_lr_scale=sft_lr_scale, of=base.loop)
     models = [Learner(name, initial, Recipe(), every=0) for name in (INITIAL, PREVIOUS)]
     return base.but(
         rollout=ranked_twice(by=own, again=before, n=n, temperature=0.8, top_p=0.95), credit=consistency(label=label),

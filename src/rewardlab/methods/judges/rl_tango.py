@@ -89,7 +89,7 @@ def both(problems: list[Problem], run: Run) -> dict[str, float]:
 
 def rl_tango(
     base: Recipe | None = None, *, start: float = 0.1, end: float = 1e-3, every: int = 3, each: int = 2, n_verdicts: int = 5,
-    well_formed: float = 0.8, decay: float = 0.8, verifier_lr: float = 3e-4, n: int = 8, init: str = "embedded:verdicts",
+    well_formed: float = 0.8, decay: float = 0.8, verifier_lr: float | None = None, n: int = 8, init: str = "embedded:verdicts",
 ) -> Recipe:  # fmt: skip
     """start, end: share of step credit.  every: steps between the verifier's.  each, n_verdicts: solutions per problem that it
     learns from, and judgements of each.  well_formed: reward for a judgement of every step.  init: of the verifier."""

@@ -45,15 +45,15 @@ def prompt_cross_entropy(out: Outputs, batch: Batch, run: Run, *, term: str = "c
 
 def coderm_8b(
     base: Recipe | None = None, *, n: int = 8, each: int = 16, column: str = "generated", probe: str = "", train_probe: bool = True,
-    probe_lr: float = 3e-4, right: float = 0.9, wrong: float = 0.6, temperature: float = 1.0,
+    probe_lr: float | None = None, right: float = 0.9, wrong: float = 0.6, temperature: float = 1.0,
 ) -> Recipe:  # fmt: skip
     """n: programs per problem.  each: tests per problem, on average.  column: with the tests.  probe: what the model that predicts
     pass rates starts from, value-head or the folder of a trained one; "": every problem is given `each` tests.  train_probe: on
     the policy's programs and their verdicts.  right, wrong: chances that a right and a wrong program pass a test."""
-    base = base or Recipe(name="coderm_8b", update=Update(lr=probe_lr))
+    base = base or Recipe(name="coderm_8b", update=Update(lr=probe_lr, loss_kind="scorer", small_lr=3e-4))
     trained = bool(probe) and train_probe
     scored = passed_generated(column=column, each=each, probe="probe" if probe else "", right=right, wrong=wrong, labels=trained)
-    learner = Recipe(objective=prompt_cross_entropy(), update=Update(lr=probe_lr)) if trained else Recipe()
+    learner = Recipe(objective=prompt_cross_entropy(), update=base.update) if trained else Recipe()
     also = (Learner("probe", probe, learner, every=1 if trained else 0),) if probe else ()
     return base.but(
         rollout=independent(n=n, temperature=temperature), reward=scored, select=best(), also=(*base.also, *also),

@@ -44,7 +44,7 @@ def varied(problems: Sequence[Problem], rng: random.Random, share: float) -> lis
 
 def compassverifier(base: Recipe | None = None, *, augment: float = 0.5) -> Recipe:
     """augment: share of the training cases that are replaced by made-up ones; 0: none."""
-    base = base or sft(lr=1e-3)
+    base = base or sft()
     return base.but(
         rollout=with_augmented(of=base.required("rollout"), share=augment),
         measure=judgment_f1(rule=final_answer()),
