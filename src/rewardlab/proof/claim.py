@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from rewardlab.core import Measure
 from rewardlab.errors import RewardlabError
@@ -50,7 +50,8 @@ class Claim:
     together may generate and score, where the claim is about cost. problems: held out.
 
     The decision. margin: the smallest effect that counts, in units of the measure.  guard: bounds of a paired difference, method
-    minus baseline, that a method must not pay with (`Within("pass@1", low=-0.03)`).
+    minus baseline, that a method must not pay with (`Within("pass@1", low=-0.03)`).  guard_from: "start", bounds of what the method
+    itself changes from before its training: of two sides that collapse, one ends higher.
 
     The gate, without which nothing is decided. fault: a number of the baseline that shows what the method mends.  moved: the paired
     difference in the number that the mechanism moves.  judge: a number of the method's runs that shows that a learnt judge has
@@ -79,6 +80,7 @@ class Claim:
     problems: int = 1000
     steps: int | None = None
     guard: Within | None = None
+    guard_from: Literal["baseline", "start"] = "baseline"
     fault: Within | None = None
     moved: Within | None = None
     judge: Within | None = None

@@ -54,10 +54,13 @@ def paired(name: str, method: Sequence[Numbers], baseline: Sequence[Numbers]) ->
 
 
 def guard(claim: Claim, method: Sequence[Numbers], baseline: Sequence[Numbers]) -> Check | None:
-    """Whether what the claim guards is as good as the baseline's, on average over pairs."""
+    """Whether what the claim guards is as good as the baseline's, or as at the method's own start, on average over pairs."""
     if claim.guard is None:
         return None
-    return _bounded("the guard", claim.guard, paired(claim.guard.number, method, baseline))
+    name = claim.guard.number
+    if claim.guard_from == "start":
+        return _bounded("the guard, from its own start", claim.guard, _change(method, name))
+    return _bounded("the guard", claim.guard, paired(name, method, baseline))
 
 
 def _learning(claim: Claim, method: Sequence[Numbers], reference: Sequence[Numbers]) -> Iterator[Check]:
@@ -74,11 +77,16 @@ def _learning(claim: Claim, method: Sequence[Numbers], reference: Sequence[Numbe
     ends = Within(name, low, high)
     yield Check(f"the baseline ends with room to differ ({name})", _known(after), str(ends), _mean(after) in ends)
     # the baseline does not, as it learns
-    change = _column(method, name) - _column(method, f"before.{name}")
+    change = _change(method, name)
     error = float(np.nanstd(change, ddof=1)) / math.sqrt(len(change)) if np.isfinite(change).sum() > 1 else 0.0
     yield Check(f"the method does not end below its start ({name})", _known(change), "at least 0", _mean(change) >= -SLACK * error)
     if claim.start and np.isfinite(_column(reference, claim.start.number)).any():
         yield _bounded("the start leaves something to learn", claim.start, _column(reference, claim.start.number))
+
+
+def _change(runs: Sequence[Numbers], name: str) -> np.ndarray:
+    """By how much a number of each run rose from before its training."""
+    return _column(runs, name) - _column(runs, f"before.{name}")
 
 
 def _bounded(what: str, bound: Within, values: np.ndarray) -> Check:
