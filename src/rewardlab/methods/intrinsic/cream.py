@@ -41,8 +41,8 @@ UNKNOWN = 0.5
 @credit
 def consistency(a: Tensor, batch: Batch, run: Run, *, label: Label = "round", at: Share = 1.0) -> Tensor:
     """How sure the label of a pair is, at all of its positions: "round": the mean consistency of the round's pairs so far, those of
-    this step too; "pair": its own; "constant": `at`; "sure": 1. For `soft_dpo_loss`, no advantage. Logged: consistency, the mean of the step's pairs,
-    which those that `ranked_twice` makes up are not.
+    this step too; "pair": its own; "constant": `at`; "sure": 1. For `soft_dpo_loss`, no advantage. Logged: consistency, the mean of
+    the step's pairs, which those that `ranked_twice` makes up are not.
     """
     own = [t.problem.meta["consistency"] for t, _ in batch.rows]
     known = [x for x in own if x is not None]
@@ -54,7 +54,8 @@ def consistency(a: Tensor, batch: Batch, run: Run, *, label: Label = "round", at
     total, count = (sum(column) for column in zip(*steps.values(), strict=True))
     whole = total / count if count else UNKNOWN
     values = {
-        "round": [whole] * len(own), "pair": [UNKNOWN if x is None else x for x in own], "constant": [at] * len(own), "sure": [1.0] * len(own),
+        "round": [whole] * len(own), "pair": [UNKNOWN if x is None else x for x in own], "constant": [at] * len(own),
+        "sure": [1.0] * len(own),
     }[label]  # fmt: skip
     return torch.tensor(values, dtype=a.dtype, device=a.device)[:, None].expand_as(a)
 
