@@ -40,9 +40,8 @@ class Ops:
     """
 
     def __init__(self, recipe: Recipe, run: Run, task: Task, settings: RunConfig):
-        recipe = with_rates(recipe, run)
-        self.recipe, self.run, self.task, self.settings = recipe, run, task, settings.settled()
-        self.learners = learners_of(recipe, run)
+        self.recipe, self.run, self.task, self.settings = with_rates(recipe, run), run, task, settings.settled()
+        self.learners = learners_of(self.recipe, run)
         self.policy = next(iter(self.learners.values()))
         self.position, self.refills, self.reference_is_new = settings.start, True, True
         self.step_data: StepData | None = None
