@@ -16,7 +16,7 @@ from rewardlab.errors import RewardlabError
 from rewardlab.evals.judgments import f1_by_class, judgment_f1
 from rewardlab.methods.verifiers.compassverifier import varied
 from rewardlab.tasks.judgments.augment import EQUIVALENT, ERRORS, INVALID, augmented
-from rewardlab.tasks.judgments.language import Case, case_of, to_judge
+from rewardlab.tasks.judgments.language import Case, case_of, stated, to_judge
 from rewardlab.tasks.judgments.rewards import judged_right
 from rewardlab.text.judgments import read_judgment
 from rewardlab.verifiers.match import final_answer
@@ -211,3 +211,47 @@ def test_held_out_cases_are_harder_than_those_of_training():
     assert min(Counter(p.answer for p in task.test).values()) > 70
     plain = [task.train[i] for i in range(300)]
     assert all(p.meta["llm_response"].rpartition("Answer: ")[2] == p.meta["gold_answer"] for p in plain if p.answer == "A")
+
+
+# ---- answers in boxes, and tests that no augmentation makes -----------------------------------------------------------
+
+
+def test_the_catalogue_fires_on_boxed_answers_and_latex():
+    """From one right boxed reply come right, wrong and invalid ones; the box stays, and what is in it is judged by a verifier."""
+    equal = math_verifier.math(find="whole")
+    for gold in ("12", r"\frac{1}{2}"):
+        case = Case("?", gold, rf"Thus $x=\boxed{{{gold}}}$.", "A")
+        made = [augmented(case, RNG(seed)) for seed in range(200)]
+        assert {c.judgment for c in made} == {"A", "B", "C"}
+        forms = {(c.judgment, stated(c.response).strip("$")) for c in made if c.judgment in ("A", "B")}
+        assert len({text for _, text in forms}) > 6
+        assert all(equal.check(text, gold).correct is (judgment == "A") for judgment, text in forms)
+        # no reply without an answer still states it once, and then ends
+        assert all(c.response.count("boxed") != 1 for c in made if c.judgment == "C")
+
+
+def test_a_box_is_found_before_what_follows_a_word():
+    reply = r"The answer is below. \boxed{3} is a part, and \boxed{7} the whole; the answer: see above"
+    assert stated(reply) == "7"
+    assert stated(r"\boxed{ 12 }") == "12"
+    assert stated("no") is None
+
+
+def test_no_held_out_answer_is_of_a_form_that_the_augmentation_writes():
+    """Of each held-out case, against all that the augmentation makes of the plain replies to its question, right and wrong."""
+    task = registry.task("judgments", test_size=150)
+    for problem in task.test:
+        case = case_of(problem)
+        plain = Case(case.question, case.gold, f"Worked out.\nAnswer: {case.gold}", "A")
+        written = {augmented(plain, RNG(seed)).response.splitlines()[-1] for seed in range(60)}
+        assert case.response.splitlines()[-1] not in written, case
+    assert Counter(p.answer for p in task.test).keys() == {"A", "B", "C"}
+
+
+def test_held_out_judgements_are_those_of_a_verifier_of_values():
+    equal = math_verifier.math(find="whole")
+    for problem in registry.task("judgments", test_size=200).test:
+        case = case_of(problem)
+        if case.judgment != "C" and "," not in case.gold:
+            value = stated(case.response).strip("()").lstrip("+0") or "0"
+            assert equal.check(value, case.gold).correct is (case.judgment == "A"), case

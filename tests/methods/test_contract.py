@@ -221,7 +221,7 @@ def train_briefly(recipe: Recipe, task: Task, policy) -> tuple[dict, dict, dict]
     ops, before, metrics = Ops(recipe, run, task, config), weights_of(run), {}
     while run.step < 2:
         run.metrics = {}
-        (recipe.loop or standard_loop)(recipe, run, ops)
+        (ops.recipe.loop or standard_loop)(ops.recipe, run, ops)
         run.step += 1
         metrics |= {f"{run.step} {key}": value for key, value in run.metrics.items()}
         after = weights_of(run)

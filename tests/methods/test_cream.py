@@ -13,6 +13,7 @@ from rewardlab import registry
 from rewardlab.core import Outputs, Run, Task, Trajectory, Turn, ask
 from rewardlab.engine.step import Ops
 from rewardlab.errors import RewardlabError
+from rewardlab.methods.intrinsic import cream
 from rewardlab.methods.intrinsic.cream import consistency
 from rewardlab.models.embedded import untrained
 from rewardlab.models.load import learner_model
@@ -214,3 +215,20 @@ def test_without_sft_the_model_before_it_must_be_named():
     with pytest.raises(RewardlabError, match="initial"):
         registry.build("cream", {"sft_steps": 0})
     assert {x.init for x in registry.build("cream", {"sft_steps": 0, "initial": "runs/base"}).also} == {"runs/base"}
+
+
+def test_runs_of_older_versions_are_read_by_the_name_that_the_scale_had():
+    """`sft_lr_scale` was called `faster`; a saved recipe with it loads, and means the same."""
+    recipe = registry.build("cream", {"sft_lr_scale": 3.0})
+    saved = recipe.to_json()
+    saved["loop"]["with"]["faster"] = saved["loop"]["with"].pop("sft_lr_scale")
+    assert registry.load_recipe(saved).loop == recipe.loop
+
+
+def test_the_rival_smooths_every_label_by_the_same_constant():
+    """What is left to CREAM where C hardly varies: the claim tells it from label smoothing at the C that its runs had."""
+    made = batch(0.8, 0.4)
+    assert consistency(label="constant", at=0.9)(made.reward, made, Run(None)).unique().tolist() == pytest.approx([0.9])
+    rival = registry.build("cream", cream.claim.versus_settings)
+    assert rival.credit.settings["label"] == "constant"
+    assert registry.build("cream", cream.claim.settings).but(credit=rival.credit) == rival

@@ -255,3 +255,14 @@ def test_runs_measure_greedy_replies_and_gold_solutions_where_something_is_learn
     assert replace(unlearnt, against="before.greedy").beside
     assert replace(unlearnt, fault=Within("gold", high=0.5)).beside
     assert not replace(unlearnt, fault=Within("train.signal", high=0.5)).beside
+
+
+def test_a_guard_from_the_start_sees_that_both_sides_collapse():
+    """A method that falls from .36 to .19 is above a rival at .07, and still has unlearnt what it knew."""
+    fallen, lower = (done([{"pass@1": end, "before.pass@1": 0.36} for end in ends]) for ends in ([0.19, 0.2], [0.07, 0.08]))
+    bound = Within("pass@1", low=-0.05)
+    sides = ([run.numbers for run in fallen], [run.numbers for run in lower])
+    assert gate.guard(replace(CLAIM, guard=bound), *sides).ok
+    found = gate.guard(replace(CLAIM, guard=bound, guard_from="start"), *sides)
+    assert not found.ok
+    assert found.value == pytest.approx(-0.165)

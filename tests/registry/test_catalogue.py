@@ -136,12 +136,12 @@ def test_details_add_formula_changes_and_parameters(folder):
     shown = details("beta_2")
     assert shown["changes"]["credit"] == ["scaled()", "center()"]
     assert shown["changes"]["objective"] == ["plain()", None]
-    assert shown["changes"]["lr"] == ["0.0003", "0.5"]
+    assert shown["changes"]["lr"] == ["what suits the model, for reward", "0.5"]
     assert ["--weight", "float", 0.5, "beta_2", "a number"] in shown["parameters"]
     assert shown["formula"].splitlines()[0] == "credit     center()"
     stack = details("alpha+beta_2")
     assert stack["baseline"] == "alpha"
-    assert stack["changes"] == {"credit": ["scaled()", "scaled() >> center()"], "lr": ["0.0003", "0.5"]}
+    assert stack["changes"] == {"credit": ["scaled()", "scaled() >> center()"], "lr": ["what suits the model, for reward", "0.5"]}
 
 
 def test_the_verdict_is_that_of_the_last_run_in_the_results_beside_the_file(folder, tmp_path, monkeypatch):

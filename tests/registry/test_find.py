@@ -130,7 +130,7 @@ def test_parameters_name_flags_types_and_owners():
     assert found["--eps"].type == "float"
     assert {"--alpha.by", "--beta-2.by"} <= found.keys()
     assert "--by" not in found
-    assert found["--lr"][1:] == ("float", 0.5, "update", "a number from 0 to 1")
+    assert found["--lr"][1:] == ("float", 0.5, "update", "a number from 0 to 1, or none")
 
 
 def test_text_settings_that_look_like_numbers_stay_text():

@@ -180,6 +180,10 @@ def longer(base=None, *, epochs=3):
     return (base or grpo()).but(epochs=epochs)
 
 
+def faster(base=None):
+    return (base or grpo()).but(lr=1e-3)
+
+
 def judging(base=None, *, init="copy:policy"):
     base = base or grpo()
     return base.but(also=(*base.also, Learner("critic", init, Recipe(objective=imitate()))))
@@ -196,8 +200,8 @@ def stacked(*methods) -> Recipe:
 def test_fields_of_the_update_are_kept_or_refused():
     made = stacked(grpo, slower, longer)
     assert (made.update.lr, made.update.epochs) == (1e-5, 3)
-    with pytest.raises(RewardlabError, match="slower replaces the update lr that dpo brings, 0"):
-        stacked(dpo, slower)
+    with pytest.raises(RewardlabError, match="slower replaces the update lr that faster brings, 0"):
+        stacked(grpo, faster, slower)
 
 
 def test_learners_are_kept_or_refused():

@@ -11,6 +11,7 @@ import numpy as np
 from rewardlab.core import Problem, Recipe, Task, Trajectory, Turn
 from rewardlab.core.misuse import positional
 from rewardlab.engine.learner import fitting_tokens
+from rewardlab.engine.rates import told
 from rewardlab.models.load import Policy
 from rewardlab.rewards.returned import is_ours
 from rewardlab.rewards.reward import Reward
@@ -54,14 +55,14 @@ def plan(
     tokens = int(rows * (_mean_prompt(policy, task) + (config.max_new or task.max_new)))
     weights = sum(p.numel() for p in policy.parameters())
     trained = (recipe.objective is not None) + len(recipe.also)
-    # the policy, the other learners' models, and the reference if a part reads it
+    # the reference, if a part reads it, beside the models that learn
     loaded = 1 + len(recipe.also) + ("ref" in recipe.needs)
     # a backward pass holds the activations of one micro-batch, not of the whole batch
     activations = policy.activation_bytes(min(tokens, config.micro_tokens or fitting_tokens(policy)))
     # weights, and for each model that trains a gradient and the two moments of Adam, all in float32
     return {
-        "formula": str(recipe), "columns": list(task.columns), "batch_columns": list(recipe.needs),
-        "tokens_per_step": tokens, "rows_per_step": rows,
+        "formula": str(recipe), "learning_rates": told(recipe, policy, {}), "columns": list(task.columns),
+        "batch_columns": list(recipe.needs), "tokens_per_step": tokens, "rows_per_step": rows,
         "memory_bytes": 4 * weights * (loaded + 3 * trained) + activations, "parameters": weights,
         "prompts": prompts, "no_verdict": _without_verdict(recipe, task),
         # second learners are taken to be as large as the policy

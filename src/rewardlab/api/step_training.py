@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from rewardlab import registry
 from rewardlab.core import Learner, Message, Problem, Recipe, Task, Update, uniform_of
 from rewardlab.core.domain import one_of
 from rewardlab.data.solutions import Solution
 from rewardlab.data.step_formats import read_solutions
+from rewardlab.engine.rates import rate_of
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.labelled import labelled_steps
 from rewardlab.models.checkpoint import NAMES, absolute_name
@@ -35,6 +37,11 @@ from .training import resume, train
 KINDS = ("head", "generative", "implicit")
 LOSSES = ("bce", "soft", "mse", "rank", "quantile")
 KIND, LOSS = one_of(*KINDS), one_of(*LOSSES)
+LEARNS: dict[str, dict[str, Any]] = {
+    "head": {"loss_kind": "scorer", "small_lr": 3e-4}, "generative": {"loss_kind": "imitation", "small_lr": 1e-4},
+    "implicit": {"loss_kind": "preference", "small_lr": 1e-4},
+}  # fmt: skip
+"""By kind: which learning rate suits it (`engine/rates.py`)."""
 SEPARATOR, REFERENCE = "\n", "reference"
 MEASURED = 500
 """Held-out solutions of which the model card tells."""
@@ -49,7 +56,7 @@ def train_scorer(
 
     data: a file in any format of `data/step_formats.py`, or solutions.  kind: head, a value head at the ends of steps; generative,
     the language model says Yes or No; implicit, its log-ratio to what it was.  loss, zeta, tau: `objectives/step_labels.py`.
-    beta: of implicit.  lr: None is 3e-4 for a head and 1e-4 else.  problems: solutions in a batch.  test_share: of the prompts,
+    beta: of implicit.  lr: None is what suits the model.  problems: solutions in a batch.  test_share: of the prompts,
     all of whose solutions are held out.  run: the folder of the run (default: OUT.run); called again, it resumes from there.
     settings: fields of RunConfig, such as steps, lora_rank, seed, device.  Solutions that exceed the context are left out.
 
@@ -70,6 +77,8 @@ def train_scorer(
     task, kept_out = solutions_task(fitting, test_share, config.seed)
     words = word_ids(policy.tokenizer) if kind == "generative" else ()
     shape = {"zeta": zeta, "tau": tau, "beta": beta}
+    # a number, by which a run that is gone on with is known again
+    lr = rate_of(Update(lr=lr, **LEARNS[kind]), policy)
     recipe = scorer_recipe(kind, loss, lr=lr, problems=problems, words=words, **shape)
     done = _trained(recipe, policy, task, config, Path(run) if run else out.with_name(f"{out.name}.run"))
     counts = {"trained_on": len(fitting) - len(kept_out), "too_long": sum(map(_usable, solutions)) - len(fitting)}
@@ -131,7 +140,7 @@ def scorer_recipe(
 ) -> Recipe:  # fmt: skip
     """A scorer of this kind: recorded solutions, their labels as rewards, and a loss.  words: the tokens of wrong and right."""
     written = labelled(layout="chat" if kind == "generative" else "steps", separator=SEPARATOR)
-    update = Update(problems=problems, lr=lr or (3e-4 if kind == "head" else 1e-4), lr_end=0.1)
+    update = Update(problems=problems, lr=lr, lr_end=0.1, **LEARNS[kind])
     plain = Recipe(rollout=written, reward=step_labels(), update=update, name=f"process reward model ({kind}, {loss})")
     shape: dict[str, Any] = {"loss": loss, "zeta": zeta, "tau": tau}
     if kind == "head":
@@ -149,7 +158,7 @@ def _trained(recipe: Recipe, policy: Policy, task: Task, config: RunConfig, fold
     document = read_config(folder)
     began, now = RunConfig.from_json(document), json.loads(json.dumps(recipe.to_json()))
     differing = [name for name in ("seed", "lora_rank") if getattr(began, name) != getattr(config, name)]
-    if differing or document["recipe"] != now:
+    if differing or json.loads(json.dumps(registry.load_recipe(document["recipe"]).to_json())) != now:
         raise RewardlabError(
             f"{folder} holds a run with {' and '.join(differing) or 'another kind, loss or learning rate'} of its own: go on with "
             "what it began with, remove it, or give another --run"

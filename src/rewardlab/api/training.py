@@ -14,6 +14,7 @@ from rewardlab.core import Recipe, Run, Task
 from rewardlab.engine import distributed
 from rewardlab.engine.learner import fitting_tokens
 from rewardlab.engine.loop import train as run_training
+from rewardlab.engine.rates import say_rates, with_rates
 from rewardlab.errors import RewardlabError
 from rewardlab.models.checkpoint import absolute_name
 from rewardlab.models.load import Policy
@@ -160,6 +161,8 @@ def _train_embedded(recipe: Recipe, model: str | Policy | None, task: Task, conf
     micro_tokens = config.micro_tokens or distributed.on_rank_zero(lambda: fitting_tokens(policy))
     config = replace(config, micro_tokens=micro_tokens).settled()
     run = begin_run(recipe, policy, task, config)
+    say_rates(recipe, policy, run.models)
+    recipe = with_rates(recipe, run)
     about_run = {
         "prompts": prompts,
         "params": sum(p.numel() for p in policy.parameters()),

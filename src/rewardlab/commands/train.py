@@ -73,9 +73,12 @@ def show(document: Mapping[str, Any]) -> None:
         return
     heading("Formula")
     lines(document["formula"])
+    if rates := document["learning_rates"]:
+        heading("Learns at")
+        facts(rates)
     heading("Needs")
     sizes = {k: size(v) for k, v in document.items() if k.endswith("_bytes")}
-    needs = {k: v for k, v in document.items() if k not in ("formula", "prompts", "no_verdict", *sizes)} | sizes
+    needs = {k: v for k, v in document.items() if k not in ("formula", "learning_rates", "prompts", "no_verdict", *sizes)} | sizes
     facts({k.removesuffix("_bytes").replace("_", " "): v for k, v in needs.items()} | prompts(document["prompts"]))
     if missing := document["no_verdict"]:
         heading("Rewards that judge none of the first problems, even if the reply is the gold answer")

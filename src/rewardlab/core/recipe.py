@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, ClassVar, Literal
 
 from rewardlab.errors import RewardlabError, unknown
 
@@ -24,13 +24,15 @@ class Update:
     """How optimiser steps are made from a batch. Every field is a command-line flag.
 
     problems: problems per training step.  epochs, minibatches: passes over the batch, and optimiser steps per pass (groups are
-    never split).  lr falls linearly to `lr_end * lr` after `warmup` steps.  clip_norm: the largest norm of
-    the gradient over all parameters.
+    never split).  lr falls linearly to `lr_end * lr` after `warmup` steps; None is what suits the model and the kind of
+    loss (`engine/rates.py`).  clip_norm: the largest norm of the gradient over all parameters.
+    loss_kind: rewards of own replies, imitation, preferences, or labels that a model of values or rewards learns ("scorer").
+    small_lr: the rate of a small model, where that of its kind of loss does not suit.
     """
 
     problems: PositiveInt = 16
     # Adam's steps are about lr long whatever the gradient is, so a rate above 1 is a slip (3e4 for 3e-4)
-    lr: Share = 3e-4
+    lr: Share | None = None
     lr_end: Share = 1.0
     warmup: NonNegativeInt = 0
     epochs: PositiveInt = 1
@@ -39,9 +41,19 @@ class Update:
     weight_decay: NonNegativeFloat = 0.0
     beta1: Decay = 0.9
     beta2: Decay = 0.99
+    # what a method says of its loss, and no setting of its user's
+    loss_kind: Literal["reward", "imitation", "preference", "scorer"] = field(default="reward", metadata={"setting": False})
+    small_lr: Share | None = field(default=None, metadata={"setting": False})
 
     def __post_init__(self) -> None:
         check_values(Update, {f.name: getattr(self, f.name) for f in fields(Update)})
+
+    @property
+    def rate(self) -> float:
+        """`lr` where it is known, as in a loop: the engine fills it in before the first step."""
+        if self.lr is None:
+            raise RewardlabError("the learning rate is not known before a model is: give lr, or ask engine.rates.rate_of")
+        return self.lr
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,8 @@ from rewardlab.util.device import memory_of
 from rewardlab.util.divided import is_divided, whole
 from rewardlab.util.lockstep import LOCKSTEP
 
+from .rates import rate_of
+
 POLICY = "policy"
 SHARE_OF_ACTIVATIONS = 4
 """Activations may take one part in so many of the memory; weights, gradients, optimiser and rollouts share the rest."""
@@ -92,15 +94,15 @@ def new_optimiser(model: Any, update: Update) -> torch.optim.Optimizer | None:
     if not trained:
         return None
     return torch.optim.AdamW(
-        trained, lr=update.lr, betas=(update.beta1, update.beta2), weight_decay=update.weight_decay, fused=True
+        trained, lr=rate_of(update, model), betas=(update.beta1, update.beta2), weight_decay=update.weight_decay, fused=True
     )
 
 
 def learning_rate(update: Update, progress: float, step: int) -> float:
-    """Linear warm-up over `warmup` training steps, then linear to `lr_end * lr`."""
+    """Linear warm-up over `warmup` training steps, then linear to `lr_end * lr`; of an update whose rate is known."""
     # step + 1: with step alone, the first update would have a rate of 0 and change nothing
     ramp = min(1.0, (step + 1) / update.warmup) if update.warmup else 1.0
-    return update.lr * ramp * (1.0 + (update.lr_end - 1.0) * progress)
+    return update.rate * ramp * (1.0 + (update.lr_end - 1.0) * progress)
 
 
 def fitting_tokens(model: Any) -> int:

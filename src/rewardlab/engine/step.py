@@ -20,6 +20,7 @@ from rewardlab.runs.config import RunConfig
 from . import collate as collating
 from .distributed import all_gather, is_rank_zero, map_sharded, on_rank_zero, rank, world_size
 from .learner import LearnerState, learners_of
+from .rates import with_rates
 from .update import update
 
 
@@ -39,8 +40,8 @@ class Ops:
     """
 
     def __init__(self, recipe: Recipe, run: Run, task: Task, settings: RunConfig):
-        self.recipe, self.run, self.task, self.settings = recipe, run, task, settings.settled()
-        self.learners = learners_of(recipe, run)
+        self.recipe, self.run, self.task, self.settings = with_rates(recipe, run), run, task, settings.settled()
+        self.learners = learners_of(self.recipe, run)
         self.policy = next(iter(self.learners.values()))
         self.position, self.refills, self.reference_is_new = settings.start, True, True
         self.step_data: StepData | None = None

@@ -18,12 +18,15 @@ from .distributed import in_turns, shard, sum_gradients
 from .learner import LearnerState, learning_rate
 from .loss import losses_of, weigh
 from .old_logprobs import recompute_old, rows_to_recompute, use_trainer_old
+from .rates import with_rate
 from .stats import Stats, mean_of
 
 
 def update(learner: LearnerState, batch: Batch, run: Run, micro_tokens: int) -> dict[str, float]:
     """All optimiser steps of one batch: `epochs` passes over its `minibatches`; returns means over them."""
-    settings, model, optimiser, metrics = learner.recipe.update, learner.model, learner.optimiser, []
+    model, optimiser, metrics = learner.model, learner.optimiser, []
+    # a loop may have put another recipe in the learner's place
+    settings = with_rate(learner.recipe.update, model)
     assert optimiser is not None
     fresh = rows_to_recompute(learner, batch, run)
     if fresh is not None and settings.epochs * settings.minibatches > 1:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from rewardlab.core import Measure
 from rewardlab.errors import RewardlabError
@@ -57,8 +57,9 @@ class Claim:
 
     The decision. margin: the smallest effect that counts, in units of the measure; where a standard deviation of the effect between
     seeds is larger, that counts instead.  guard: bounds of a paired difference, method minus baseline, that a method must not pay
-    with (`Within("pass@1", low=-0.03)`): the whole interval must lie within.  moved: the paired difference in the number that the
-    mechanism moves; where it does not, the method is inert there, which is told beside the verdict.
+    with (`Within("pass@1", low=-0.03)`): the whole interval must lie within.  guard_from: "start", bounds of what the method itself
+    changes from before its training: of two sides that collapse, one ends higher.  moved: the paired difference in the number that
+    the mechanism moves; where it does not, the method is inert there, which is told beside the verdict.
 
     The gate, without which nothing is decided. fault: a number of the baseline that shows what the method mends.  judge: a number
     of the method's runs that shows that a learnt judge has learnt.  learns: the number by which the baseline must learn, in the
@@ -87,6 +88,7 @@ class Claim:
     problems: int = 1000
     steps: int | None = None
     guard: Within | None = None
+    guard_from: Literal["baseline", "start"] = "baseline"
     fault: Within | None = None
     moved: Within | None = None
     judge: Within | None = None

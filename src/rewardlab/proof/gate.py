@@ -72,15 +72,21 @@ def kept_up(claim: Claim, method: Sequence[Numbers]) -> Condition | None:
 
 
 def guard(claim: Claim, method: Sequence[Numbers], baseline: Sequence[Numbers]) -> Condition | None:
-    """Whether what the claim guards is as good as the baseline's: by the whole interval of the paired difference."""
+    """Whether what the claim guards is as good as the baseline's, or as at the method's own start: by the whole interval."""
     if claim.guard is None:
         return None
-    values = paired(claim.guard.number, method, baseline)
+    from_start = claim.guard_from == "start"
+    values = change(claim.guard.number, method) if from_start else paired(claim.guard.number, method, baseline)
     mean, low, high = (float(x) for x in interval(values, INSIDE))
     # a number that is missing in a run decides nothing, and is not there for more pairs to find
     ok = False if math.isnan(mean) else claim.guard.around(low, high)
     ends = (low, high) if math.isfinite(low) and math.isfinite(high) else None
     return Condition(f"the guard: {claim.guard.says or claim.guard.number}", _known(values), f"{claim.guard}, all of it", ok, ends)
+
+
+def change(name: str, runs: Sequence[Numbers]) -> np.ndarray:
+    """By how much a number of each run rose from before its training."""
+    return _column(runs, name) - _column(runs, f"before.{name}")
 
 
 def paired(name: str, method: Sequence[Numbers], baseline: Sequence[Numbers]) -> np.ndarray:
@@ -125,11 +131,11 @@ def _learning(claim: Claim, reference: Sequence[Numbers]) -> Iterator[Condition]
 
 
 def _not_below(side: str, name: str, runs: Sequence[Numbers]) -> Condition:
-    change = _column(runs, name) - _column(runs, f"before.{name}")
-    error = _error(change)
+    rise = change(name, runs)
+    error = _error(rise)
     # a single run has no spread, by which its fall could be chance
-    ok = _mean(change) >= -SLACK * (error if math.isfinite(error) else 0.0)
-    return Condition(f"{side} does not end below its start ({name})", _known(change), "at least 0", ok)
+    ok = _mean(rise) >= -SLACK * (error if math.isfinite(error) else 0.0)
+    return Condition(f"{side} does not end below its start ({name})", _known(rise), "at least 0", ok)
 
 
 def _bounded(what: str, bound: Within, values: np.ndarray) -> Condition:

@@ -84,5 +84,13 @@ def plain_parameters(parameters: Sequence[Parameter]) -> list[list[Any]]:
 def _slots(recipe: Recipe) -> dict[str, str | None]:
     filled = {slot: str(part) for slot, part in recipe.parts().items()}
     empty: dict[str, str | None] = dict.fromkeys(SLOTS)
-    update = {f.name: f"{getattr(recipe.update, f.name):g}" for f in fields(Update)}
+    update = {f.name: _of_update(recipe.update, f.name) for f in fields(Update) if f.name != "loss_kind"}
     return empty | filled | update | {f"also {learner.name}": str(learner.recipe) for learner in recipe.also}
+
+
+def _of_update(update: Update, name: str) -> str:
+    """A field of the update, in words where it has no number yet."""
+    value = getattr(update, name)
+    if value is None:
+        return f"what suits the model, for {update.loss_kind}" if name == "lr" else ""
+    return f"{value:g}"

@@ -18,6 +18,9 @@ RENAMED = {
 }
 """Old name to present name, both as `slot:name`."""
 
+RENAMED_SETTINGS = {"loop:cream/self_ranking": {"faster": "sft_lr_scale"}}
+"""Old names of settings of a part, by its present name as `slot:name`."""
+
 MODULE_PATH = re.compile(r"rewardlab\.([\w.]+):([\w.]+)")
 SLOT_OF_MODULE = {
     "rewards": "reward", "rollouts": "rollout", "credit": "credit", "objectives": "objective", "objectives.weighting": "weighting",

@@ -21,7 +21,7 @@ from rewardlab.errors import RewardlabError, unknown
 from .definitions import Definition, parts_in
 from .find import PACKAGE, methods, module_of
 from .kept import read_each
-from .old_names import current_name
+from .old_names import RENAMED_SETTINGS, current_name
 
 SLOT_OF_FOLDER = {
     "rewards": "reward", "verifiers": "reward", "tasks": "reward", "envs": "environment", "rollouts": "rollout", "credit": "credit",
@@ -121,8 +121,8 @@ def load_part(data: Any) -> Any:
     if not isinstance(data, dict):
         return data
     if "part" in data:
-        make = _maker(data["part"])
-        return make(*map(load_part, data.get("of", ())), **{k: load_part(v) for k, v in data["with"].items()})
+        make, renamed = _maker(data["part"]), RENAMED_SETTINGS.get(current_name(data["part"]), {})
+        return make(*map(load_part, data.get("of", ())), **{renamed.get(k, k): load_part(v) for k, v in data["with"].items()})
     if "expression" in data:
         return _expression(current_name(data["expression"]))(*(load_part(x) for x in data["of"]))
     return {k: load_part(v) for k, v in data.items()}

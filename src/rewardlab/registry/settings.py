@@ -39,7 +39,7 @@ from rewardlab.errors import RewardlabError, unknown
 from .stack import stack
 
 Method = tuple[str, Callable[..., Recipe]]
-UPDATE = {f.name: f for f in fields(Update)}
+UPDATE = {f.name: f for f in fields(Update) if f.metadata.get("setting", True)}
 OWN_METHODS = f"{Path(__file__).parents[1] / 'methods'}{os.sep}"
 OF_PACKAGE: dict[str, Domain] = {
     **dict.fromkeys(("n", "keep", "each", "every", "points", "turns", "iterations", "passes", "past"), POSITIVE),

@@ -32,7 +32,7 @@ def flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--run", metavar="DIR", help="folder of the run (default: OUT.run)")
     parser.add_argument("--as", dest="kind", default="head", metavar="KIND", help="head (default), generative or implicit")
     parser.add_argument("--loss", default="bce", metavar="LOSS", help="bce (default), soft, mse, rank or quantile")
-    shared.number_flag(parser, "lr", "learning rate (default 3e-4 for a head, else 1e-4)", POSITIVE_SHARE, metavar="LR")
+    shared.number_flag(parser, "lr", "learning rate (default: what suits the model and the kind)", POSITIVE_SHARE, metavar="LR")
     shared.number_flag(parser, "problems", "solutions in a batch (default 16)", default=16)
     shared.number_flag(parser, "beta", "of implicit (default 0.05)", ABOVE_ZERO, metavar="B", default=0.05)
     shared.number_flag(parser, "zeta", "margin of the loss rank (default 4)", NOT_NEGATIVE, metavar="Z", default=4.0)

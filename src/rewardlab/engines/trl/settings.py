@@ -41,7 +41,9 @@ def config_of(recipe: Recipe, run: Run, **fields: Any) -> GRPOConfig:
     update, n = recipe.update, recipe.rows_per_problem
     on_cpu = bool(fields.get("use_cpu")) or not torch.cuda.is_available()
     ours = {
-        "max_steps": run.steps * update.epochs * update.minibatches, "num_iterations": update.epochs, "learning_rate": update.lr,
+        "max_steps": run.steps * update.epochs * update.minibatches, "num_iterations": update.epochs,
+        # without one, the trainer takes what suits its model
+        **({} if update.lr is None else {"learning_rate": update.lr}),
         "adam_beta1": update.beta1, "adam_beta2": update.beta2, "weight_decay": update.weight_decay,
         "max_grad_norm": update.clip_norm,
         "max_completion_length": run.max_new, "seed": run.seed, "beta": 0.0, "shuffle_dataset": False,

@@ -86,6 +86,7 @@ class RecipeTrainer(GRPOTrainer):
         self.sampling = Sampling(
             ops.run.max_new, float(sampling.get("temperature", 1.0)), config.top_p, int(sampling.get("top_k", 0))
         )  # fmt: skip
+        config.learning_rate = ops.recipe.update.rate
         # every token that ends a reply of ours must end TRL's
         self.policy.model.generation_config.eos_token_id = sorted(self.policy.ends)
         n = ops.recipe.update.problems * ops.run.steps

@@ -7,6 +7,7 @@ from typing import Any
 
 from rewardlab.core import Credit, Learner, Objective, Recipe, Rollout
 from rewardlab.core.slots import Chain
+from rewardlab.engine.rates import pretrained_rate
 
 NAME = "rewardlab"
 """What the recipe's estimator and loss are called in verl's registries."""
@@ -127,7 +128,7 @@ def batches(recipe: Recipe) -> dict[str, Any]:
 def optimiser(recipe: Recipe) -> dict[str, Any]:
     update = recipe.update
     return {
-        "lr": update.lr, "weight_decay": update.weight_decay, "betas": [update.beta1, update.beta2],
+        "lr": pretrained_rate(update), "weight_decay": update.weight_decay, "betas": [update.beta1, update.beta2],
         "clip_grad": update.clip_norm, "lr_warmup_steps": update.warmup,
     }  # fmt: skip
 
@@ -147,6 +148,10 @@ def differences(recipe: Recipe) -> list[str]:
     found = []
     if recipe.sampling_settings.get("temperature", 1.0) != 1.0:
         found.append("verl divides the logits by the temperature in the loss too; rewardlab does in sampling alone")
+    if recipe.update.lr is None:
+        found.append(
+            f"lr is {pretrained_rate(recipe.update):g}, for all weights of a pretrained model; adapters take ten times as much"
+        )
     if recipe.update.lr_end != 1.0:
         found.append("the learning rate stays constant after its warm-up; the recipe lets it fall (verl knows constant and cosine)")
     if recipe.update.minibatches > 1:

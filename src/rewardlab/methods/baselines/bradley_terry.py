@@ -18,14 +18,19 @@ from rewardlab.rollouts.recorded import recorded
 
 
 def bradley_terry(
-    base: Recipe | None = None, *, reward_lr: float = 1e-3, problems: int = 32, init: str = "value-head", keep_language: float = 0.0
+    base: Recipe | None = None,
+    *,
+    reward_lr: float | None = None,
+    problems: int = 32,
+    init: str = "value-head",
+    keep_language: float = 0.0,
 ) -> Recipe:
     """problems: pairs per step; the data has columns `chosen` and `rejected`.  init: what the reward model starts from, such as
     value-head:surprise or embedded:TASK:judge (`Learner.init`).  keep_language: weight of the likelihood of both replies."""
     # no objective: the policy is never updated, the reward model only starts from its weights
     base = base or Recipe(name="bradley_terry", update=Update())
     loss = preference_loss() + keep_language * language_model() if keep_language else preference_loss()
-    reward_model = Recipe(objective=loss, update=Update(lr=reward_lr))
+    reward_model = Recipe(objective=loss, update=Update(lr=reward_lr, loss_kind="scorer"))
     return base.but(
         rollout=recorded(fields=("chosen", "rejected")),
         measure=pair_accuracy(model="reward"),

@@ -15,7 +15,9 @@ from rewardlab.rollouts.recorded import recorded
 from .sft import sft_first
 
 
-def dpo(base: Recipe | None = None, *, beta: float = 0.1, lr: float = 1e-4, problems: int = 32, sft_steps: int = 0) -> Recipe:
+def dpo(
+    base: Recipe | None = None, *, beta: float = 0.1, lr: float | None = None, problems: int = 32, sft_steps: int = 0
+) -> Recipe:
     """problems: pairs per step; the data has columns `chosen` and `rejected`.  sft_steps: steps of SFT on the chosen replies before
     the others; 0 where the model has had it, or where the pairs are its own samples.
     """
@@ -25,6 +27,8 @@ def dpo(base: Recipe | None = None, *, beta: float = 0.1, lr: float = 1e-4, prob
         objective=dpo_loss(beta=beta),
         loop=sft_first(steps=sft_steps) if sft_steps else base.loop,
         lr=lr,
+        loss_kind="preference",
+        small_lr=None,
         problems=problems,
     )
 

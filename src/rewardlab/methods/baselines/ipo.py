@@ -48,7 +48,13 @@ def accuracy_and_kl(problems: Sequence[Problem], run: Run) -> dict[str, float]:
 
 
 def ipo(
-    base: Recipe | None = None, *, tau: float = 0.1, average: bool = False, lr: float = 1e-4, problems: int = 32, sft_steps: int = 0
+    base: Recipe | None = None,
+    *,
+    tau: float = 0.1,
+    average: bool = False,
+    lr: float | None = None,
+    problems: int = 32,
+    sft_steps: int = 0,
 ) -> Recipe:
     """problems: pairs per step; the data has columns `chosen` and `rejected`.  sft_steps: of SFT on the chosen, as in `dpo`."""
     base = base or Recipe(name="ipo", measure=accuracy(), update=Update())
@@ -57,6 +63,8 @@ def ipo(
         objective=ipo_loss(tau=tau, average=average),
         loop=sft_first(steps=sft_steps) if sft_steps else base.loop,
         lr=lr,
+        loss_kind="preference",
+        small_lr=None,
         problems=problems,
     )
 

@@ -86,7 +86,7 @@ def kto_loss(
 
 
 def kto(
-    base: Recipe | None = None, *, beta: float = 0.1, desirable: float = 1.0, undesirable: float = 1.0, lr: float = 1e-4,
+    base: Recipe | None = None, *, beta: float = 0.1, desirable: float = 1.0, undesirable: float = 1.0, lr: float | None = None,
     problems: int = 16, sft_steps: int = 0,
 ) -> Recipe:  # fmt: skip
     """desirable, undesirable: weights of good and bad replies, to balance unequal numbers.  problems: per step,
@@ -95,7 +95,16 @@ def kto(
     base = base or Recipe(name="kto", measure=accuracy(), update=Update())
     loss = kto_loss(beta=beta, desirable=desirable, undesirable=undesirable)
     first = sft_first(steps=sft_steps) if sft_steps else base.loop
-    return base.but(rollout=judged(), credit=reference_point(), objective=loss, loop=first, lr=lr, problems=problems)
+    return base.but(
+        rollout=judged(),
+        credit=reference_point(),
+        objective=loss,
+        loop=first,
+        lr=lr,
+        loss_kind="preference",
+        small_lr=None,
+        problems=problems,
+    )
 
 
 claim = Claim(

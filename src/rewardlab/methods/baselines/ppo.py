@@ -24,7 +24,8 @@ from rewardlab.rollouts.independent import independent
 
 def ppo(
     base: Recipe | None = None, *, n: int = 1, temperature: float = 1.0, eps: float = 0.2, gamma: float = 1.0,
-    lam: float = 0.95, beta: float = 0.01, value_clip: float = 0.2, value_lr: float = 1e-3, epochs: int = 4, minibatches: int = 1,
+    lam: float = 0.95, beta: float = 0.01, value_clip: float = 0.2, value_lr: float | None = None, epochs: int = 4,
+    minibatches: int = 1,
 ) -> Recipe:  # fmt: skip
     """n: replies per problem (a critic needs no group).  beta: weight of the KL to the starting policy; 0 leaves it out.
     value_lr: learning rate of the critic.  epochs, minibatches: passes over a batch and updates per pass, of policy and critic.
@@ -39,7 +40,7 @@ def ppo(
         credit=less_kl(beta=beta) >> target if beta else target,
         objective=value_error(clip=value_clip),
         weighting=token_mean(),
-        update=Update(lr=value_lr, epochs=epochs, minibatches=minibatches),
+        update=Update(lr=value_lr, epochs=epochs, minibatches=minibatches, loss_kind="scorer"),
     )
     return base.but(
         rollout=independent(n=n, temperature=temperature),

@@ -41,7 +41,9 @@ def rejection_sampling(
     base: Recipe | None = None, *, n: int = 8, temperature: float = 1.0, keep: int = 4, right: float = 0.5
 ) -> Recipe:
     """n: replies per problem.  keep: the most per problem that are imitated.  right: the reward above which a reply is right."""
-    base = base or Recipe(name="rejection_sampling", reward=correct(), measure=accuracy(), update=Update())
+    base = base or Recipe(
+        name="rejection_sampling", reward=correct(), measure=accuracy(), update=Update(loss_kind="imitation", small_lr=3e-4)
+    )
     return base.but(
         rollout=independent(n=n, temperature=temperature), objective=imitate(), weighting=best_right(keep=keep, right=right)
     )

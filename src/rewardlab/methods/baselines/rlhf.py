@@ -90,7 +90,7 @@ def _accuracy(ops: Any, run: Run) -> float | None:
 
 def rlhf(
     base: Recipe | None = None, *, score: Reward | None = None, reward_model: str = "value-head", pairs: int = 2000,
-    passes: int = 1, rm_lr: float = 1e-3, n: int = 8, beta: float = 0.02,
+    passes: int = 1, rm_lr: float | None = None, n: int = 8, beta: float = 0.02,
 ) -> Recipe:  # fmt: skip
     """reward_model: the path of one that was trained before; or what one starts from that is taught first (`Learner.init`).
     pairs, passes: that it is taught on, and how often.  score: a reward in place of a model's.  beta: weight of the KL.
@@ -99,7 +99,7 @@ def rlhf(
     if score is not None:
         return base.but(reward=score)
     taught = reward_model.startswith(UNTAUGHT)
-    teaching = Recipe(rollout=recorded(fields=SIDES), objective=preference_loss(), update=Update(lr=rm_lr))
+    teaching = Recipe(rollout=recorded(fields=SIDES), objective=preference_loss(), update=Update(lr=rm_lr, loss_kind="scorer"))
     # every=0: the loop alone teaches it. Without an objective, a model that has no value head does not get one that knows nothing
     model = Learner(MODEL, reward_model, teaching if taught else Recipe(), every=0)
     first = taught_first(pairs=pairs, passes=passes) if taught else base.loop

@@ -20,10 +20,18 @@ from rewardlab.rollouts.recorded import recorded
 from .rlhf import teach
 
 
-def sft(base: Recipe | None = None, *, field: str = "solution", lr: float = 1e-3, problems: int = 64) -> Recipe:
+def sft(base: Recipe | None = None, *, field: str = "solution", lr: float | None = None, problems: int = 64) -> Recipe:
     """field: the column of the data that holds the text to imitate."""
     base = base or Recipe(name="sft", measure=accuracy(), update=Update(weight_decay=0.01, beta2=0.98))
-    return base.but(rollout=recorded(fields=(field,)), objective=imitate(), weighting=token_mean(), lr=lr, problems=problems)
+    return base.but(
+        rollout=recorded(fields=(field,)),
+        objective=imitate(),
+        weighting=token_mean(),
+        lr=lr,
+        loss_kind="imitation",
+        small_lr=None,
+        problems=problems,
+    )
 
 
 @loop(inner="of")
@@ -36,7 +44,7 @@ def sft_first(
 
     faster: the learning rate of these steps, as a multiple of the recipe's.  of: how a step is taken.
     """
-    step = sft(field=field, lr=faster * recipe.update.lr) if run.step < steps else recipe
+    step = sft(field=field, lr=faster * recipe.update.rate) if run.step < steps else recipe
     of(step, run, ops) if of else ops.standard_step(step)
     if run.step == steps - 1:
         ops.policy.reset_optimizer()

@@ -65,7 +65,7 @@ def delayed_error(out: Outputs, batch: Batch, run: Run) -> Tensor:
 
 def spa_rl(
     base: Recipe | None = None, *, env: Environment | None = None, corpus: str = "", turns: int = 5, n: int = 1, alpha: float = 1.0,
-    beta: float = 0.5, refused: str = "Nothing", progress_lr: float = 1e-3, progress_epochs: int = 4, watched: bool = False,
+    beta: float = 0.5, refused: str = "Nothing", progress_lr: float | None = None, progress_epochs: int = 4, watched: bool = False,
 ) -> Recipe:  # fmt: skip
     """corpus: a file of documents to search (`tools`).  env, turns, n: what is played, for how long, and how often per
     problem.  alpha, beta: of progress and of what was executed. refused: what the environment answers where it was not.
@@ -80,7 +80,7 @@ def spa_rl(
     pays = step_progress(alpha=alpha, beta=beta)
     # the critic predicts what the policy is paid
     own = tuple(replace(x, recipe=x.recipe.but(credit=pays >> x.recipe.credit)) if x.name == "critic" else x for x in base.also)
-    update = Update(lr=progress_lr, epochs=progress_epochs)
+    update = Update(lr=progress_lr, epochs=progress_epochs, loss_kind="scorer")
     models = {"progress": turns_sum_error()} | ({WATCHED: delayed_error()} if watched else {})
     env = tools(env, corpus)
     return base.but(

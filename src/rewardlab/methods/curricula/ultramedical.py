@@ -45,7 +45,7 @@ def then_own_pairs(
         ops.renew_reference()
     step = recipe
     if run.step < sft_steps:
-        step = sft(field=field, lr=faster * recipe.update.lr, problems=recipe.update.problems)
+        step = sft(field=field, lr=faster * recipe.update.rate, problems=recipe.update.problems)
     elif own >= 0:
         step = recipe.but(rollout=ranked(by=recipe.required("reward"), n=n, model="reference"))
         run.log("round", 1 + own // round_steps)

@@ -72,7 +72,7 @@ def traces_first(
     learns_traces, step = run.step < steps and bool(kept), recipe
     if learns_traces:
         source = chosen(ops.task.train, list(kept), TRACES, run.seed, {i: {TRACE: text} for i, text in kept.items()})
-        step = sft(field=TRACE, lr=min(1.0, faster * recipe.update.lr), problems=recipe.update.problems)
+        step = sft(field=TRACE, lr=min(1.0, faster * recipe.update.rate), problems=recipe.update.problems)
     else:
         source = chosen(ops.task.train, run.memory[HARD], HARD, run.seed)
     if source is not ops.task.train:

@@ -67,7 +67,7 @@ def extremes(groups: list[Group], scores: Scores) -> tuple[list[Group], Scores]:
 
 def self_improving_pretraining(
     base: Recipe | None = None, *, original: str = "solution", rewrite: str = "", n: int = 16, beta: PositiveFloat = 0.1,
-    loss: Literal["dpo", "nll"] = "dpo", lr: float = 3e-4, problems: int = 32,
+    loss: Literal["dpo", "nll"] = "dpo", lr: float | None = None, problems: int = 32,
 ) -> Recipe:  # fmt: skip
     """original, rewrite: columns of suffixes, "" for none.  n: rollouts, K.  loss: dpo, or nll: of the best candidate alone."""
     base = base or Recipe(name="self_improving_pretraining", reward=correct(), measure=mean_reward(), update=Update())
@@ -81,6 +81,8 @@ def self_improving_pretraining(
         weighting=None if loss == "dpo" else preferred_mean(),
         loop=best_against_worst(),
         lr=lr,
+        loss_kind="preference" if loss == "dpo" else "imitation",
+        small_lr=3e-4,
         problems=problems,
     )
 

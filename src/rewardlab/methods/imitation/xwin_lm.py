@@ -40,7 +40,7 @@ def in_stages(
 
     The writer of all replies is the policy after the first stage; the reference that after the second.  of: how a step is taken.
     """
-    lr, problems = faster * recipe.update.lr, recipe.update.problems
+    lr, problems = faster * recipe.update.rate, recipe.update.problems
     if run.step < sft_steps:
         stage, step = 1, sft(field=field, lr=lr, problems=problems)
     elif run.step < sft_steps + best_steps:

@@ -113,7 +113,7 @@ def first_errors(problems: list[Problem], run: Run, *, max_new: int = 96) -> dic
 
 def rl_tango(
     base: Recipe | None = None, *, start: float = 0.1, end: float = 1e-3, every: int = 3, each: int = 2, n_verdicts: int = 5,
-    well_formed: float = 0.8, decay: float = 0.8, verifier_lr: float = 3e-4, n: int = 8, init: str = "copy:policy",
+    well_formed: float = 0.8, decay: float = 0.8, verifier_lr: float | None = None, n: int = 8, init: str = "copy:policy",
     told: str = TOLD, max_judgement: int = 96,
 ) -> Recipe:  # fmt: skip
     """start, end: share of step credit.  every: steps between the verifier's.  each, n_verdicts: solutions per problem that it

@@ -58,12 +58,16 @@ def partition_error(out: Outputs, batch: Batch, run: Run, *, beta: float = 15.0)
     return imbalance(prompt_end(out.value, batch), batch.old, batch, beta).square()
 
 
-def flowrl(base: Recipe | None = None, *, beta: float = 15.0, eps: float = 0.2, partition_lr: float = 1e-3, n: int = 8) -> Recipe:
+def flowrl(
+    base: Recipe | None = None, *, beta: float = 15.0, eps: float = 0.2, partition_lr: float | None = None, n: int = 8
+) -> Recipe:
     """beta: how sharply the target prefers rewards.  eps: bounds of the weight.  partition_lr: learning rate of log Z.
     n: replies per prompt.
     """
     base = base or grpo(n=n).but(minibatches=4)
-    partition = Recipe(credit=base.required("credit"), objective=partition_error(beta=beta), update=Update(lr=partition_lr))
+    partition = Recipe(
+        credit=base.required("credit"), objective=partition_error(beta=beta), update=Update(lr=partition_lr, loss_kind="scorer")
+    )
     return base.but(
         objective=trajectory_balance(beta=beta, eps=eps), also=(*base.also, Learner("partition", "value-head", partition))
     )

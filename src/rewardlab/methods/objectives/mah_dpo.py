@@ -46,7 +46,7 @@ def speak_mixed(
     of the trunk's.  of: how a step is taken.
     """
     # all else as the run was given it for the trunk
-    ops.learners[HEADS].recipe = ops.learners[HEADS].recipe.but(update=replace(recipe.update, lr=faster * recipe.update.lr))
+    ops.learners[HEADS].recipe = ops.learners[HEADS].recipe.but(update=replace(recipe.update, lr=faster * recipe.update.rate))
     of(recipe, run, ops) if of else ops.standard_step(recipe)
     run.model(HEADS).decide(run.policy, weights)
 

@@ -85,7 +85,7 @@ def reward_model_first(recipe: Recipe, run: Run, ops: Any, *, freeze: NonNegativ
 
 def oreal(
     base: Recipe | None = None, *, n: int = 16, top_p: float = 0.9, eta: float = 0.5, beta: float = 0.01, shaped: bool = True,
-    tokens: bool = True, freeze: int = 10, reward_model: str = "value-head", rm_lr: float = 1e-3, rm_epochs: int = 1,
+    tokens: bool = True, freeze: int = 10, reward_model: str = "value-head", rm_lr: float | None = None, rm_epochs: int = 1,
 ) -> Recipe:  # fmt: skip
     """eta: weight of wrong replies.  beta: of the KL.  shaped, tokens: false leaves out F, or the weights and their model.
     freeze: steps before the policy learns, if there is a model.  reward_model, rm_lr: what it starts from, its learning rate.
@@ -96,7 +96,7 @@ def oreal(
     kept = base.but(rollout=one_of_each(of=base.required("rollout")), credit=paid, objective=loss, weighting=token_mean())
     if not tokens:
         return kept
-    model = Recipe(objective=mean_label_cross_entropy(), update=Update(lr=rm_lr, epochs=rm_epochs))
+    model = Recipe(objective=mean_label_cross_entropy(), update=Update(lr=rm_lr, epochs=rm_epochs, loss_kind="scorer"))
     also = (*base.also, Learner(MODEL, reward_model, model))
     return kept.but(credit=paid >> at_decisive_tokens(), also=also, loop=reward_model_first(freeze=freeze, of=base.loop))
 

@@ -27,7 +27,13 @@ def simpo_loss(out: Outputs, batch: Batch, run: Run, *, beta: float = 2.0, gamma
 
 
 def simpo(
-    base: Recipe | None = None, *, beta: float = 2.0, gamma: float = 1.0, lr: float = 1e-4, problems: int = 32, sft_steps: int = 0
+    base: Recipe | None = None,
+    *,
+    beta: float = 2.0,
+    gamma: float = 1.0,
+    lr: float | None = None,
+    problems: int = 32,
+    sft_steps: int = 0,
 ) -> Recipe:
     """problems: pairs per step; the data has columns `chosen` and `rejected`.  sft_steps: of SFT on the chosen, as in `dpo`."""
     base = base or Recipe(name="simpo", measure=accuracy(), update=Update())
@@ -36,6 +42,8 @@ def simpo(
         objective=simpo_loss(beta=beta, gamma=gamma),
         loop=sft_first(steps=sft_steps) if sft_steps else base.loop,
         lr=lr,
+        loss_kind="preference",
+        small_lr=None,
         problems=problems,
     )
 

@@ -29,7 +29,7 @@ REASONER, OTHER = "reasoner", "other"
 
 
 def unir(
-    base: Recipe | None = None, *, reasoner: str = "copy:policy", weight: float = 1.0, reasoner_lr: float = 3e-4,
+    base: Recipe | None = None, *, reasoner: str = "copy:policy", weight: float = 1.0, reasoner_lr: float | None = None,
     further: tuple[str, ...] = (), other: str = "", alone: bool = False,
 ) -> Recipe:  # fmt: skip
     """reasoner: what it begins as.  weight: of its logits.  reasoner_lr: its learning rate.

@@ -45,7 +45,7 @@ PROMPTS = (
 def aurora_universal_prm(
     base: Recipe | None = None, *, annotators: tuple[Reward, ...] = (), judge: str = "copy:policy", votes: int = 1,
     reference: bool = True, n: int = 4, choose: int = 8, init: str = "value-head",
-    surprise: bool = False, lr: float = 1e-3, epochs: int = 1,
+    surprise: bool = False, lr: float | None = None, epochs: int = 1,
 ) -> Recipe:  # fmt: skip
     """annotators: step rewards that vote; (): the model `judge` under four prompts (`Learner.init`).  votes: its verdicts under
     each.  reference: whether the outcome disqualifies verdicts.  n, choose: replies per problem, and to choose from when it is
@@ -57,7 +57,7 @@ def aurora_universal_prm(
     asked = tuple(judged_steps(form="each", ask=ABOUT + prompt + EACH, votes=votes) for prompt in PROMPTS)
     # labels are the model's own reward: the policy, which stays as it is, needs a verdict on every reply
     labels = voted_steps(of=annotators or asked, reference=reference)
-    prm = Recipe(reward=labels, objective=label_cross_entropy(), update=Update(lr=lr, epochs=epochs))
+    prm = Recipe(reward=labels, objective=label_cross_entropy(), update=Update(lr=lr, epochs=epochs, loss_kind="scorer"))
     return base.but(
         rollout=independent(n=n, steps="newline"),
         reward=base.reward or correct(),

@@ -59,14 +59,14 @@ def value_from_prompt(
 
 def calibrated_prm_ias(
     base: Recipe | None = None, *, low: float = 0.1, confidence: float = 0.99, n: int = 4, continuations: int = 4, choose: int = 8,
-    calibrated: bool = True, init: str = "value-head", surprise: bool = False, lr: float = 1e-3, epochs: int = 1,
+    calibrated: bool = True, init: str = "value-head", surprise: bool = False, lr: float | None = None, epochs: int = 1,
 ) -> Recipe:  # fmt: skip
     """low: the cautious quantile.  confidence: C, that a right reply is among the samples.  n, continuations: replies per
     problem, and tries from each of their steps, to label it.  choose: the most samples.  init, lr, epochs: of the models
     (`Learner.init`).  surprise: it also reads the surprise of the policy (`Learner.init`), which no paper has.
     """
     base = base or Recipe(name="calibrated_prm_ias", update=Update(problems=8))
-    shares, update = monte_carlo_steps(n=continuations), Update(lr=lr, epochs=epochs)
+    shares, update = monte_carlo_steps(n=continuations), Update(lr=lr, epochs=epochs, loss_kind="scorer")
     loss, quantiles = ("quantile", {"prm": 0.5, "low": low}) if calibrated else ("bce", {"prm": 0.5})
     label = share_of_group(hard=not calibrated)
     models = {

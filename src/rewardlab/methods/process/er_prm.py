@@ -30,14 +30,14 @@ from rewardlab.rollouts.independent import independent
 
 def er_prm(
     base: Recipe | None = None, *, eta: float = 2.0, n: int = 4, continuations: int = 4, choose: int = 8,
-    init: str = "value-head", surprise: bool = False, lr: float = 1e-3, epochs: int = 1,
+    init: str = "value-head", surprise: bool = False, lr: float | None = None, epochs: int = 1,
 ) -> Recipe:  # fmt: skip
     """eta: inverse temperature of the labels; 0 takes the mean.  n, continuations: replies per problem, and tries from each of
     their steps, to label it.  choose: replies to choose from when it is measured.  init, lr, epochs: of the model
     (`Learner.init`).  surprise: it also reads the surprise of the policy (`Learner.init`), which no paper has.
     """
     base = base or Recipe(name="er_prm", update=Update(problems=8))
-    prm = Recipe(objective=label_cross_entropy(), update=Update(lr=lr, epochs=epochs))
+    prm = Recipe(objective=label_cross_entropy(), update=Update(lr=lr, epochs=epochs, loss_kind="scorer"))
     return base.but(
         # no objective of its own: the policy samples, continues, and stays as it is
         rollout=independent(n=n, steps="newline"),

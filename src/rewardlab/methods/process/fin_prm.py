@@ -39,7 +39,7 @@ JUDGE = "judge"
 def fin_prm(
     base: Recipe | None = None, *, importance: float = 1.0, quality: float = 1.0, accuracy: float = 1.0,
     checks: Reward | None = None, judge: str = "copy:policy", whole: float = 0.5, n: int = 4, continuations: int = 4,
-    choose: int = 8, init: str = "value-head", surprise: bool = False, lr: float = 1e-3, epochs: int = 1,
+    choose: int = 8, init: str = "value-head", surprise: bool = False, lr: float | None = None, epochs: int = 1,
 ) -> Recipe:  # fmt: skip
     """importance, quality, accuracy: weights of the annotators; 0 leaves one out.  checks: a reward of steps, accuracy; None:
     `borne_out`.  judge: the model of quality.  whole: weight of the reply's own chance in its score.  n, continuations: replies
@@ -59,7 +59,7 @@ def fin_prm(
     chances = threshold(step_score(model="prm"), at=0.0, soft=1.0)
     score = (1 - whole) * aggregate(chances, by="mean").named("steps") + whole * aggregate(chances, by="last").named("reply")
     # labels are the model's own reward: the policy, which stays as it is, needs a verdict on every reply
-    prm = Recipe(reward=labels, objective=label_cross_entropy(), update=Update(lr=lr, epochs=epochs))
+    prm = Recipe(reward=labels, objective=label_cross_entropy(), update=Update(lr=lr, epochs=epochs, loss_kind="scorer"))
     judges = (Learner(JUDGE, judge, Recipe(), every=0),) if quality else ()
     return base.but(
         rollout=independent(n=n, steps="newline"),

@@ -29,15 +29,17 @@ from rewardlab.rollouts.independent import independent
 
 
 def fover(
-    base: Recipe | None = None, *, n: int = 2, k: int = 4, prm_lr: float = 1e-3, init: str = "value-head", balanced: bool = True,
-    labels: Reward | None = None, truth: Reward | None = None,
+    base: Recipe | None = None, *, n: int = 2, k: int = 4, prm_lr: float | None = None, init: str = "value-head",
+    balanced: bool = True, labels: Reward | None = None, truth: Reward | None = None,
 ) -> Recipe:  # fmt: skip
     """n: solutions per problem to be labelled.  k: solutions that the best is chosen from, held out.  init: what the process reward
     model starts from (`Learner.init`).  balanced: right and wrong labels weigh the same.  labels, truth: rewards that say which
     steps are right, of training and of held-out problems."""
     base = base or Recipe(name="fover", update=Update())
     weighting = balanced_labels() if balanced else token_mean()
-    learner = Recipe(objective=each_label_cross_entropy(), weighting=weighting, update=Update(lr=prm_lr, lr_end=0.2))
+    learner = Recipe(
+        objective=each_label_cross_entropy(), weighting=weighting, update=Update(lr=prm_lr, lr_end=0.2, loss_kind="scorer")
+    )
     return base.but(
         rollout=independent(n=n, steps="newline"),
         reward=labels or derived_steps(),

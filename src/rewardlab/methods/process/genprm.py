@@ -76,7 +76,7 @@ def any_right(share: float) -> float:
 
 def genprm(
     base: Recipe | None = None, *, eps: float = 0.8, n: int = 4, continuations: int = 8, votes: int = 4, longest: int = 512,
-    judge: str = "copy:policy", writer: str | None = None, lr: float = 1e-5, choose: int = 8,
+    judge: str = "copy:policy", writer: str | None = None, lr: float | None = None, choose: int = 8,
 ) -> Recipe:  # fmt: skip
     """eps: share of the chance that a right step keeps.  n, continuations: replies per problem, and tries from each of their steps.
     votes, longest: rationales of a step, and their tokens.  judge, lr: where it begins (`Learner.init`), and its rate.  writer: of
@@ -84,7 +84,7 @@ def genprm(
     """
     base = base or Recipe(name="genprm", update=Update(problems=8))
     kept = agreed(votes=votes, max_new=longest)
-    learner = Learner(JUDGE, judge, sft(lr=lr).but(measure=None), kept, every=int(writer is not None))
+    learner = Learner(JUDGE, judge, sft(lr=lr).but(measure=None, small_lr=1e-5), kept, every=int(writer is not None))
     others = (Learner(WRITER, writer, Recipe(), every=0),) if writer else ()
     return base.but(
         # no objective of its own: the policy samples and continues

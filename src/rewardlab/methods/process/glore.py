@@ -37,7 +37,7 @@ def chance(model: str) -> Reward:
 
 def glore(
     base: Recipe | None = None, *, n: int = 4, continuations: int = 8, used: bool = True, balance: bool = True,
-    threshold: float = 0.5, init: str = "value-head", surprise: bool = False, lr: float = 1e-3, epochs: int = 1,
+    threshold: float = 0.5, init: str = "value-head", surprise: bool = False, lr: float | None = None, epochs: int = 1,
 ) -> Recipe:  # fmt: skip
     """n, continuations: replies per problem, and tries from a step, to label it.  used, balance: of the labels
     (`reachable_steps`). threshold: below which a step is flagged.  init, lr, epochs: of both models (`Learner.init`).
@@ -45,7 +45,7 @@ def glore(
     """
     base = base or Recipe(name="glore", update=Update(problems=8))
     # labels are the models' own rewards: the policy, which stays as it is, needs a verdict on every reply
-    model = Recipe(objective=label_cross_entropy(), update=Update(lr=lr, epochs=epochs))
+    model = Recipe(objective=label_cross_entropy(), update=Update(lr=lr, epochs=epochs, loss_kind="scorer"))
     labels = reachable_steps(n=continuations, used=used, balance=balance)
     sorm, orm = model.but(reward=labels), model.but(reward=outcome_at_steps())
     return base.but(

@@ -36,7 +36,7 @@ from rewardlab.rollouts.monte_carlo import monte_carlo_tree
 def groundedprm(
     base: Recipe | None = None, *, check: Reward | None = None, iterations: int = 6, branch: int = 3, explore: float = 1.4,
     decay: float = 0.9, tool: float = 1.0, tries: int = 4, init: str = "value-head", surprise: bool = False,
-    lr: float = 1e-3, epochs: int = 1,
+    lr: float | None = None, epochs: int = 1,
 ) -> Recipe:  # fmt: skip
     """check: a step reward, None: `tool_steps`.  iterations, branch, explore: of the tree (`monte_carlo_tree`).  decay: of a
     branch's worth, per step up.  tool: weight of the tool; 0: outcomes alone.  tries: next steps that the model picks from in
@@ -46,7 +46,7 @@ def groundedprm(
     base = base or Recipe(name="groundedprm", update=Update(problems=8))
     # labels are the model's own reward: the policy, which stays as it is, needs a verdict on every reply
     labels = fused_steps(check=check or tool_steps(), decay=decay, tool=tool)
-    prm = Recipe(reward=labels, objective=label_cross_entropy(), update=Update(lr=lr, epochs=epochs))
+    prm = Recipe(reward=labels, objective=label_cross_entropy(), update=Update(lr=lr, epochs=epochs, loss_kind="scorer"))
     return base.but(
         rollout=monte_carlo_tree(score=correct(), iterations=iterations, branch=branch, explore=explore, simulate=True),
         reward=base.reward or correct(),

@@ -75,7 +75,7 @@ def hgs_prm(
         return base.but(rollout=backtracking(score=score, **how), reward=score, select=best())
     prm = Recipe(
         rollout=separated(of=recorded(fields=("mutant",)), at=separator), reward=line_labels(), objective=label_cross_entropy(),
-        update=Update(lr=1e-3, epochs=2),
+        update=Update(epochs=2, loss_kind="scorer"),
     )  # fmt: skip
     learner = Learner("prm", init, prm, problems=syntax_changes(column=column, separator=separator))
     # the model's value is a log-odds; no objective of its own: the policy stays as it is

@@ -71,7 +71,7 @@ def fine_and_coarse_solutions(
 def hierarchical_reward_model(
     base: Recipe | None = None, *, labels: Reward | None = None, pairs: bool = True, cut: bool | None = None, n: int = 4,
     iterations: int = 6, branch: int = 4, compress: float = 0.5, truth: Reward | None = None, init: str = "value-head",
-    surprise: bool = False, lr: float = 1e-3, epochs: int = 1,
+    surprise: bool = False, lr: float | None = None, epochs: int = 1,
 ) -> Recipe:  # fmt: skip
     """labels: a reward of steps, for n replies; None: the shares of trees (iterations, branch: `monte_carlo_tree`; compress:
     HNC). pairs: False leaves a plain process reward model.  cut: solutions end at their first error; None: where `labels` are
@@ -83,7 +83,7 @@ def hierarchical_reward_model(
     tree = monte_carlo_tree(score=correct(), iterations=iterations, branch=branch, explore=1.4, simulate=True)
     prm = Recipe(
         rollout=recorded(fields=(TEXT,), steps="newline"), reward=step_labels(column=LABELS), objective=label_cross_entropy(),
-        update=Update(lr=lr, epochs=epochs),
+        update=Update(lr=lr, epochs=epochs, loss_kind="scorer"),
     )  # fmt: skip
     return base.but(
         # no objective of its own: the policy samples, and stays as it is

@@ -30,13 +30,16 @@ from rewardlab.rollouts.independent import independent
 
 def implicit_prm(
     base: Recipe | None = None, *, loss: Literal["ce", "dpo", "kto", "nca"] = "ce", beta: float = 0.05, n: int = 4,
-    score: Literal["min", "last"] = "min", choose: int = 8, lr: float = 3e-4, epochs: int = 1,
+    score: Literal["min", "last"] = "min", choose: int = 8, lr: float | None = None, epochs: int = 1,
 ) -> Recipe:  # fmt: skip
     """n: replies per problem; dpo and nca learn from problems with a right and a wrong one.  score: what a reply is worth, of its
     q_k.  choose: replies to choose from when it is measured.  lr, epochs: of the model.
     """
     base = base or Recipe(name="implicit_prm", reward=correct(), update=Update(problems=8))
-    prm = Recipe(objective=ratio_from_outcomes(loss=loss, beta=beta), update=Update(lr=lr, epochs=epochs))
+    prm = Recipe(
+        objective=ratio_from_outcomes(loss=loss, beta=beta),
+        update=Update(lr=lr, epochs=epochs, loss_kind="preference", small_lr=3e-4),
+    )
     values = implicit_steps(model="prm", beta=beta, form="value")
     return base.but(
         # no objective of its own: the policy samples, and stays as it is

@@ -46,7 +46,7 @@ def immediate(a: Tensor, batch: Batch, run: Run) -> Tensor:
 
 def ircoco(
     base: Recipe | None = None, *, column: str = "solution", gamma: float = 0.0, init: str = "value-head",
-    evaluator_lr: float = 1e-3, evaluator_epochs: int = 4,
+    evaluator_lr: float | None = None, evaluator_epochs: int = 4,
 ) -> Recipe:  # fmt: skip
     """column: with the reference.  gamma: of PPO, where no base is given.  init, evaluator_lr, evaluator_epochs: of the evaluator
     (`Learner.init`).  A base's reward beside the task's verifier is kept as S.
@@ -59,7 +59,11 @@ def ircoco(
     own = tuple(
         replace(x, recipe=x.recipe.but(credit=immediate() >> x.recipe.credit)) if x.name == "critic" else x for x in base.also
     )
-    evaluator = Recipe(objective=outcome_error(), weighting=token_mean(), update=Update(lr=evaluator_lr, epochs=evaluator_epochs))
+    evaluator = Recipe(
+        objective=outcome_error(),
+        weighting=token_mean(),
+        update=Update(lr=evaluator_lr, epochs=evaluator_epochs, loss_kind="scorer"),
+    )
     return base.but(
         reward=score,
         credit=immediate() >> base.required("credit"),

@@ -30,7 +30,7 @@ from rewardlab.rollouts.monte_carlo import monte_carlo_tree
 
 def meds3(
     base: Recipe | None = None, *, iterations: int = 8, branch: int = 3, explore: float = 0.5, temperature: float = 1.0,
-    choose: int = 16, init: str = "value-head", surprise: bool = False, prm_lr: float = 1e-3, prm_epochs: int = 4,
+    choose: int = 16, init: str = "value-head", surprise: bool = False, prm_lr: float | None = None, prm_epochs: int = 4,
     prm_minibatches: int = 4,
 ) -> Recipe:  # fmt: skip
     """iterations, branch, explore: of the search.  choose: replies to choose from when it is measured.  init, prm_lr,
@@ -41,7 +41,7 @@ def meds3(
     prm = Recipe(
         # a tree without a right end teaches the model too: its steps are worth 0
         credit=right_below(), objective=value_here_cross_entropy(), weighting=each_step_end_once(right=-1.0),
-        update=Update(lr=prm_lr, epochs=prm_epochs, minibatches=prm_minibatches),
+        update=Update(lr=prm_lr, epochs=prm_epochs, minibatches=prm_minibatches, loss_kind="scorer"),
     )  # fmt: skip
     search = monte_carlo_tree(
         score=base.required("reward"), iterations=iterations, branch=branch, explore=explore, simulate=True, temperature=temperature

@@ -33,7 +33,8 @@ from rewardlab.rollouts.divided import divided_tree
 
 def omegaprm(
     base: Recipe | None = None, *, n: int = 8, searches: int = 4, alpha: float = 0.5, beta: float = 0.9, length: float = 500.0,
-    explore: float = 0.125, choose: int = 8, init: str = "value-head", surprise: bool = False, lr: float = 1e-3, epochs: int = 1,
+    explore: float = 0.125, choose: int = 8, init: str = "value-head", surprise: bool = False, lr: float | None = None,
+    epochs: int = 1,
 ) -> Recipe:  # fmt: skip
     """n, searches, alpha, beta, length, explore: of the tree (`divided_tree`).  choose: replies that vote when it is measured.
     init, lr, epochs: of the model (`Learner.init`).  surprise: it also reads the surprise of the policy (`Learner.init`), which
@@ -42,7 +43,7 @@ def omegaprm(
     base = base or Recipe(name="omegaprm", update=Update(problems=8))
     tree = divided_tree(n=n, searches=searches, alpha=alpha, beta=beta, length=length, explore=explore)
     # labels are the model's own reward: the policy, which stays as it is, needs a verdict on every reply
-    prm = Recipe(reward=found_labels(), objective=label_cross_entropy(), update=Update(lr=lr, epochs=epochs))
+    prm = Recipe(reward=found_labels(), objective=label_cross_entropy(), update=Update(lr=lr, epochs=epochs, loss_kind="scorer"))
     return base.but(
         rollout=tree,
         reward=base.reward or correct(),

@@ -32,7 +32,7 @@ from rewardlab.rollouts.interactive import interactive
 
 def oprl_implicit_step(
     base: Recipe | None = None, *, env: Environment | None = None, corpus: str = "", n: int = 8, turns: int = 5, beta: float = 0.05,
-    alpha: float = 1.0, prm_lr: float = 3e-4, prm_epochs: int = 1,
+    alpha: float = 1.0, prm_lr: float | None = None, prm_epochs: int = 1,
 ) -> Recipe:  # fmt: skip
     """corpus: a file of documents to search (`tools`).  env, turns, n: what is played, for how long, and how often per
     problem.  beta: scale of the model's rewards.  alpha: weight of the turns beside the episode.  prm_lr, prm_epochs: of the

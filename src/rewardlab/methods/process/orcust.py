@@ -42,7 +42,7 @@ PRINCIPLES = (
 def orcust(
     base: Recipe | None = None, *, env: Environment | None = None, n: int = 8, turns: int = 2, principles: Reward | None = None,
     judge: str = "copy:policy", form: str | None = None, well_formed: float = 0.1, bound: float = 0.5, learnt:
-    NonNegativeFloat = 0.2, by_turns: bool = True, model_lr: float = 1e-3,
+    NonNegativeFloat = 0.2, by_turns: bool = True, model_lr: float | None = None,
 ) -> Recipe:  # fmt: skip
     """env, n, turns: what is played, how often per problem, and for how long.  principles: a reward of turns from 0 to 1; None: the
     mean of what the model `judge` says of `PRINCIPLES`.  form: of an action, a regular expression; None: a click as GUI
@@ -55,7 +55,7 @@ def orcust(
     also = () if principles or not by_turns else (Learner(JUDGE, judge, Recipe(), every=0),)
     if learnt and by_turns:
         reward = reward + learnt * turn_chances(model=TURNS)
-        labels = Recipe(reward=paid(), objective=label_cross_entropy(), update=Update(lr=model_lr))
+        labels = Recipe(reward=paid(), objective=label_cross_entropy(), update=Update(lr=model_lr, loss_kind="scorer"))
         also = (*also, Learner(TURNS, "value-head", labels))
     play = {"env": env or clicks(), "turns": turns}
     return base.but(

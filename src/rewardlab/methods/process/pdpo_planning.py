@@ -34,7 +34,7 @@ from rewardlab.rollouts.process_pairs import process_pairs
 def pdpo_planning(
     base: Recipe | None = None, *, beta: float = 0.1, n: int = 8, best: int = 3, wrong: int = 3, margin: float = 0.7,
     continuations: int = 3, least: int = 1, temperature: float = 1.0, prm_init: str = "value-head",
-    surprise: bool = False, prm_lr: float = 1e-3, prm_epochs: int = 1, prm_every: int = 1,
+    surprise: bool = False, prm_lr: float | None = None, prm_epochs: int = 1, prm_every: int = 1,
 ) -> Recipe:  # fmt: skip
     """n: replies to each problem.  best, wrong: how many of them are preferred, and to how many wrong ones.  margin: sigma; from 1
     up there are pairs by outcome alone.  continuations, least: K and C.  prm_init, prm_lr, prm_epochs, prm_every: of the process
@@ -42,7 +42,7 @@ def pdpo_planning(
     """
     base = base or dpo(beta=beta, problems=8)
     by = counted_steps(model="prm", k=continuations, least=least)
-    prm = Recipe(objective=label_cross_entropy(), update=Update(lr=prm_lr, epochs=prm_epochs))
+    prm = Recipe(objective=label_cross_entropy(), update=Update(lr=prm_lr, epochs=prm_epochs, loss_kind="scorer"))
     return base.but(
         rollout=process_pairs(by=by, n=n, best=best, wrong=wrong, margin=margin, temperature=temperature),
         # the labels that the model learns from; DPO reads no reward

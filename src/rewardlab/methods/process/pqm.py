@@ -29,14 +29,15 @@ from rewardlab.rollouts.independent import independent
 
 def pqm(
     base: Recipe | None = None, *, loss: Literal["rank", "bce", "mse"] = "rank", zeta: float = 4.0, n: int = 4,
-    continuations: int = 4, choose: int = 8, init: str = "value-head", surprise: bool = False, lr: float = 1e-3, epochs: int = 1,
+    continuations: int = 4, choose: int = 8, init: str = "value-head", surprise: bool = False, lr: float | None = None,
+    epochs: int = 1,
 ) -> Recipe:  # fmt: skip
     """zeta: margin between right and wrong steps.  n, continuations: replies per problem, and tries from each of their steps,
     to label it.  choose: replies to choose from when it is measured.  init, lr, epochs: of the model (`Learner.init`).
     surprise: it also reads the surprise of the policy (`Learner.init`), which no paper has.
     """
     base = base or Recipe(name="pqm", update=Update(problems=8))
-    prm = Recipe(objective=value_of_steps(loss=loss, zeta=zeta), update=Update(lr=lr, epochs=epochs))
+    prm = Recipe(objective=value_of_steps(loss=loss, zeta=zeta), update=Update(lr=lr, epochs=epochs, loss_kind="scorer"))
     return base.but(
         # no objective of its own: the policy samples, continues, and stays as it is
         rollout=independent(n=n, steps="newline"),

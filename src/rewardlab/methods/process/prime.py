@@ -62,8 +62,8 @@ def outcome_cross_entropy(out: Outputs, batch: Batch, run: Run, *, beta: float =
 
 
 def prime(
-    base: Recipe | None = None, *, n: int = 8, beta: float = 0.05, gamma: float = 1.0, weight: float = 1.0, prm_lr: float = 3e-4,
-    prm_epochs: int = 1, low: float = 0.2, high: float = 0.8, attempts: int = 10, online: bool = True,
+    base: Recipe | None = None, *, n: int = 8, beta: float = 0.05, gamma: float = 1.0, weight: float = 1.0,
+    prm_lr: float | None = None, prm_epochs: int = 1, low: float = 0.2, high: float = 0.8, attempts: int = 10, online: bool = True,
 ) -> Recipe:  # fmt: skip
     """weight: of process rewards beside the outcome. prm_epochs: times that their model goes over each batch. low, high: shares
     of right replies between which a problem is kept. attempts: how often at most problems are sampled to fill the batch.

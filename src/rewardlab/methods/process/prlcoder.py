@@ -60,7 +60,7 @@ def plus_lines(a: Tensor, batch: Batch, run: Run, *, weight: float = 0.25) -> Te
 
 def prlcoder(
     base: Recipe | None = None, *, column: str = "solution", separator: str = "\n", each: int = 2, weight: float = 0.25,
-    init: str = "value-head", prm_lr: float = 1e-3, prm_epochs: int = 2,
+    init: str = "value-head", prm_lr: float | None = None, prm_epochs: int = 2,
 ) -> Recipe:  # fmt: skip
     """column, separator, each: of the reference program, between its lines, and mutants per problem and step.  weight: of the lines
     beside the outcome.  init, prm_lr, prm_epochs: of the line model (`Learner.init`)."""
@@ -72,7 +72,7 @@ def prlcoder(
     own = tuple(replace(x, recipe=x.recipe.but(credit=pays >> x.recipe.credit)) if x.name == "critic" else x for x in base.also)
     prm = Recipe(
         rollout=separated(of=recorded(fields=("mutant",)), at=separator), reward=line_labels(), objective=label_cross_entropy(),
-        update=Update(lr=prm_lr, epochs=prm_epochs),
+        update=Update(lr=prm_lr, epochs=prm_epochs, loss_kind="scorer"),
     )  # fmt: skip
     learner = Learner("prm", init, prm, problems=mutants(column=column, separator=separator, each=each))
     # prose, and the fences around a program, are no lines of it

@@ -87,7 +87,7 @@ def _thought_and_end(t: Trajectory, said: Score, mark: str) -> Score:
 def reasonflux_prm(
     base: Recipe | None = None, *, quality: Reward | None = None, judge: str = "copy:policy", writer: str = "", mark: str = MARK,
     embed: str = "ngrams", heat: float = 0.1, templates: int = 4, final: float = 1.0, online: float = 0.0, n: int = 4,
-    choose: int = 8, init: str = "value-head", surprise: bool = False, lr: float = 1e-3, epochs: int = 1,
+    choose: int = 8, init: str = "value-head", surprise: bool = False, lr: float | None = None, epochs: int = 1,
 ) -> Recipe:  # fmt: skip
     """quality: a reward of steps; None: the word of the model `judge`.  writer: the model that writes templates.  embed, heat: of
     alignment and coherence.  templates: N.  final: weight of the loss at the end.  online: weight of the model's score in the
@@ -98,7 +98,7 @@ def reasonflux_prm(
     steps = thought_steps(quality=quality or judged_steps(model=JUDGE), mark=mark, embed=embed, heat=heat)
     whole = template_success(n=templates, model=WRITER if writer else "", mark=mark)
     labels = weighed_steps(of={"steps": steps}, weights=(1.0,), whole={"template": whole}, hard=False)
-    prm = Recipe(reward=labels, objective=steps_and_whole(final=final), update=Update(lr=lr, epochs=epochs))
+    prm = Recipe(reward=labels, objective=steps_and_whole(final=final), update=Update(lr=lr, epochs=epochs, loss_kind="scorer"))
     chances = threshold(step_score(model="prm"), at=0.0, soft=1.0)
     score = thought_and_end(of=chances, mark=mark)
     outcome: Any = base.reward or correct()

@@ -24,20 +24,20 @@ from rewardlab.rollouts.tree import tree_search
 
 def rest_mcts_star(
     base: Recipe | None = None, *, iterations: int = 12, branch: int = 3, explore: float = 0.4, ahead: int = 2,
-    blend: float = 0.5, temperature: float = 1.0, keep: int = 2, value_lr: float = 1e-3, value_epochs: int = 4,
+    blend: float = 0.5, temperature: float = 1.0, keep: int = 2, value_lr: float | None = None, value_epochs: int = 4,
     value_minibatches: int = 4, init: str = "value-head", keep_language: float = 0.0,
 ) -> Recipe:  # fmt: skip
     """iterations, branch, explore, ahead, blend: of the search (`tree_search`).  keep: traces per problem to imitate.  init: what
     the value model starts from, such as value-head:surprise or embedded:TASK:judge (`Learner.init`).  keep_language: weight of
     the steps' likelihood in its loss."""
-    base = base or Recipe(name="rest_mcts_star", reward=correct(), update=Update(lr=1e-4))
+    base = base or Recipe(name="rest_mcts_star", reward=correct(), update=Update(loss_kind="imitation", small_lr=1e-4))
     search = tree_search(iterations=iterations, branch=branch, explore=explore, ahead=ahead, blend=blend, temperature=temperature)
     loss = value_here_error() + keep_language * language_model() if keep_language else value_here_error()
     value_recipe = Recipe(
         credit=step_quality(),
         objective=loss,
         weighting=each_step_end_once(),  # branches share their first steps, which must not count several times
-        update=Update(lr=value_lr, epochs=value_epochs, minibatches=value_minibatches),
+        update=Update(lr=value_lr, epochs=value_epochs, minibatches=value_minibatches, loss_kind="scorer"),
     )
     return base.but(
         # the same search collects training data and is measured: its answers improve with the value model too

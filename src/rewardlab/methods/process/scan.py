@@ -35,7 +35,7 @@ from rewardlab.rollouts.independent import independent
 
 def scan(
     base: Recipe | None = None, *, n: int = 8, continuations: int = 8, least: float = 0.75, tolerance: int = 2, choose: int = 8,
-    init: str = "value-head", surprise: bool = False, lr: float = 1e-3, epochs: int = 1,
+    init: str = "value-head", surprise: bool = False, lr: float | None = None, epochs: int = 1,
 ) -> Recipe:  # fmt: skip
     """n, continuations: replies per problem, and tries from a step, to label it.  least, tolerance: the share of right replies that
     a problem needs, and steps before an error with soft labels.  choose: replies to choose from when it is measured.  init, lr,
@@ -44,7 +44,7 @@ def scan(
     base = base or Recipe(name="scan", update=Update(problems=8))
     labels = self_denoised_steps(n=continuations, least=least, tolerance=tolerance, balance=True)
     # labels are the model's own reward: the policy, which stays as it is, needs a verdict on every reply
-    prm = Recipe(reward=labels, objective=label_cross_entropy(), update=Update(lr=lr, epochs=epochs))
+    prm = Recipe(reward=labels, objective=label_cross_entropy(), update=Update(lr=lr, epochs=epochs, loss_kind="scorer"))
     return base.but(
         rollout=independent(n=n, steps="newline"),
         reward=base.reward or correct(),

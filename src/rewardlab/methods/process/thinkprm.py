@@ -99,7 +99,7 @@ def judged(problems: Sequence[Problem], run: Run, *, chains: PositiveInt = 4) ->
 
 def thinkprm(
     base: Recipe | None = None, *, n: int = 4, every_step: bool = True, writer: str = "copy:policy", chains: int = 4,
-    lr: float = 3e-4, problems: int = 16,
+    lr: float | None = None, problems: int = 16,
 ) -> Recipe:  # fmt: skip
     """n, writer: chains of each solution, and the model that writes them (`Learner.init`).  every_step: whether their verdicts on
     steps must be right too; False: the final one alone.  chains: of each solution, when it is measured.
@@ -108,7 +108,7 @@ def thinkprm(
     base = base or sft()
     kept = first_accepted(by=every_verdict_right(steps=every_step), n=n)
     also = (*base.also, Learner("writer", writer, Recipe(), every=0))
-    return base.but(rollout=kept, measure=judged(chains=chains), also=also, lr=lr, problems=problems)
+    return base.but(rollout=kept, measure=judged(chains=chains), also=also, lr=lr, small_lr=3e-4, problems=problems)
 
 
 claim = Claim(

@@ -77,7 +77,7 @@ def positives_first(
     # the reward has valued the ends of chains; a critique that is learnt from is no answer that it could judge
     step = recipe.but(rollout=trees.but_innermost(roles=compared), reward=None)
     if run.step < steps:
-        step = sft(lr=faster * recipe.update.lr, problems=recipe.update.problems)
+        step = sft(lr=faster * recipe.update.rate, problems=recipe.update.problems)
         step = step.but(rollout=trees.but_innermost(learn="positives"))
     of(step, run, ops) if of else ops.standard_step(step)
     if run.step == steps - 1:

@@ -50,7 +50,7 @@ WRITER = "writer"
 
 def coderm_8b(
     base: Recipe | None = None, *, n: int = 8, each: int = 16, writer: str = "copy:policy", column: str = "generated",
-    probe: str = "value-head", train_probe: bool = True, probe_lr: float = 3e-4, right: float = 0.9, wrong: float = 0.6,
+    probe: str = "value-head", train_probe: bool = True, probe_lr: float | None = None, right: float = 0.9, wrong: float = 0.6,
     temperature: float = 1.0,
 ) -> Recipe:  # fmt: skip
     """n: programs per problem.  each: tests per problem, on average.  writer: the model that writes them, a checkpoint, a run

@@ -44,7 +44,7 @@ def whole_text_error(out: Outputs, batch: Batch, run: Run) -> Tensor:
 def value_augmented_sampling(
     base: Recipe | None = None, *, beta: float = 3.0, candidates: int = 20, values: tuple[str, ...] = (),
     betas: tuple[float, ...] = (), n: int = 4, temperature: float = 1.0, lam: float = 0.95, init: str = "value-head",
-    value_lr: float = 1e-3, value_epochs: int = 2, value_minibatches: int = 1,
+    value_lr: float | None = None, value_epochs: int = 2, value_minibatches: int = 1,
 ) -> Recipe:  # fmt: skip
     """candidates: k.  n: replies to each problem, in training and in answers (the best is given).  lam: lambda.  value_lr,
     value_epochs, value_minibatches: of the value model.
@@ -63,7 +63,7 @@ def value_augmented_sampling(
     critic = Recipe(
         # unclipped, as in the released code: the policy that is valued does not move
         credit=lambda_return(lam=lam), objective=value_error(clip=None) + whole_text_error(), weighting=token_mean(),
-        update=Update(lr=value_lr, epochs=value_epochs, minibatches=value_minibatches),
+        update=Update(lr=value_lr, epochs=value_epochs, minibatches=value_minibatches, loss_kind="scorer"),
     )  # fmt: skip
     # without an objective the policy is sampled alone, and stays as it is
     return base.but(credit=None, objective=None, measure=measured, also=(*base.also, Learner(CRITIC, init, critic)))

@@ -48,12 +48,12 @@ def encoder_first(
 
 def contrastive_text2sql(
     base: Recipe | None = None, *, weight: float = 0.5, pairs: int = 2000, passes: int = 2, encoder: str = "copy:policy",
-    encoder_lr: float = 1e-3, temperature: float = 0.05,
+    encoder_lr: float | None = None, temperature: float = 0.05,
 ) -> Recipe:  # fmt: skip
     """weight: of nearness in meaning.  pairs, passes: that the encoder is taught on, and how often.  encoder: what it starts from
     (`Learner.init`).  temperature: of its loss."""
     base = base or grpo()
-    lesson = Recipe(rollout=apart(), objective=info_nce(temperature=temperature), update=Update(lr=encoder_lr))
+    lesson = Recipe(rollout=apart(), objective=info_nce(temperature=temperature), update=Update(lr=encoder_lr, loss_kind="scorer"))
     # every=0: the loop alone teaches it
     return base.but(
         reward=(base.reward or correct()) + weight * nearer_to_question(model=MODEL).named("nearness"),

@@ -76,7 +76,7 @@ def _learn(problems: list[Problem], run: Run, ops: Any, model: str, field: str, 
 
 def dr_irl_grpo_s(
     base: Recipe | None = None, *, categories: str | tuple[str, ...] = (), column: str = "category", field: str = "solution",
-    reward_model: str = "value-head", pairs: int = 2000, rm_lr: float = 1e-3, scaled: bool = True, embed: str = "ngrams",
+    reward_model: str = "value-head", pairs: int = 2000, rm_lr: float | None = None, scaled: bool = True, embed: str = "ngrams",
     beta: float = 0.02,
 ) -> Recipe:  # fmt: skip
     """categories: each with a reward of its own; none: one for all.  reward_model: what they start from (`Learner.init`).
@@ -86,7 +86,7 @@ def dr_irl_grpo_s(
     given = categories.split(",") if isinstance(categories, str) else categories
     names = tuple(filter(None, (name.strip() for name in given)))
     learnt = category_score(models="irl", categories=names, column=column).named("irl")
-    teaching = Recipe(objective=preference_loss(), update=Update(lr=rm_lr))
+    teaching = Recipe(objective=preference_loss(), update=Update(lr=rm_lr, loss_kind="scorer"))
     models = tuple(Learner(f"irl_{i}", reward_model, teaching, every=0) for i in range(max(1, len(names))))
     paid: Any = learnt + 0.0 * difficulty(of=learnt, field=field, embed=embed) if scaled else learnt
     return base.but(

@@ -51,7 +51,7 @@ def answers_last(
         of(recipe, run, ops) if of else ops.standard_step(recipe)
         return
     lesson = gold_answer_after(of=independent(n=1, temperature=temperature), mark=mark)
-    update = {"lr": min(1.0, faster * recipe.update.lr), "problems": recipe.update.problems}
+    update = {"lr": min(1.0, faster * recipe.update.rate), "problems": recipe.update.problems}
     ops.standard_step(Recipe(rollout=lesson, objective=imitate(), weighting=token_mean()).but(**update))
 
 

@@ -34,7 +34,7 @@ Spread = Literal["attributed", "uniform"]
 def sotopia_rl(
     base: Recipe | None = None, *, dimensions: str = "goal,relationship,knowledge", spread: Spread = "attributed",
     field: str = "solution", reward_model: str = "value-head", utterances: PositiveInt = 2000, passes: PositiveInt = 1,
-    rm_lr: float = 1e-3, n: int = 8, beta: float = 0.02,
+    rm_lr: float | None = None, n: int = 8, beta: float = 0.02,
 ) -> Recipe:  # fmt: skip
     """dimensions: of the scores, with commas between them.  field: the column of utterances.  reward_model: see rlhf.  utterances,
     passes: that it is taught on, and how often.  n, beta: of grpo. The reward takes the place of a base's.
@@ -44,7 +44,12 @@ def sotopia_rl(
     if not reward_model.startswith(UNTAUGHT):
         return made
     label = attributed_score(dimensions=tuple(d.strip() for d in dimensions.split(",")), spread=spread)
-    lesson = Recipe(rollout=recorded(fields=(field,)), reward=label, objective=label_squared_error(), update=Update(lr=rm_lr))
+    lesson = Recipe(
+        rollout=recorded(fields=(field,)),
+        reward=label,
+        objective=label_squared_error(),
+        update=Update(lr=rm_lr, loss_kind="scorer"),
+    )
     taught = Learner(MODEL, reward_model, lesson, every=0)
     return made.but(also=tuple(taught if learner.name == MODEL else learner for learner in made.also))
 

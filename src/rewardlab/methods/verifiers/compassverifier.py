@@ -10,7 +10,8 @@ answers in strange forms, and wrong ones that look right. The judgement serves R
 
 Liu et al. 2025, arXiv:2508.03686; letters, their reading and file format follow the released code (open-compass/CompassVerifier,
 c5d6700). Here programs write the new cases, where there a language model does, from a catalogue of human analysis: the forms and
-errors are ours (inferred). The metric is F1 of each judgement, and their mean. Left out: judging with reasoning in words first, and
+errors are ours (inferred), and the held-out cases are written by other rules than they. The metric is F1 of each judgement, and
+their mean, with a rule's beside it. Left out: judging with reasoning in words first, and
 augmentation of prompts.
 
 Data: rows as of VerifierBench: question, gold_answer, llm_response, gold_judgment (A, B, C): `--task judgments:path=FILE`.
@@ -44,7 +45,7 @@ def varied(problems: Sequence[Problem], rng: random.Random, share: float) -> lis
 
 def compassverifier(base: Recipe | None = None, *, augment: float = 0.5) -> Recipe:
     """augment: share of the training cases that are replaced by made-up ones; 0: none."""
-    base = base or sft(lr=1e-3)
+    base = base or sft()
     return base.but(
         rollout=with_augmented(of=base.required("rollout"), share=augment),
         measure=judgment_f1(rule=final_answer()),
@@ -52,10 +53,13 @@ def compassverifier(base: Recipe | None = None, *, augment: float = 0.5) -> Reci
 
 
 claim = Claim(
-    says="trained on equivalent formulas and made-up errors too, a verifier judges unusual forms better",
+    says="trained on equivalent formulas and made-up errors too, a verifier judges forms that no training case has better",
     versus="compassverifier", task="judgments", measure="macro_f1", direction="higher", margin=0.13,
     versus_settings={"augment": 0.0}, steps=100,
     fault=Within("macro_f1", high=0.75, says="macro F1 of the verifier that saw plain answers alone"),
     judge=Within("f1_A", low=0.45, says="F1 of right answers; guessing among three gets a third"), learns=None,
+    version=2,
+    replaces="its test cases were made by the augmenter that made the training cases; a rule that compares answers had F1 .81 "
+    "there, which was not said: it is measured beside the verifier (rule.macro_f1)",
 )  # fmt: skip
 baseline = "sft"

@@ -1,7 +1,8 @@
-"""New cases from old ones whose judgement is known: equivalent formulas, and a catalogue of errors that deceive verifiers.
+r"""New cases from old ones whose judgement is known: equivalent formulas, and a catalogue of errors that deceive verifiers.
 
     EQUIVALENT     the stated answer in another form; the judgement stays       12 -> 12.0, 24/2, $12$;   3, 5 -> 5, 3
     ERRORS         a right answer made wrong, as little as possible             12 -> 13, 21, -12;        3, 5 -> 3
+                   in LaTeX too       \frac{1}{2} -> 1/2, \dfrac{1}{2}; wrong: \frac{2}{1}, \frac{1}{3}
     INVALID        a reply that gives no answer                                 cut off, repeated, refused
 
 After the complex formula augmentation and the error-driven adversarial augmentation of CompassVerifier (Liu et al. 2025,
@@ -15,14 +16,13 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from rewardlab.text.answers import after_answer
-
-from .language import Case, but
+from .language import Case, but, place, stated
 
 Form = Callable[[str, random.Random], str | None]
 """(answer, rng) -> the answer in this form; None for one that has no such form."""
 
 _NUMBER = re.compile(r"-?[0-9]{1,9}")
+_FRACTION = re.compile(r"(-?)\\[dt]?frac\{([0-9]{1,6})\}\{([0-9]{1,6})\}")
 REFUSALS = ("I cannot answer this.", "There is not enough to go on.", "I am not able to help with that.", "No answer can be given.")
 
 
@@ -41,6 +41,20 @@ def _of_number(write: Callable[[int, random.Random], object]) -> Form:
 
 def _of_parts(write: Callable[[list[str], random.Random], str]) -> Form:
     return lambda answer, rng: write(parts, rng) if (parts := _parts(answer)) else None
+
+
+def _latex_fraction(write: Callable[[str, int, int, random.Random], str | None]) -> Form:
+    """Of a whole answer that is a fraction: (sign, numerator, denominator, rng) -> text."""
+    return lambda answer, rng: write(m[1], int(m[2]), int(m[3]), rng) if (m := _FRACTION.fullmatch(answer)) else None
+
+
+def _other_number(answer: str, rng: random.Random) -> str | None:
+    """LaTeX with another number in the place of one of its own."""
+    found = list(_NUMBER.finditer(answer)) if "\\" in answer and "{0}" not in answer else []
+    if not found:
+        return None
+    at = rng.choice(found)
+    return f"{answer[: at.start()]}{int(at[0]) + rng.randint(1, 3)}{answer[at.end() :]}"
 
 
 def _fraction(n: int, rng: random.Random) -> str:
@@ -65,6 +79,9 @@ EQUIVALENT: Mapping[str, Form] = {
     "dollars": lambda answer, rng: f"${answer}$",
     "reordered": _of_parts(lambda parts, rng: ", ".join(parts[::-1])),
     "and": _of_parts(lambda parts, rng: " and ".join(parts)),
+    "plain fraction": _latex_fraction(lambda sign, a, b, rng: f"{sign}{a}/{b}"),
+    "display fraction": _latex_fraction(lambda sign, a, b, rng: f"{sign}\\dfrac{{{a}}}{{{b}}}"),
+    "widened fraction": _latex_fraction(lambda sign, a, b, rng: f"{sign}\\frac{{{a * (k := rng.randint(2, 4))}}}{{{b * k}}}"),
 }
 ERRORS: Mapping[str, Form] = {
     "near miss": _of_number(_another),
@@ -73,12 +90,20 @@ ERRORS: Mapping[str, Form] = {
     "part missing": _of_parts(lambda parts, rng: ", ".join(parts[:-1])),
     "part too many": _of_parts(lambda parts, rng: ", ".join([*parts, str(rng.randint(1, 99))])),
     "wrong part": lambda answer, rng: _wrong_part(_parts(answer), rng),
+    "turned fraction": _latex_fraction(lambda sign, a, b, rng: f"{sign}\\frac{{{b}}}{{{a}}}" if a not in (0, b) else None),
+    "other number in LaTeX": _other_number,
 }
 
 
 def _cut_off(case: Case, rng: random.Random) -> Case:
     """Without its answer, and most of the line before it."""
-    before = case.response.rpartition("\n")[0] or case.response
+    before = case.response.rpartition("\n")[0]
+    where = place(case.response)
+    if not before and where:
+        # the answer stands in the first line: what comes before it, without the box or the words that begin it
+        before = re.split(r"\\boxed|[Aa]nswer", case.response[: where[0]])[0].rstrip(" $*") or "So"
+        return replace(case, response=before, judgment="C")
+    before = before or case.response
     return replace(case, response=before[: max(1, len(before) - rng.randint(1, 3))], judgment="C")
 
 
@@ -113,7 +138,7 @@ def _invalid(case: Case, rng: random.Random) -> Case | None:
 
 
 def _written(case: Case, forms: Mapping[str, Form], rng: random.Random, judgment: str | None) -> Case | None:
-    said = after_answer(case.response) or ""
+    said = stated(case.response) or ""
     # each form that applies is as likely; what it writes is sampled once
     fitting = [text for name in sorted(forms) if (text := forms[name](said, rng)) is not None] if said else []
     return but(case, rng.choice(fitting), judgment) if fitting else None

@@ -13,7 +13,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from rewardlab.core import Message, Problem
-from rewardlab.text.answers import after_answer, boxed
+from rewardlab.text.answers import after_answer
+from rewardlab.text.boxes import boxes, inside
 
 LONGEST = 40
 """Characters of an answer that is repeated; of a longer one nothing is."""
@@ -40,7 +41,7 @@ def to_judge(case: Case) -> Problem:
 
 def written(case: Case, judgment: str) -> str:
     """A judgement as a verifier writes it."""
-    said = boxed(case.response) or after_answer(case.response) or "none"
+    said = stated(case.response) or "none"
     return judgment if max(len(case.gold), len(said)) > LONGEST else f"{case.gold} | {said} | {judgment}"
 
 
@@ -52,8 +53,26 @@ def case_of(problem: Problem) -> Case:
 
 def but(case: Case, answer: str, judgment: str | None = None) -> Case | None:
     """The case with another final answer in its reply; None where the reply does not state one that can be found."""
-    said = after_answer(case.response)
-    if not said or said not in case.response:
+    where = place(case.response)
+    if where is None:
         return None
-    before, _, after = case.response.rpartition(said)
-    return replace(case, response=f"{before}{answer}{after}", judgment=judgment or case.judgment)
+    start, end = where
+    return replace(case, response=f"{case.response[:start]}{answer}{case.response[end:]}", judgment=judgment or case.judgment)
+
+
+def place(response: str) -> tuple[int, int] | None:
+    r"""Where a reply states its final answer: in its last \boxed{...}, else after "Answer:" and the like; None if nowhere."""
+    if found := boxes(response):
+        said = inside(found[-1])
+        # braces and spaces around it stay
+        start = response.find(said, found[-1].start) if said else -1
+    else:
+        said = after_answer(response) or ""
+        start = response.rfind(said) if said else -1
+    return (start, start + len(said)) if start >= 0 else None
+
+
+def stated(response: str) -> str | None:
+    """The final answer of a reply."""
+    where = place(response)
+    return None if where is None else response[where[0] : where[1]]

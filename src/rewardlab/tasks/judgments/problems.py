@@ -1,7 +1,7 @@
 """Replies to short sums, to be judged against the gold answer: for verifiers that learn, and for VerifierBench's own file.
 
-The training replies state their answers plainly. The held-out ones state them in other forms too, and in forms of forms, come very
-near to the gold answer, break off, repeat themselves, or refuse: what a verifier meets where it is used.
+The training replies state their answers plainly. The held-out ones state them in other forms, come near to the gold answer, break
+off, repeat themselves, or refuse: what a verifier meets where it is used. No augmentation makes them (`unseen.py`).
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from rewardlab.tasks.rows import splits
 from rewardlab.tasks.sources import Shuffled, held_out, test_set, training
 from rewardlab.text.judgments import JUDGMENTS
 
-from .augment import augmented
-from .language import Case, but, to_judge
+from .language import Case, to_judge
+from .unseen import unseen
 
 COLUMNS = ("question", "gold_answer", "llm_response", "gold_judgment")
 """Of VerifierBench's rows."""
@@ -58,7 +58,7 @@ def _demonstrate(problem: Problem, rng: random.Random) -> str:
 
 
 def _generated(test_size: int, size: int | None) -> tuple[ProblemSource, Sequence[Problem]]:
-    return training(_plain, ("judgments",), size), test_set(_varied, ("judgments",), test_size)
+    return training(_plain, ("judgments",), size), test_set(_unseen, ("judgments",), test_size)
 
 
 def _plain(rng: random.Random) -> Problem:
@@ -77,17 +77,10 @@ def _case(rng: random.Random, judgment: str) -> Case:
     return replace(case, response=REFUSAL) if judgment == "C" else case
 
 
-def _varied(rng: random.Random) -> Problem:
-    """A third of each judgement, and few of them plain."""
-    wanted = rng.choice(JUDGMENTS)
-    while True:
-        case = augmented(_case(rng, rng.choice("AB")), rng)
-        # a form of a form is one that no augmentation makes
-        if rng.random() < 0.5 and case.judgment != "C" and "\n" in case.response:
-            said = case.response.rpartition("Answer: ")[2]
-            case = but(case, f"${said}$" if "$" not in said else said) or case
-        if case.judgment == wanted:
-            return to_judge(case)
+def _unseen(rng: random.Random) -> Problem:
+    """A third of each judgement, none of them plain."""
+    plain = _case(rng, "A")
+    return to_judge(unseen(plain.question, [int(n) for n in plain.gold.split(", ")], rng.choice(JUDGMENTS), rng))
 
 
 # ---- of a file -------------------------------------------------------------------------------------------------------
