@@ -154,7 +154,7 @@ def test_answers_are_chosen_among_several(model):
 
 
 def test_the_recipe_of_a_run_comes_back_as_it_was(model):
-    recipe = build("grpo", {"n": 2, "problems": 2}).but(reward=spaces(worth=0.5) + correct())
+    recipe = build("grpo", {"n": 2, "problems": 2, "lr": 3e-4}).but(reward=spaces(worth=0.5) + correct())
     out = rewardlab.train(recipe, model, own_task(), **SMALL).out
     saved = rewardlab.registry.load_recipe(json.loads((out / "config.json").read_text())["recipe"])
     assert saved == recipe

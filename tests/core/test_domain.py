@@ -93,7 +93,8 @@ def test_what_show_says_of_a_setting_is_what_its_part_checks():
     values = {p.flag: p.values for p in registry.parameters("dapo")}
     assert values["--eps"] == "a number above 0"
     assert values["--eps-high"] == "a number above 0, or none"
-    assert values["--lr"] == values["--low"] == "a number from 0 to 1"
+    assert values["--low"] == "a number from 0 to 1"
+    assert values["--lr"] == "a number from 0 to 1, or none"
     assert {p.flag: p.values for p in registry.parameters("simpo")}["--gamma"] == "a number"  # a margin, not a discount
 
 

@@ -85,11 +85,11 @@ def test_the_policy_is_the_first_learner_and_each_has_its_own_optimiser():
     assert list(ops.learners) == ["policy", "critic"]
     assert ops.policy is ops.learners["policy"]
     assert [x.is_policy for x in ops.learners.values()] == [True, False]
-    assert ops.learners["critic"].optimiser.param_groups[0]["lr"] == recipe.also[0].recipe.update.lr
+    assert ops.learners["critic"].optimiser.param_groups[0]["lr"] == 1e-3
     before = ops.learners["critic"].optimiser
     ops.learners["critic"].reset_optimizer()
     assert ops.learners["critic"].optimiser is not before
-    assert ops.learners["critic"].optimiser.param_groups[0]["lr"] == recipe.also[0].recipe.update.lr
+    assert ops.learners["critic"].optimiser.param_groups[0]["lr"] == 1e-3
 
 
 def test_a_policy_without_objective_has_no_optimiser_and_its_second_model_is_what_the_run_trains():

@@ -120,7 +120,7 @@ def test_the_last_steps_are_for_answers():
         def standard_step(self, recipe):
             seen.append(recipe.rollout.name)
 
-    recipe = registry.build("remul", {"share": 0.25})
+    recipe = registry.build("remul", {"share": 0.25, "lr": 1e-4})
     for step in range(8):
         answers_last(share=0.25)(recipe, Run(policy=None, step=step, steps=8), Ops())
     assert seen == ["independent"] * 6 + ["gold_answer_after"] * 2

@@ -80,3 +80,10 @@ def test_notes_say_what_can_be_checked_and_the_checks_tell_better_from_worse():
             assert a.value > b.value
     best = [[reply(p.meta["solution"], p.question, **p.meta)] for p in task.test]
     assert all(row[0].value == 1.0 for row in constraints_met()(best))
+
+
+def test_a_served_model_takes_the_place_of_the_programs():
+    recipe = registry.build("rewardagent", {"agent": "openai:http://127.0.0.1:9/v1#none", "facts": 2.0})
+    paid = recipe.measure.settings["reward"]
+    assert (paid.name, paid.settings["facts"], paid.settings["preference"].name) == ("verified_preference", 2.0, "model_score")
+    assert registry.build("rewardagent").measure.settings["reward"].name != "verified_preference"

@@ -17,7 +17,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rewardlab.core import Recipe, Run, Score, Term, Trajectory, Turn, ask
+from rewardlab.core import Recipe, Run, Score, Term, Trajectory, Turn, Update, ask
 from rewardlab.credit.group import center
 from rewardlab.credit.terms import each_term
 from rewardlab.engine.collate import collate
@@ -449,7 +449,7 @@ def test_terms_apart_get_the_credit_of_what_is_paid_not_of_what_it_was_made_of()
 def test_every_term_and_every_weight_is_plotted():
     run = Run(None, steps=2)
     part = (scheduled(a(), start=0.5) + constrained(clip(b(), high=1.0), c(), limit=0.0, lr=1.0)).named("r")
-    ops = Ops(Recipe(reward=part), run, SimpleNamespace(), RunConfig())
+    ops = Ops(Recipe(reward=part, update=Update(lr=1e-3)), run, SimpleNamespace(), RunConfig())
     ops.score([group(a=[1, 3], b=[0, 4], c=[2, 0])])
     assert run.metrics["reward/r.a"] == 2.0
     assert run.metrics["reward/r.b"] == 2.0
@@ -641,7 +641,7 @@ def test_a_formula_holds_files_of_ones_own(tmp_path):
         ("(1 >> 2) * correct()", "a number has no such operator"),
         ("correct().__class__()", "has no meaning in a reward"),
         ("[correct() for x in y]", "has no meaning in a reward"),
-        ("clip(correct(), low=open('x'))", "must be a number, a text or a list"),
+        ("clip(correct(), low=open('x'))", "must be a number, a text, a list or a reward"),
         ("clip(correct(), **{'low': 1})", "has no meaning in a reward"),
         ("__import__('os').system('true')", "has no meaning in a reward"),
         ("correct() +", "cannot read the reward"),

@@ -185,4 +185,10 @@ def _setting(pair: ast.keyword, written: str) -> Any:
     try:
         return ast.literal_eval(pair.value)
     except ValueError:
-        raise RewardlabError(f"{pair.arg}={ast.unparse(pair.value)} must be a number, a text or a list; in {written!r}") from None
+        # a reward may be a setting of another: `verified_preference(model="...", preference=length_penalty())`
+        if any(
+            isinstance(x, ast.Call) and isinstance(x.func, ast.Name) and is_part("reward", x.func.id) for x in ast.walk(pair.value)
+        ):
+            return _read(pair.value, written)
+        says = f"{pair.arg}={ast.unparse(pair.value)} must be a number, a text, a list or a reward; in {written!r}"
+        raise RewardlabError(says) from None

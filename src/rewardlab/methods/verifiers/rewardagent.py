@@ -7,9 +7,10 @@ checked. The router keeps checks away from prompts that ask for nothing of the k
 that hold. Facts: what the replies disagree on is looked up (`supported_facts`). Both need the replies alone, no preferences.
 
 Peng et al. 2025, arXiv:2502.19328. The sum is the released code's "weighted_sum", with lambda = 1 (THU-KEG/Agentic-Reward-Modeling,
-e8781e2). Where it asks a language model, this one uses programs (inferred): the router is a pattern of words in the prompt;
-constraints come with the data in IFEval's form, and are not written as code from the prompt; facts are compared by words. The
-reward model is trained here, as in bradley_terry. Left out: best-of-n and DPO by this score.
+e8781e2). With `agent=openai:URL#NAME` a served model routes, writes the constraints as code and judges facts, as there: the reward
+`verified_preference(model=...)`, which also serves best-of-n and the making of pairs (`--reward`). Without it programs do
+(inferred): the router is a pattern of words in the prompt, constraints come with the data in IFEval's form, and facts are compared
+by words. The reward model is trained here, as in bradley_terry.
 
 Data: pairs (chosen, rejected), with columns `instructions` (a list of {"id", ...}) and `passages` (texts) where there are such.
 """
@@ -22,6 +23,7 @@ from rewardlab.rewards.facts import supported_facts
 from rewardlab.rewards.model import model_score
 from rewardlab.rewards.reward import Reward, reward
 from rewardlab.rewards.routed import routed
+from rewardlab.rewards.verified_preference import verified_preference
 from rewardlab.verifiers.instructions.verifier import instructions
 
 CONSTRAINED = r"\b(at (least|most)|exactly|words?|sentences?|paragraphs?|include|mention|avoid|without|format|bullets?|in all)\b"
@@ -47,12 +49,14 @@ def agent_reward(form: float, facts: float, form_when: str, facts_when: str, mod
 
 def rewardagent(
     base: Recipe | None = None, *, form: float = 1.0, facts: float = 1.0, form_when: str = CONSTRAINED, facts_when: str = FACTUAL,
-    init: str = "value-head",
+    init: str = "value-head", agent: str = "",
 ) -> Recipe:  # fmt: skip
     """form, facts: lambda of the two verifiers.  form_when, facts_when: regular expressions of the prompts that they are asked for;
-    "" is all of them.  init: what the reward model starts from (`Learner.init`)."""
+    "" is all of them.  init: what the reward model starts from (`Learner.init`).  agent: a served model, which routes and verifies
+    in place of the patterns and programs."""
     base = base or bradley_terry(init=init)
-    return base.but(measure=pair_agreement(reward=agent_reward(form, facts, form_when, facts_when)))
+    served = verified_preference(model=agent, preference=model_score(model="reward"), form=form, facts=facts) if agent else None
+    return base.but(measure=pair_agreement(reward=served or agent_reward(form, facts, form_when, facts_when)))
 
 
 claim = Claim(

@@ -27,7 +27,7 @@ def observe(state: State) -> np.ndarray:
 
 
 def start(problem: Problem, seed: int) -> tuple[Message, State]:
-    how = "It is a world of moves, not of text: --task gridworld, or a method's env=... brings a world of your own"
+    how = "It is a world of moves, not of text: train it on --task gridworld"
     problem.required("size", "start", "goal", "trap", by="the environment gridworld", how=how)
     state = {k: problem.meta[k] for k in ("size", "goal", "trap")} | {"at": list(problem.meta["start"])}
     return Message("environment", data=observe(state)), state

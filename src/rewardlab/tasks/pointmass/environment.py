@@ -35,7 +35,7 @@ def pay(x: np.ndarray, goal: np.ndarray) -> np.ndarray:
 
 
 def start(problem: Problem, seed: int) -> tuple[Message, State]:
-    how = "It is a world of forces, not of text: --task pointmass, or a method's env=... brings a world of your own"
+    how = "It is a world of forces, not of text: train it on --task pointmass"
     problem.required("start", "goal", by="the environment pointmass", how=how)
     state = {"x": list(problem.meta["start"]), "v": [0.0, 0.0], "goal": list(problem.meta["goal"])}
     return Message("environment", data=observe(*_arrays(state))), state
