@@ -10,7 +10,7 @@ from rows import Replies
 
 from rewardlab import registry
 from rewardlab.core import Run, Trajectory, Turn, ask
-from rewardlab.engine.terms import truth_of
+from rewardlab.engine.term_conflicts import truth_of
 from rewardlab.rewards.length import length_penalty
 from rewardlab.rewards.reward import reward
 from rewardlab.rewards.task import correct

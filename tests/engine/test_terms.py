@@ -8,7 +8,7 @@ from rows import outcome, score_of, steps
 
 from rewardlab import registry
 from rewardlab.api import train
-from rewardlab.engine.terms import compared, conflicts
+from rewardlab.engine.term_conflicts import compared, conflicts
 from rewardlab.models.embedded import untrained
 from rewardlab.rewards.length import length_penalty, tokens
 from rewardlab.rewards.reward import reward

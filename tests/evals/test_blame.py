@@ -8,7 +8,7 @@ import torch
 
 from rewardlab.core import Outputs, Run, Score, Trajectory, Turn, ask, rollout
 from rewardlab.errors import RewardlabError
-from rewardlab.evals.blame import blame
+from rewardlab.evals.blame import outcome_critic_auc
 from rewardlab.rewards.reward import reward
 
 # each reply: the ids are ten times the value of the text up to there; one token of prompt, two steps of two tokens
@@ -48,7 +48,7 @@ def run_of() -> Run:
 
 
 def found(*names: str):
-    return blame(model="judge", steps=checked(), rollout=listed(names=names))([], run_of())
+    return outcome_critic_auc(model="judge", steps=checked(), rollout=listed(names=names))([], run_of())
 
 
 def test_by_hand():
@@ -73,7 +73,7 @@ def test_replies_without_a_verdict_are_left_out():
     run = run_of()
     run.verify = unsure()
     with pytest.raises(RewardlabError, match="goes wrong"):
-        blame(model="judge", steps=checked(), rollout=listed(names=("right", "slips first")))([], run)
+        outcome_critic_auc(model="judge", steps=checked(), rollout=listed(names=("right", "slips first")))([], run)
 
 
 @reward

@@ -6,7 +6,7 @@ import pytest
 
 from rewardlab.core import Run, ask, measure
 from rewardlab.errors import RewardlabError
-from rewardlab.evals.shares import own_share
+from rewardlab.evals.seeded_subset import own_share
 
 
 @measure

@@ -8,7 +8,7 @@ from lengths import credits, group_of, run_at
 from rows import batch_of, outcome
 
 from rewardlab.core import Run
-from rewardlab.credit.halves import across_halves_by_entropy
+from rewardlab.credit.halves import half_group_baseline_by_entropy
 from rewardlab.methods.baselines.dr_grpo import dr_grpo
 from rewardlab.methods.credit.canon import canon
 
@@ -51,10 +51,12 @@ def test_entropy_is_the_mean_over_decided_tokens_alone():
     rows = [("rddr", 1.0), ("rd", 0.0), ("rd", 0.0), ("rd", 0.0)]
     entropy = [[9, 0.5, 1.5, 9], [9, 2], [9, 3], [9, 0]]
     batch = batch_of([[(pattern, {"a": outcome(v)}) for pattern, v in rows]], {"policy.entropy": entropy})
-    found = across_halves_by_entropy()(batch.reward, batch, RUN)
+    found = half_group_baseline_by_entropy()(batch.reward, batch, RUN)
     assert found[:, 1].tolist() == pytest.approx([1, -0.5, -0.5, 0])
     # alpha 1/4 is of the lower half: .25 r - 0 there, and r - .25 / 2 in the upper one
-    assert across_halves_by_entropy(alpha=0.25)(batch.reward, batch, RUN)[:, 1].tolist() == pytest.approx([0.25, -0.125, -0.125, 0])
+    assert half_group_baseline_by_entropy(alpha=0.25)(batch.reward, batch, RUN)[:, 1].tolist() == pytest.approx(
+        [0.25, -0.125, -0.125, 0]
+    )
     assert not found[~batch.mask].any()
     assert torch.equal(canon().credit(batch.reward, batch, RUN), found)
     assert "policy.entropy" in canon().needs

@@ -7,9 +7,9 @@ from rewardlab.core import Run, ask
 from rewardlab.methods.baselines.best_of_n import best_of_n
 from rewardlab.methods.search.cards import cards, claim
 from rewardlab.models.embedded import untrained
+from rewardlab.rewards.correct_so_far import correct_so_far
 from rewardlab.rewards.intrinsic import likelihood
 from rewardlab.rewards.steps import leading_steps
-from rewardlab.rewards.unbroken import unbroken
 from rewardlab.select.best import best
 
 PROBLEMS = [ask("1 + 2 = ?"), ask("3 + 4 = ?")]
@@ -17,7 +17,7 @@ PROBLEMS = [ask("1 + 2 = ?"), ask("3 + 4 = ?")]
 
 def test_one_score_judges_segments_and_replies():
     given = cards(best_of_n().but(reward=leading_steps()))
-    for recipe, score in ((cards(), likelihood()), (cards(score=unbroken()), unbroken()), (given, leading_steps())):
+    for recipe, score in ((cards(), likelihood()), (cards(score=correct_so_far()), correct_so_far()), (given, leading_steps())):
         assert recipe.rollout.settings["score"] == recipe.reward == score
         assert recipe.select == best()
 

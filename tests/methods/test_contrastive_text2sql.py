@@ -17,7 +17,7 @@ from rewardlab.models.embedded import untrained
 from rewardlab.models.load import learner_model
 from rewardlab.objectives.contrast import info_nce
 from rewardlab.rewards.similarity import nearer_to_question
-from rewardlab.rollouts.apart import apart
+from rewardlab.rollouts.apart import contrastive_texts
 from rewardlab.runs.config import RunConfig
 
 
@@ -81,12 +81,12 @@ def test_info_nce_by_hand():
 
 def test_question_and_query_are_read_apart():
     policy, problem = untrained(task=registry.task("queries", test_size=1)), registry.task("queries", test_size=1).train[0]
-    ((question, query),) = apart()([problem], Run(policy))
+    ((question, query),) = contrastive_texts()([problem], Run(policy))
     assert (question.reply, query.reply) == (problem.question, problem.meta["solution"])
     assert question.mask.all()
     assert query.mask.all()
     with pytest.raises(RewardlabError, match="no text in the column 'gold'"):
-        apart(field="gold")([problem], Run(policy))
+        contrastive_texts(field="gold")([problem], Run(policy))
 
 
 def test_the_encoder_is_taught_before_the_first_step_and_then_stays():

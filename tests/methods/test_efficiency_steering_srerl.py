@@ -18,7 +18,7 @@ from rewardlab.methods.search.efficiency_steering_srerl import efficiency_steeri
 from rewardlab.models.embedded import untrained
 from rewardlab.rewards.reward import reward
 from rewardlab.rollouts.independent import independent
-from rewardlab.rollouts.steered import contrast, shortest_and_longest, steered
+from rewardlab.rollouts.steered import activation_steering, contrast, shortest_and_longest
 from tests.helpers.lengths import credits, group_of, run_at, totals, verify
 
 PROMPTS = ["1 + 2 = ?", "what is 12 * 3, and then 7 more?"]
@@ -76,14 +76,14 @@ def test_replies_are_sampled_with_the_direction_of_the_file(tmp_path):
     (a, b, _), (c, d) = sampled(policy)
     v = contrast(policy, [(a, b), (c, d)], 2)
     run, asked = Run(policy, max_new=6, seed=1), [ask("4 + 4 = ?")]
-    groups = steered(of=independent(n=3), solutions=file, strength=40.0, layer=2)(asked, run)
+    groups = activation_steering(of=independent(n=3), solutions=file, strength=40.0, layer=2)(asked, run)
     with policy.inserted(2, lambda x: x + 40 * v):
         own = policy.score(groups[0])
     for t, known in zip(groups[0], own, strict=True):
         np.testing.assert_allclose(t.turns[-1].logprobs, known[t.mask], atol=2e-3)
     plain = independent(n=3)(asked, Run(policy, max_new=6, seed=1))
     assert [t.reply for t in groups[0]] != [t.reply for t in plain[0]]
-    same = steered(of=independent(n=3), solutions=file, strength=0.0)(asked, Run(policy, max_new=6, seed=1))
+    same = activation_steering(of=independent(n=3), solutions=file, strength=0.0)(asked, Run(policy, max_new=6, seed=1))
     assert [t.reply for t in same[0]] == [t.reply for t in plain[0]]
 
 

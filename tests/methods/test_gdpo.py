@@ -9,7 +9,7 @@ from rows import Replies, batch_of, outcome
 from rewardlab import registry
 from rewardlab.core import Run, ask
 from rewardlab.credit.group import whiten_events
-from rewardlab.evals.earned import earned
+from rewardlab.evals.term_means import term_means
 from rewardlab.rewards.format import format_ok
 from rewardlab.verifiers.match import final_number
 
@@ -79,6 +79,6 @@ def test_a_reply_counts_as_earned_where_it_earns_every_term():
     # right and formed, right alone, formed alone, neither: all 1/4, each term 1/2
     run = Run(Replies(["1+1=2", "2", "1+1=3", "3"]))
     reward = final_number() + 0.5 * format_ok(pattern=r"\d\+.+")
-    found = earned(reward=reward)([ask("1+1?", "2")] * 4, run)
+    found = term_means(reward=reward)([ask("1+1?", "2")] * 4, run)
     assert found["all"] == 0.25
     assert found["final_number"] == found["format_ok"] == 0.5

@@ -17,7 +17,7 @@ from rewardlab.methods.sampling.guide_grpo import guide_grpo
 from rewardlab.models.embedded import untrained
 from rewardlab.objectives.ratio import imitate
 from rewardlab.rewards.task import correct
-from rewardlab.rollouts.guided import guided
+from rewardlab.rollouts.guided import hint_on_failure
 from rewardlab.rollouts.independent import independent
 
 SAYS = {"r": "4", "w": "5", "?": "?"}
@@ -55,7 +55,7 @@ def problem(plain: str, hinted: str = "rrww", i: int = 0, **meta):
 
 def run_with(*problems, **settings):
     run = Run(policy=Reader(), verify=verify())
-    return guided(of=scripted(), **settings)(list(problems), run), run
+    return hint_on_failure(of=scripted(), **settings)(list(problems), run), run
 
 
 def said(groups):
@@ -136,7 +136,7 @@ def test_where_the_hint_comes_from():
 def test_with_a_policy_the_ratio_is_that_of_the_two_prompts():
     policy = untrained(hidden=32, layers=1)
     run = Run(policy, max_new=4, verify=verify())
-    (group,) = guided(of=independent(n=3))([ask("What?", "4", hint="Say so.")], run)
+    (group,) = hint_on_failure(of=independent(n=3))([ask("What?", "4", hint="Say so.")], run)
     moved = group[0]
     (plain,) = policy.read([Trajectory(moved.problem)], [moved.problem.prompt])
     assert moved.ids[: len(plain)].tolist() == plain.ids.tolist()
@@ -163,7 +163,7 @@ def without_the_first(problems, run, *, of):
 
 def test_around_a_filter_every_group_that_failed_is_sampled_again():
     run = Run(policy=Reader(), verify=verify())
-    groups = guided(of=without_the_first(of=scripted()))([problem("wwww", "rrrr", i) for i in range(3)], run)
+    groups = hint_on_failure(of=without_the_first(of=scripted()))([problem("wwww", "rrrr", i) for i in range(3)], run)
     # the filter, asked again, would drop one of the two
     assert [group[0].problem.question for group in groups] == ["2+2? 1", "2+2? 2"]
     assert [t.reply for group in groups for t in group] == ["4"] * 8

@@ -9,7 +9,7 @@ from rows import batch_of, outcome, steps
 
 from rewardlab import registry
 from rewardlab.core import Outputs, Run
-from rewardlab.credit.signs import by_sign
+from rewardlab.credit.sign_credit import sign_credit
 from rewardlab.methods.objectives.nsr_w_reinforce import nsr_w_reinforce
 
 RUN = Run(policy=None)
@@ -25,12 +25,12 @@ def test_the_advantages_of_mixed_all_right_all_wrong_and_single_groups():
 def test_wrong_is_wrong_at_0_and_at_minus_1_and_what_is_read_gets_nothing():
     rows = [("rddrd", outcome(0.0)), ("rd", outcome(-1.0)), ("rd", steps({1: 0.5})), ("rd", outcome(None))]
     batch = batch_of([[(pattern, {"a": term}) for pattern, term in rows]])
-    found = by_sign(positive=0.1, negative=2.0)(batch.reward, batch, RUN)
+    found = sign_credit(positive=0.1, negative=2.0)(batch.reward, batch, RUN)
     assert found[0].tolist() == [0, -2, -2, 0, -2]
     assert found[1:, 1].tolist() == pytest.approx([-2, 0.1, 0])
     # nothing is compared: what else is in the group changes nothing
     alone = batch_of([[(pattern, {"a": term})] for pattern, term in rows])
-    assert torch.equal(by_sign(positive=0.1, negative=2.0)(alone.reward, alone, RUN), found)
+    assert torch.equal(sign_credit(positive=0.1, negative=2.0)(alone.reward, alone, RUN), found)
 
 
 def test_the_loss_counts_every_token_of_the_batch_alike():

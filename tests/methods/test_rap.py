@@ -11,7 +11,7 @@ from rewardlab.core import Run, Score, Trajectory, Turn, ask
 from rewardlab.methods.search.rap import action_probability, rap
 from rewardlab.models.embedded import untrained
 from rewardlab.rewards.reward import reward
-from rewardlab.rollouts.planned import Plan, back_up, choose, planned
+from rewardlab.rollouts.planned import Plan, back_up, choose, world_model_mcts
 from rewardlab.select.first import first
 from tests.helpers.scripted import searched
 
@@ -28,7 +28,7 @@ def by_letter(trajectory: Trajectory) -> Score:
 
 
 def plan(iterations, **settings):
-    return searched(planned(score=by_letter(), iterations=iterations, branch=2, states=4, **settings), SAYS)
+    return searched(world_model_mcts(score=by_letter(), iterations=iterations, branch=2, states=4, **settings), SAYS)
 
 
 def test_the_policy_goes_on_from_the_state_that_most_samples_foresee():

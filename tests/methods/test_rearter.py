@@ -13,7 +13,7 @@ from rewardlab.core import Outputs, Run, Score, ask
 from rewardlab.engine.collate import collate
 from rewardlab.methods.process.rearter import rearter
 from rewardlab.objectives.pairs import dpo_loss
-from rewardlab.rollouts.trusted import TOLD, corrected, trusted_pairs, trusted_path
+from rewardlab.rollouts.lookahead_search import TOLD, corrected, lookahead_pairs, lookahead_search
 
 SAYS = {
     # a looks better, and leads nowhere
@@ -24,7 +24,7 @@ SAYS = {
 def walked(says=SAYS, **settings):
     policy = ScriptedPolicy(says)
     run = Run(policy, max_new=50)
-    ((t,),) = trusted_path(score=last_digit(), branch=2, **{"threshold": 0.0, **settings})([ask("?")], run)
+    ((t,),) = lookahead_search(score=last_digit(), branch=2, **{"threshold": 0.0, **settings})([ask("?")], run)
     return t.reply, policy, run
 
 
@@ -58,7 +58,7 @@ def test_a_doubtful_step_is_written_again_after_it_was_explained():
 
     explainer = Replies(["too small"])
     run = Run(Policy(says), models={"explainer": explainer}, max_new=50)
-    part = trusted_path(score=last_digit(), branch=2, alpha=0.0, threshold=0.75, explainer="explainer")
+    part = lookahead_search(score=last_digit(), branch=2, alpha=0.0, threshold=0.75, explainer="explainer")
     ((t,),) = part([ask("What?")], run)
     # .7 is doubtful; .8 is not, and neither is .9
     assert t.reply == "c8\nd9"
@@ -73,7 +73,7 @@ def test_a_doubtful_step_is_written_again_after_it_was_explained():
 
 def test_pairs_of_steps_and_their_loss():
     run = Run(ScriptedPolicy(SAYS), max_new=50)
-    part = trusted_pairs(score=last_digit(), branch=2, alpha=0.5, threshold=0.0, gap=0.1)
+    part = lookahead_pairs(score=last_digit(), branch=2, alpha=0.5, threshold=0.0, gap=0.1)
     (pair,) = part([ask("?")], run)
     assert [t.reply for t in pair] == ["b5\n", "a7\n"]
     recipe = rearter(gap=0.1, score=last_digit())
@@ -88,11 +88,11 @@ def test_pairs_of_steps_and_their_loss():
     (found,) = loss.values() if isinstance(loss, dict) else (loss,)
     assert found.sum().item() == pytest.approx(math.log1p(math.exp(-0.12)), rel=1e-4)
     # .7 against .55 after the look ahead: too near for a gap of .4
-    assert trusted_pairs(score=last_digit(), branch=2, threshold=0.0, gap=0.4)([ask("?")], run)[0][0].mask.sum() == 0
+    assert lookahead_pairs(score=last_digit(), branch=2, threshold=0.0, gap=0.4)([ask("?")], run)[0][0].mask.sum() == 0
 
 
 def test_without_a_pair_nothing_is_learnt():
     run = Run(ScriptedPolicy({"": ["a5"]}), max_new=50)
-    ((a, b),) = trusted_pairs(score=last_digit(), branch=2)([ask("?")], run)
+    ((a, b),) = lookahead_pairs(score=last_digit(), branch=2)([ask("?")], run)
     assert a is b or not (a.mask.any() or b.mask.any())
     assert rearter(explainer="copy:policy").also[0].every == 0

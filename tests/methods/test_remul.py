@@ -16,8 +16,8 @@ from rewardlab.errors import RewardlabError
 from rewardlab.evals.faithfulness import area_over, contradicted, early_answering, hint_attribution, mistake_injection
 from rewardlab.methods.shaping.remul import answers_last
 from rewardlab.models.embedded import untrained
-from rewardlab.rewards.listeners import listeners_agree
-from rewardlab.rollouts.answered import gold_answer_after
+from rewardlab.rewards.listeners import reasoning_transfer
+from rewardlab.rollouts.answered import append_answer
 from rewardlab.rollouts.recorded import recorded
 from rewardlab.text.prefixes import begun
 
@@ -52,7 +52,7 @@ def row(text: str) -> Trajectory:
 def agreement(texts, *listeners, **settings):
     models = {f"listener{i}": listener for i, listener in enumerate(listeners, 1)}
     run = Run(policy=None, models=models, max_new=8)
-    return [s.value for s in listeners_agree(models=tuple(models), **settings)([[row(text) for text in texts]], run)[0]]
+    return [s.value for s in reasoning_transfer(models=tuple(models), **settings)([[row(text) for text in texts]], run)[0]]
 
 
 def computes(beginning: str) -> str:
@@ -87,7 +87,7 @@ def test_the_beginning_of_the_reasoning():
 def test_only_the_gold_answer_is_learnt():
     policy = untrained(0)
     wrong = replace(PROBLEM, meta={"solution": "7+5=13\n13*3=39\nAnswer: 39"})
-    [[t]] = gold_answer_after(of=recorded())([wrong], Run(policy))
+    [[t]] = append_answer(of=recorded())([wrong], Run(policy))
     assert policy.decode(t.ids[t.mask]) == "Answer: 36"
     assert policy.decode(t.ids[~t.mask]).endswith("7+5=13\n13*3=39\n")
     # nothing is read but what one would read: the tokens are those of the whole reply
@@ -105,12 +105,12 @@ def test_a_reply_that_leaves_no_room_for_the_answer_teaches_nothing():
         prompts = run.policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
         return [[t] for t in run.policy.write(prompts, [p.meta["solution"] for p in problems])]
 
-    [[t]] = gold_answer_after(of=written())([long, short], Run(policy))
+    [[t]] = append_answer(of=written())([long, short], Run(policy))
     assert t.problem == short
     with pytest.raises(RewardlabError, match="no gold answer fits"):
-        gold_answer_after(of=written())([long], Run(policy))
+        append_answer(of=written())([long], Run(policy))
     with pytest.raises(RewardlabError, match="needs a gold answer"):
-        gold_answer_after(of=written())([replace(short, answer=" ")], Run(policy))
+        append_answer(of=written())([replace(short, answer=" ")], Run(policy))
 
 
 def test_the_last_steps_are_for_answers():

@@ -9,7 +9,7 @@ from rewardlab import registry
 from rewardlab.core import Message, Run, ask
 from rewardlab.engine.step import Ops
 from rewardlab.errors import RewardlabError
-from rewardlab.evals.told import told
+from rewardlab.evals.told import with_system_prompt
 from rewardlab.methods.objectives.reward_augmented_dpo import TOLD
 from rewardlab.models.embedded import untrained
 from rewardlab.rollouts.goals import under_both_goals
@@ -87,7 +87,7 @@ def test_held_out_problems_are_asked_for_the_best_and_the_two_goals_pull_apart(p
     task = registry.task("notes", test_size=4)
     quality = registry.part("reward", "note_quality")
     recipe = registry.build("reward_augmented_dpo", {"score": 10 * quality, "problems": 4, "lr": 3e-3})
-    assert recipe.measure == told(of=registry.build("dpo").measure, system=TOLD.replace("{goal}", "10"))
+    assert recipe.measure == with_system_prompt(of=registry.build("dpo").measure, system=TOLD.replace("{goal}", "10"))
     run = Run(policy.copy("policy"), max_new=4, verify=quality)
     run.reference = policy.copy("reference")
     ops = Ops(recipe, run, task, RunConfig())

@@ -10,7 +10,7 @@ from rewardlab.methods.search.rsd import rsd
 from rewardlab.models.embedded import untrained
 from rewardlab.rewards.intrinsic import likelihood
 from rewardlab.rewards.reward import reward
-from rewardlab.rollouts.drafted import drafted
+from rewardlab.rollouts.drafted import speculative_steps
 from tests.helpers.scripted import ScriptedPolicy, last_digit
 
 SMALL = {"": ["d8\n"], "d8\n": ["d3\n"], "d8\nT6\n": ["d9"], "T5\n": ["d?"]}
@@ -21,7 +21,7 @@ def searched(**settings):
     policy, small = ScriptedPolicy(LARGE), ScriptedPolicy(SMALL)
     small.name = "draft"
     run = Run(policy, models={"draft": small}, max_new=50)
-    (group,) = drafted(score=last_digit(), stop=("\n",), **settings)([ask("?")], run)
+    (group,) = speculative_steps(score=last_digit(), stop=("\n",), **settings)([ask("?")], run)
     return [t.reply for t in group], group, policy, small, run
 
 
@@ -51,7 +51,7 @@ def test_a_constant_asks_no_scorer():
     for threshold, reply in ((1.0, "d8\nd3\n"), (0.0, "T5\nT1")):
         policy, small = ScriptedPolicy(LARGE | {"d8\nd3\n": ["T2"]}), ScriptedPolicy(SMALL | {"d8\nd3\n": ["d2"]})
         run = Run(policy, models={"draft": small})
-        ((row,),) = drafted(score=reward(refuse)(), rule="constant", threshold=threshold, stop=("\n",))([ask("?")], run)
+        ((row,),) = speculative_steps(score=reward(refuse)(), rule="constant", threshold=threshold, stop=("\n",))([ask("?")], run)
         assert row.reply.startswith(reply)
     with pytest.raises(RewardlabError, match="from 0 to 1, not 2"):
         searched(rule="constant", threshold=2.0)
@@ -64,9 +64,9 @@ def test_clipped_scores_are_chances():
 
     policy, small = ScriptedPolicy(LARGE), ScriptedPolicy(SMALL | {"d8\nd3\n": ["d9"]})
     run = Run(policy, models={"draft": small})
-    ((row,),) = drafted(score=sure(), rule="clipped", stop=("\n",))([ask("?")], run)
+    ((row,),) = speculative_steps(score=sure(), rule="clipped", stop=("\n",))([ask("?")], run)
     assert row.reply == "d8\nd3\nd9"
-    ((row,),) = drafted(score=-1 * sure(), rule="clipped", stop=("\n",))([ask("?")], run)
+    ((row,),) = speculative_steps(score=-1 * sure(), rule="clipped", stop=("\n",))([ask("?")], run)
     assert row.reply == "T5\nT1"
 
 
@@ -74,7 +74,7 @@ def test_real_models_write_one_reply_together():
     policy, small = untrained(1), untrained(2)
     small.name = "draft"
     run = Run(policy, models={"draft": small}, max_new=12, seed=3)
-    part = drafted(score=likelihood(), rule="constant", threshold=0.5, n=3, temperature=1.0, step_tokens=2)
+    part = speculative_steps(score=likelihood(), rule="constant", threshold=0.5, n=3, temperature=1.0, step_tokens=2)
     (group,) = part([ask("1+1=?")], run)
     assert all(t.stop is not None and len(t.replies) == 1 and t.mask.sum() <= 12 for t in group)
     assert 0 < run.metrics["drafted"] < 1

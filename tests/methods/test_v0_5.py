@@ -21,7 +21,7 @@ from rewardlab.methods.credit.v0_5 import claim, v0_5
 from rewardlab.rewards.monte_carlo import sampled_pass_rate
 from rewardlab.rewards.recorded import number_in_data
 from rewardlab.rewards.task import correct
-from rewardlab.rollouts.doubted import doubted
+from rewardlab.rollouts.doubted import adaptive_resampling
 from rewardlab.rollouts.independent import independent
 
 SAYS = {"r": "4", "w": "5", "?": "?"}
@@ -84,19 +84,19 @@ def test_doubted_prompts_alone_get_further_replies_until_they_are_not_doubted():
     # 0: agrees.  1: all right against V .5 (4 s.e.^2 = 4 > 1), then 4 of 8 right: agrees.  2: never agrees: 16 replies.  3: no V
     problems = [problem("rwrwrrrr", 0.5), problem("rrrrwwwwrrrr", 0.5, 1), problem("r" * 40, 0.1, 2), problem("rrrrrr", None, 3)]
     run = run_at()
-    groups = doubted(of=scripted(), prior=number_in_data())(problems, run)
+    groups = adaptive_resampling(of=scripted(), prior=number_in_data())(problems, run)
     assert [len(g) for g in groups] == [4, 8, 16, 4]
     assert [t.path for t in groups[1]] == [(i,) for i in range(8)]
     assert [g[0].problem.key for g in groups] == [p.key for p in problems]
     assert PRIOR not in groups[3][0].problem.meta
     assert run.metrics["doubted"] == 0.5
     assert run.metrics["replies_per_problem"] == 8.0
-    assert [len(g) for g in doubted(of=scripted(), prior=number_in_data(), most=6)(problems[2:3], run_at())] == [6]
+    assert [len(g) for g in adaptive_resampling(of=scripted(), prior=number_in_data(), most=6)(problems[2:3], run_at())] == [6]
 
 
 def test_a_column_that_is_nowhere_is_an_error_that_says_what_writes_it():
     with pytest.raises(RewardlabError, match="no number in the column pass_rate; rewardlab data pass-rate"):
-        doubted(of=scripted(), prior=number_in_data())([problem("rrrr")], run_at())
+        adaptive_resampling(of=scripted(), prior=number_in_data())([problem("rrrr")], run_at())
 
 
 def test_parts_read_events_of_several_replies():
@@ -130,7 +130,7 @@ class Drawn:
 def test_the_error_of_a_baseline_by_hand():
     # truth 3/4, squared standard error (.25 with n-1) / 4 = 1/16.  the mean of "rrww" is 1/2, of V .25 1/4
     p = ask("2+2?", "4", script="rrww" * 2, truth="rrrw", pass_rate=0.25)
-    told = doubted(of=scripted(), prior=number_in_data(), most=4)
+    told = adaptive_resampling(of=scripted(), prior=number_in_data(), most=4)
     measure = baseline_error(
         reward=correct(),
         truth=independent(n=4),

@@ -10,8 +10,8 @@ import pytest
 
 from rewardlab import api, registry
 from rewardlab.errors import RewardlabError
+from rewardlab.evals.core_metrics import core_metrics
 from rewardlab.evals.passk import coverage
-from rewardlab.evals.solving import solving
 from rewardlab.proof import kept
 from rewardlab.proof.runs import Job
 from rewardlab.registry import code
@@ -99,7 +99,7 @@ def test_where_the_machine_computes_otherwise_kept_runs_are_removed(job):
 
 def test_a_run_without_weights_cannot_be_measured_again(job, tmp_path):
     with pytest.raises(RewardlabError, match="there is no folder"):
-        api.remeasure.remeasure(tmp_path / "nothing", solving(of=coverage()))
+        api.remeasure.remeasure(tmp_path / "nothing", core_metrics(of=coverage()))
 
 
 def test_runs_that_nobody_asks_for_are_forgotten_and_others_stay(job):

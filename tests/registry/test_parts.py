@@ -200,7 +200,7 @@ def test_a_method_outside_the_package_saves_its_parts_by_its_name(tmp_path, monk
 
 def test_parts_that_look_alike_in_two_slots_keep_their_slots():
     assert load_part({"part": "reward:earned", "with": {}}).slot == "reward"
-    assert load_part({"part": "measure:earned", "with": {"reward": center().to_json()}}).slot == "measure"
+    assert load_part({"part": "measure:term_means", "with": {"reward": center().to_json()}}).slot == "measure"
 
 
 # ---- older versions --------------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from rewardlab.audit.target import Row
 from rewardlab.core import Run, Trajectory, Turn, ask
 from rewardlab.errors import NotFinite, RewardlabError
 from rewardlab.registry.formula import read_reward
-from rewardlab.rewards import watch
+from rewardlab.rewards import call_timeout as watch
 
 SHAPES = """
 import re

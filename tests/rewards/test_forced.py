@@ -8,7 +8,7 @@ import pytest
 from rewardlab.core import Run, Sampling, Trajectory, ask
 from rewardlab.errors import RewardlabError
 from rewardlab.models.embedded import untrained
-from rewardlab.rewards.forced import begin, forced_accuracy
+from rewardlab.rewards.forced_answer import begin, forced_accuracy
 from rewardlab.rewards.reward import reward
 from rewardlab.text.splitters import mark
 

@@ -7,7 +7,7 @@ import importlib.util
 
 import pytest
 
-from rewardlab.rewards.form import takes_messages
+from rewardlab.rewards.completion_types import takes_messages
 
 TEXT = "def text(turns):\n    return turns[0]['content']\n\n"
 MESSAGES = {

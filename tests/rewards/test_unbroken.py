@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rewardlab.core import Message, Problem, Trajectory, Turn
-from rewardlab.rewards.unbroken import unbroken
+from rewardlab.rewards.correct_so_far import correct_so_far
 
 PROBLEM = Problem((Message("user", "7+5-2=?"),), "10", meta={"steps": ["7+5=12", "12-2=10"]})
 
@@ -30,7 +30,7 @@ def row(text, stop=None, problem=PROBLEM):
     ],
 )
 def test_a_beginning_is_right_until_a_finished_line_is_wrong(text, stop, score):
-    assert unbroken()([[row(text, stop)]], None)[0][0].value == score
+    assert correct_so_far()([[row(text, stop)]], None)[0][0].value == score
 
 
 @pytest.mark.parametrize(
@@ -39,8 +39,8 @@ def test_a_beginning_is_right_until_a_finished_line_is_wrong(text, stop, score):
      ("7+5=12\n12-2=10\nAnswer: 9", 0.0), ("7+5=12\n12-2=10\nAnswer: 10\nx", 0.0)],
 )  # fmt: skip
 def test_an_unfinished_line_is_wrong_once_it_cannot_become_right(text, score):
-    assert unbroken(partial=True)([[row(text)]], None)[0][0].value == score
+    assert correct_so_far(partial=True)([[row(text)]], None)[0][0].value == score
 
 
 def test_a_problem_without_steps_gets_no_verdict():
-    assert unbroken()([[row("7+5=13\n", problem=Problem(()))]], None)[0][0].value is None
+    assert correct_so_far()([[row("7+5=13\n", problem=Problem(()))]], None)[0][0].value is None

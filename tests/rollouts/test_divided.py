@@ -12,7 +12,7 @@ from rewardlab.core import Run, Trajectory, Turn, ask
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.environment import found_labels
 from rewardlab.rewards.reward import reward
-from rewardlab.rollouts.divided import Search, divided_tree
+from rewardlab.rollouts.divided import Search, error_bisection_tree
 
 
 @reward
@@ -23,7 +23,7 @@ def ends_right(trajectory):
 def tree_of(says, **settings):
     policy = ScriptedPolicy(says)
     run = Run(policy, verify=ends_right(), max_new=40)
-    (group,) = divided_tree(n=2, **settings)([ask("?")], run)
+    (group,) = error_bisection_tree(n=2, **settings)([ask("?")], run)
     return policy, run, group
 
 
@@ -80,4 +80,4 @@ def test_a_problem_without_candidates_has_one_row_without_labels():
     assert [t.reply for t in group] == ["R"]
     assert found_labels()([group], run)[0][0].steps == ((2, 1.0),)
     with pytest.raises(RewardlabError, match="task's verifier"):
-        divided_tree()([ask("?")], Run(ScriptedPolicy({})))
+        error_bisection_tree()([ask("?")], Run(ScriptedPolicy({})))

@@ -13,7 +13,7 @@ from rewardlab.models.embedded import untrained
 from rewardlab.policies.head import nucleus_logprobs
 from rewardlab.policies.sampler import warp
 from rewardlab.rollouts.independent import independent
-from rewardlab.rollouts.inside_nucleus import inside_nucleus
+from rewardlab.rollouts.inside_nucleus import restricted_vocabulary
 
 PROBLEMS = [ask(f"{i}+{i}=?", str(2 * i)) for i in range(4)]
 
@@ -55,7 +55,7 @@ def logits_before(model, row):
 
 def test_no_token_is_outside_and_what_was_sampled_from_is_recorded():
     run = run_of()
-    groups = inside_nucleus(model="mask", n=3, top_p=0.6)(PROBLEMS, run)
+    groups = restricted_vocabulary(model="mask", n=3, top_p=0.6)(PROBLEMS, run)
     assert [len(g) for g in groups] == [3] * 4
     assert run.metrics["outside"] == 0
     assert run.metrics["cuts"] > 1  # an untrained mask knows nothing of what the policy writes
@@ -76,7 +76,7 @@ def test_no_token_is_outside_and_what_was_sampled_from_is_recorded():
 def test_tokens_come_as_often_as_the_restricted_policy_says():
     run = run_of()
     run.max_new = 1
-    (group,) = inside_nucleus(model="mask", n=3000, top_p=0.5)(PROBLEMS[:1], run)
+    (group,) = restricted_vocabulary(model="mask", n=3000, top_p=0.5)(PROBLEMS[:1], run)
     ids = np.array([t.ids[t.mask][0] for t in group])
     some = {int(t.ids[t.mask][0]): float(np.exp(t.column("sampled")[t.mask][0])) for t in group}
     for token, chance in sorted(some.items(), key=lambda item: -item[1])[:5]:
@@ -86,8 +86,8 @@ def test_tokens_come_as_often_as_the_restricted_policy_says():
 
 def test_with_all_of_the_probability_it_is_the_policy_itself():
     run = run_of()
-    free, own = (part(PROBLEMS, run_of()) for part in (inside_nucleus(model="mask", n=2, top_p=1.0), independent(n=2)))
-    inside_nucleus(model="mask", n=2, top_p=1.0)(PROBLEMS, run)
+    free, own = (part(PROBLEMS, run_of()) for part in (restricted_vocabulary(model="mask", n=2, top_p=1.0), independent(n=2)))
+    restricted_vocabulary(model="mask", n=2, top_p=1.0)(PROBLEMS, run)
     assert run.metrics["cuts"] == 0
     for a, b in zip((t for g in free for t in g), (t for g in own for t in g), strict=True):
         assert a.ids.tolist() == b.ids.tolist()
@@ -97,7 +97,7 @@ def test_with_all_of_the_probability_it_is_the_policy_itself():
 def test_a_reply_is_one_text_wherever_it_was_cut():
     run = run_of()
     run.max_new = 30
-    groups = inside_nucleus(model="mask", n=8, top_p=0.6)(PROBLEMS[:1], run)
+    groups = restricted_vocabulary(model="mask", n=8, top_p=0.6)(PROBLEMS[:1], run)
     assert run.metrics["cuts"] > 5
     for t in groups[0]:
         # tokens of single bytes: decoded apart, they are no character
@@ -107,11 +107,11 @@ def test_a_reply_is_one_text_wherever_it_was_cut():
 
 def test_a_prompt_that_leaves_no_room_is_refused():
     with pytest.raises(RewardlabError, match="lower --max-new"):
-        inside_nucleus(model="mask")([ask("1+1 " * 200)], run_of())
+        restricted_vocabulary(model="mask")([ask("1+1 " * 200)], run_of())
 
 
 def test_when_attempts_are_used_up_replies_stay_as_they_are():
     run = run_of()
-    groups = inside_nucleus(model="mask", n=2, top_p=0.3, attempts=1)(PROBLEMS, run)
+    groups = restricted_vocabulary(model="mask", n=2, top_p=0.3, attempts=1)(PROBLEMS, run)
     assert all(t.stop is not None for g in groups for t in g)
     assert run.metrics["outside"] > 0

@@ -11,7 +11,7 @@ from rewardlab.core import Run, ask
 from rewardlab.errors import RewardlabError
 from rewardlab.models.embedded import untrained
 from rewardlab.rollouts.independent import independent
-from rewardlab.rollouts.noised import noised, sigma_at
+from rewardlab.rollouts.noised import parameter_noise, sigma_at
 
 PROBLEMS = [ask("1 + 2 = ?", "3"), ask("2 + 2 = ?", "4")]
 
@@ -34,7 +34,7 @@ def sampled(step=5, policy=None, **settings):
     run = Run(policy or untrained(layers=2), step=step, steps=10, max_new=6, verify=verify())
     run.policy.step = step
     of = settings.pop("of", independent(n=3))
-    return noised(of=of, **{"first": 0.5, "last": 0.5, "stages": 2} | settings)(PROBLEMS, run), run
+    return parameter_noise(of=of, **{"first": 0.5, "last": 0.5, "stages": 2} | settings)(PROBLEMS, run), run
 
 
 def rows(groups):
@@ -80,7 +80,7 @@ def test_no_noise_on_held_out_problems_and_none_is_left():
     policy = untrained(layers=2)
     before = {k: v.clone() for k, v in policy.state().items()}
     run = Run(policy, step=9, steps=10, max_new=6)
-    held = noised(of=independent(n=3), first=0.5, last=0.5, stages=2)(PROBLEMS, run.for_evaluation())
+    held = parameter_noise(of=independent(n=3), first=0.5, last=0.5, stages=2)(PROBLEMS, run.for_evaluation())
     plain = independent(n=3)(PROBLEMS, run.for_evaluation())
     assert [t.reply for t in rows(held)] == [t.reply for t in rows(plain)]
     sampled(step=9, policy=policy)

@@ -14,7 +14,7 @@ from rewardlab.rewards.reward import reward
 from rewardlab.rollouts.paired import paired
 from rewardlab.rollouts.ranked import ranked
 from rewardlab.rollouts.recorded import recorded
-from rewardlab.rollouts.survivors import MEMORY, survivors
+from rewardlab.rollouts.survivors import MEMORY, filter_pairs
 
 SIDES = recorded(fields=("chosen", "rejected"))
 
@@ -126,7 +126,7 @@ POOL = [ask(name, chosen=a, rejected=b) for name, a, b in zip("ABCD", REPLIES[::
 )
 def test_a_prompt_survives_whose_rejected_reply_is_good_and_long_and_little_worse(bounds):
     run = run_of(further=[*POOL[1:], POOL[0]])
-    part = survivors(of=SIDES, by=number_said(), **bounds, pool=4)
+    part = filter_pairs(of=SIDES, by=number_said(), **bounds, pool=4)
     assert texts(part(POOL[:1], run)) == [["5 xx", "4 xx"]]
     assert run.metrics["survived"] == 0.25
     dropped = {name: run.metrics[f"dropped/{name}"] for name in ("rejected_score", "rejected_length", "gap")}
@@ -145,10 +145,10 @@ def iter_of(problems):
 
 def test_without_bounds_all_survive_and_without_survivors_the_first_are_kept():
     run = run_of(further=POOL[1:])
-    none = survivors(of=SIDES, by=number_said(), rejected_score=None, rejected_length=None, gap=None, pool=1)
+    none = filter_pairs(of=SIDES, by=number_said(), rejected_score=None, rejected_length=None, gap=None, pool=1)
     assert len(none(POOL[:2], run)) == 2
     run = run_of(further=POOL * 3)
-    strict = survivors(of=SIDES, by=number_said(), rejected_score="100:", pool=1, attempts=2)
+    strict = filter_pairs(of=SIDES, by=number_said(), rejected_score="100:", pool=1, attempts=2)
     assert texts(strict(POOL[:2], run)) == [["5 xx", "4 xx"], ["5", "4"]]
     assert run.metrics["survived"] == 0.0
 
@@ -156,7 +156,7 @@ def test_without_bounds_all_survive_and_without_survivors_the_first_are_kept():
 def test_a_pair_without_a_verdict_is_dropped_and_held_out_pairs_are_kept():
     unsure = ask("unsure", chosen="5 xx", rejected="? xx")
     run = run_of(further=[POOL[0]])
-    part = survivors(of=SIDES, by=number_said(), rejected_score="3:", rejected_length=None, gap=None, pool=1)
+    part = filter_pairs(of=SIDES, by=number_said(), rejected_score="3:", rejected_length=None, gap=None, pool=1)
     assert texts(part([unsure], run)) == [["5 xx", "4 xx"]]
     run.more_problems = None
     assert len(part([unsure, *POOL], run)) == 5

@@ -7,7 +7,7 @@ import pytest
 
 from rewardlab.core import Trajectory, Turn, ask
 from rewardlab.errors import RewardlabError
-from rewardlab.tasks.kernels.environment import kernels as machine
+from rewardlab.tasks.kernels.environment import cost_feedback as machine
 from rewardlab.tasks.kernels.judge import judge
 from rewardlab.tasks.kernels.problems import FOLDED, SAME, WORTH, kernels
 from rewardlab.tasks.kernels.rewards import fast_program, speedup, work_share

@@ -9,10 +9,9 @@ from torch import Tensor
 
 from rewardlab.core import Batch, Run, credit
 from rewardlab.core.domain import PositiveInt
-
-from .group import center
-from .tokens import over_steps
-from .value import to_go
+from rewardlab.credit.group import center
+from rewardlab.credit.tokens import over_steps
+from rewardlab.credit.value import to_go
 
 
 def budget_advantages(rewards: Tensor, prior: Tensor, baseline: str) -> Tensor:

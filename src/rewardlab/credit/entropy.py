@@ -10,11 +10,10 @@ from torch import Tensor
 
 from rewardlab.core import Batch, Run, credit
 from rewardlab.core.domain import NonNegativeFloat, PositiveFloat, PositiveShare
+from rewardlab.credit.group import center, scale_by_std, with_verdict
+from rewardlab.credit.sign_credit import outcomes
+from rewardlab.credit.value import to_go
 from rewardlab.errors import RewardlabError
-
-from .group import center, scale_by_std, with_verdict
-from .signs import outcomes
-from .value import to_go
 
 LEAST = 1e-6
 """Entropy below which tokens are as sure as each other: its inverse is taken."""

@@ -7,18 +7,17 @@ from torch import Tensor
 
 from rewardlab.core import Batch, Run, credit
 from rewardlab.core.domain import NonNegativeFloat, Share
-
-from .entropy import row_entropy
+from rewardlab.credit.entropy import row_entropy
 
 
 @credit(compares_rows=True)
-def across_halves_by_length(a: Tensor, batch: Batch, run: Run, *, mu: Share = 1.0, alpha: NonNegativeFloat = 1.0) -> Tensor:
+def half_group_baseline_by_length(a: Tensor, batch: Batch, run: Run, *, mu: Share = 1.0, alpha: NonNegativeFloat = 1.0) -> Tensor:
     """`across_halves` by the number of decisions of a row.  alpha: factor of the rewards of the longer half."""
     return across_halves(a, batch.mask.sum(1).float(), batch, mu, high=alpha)
 
 
 @credit(compares_rows=True, needs=("policy.entropy",))
-def across_halves_by_entropy(a: Tensor, batch: Batch, run: Run, *, mu: Share = 1.0, alpha: NonNegativeFloat = 1.0) -> Tensor:
+def half_group_baseline_by_entropy(a: Tensor, batch: Batch, run: Run, *, mu: Share = 1.0, alpha: NonNegativeFloat = 1.0) -> Tensor:
     """`across_halves` by the mean entropy of the policy at the decisions of a row, before the update.
 
     alpha: factor of the rewards of the half of less entropy.

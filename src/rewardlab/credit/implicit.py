@@ -10,10 +10,9 @@ from torch import Tensor
 
 from rewardlab.core import Batch, Credit, Run, credit
 from rewardlab.core.domain import NonNegativeFloat, PositiveFloat
+from rewardlab.credit.tokens import over_steps
+from rewardlab.credit.turns import over_turns, turn_sums
 from rewardlab.util.ranking import auc_of
-
-from .tokens import over_steps
-from .turns import over_turns, turn_sums
 
 
 def log_auc_within(said: Tensor, batch: Batch, run: Run, name: str = "prm_auc") -> None:

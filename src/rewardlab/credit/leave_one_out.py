@@ -7,8 +7,7 @@ from torch import Tensor
 
 from rewardlab.core import Batch, Run, credit
 from rewardlab.core.domain import NonNegativeFloat, Share
-
-from .turns import over_turns, turn_of, turn_sums, turn_to_go
+from rewardlab.credit.turns import over_turns, turn_of, turn_sums, turn_to_go
 
 
 def turn_counts(batch: Batch) -> Tensor:

@@ -11,10 +11,9 @@ import torch
 from torch import Tensor
 
 from rewardlab.core import Batch, Events, Group, Run, Score, Scores, Term, uncounted
+from rewardlab.engine.distributed import all_reduce, in_turns, shard, world_size
 from rewardlab.errors import RewardlabError
 from rewardlab.util.device import moved
-
-from .distributed import all_reduce, in_turns, shard, world_size
 
 
 def collate(groups: list[Group], scores: Scores | None, device: torch.device, author: str = "policy") -> Batch:

@@ -10,6 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from rewardlab.core import Group, Recipe, Run, Task
+from rewardlab.engine import checkpoint
+from rewardlab.engine.distributed import all_gather, is_rank_zero, on_rank_zero, world_size
+from rewardlab.engine.learner import LearnerState
+from rewardlab.engine.stats import after_update
+from rewardlab.engine.step import Ops, standard_loop
+from rewardlab.engine.term_conflicts import conflicts, truth_of
 from rewardlab.errors import Stopped
 from rewardlab.report.curves import read_metrics
 from rewardlab.report.divergence import watched
@@ -21,13 +27,6 @@ from rewardlab.util.files import disk_errors
 from rewardlab.util.lockstep import LOCKSTEP
 from rewardlab.util.progress import Bar
 from rewardlab.util.signals import Asked, stopping_later
-
-from . import checkpoint
-from .distributed import all_gather, is_rank_zero, on_rank_zero, world_size
-from .learner import LearnerState
-from .stats import after_update
-from .step import Ops, standard_loop
-from .terms import conflicts, truth_of
 
 
 def train(

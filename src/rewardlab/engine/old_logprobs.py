@@ -18,9 +18,8 @@ import torch
 from torch import Tensor
 
 from rewardlab.core import Batch, Run, uncounted
-
-from .collate import micro_batches, outputs_of
-from .learner import LearnerState
+from rewardlab.engine.collate import micro_batches, outputs_of
+from rewardlab.engine.learner import LearnerState
 
 
 def rows_to_recompute(learner: LearnerState, batch: Batch, run: Run) -> Tensor | None:

@@ -19,9 +19,8 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from rewardlab.core import Recipe, Run, Update
+from rewardlab.engine.distributed import is_rank_zero
 from rewardlab.util.progress import console
-
-from .distributed import is_rank_zero
 
 SMALL = 10_000_000
 """Weights below which a model is one of our small ones; the smallest pretrained language models in use have ten times as many."""
@@ -92,7 +91,7 @@ def told(recipe: Recipe, policy: Any, models: Mapping[str, Any]) -> dict[str, st
 
 
 def say_rates(recipe: Recipe, policy: Any, models: Mapping[str, Any]) -> None:
-    """Print `told`, a line a model."""
+    """Print `with_system_prompt`, a line a model."""
     if is_rank_zero():
         for name, words in told(recipe, policy, models).items():
             console.print(f"{name}: {words}", highlight=False, soft_wrap=True)

@@ -10,10 +10,9 @@ import torch
 from torch import Tensor
 
 from rewardlab.core import Batch, Outputs
+from rewardlab.engine.collate import micro_batches
+from rewardlab.engine.distributed import all_gather, world_size
 from rewardlab.util.device import moved
-
-from .collate import micro_batches
-from .distributed import all_gather, world_size
 
 FAR = math.log(1.2)
 """A ratio beyond 1.2 or below 1/1.2 counts as far from 1."""

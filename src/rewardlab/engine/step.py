@@ -14,14 +14,13 @@ from torch import Tensor
 
 from rewardlab.core import Batch, Group, Problem, Recipe, Run, Scores, Task, check_finite, seed_of
 from rewardlab.core.run import TOKENS
+from rewardlab.engine import collate as collating
+from rewardlab.engine.distributed import all_gather, is_rank_zero, map_sharded, on_rank_zero, rank, world_size
+from rewardlab.engine.learner import LearnerState, learners_of
+from rewardlab.engine.rates import with_rates
+from rewardlab.engine.update import update
 from rewardlab.errors import NotFinite, RewardlabError
 from rewardlab.runs.config import RunConfig
-
-from . import collate as collating
-from .distributed import all_gather, is_rank_zero, map_sharded, on_rank_zero, rank, world_size
-from .learner import LearnerState, learners_of
-from .rates import with_rates
-from .update import update
 
 
 class StepData(NamedTuple):

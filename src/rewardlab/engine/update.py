@@ -10,16 +10,15 @@ import torch
 from torch import Tensor
 
 from rewardlab.core import Batch, Objective, Outputs, Recipe, Run
+from rewardlab.engine.collate import micro_batches, mini_batches, outputs_of
+from rewardlab.engine.distributed import in_turns, shard, sum_gradients
+from rewardlab.engine.learner import LearnerState, learning_rate
+from rewardlab.engine.loss import losses_of, weigh
+from rewardlab.engine.old_logprobs import recompute_old, rows_to_recompute, use_trainer_old
+from rewardlab.engine.rates import with_rate
+from rewardlab.engine.stats import Stats, mean_of
 from rewardlab.errors import NotFinite
 from rewardlab.util.divided import whole
-
-from .collate import micro_batches, mini_batches, outputs_of
-from .distributed import in_turns, shard, sum_gradients
-from .learner import LearnerState, learning_rate
-from .loss import losses_of, weigh
-from .old_logprobs import recompute_old, rows_to_recompute, use_trainer_old
-from .rates import with_rate
-from .stats import Stats, mean_of
 
 
 def update(learner: LearnerState, batch: Batch, run: Run, micro_tokens: int) -> dict[str, float]:

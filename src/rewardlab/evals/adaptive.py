@@ -10,10 +10,9 @@ import numpy as np
 from rewardlab.core import Problem, Run, Sampling, Trajectory, last_values, measure
 from rewardlab.core.domain import NonNegativeFloat, PositiveInt
 from rewardlab.errors import RewardlabError
+from rewardlab.evals.passk import mean_interval
+from rewardlab.evals.reranked import auc_within
 from rewardlab.rewards.reward import Reward
-
-from .passk import mean_interval
-from .reranked import auc_within
 
 NEVER = 1e-4
 """Chances are kept so far from 0 and 1."""

@@ -8,9 +8,8 @@ import numpy as np
 
 from rewardlab.core import Credit, Group, Problem, Rollout, Run, Score, measure
 from rewardlab.errors import RewardlabError
+from rewardlab.evals.gradients import paid_at_the_end
 from rewardlab.rewards.reward import Reward
-
-from .gradients import paid_at_the_end
 
 
 @measure

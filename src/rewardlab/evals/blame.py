@@ -15,7 +15,7 @@ from rewardlab.util.ranking import auc_of
 
 
 @measure
-def blame(problems: Sequence[Problem], run: Run, *, model: str, steps: Reward, rollout: Rollout) -> dict[str, float]:
+def outcome_critic_auc(problems: Sequence[Problem], run: Run, *, model: str, steps: Reward, rollout: Rollout) -> dict[str, float]:
     """A model's values before the decisions of the replies that `rollout` samples, in the mean over each reply so far.
 
     blame: after the first step, the second and so on, each but a reply's last, the AUC with which this number is higher where no

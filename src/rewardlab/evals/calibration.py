@@ -9,10 +9,9 @@ import numpy as np
 
 from rewardlab.core import Group, Problem, Rollout, Run, measure
 from rewardlab.errors import RewardlabError
+from rewardlab.evals.passk import mean_interval
 from rewardlab.text.confidences import judged_answers, stated_answers, stated_confidence
 from rewardlab.util.ranking import auc_of
-
-from .passk import mean_interval
 
 BINS = 10
 

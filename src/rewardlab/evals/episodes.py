@@ -8,9 +8,8 @@ import numpy as np
 
 from rewardlab.core import Problem, Rollout, Run, measure
 from rewardlab.errors import RewardlabError
+from rewardlab.evals.passk import mean_interval
 from rewardlab.rewards.reward import Reward
-
-from .passk import mean_interval
 
 
 @measure

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from rewardlab.core import Problem, Rollout, Run, Score, measure
 from rewardlab.core.domain import PositiveShare
 from rewardlab.errors import RewardlabError
+from rewardlab.evals.judges import first_error_accuracies
 from rewardlab.rewards.reward import Reward
-
-from .judges import first_error_accuracies
 
 
 @measure

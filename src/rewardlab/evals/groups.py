@@ -9,9 +9,8 @@ import numpy as np
 
 from rewardlab.core import Group, Problem, Rollout, Run, Score, Scores, measure
 from rewardlab.errors import RewardlabError
+from rewardlab.evals.passk import mean_interval
 from rewardlab.rewards.reward import Reward
-
-from .passk import mean_interval
 
 SAME = 1e-9
 """Rewards that differ by less are equal."""

@@ -8,9 +8,8 @@ import numpy as np
 
 from rewardlab.core import Problem, Rollout, Run, measure
 from rewardlab.data.values import list_of
+from rewardlab.evals.judges import first_error_f1
 from rewardlab.text.inspections import inspections_of, is_about
-
-from .judges import first_error_f1
 
 
 @measure

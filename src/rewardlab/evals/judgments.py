@@ -9,10 +9,9 @@ import numpy as np
 from rewardlab.core import Problem, Run, Sampling, Trajectory, Turn, ask, measure
 from rewardlab.core.domain import PositiveInt
 from rewardlab.errors import RewardlabError
+from rewardlab.evals.passk import mean_interval
 from rewardlab.rewards.reward import Reward
 from rewardlab.text.judgments import JUDGMENTS, read_judgment
-
-from .passk import mean_interval
 
 
 def f1_by_class(gold: Sequence[str], said: Sequence[str | None]) -> dict[str, float]:

@@ -9,8 +9,7 @@ import numpy as np
 from rewardlab.core import Problem, Run, measure
 from rewardlab.core.domain import NonNegativeFloat
 from rewardlab.errors import RewardlabError
-
-from .passk import count_right, mean_interval
+from rewardlab.evals.passk import count_right, mean_interval
 
 
 @measure

@@ -12,8 +12,7 @@ import torch
 from rewardlab.core import Group, Problem, Rollout, Run, Trajectory, forward_batch, measure, values
 from rewardlab.core.domain import PositiveFloat
 from rewardlab.data.solutions import Solution
-
-from .process import Judged, first_errors, steps
+from rewardlab.evals.process import Judged, first_errors, steps
 
 
 @measure

@@ -12,9 +12,8 @@ from torch import Tensor
 from rewardlab.core import Credit, Problem, Rollout, Run, measure
 from rewardlab.core.domain import PositiveInt
 from rewardlab.errors import RewardlabError
+from rewardlab.evals.gradients import paid_at_the_end
 from rewardlab.util.ranking import auc_of
-
-from .gradients import paid_at_the_end
 
 
 @measure

@@ -9,8 +9,7 @@ import numpy as np
 
 from rewardlab.core import Problem, Rollout, Run, Trajectory, entropies, measure
 from rewardlab.errors import RewardlabError
-
-from .passk import mean_interval
+from rewardlab.evals.passk import mean_interval
 
 
 @measure

@@ -12,10 +12,9 @@ from torch import Tensor
 from rewardlab.core import Batch, Credit, Problem, Rollout, Run, measure
 from rewardlab.core.domain import PositiveFloat
 from rewardlab.errors import RewardlabError
+from rewardlab.evals.gradients import after_step, judged_batch
 from rewardlab.rewards.reward import Reward
 from rewardlab.util.ranking import auc_of
-
-from .gradients import after_step, judged_batch
 
 
 @measure

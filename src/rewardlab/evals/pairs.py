@@ -10,9 +10,8 @@ import torch
 
 from rewardlab.core import Batch, Problem, Run, Score, Trajectory, measure
 from rewardlab.errors import RewardlabError
+from rewardlab.evals.passk import mean_interval
 from rewardlab.rewards.reward import Reward
-
-from .passk import mean_interval
 
 
 def end_values(model, trajectories: Sequence[Trajectory], rows_at_once: int = 64) -> np.ndarray:

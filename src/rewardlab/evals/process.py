@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 
 from rewardlab.data.solutions import Solution
+from rewardlab.evals.calibration import BINS, expected_calibration_error
+from rewardlab.evals.judges import first_error, first_error_accuracies
 from rewardlab.util.ranking import auc_of
-
-from .calibration import BINS, expected_calibration_error
-from .judges import first_error, first_error_accuracies
 
 THRESHOLD = 0.5
 LENGTHS = (4, 8, 16)

@@ -9,10 +9,9 @@ import numpy as np
 from rewardlab.core import Group, Problem, Run, Sampling, Trajectory, measure
 from rewardlab.core.domain import NonNegativeFloat, Share
 from rewardlab.errors import RewardlabError
+from rewardlab.evals.passk import mean_interval
 from rewardlab.rewards.reward import Reward
 from rewardlab.text.splitters import mark
-
-from .passk import mean_interval
 
 
 @measure

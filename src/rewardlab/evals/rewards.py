@@ -11,9 +11,8 @@ import numpy as np
 from rewardlab.core import Problem, Rollout, Run, Sampling, Trajectory, measure
 from rewardlab.core.domain import NonNegativeFloat, PositiveInt
 from rewardlab.errors import RewardlabError
+from rewardlab.evals.passk import mean_interval
 from rewardlab.rewards.reward import Reward
-
-from .passk import mean_interval
 
 
 @measure

@@ -8,10 +8,9 @@ import numpy as np
 
 from rewardlab.core import Group, Problem, Rollout, Run, measure, values
 from rewardlab.core.domain import Share
+from rewardlab.evals.judges import first_error_f1
 from rewardlab.rewards.reward import Reward
 from rewardlab.util.ranking import auc_of
-
-from .judges import first_error_f1
 
 Judged = list[tuple[float, bool]]
 """The score of each step, from 0 to 1, and whether it is right."""

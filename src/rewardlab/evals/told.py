@@ -8,6 +8,6 @@ from rewardlab.core import Measure, Problem, Run, measure
 
 
 @measure
-def told(problems: Sequence[Problem], run: Run, *, of: Measure, system: str) -> dict[str, float]:
+def with_system_prompt(problems: Sequence[Problem], run: Run, *, of: Measure, system: str) -> dict[str, float]:
     """The numbers of the measure `of`, with this system message before each of the problems."""
     return of([problem.told(system) for problem in problems], run)

@@ -26,11 +26,10 @@ from torch import Tensor, nn
 
 from rewardlab.core import Batch, Outputs, TokenCount, Trajectory, Turn, forward_batch
 from rewardlab.errors import RewardlabError
+from rewardlab.policies.text import TextPolicy
+from rewardlab.policies.vectors import NO_TOKEN
+from rewardlab.policies.weights import HasWeights
 from rewardlab.util.device import moved
-
-from .text import TextPolicy
-from .vectors import NO_TOKEN
-from .weights import HasWeights
 
 KIND = "rewardlab_assistant"
 """The model type of its checkpoints."""

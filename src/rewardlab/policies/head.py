@@ -10,8 +10,7 @@ from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
 from rewardlab.core import Sampling
-
-from .sampler import warp
+from rewardlab.policies.sampler import warp
 
 CHUNK_ELEMENTS = 1 << 23
 """Logits in a chunk: 32 MB in float32."""

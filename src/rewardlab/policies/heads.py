@@ -15,10 +15,9 @@ from torch import Tensor, nn
 
 from rewardlab.core import Batch, Outputs, TokenCount
 from rewardlab.errors import RewardlabError, unknown
-
-from .head import token_logprobs
-from .text import TextPolicy
-from .weights import HasWeights
+from rewardlab.policies.head import token_logprobs
+from rewardlab.policies.text import TextPolicy
+from rewardlab.policies.weights import HasWeights
 
 OBJECTIVE = "objective"
 """The column of a problem that names the head of its rows."""
@@ -27,8 +26,8 @@ OBJECTIVE = "objective"
 def own_head(policy: TextPolicy) -> tuple[nn.Parameter, nn.Parameter | None]:
     """Weight and bias of a policy's vocabulary head, from now on its own if it was that of its embeddings; it is saved with what
     trains, also where adapters alone did."""
-    from .hf.model import untied
-    from .llama.policy import LlamaPolicy
+    from rewardlab.policies.hf.model import untied
+    from rewardlab.policies.llama.policy import LlamaPolicy
 
     weight, bias = (policy.model.untied(), None) if isinstance(policy, LlamaPolicy) else untied(policy.model)  # type: ignore[attr-defined]
     for part in (weight, *([] if bias is None else [bias])):

@@ -6,9 +6,8 @@ import torch
 from torch import Tensor
 
 from rewardlab.core import Sampling
+from rewardlab.policies.scripting import scripted
 from rewardlab.util.device import moved
-
-from .scripting import scripted
 
 
 def sample(logits: Tensor, sampling: Sampling, uniform: Tensor) -> tuple[Tensor, Tensor, Tensor]:

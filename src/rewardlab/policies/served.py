@@ -12,11 +12,10 @@ import torch
 
 from rewardlab.core import Message, Sampling, TokenCount, Trajectory, Turn
 from rewardlab.errors import RewardlabError
+from rewardlab.policies.text import pay_of
 from rewardlab.served.client import Call, Client, client_of
 from rewardlab.served.messages import Failure, Reply, Request
 from rewardlab.served.retries import Trouble, checked
-
-from .text import pay_of
 
 UNLIMITED = 1 << 40
 """The context, where the server alone knows how much fits."""

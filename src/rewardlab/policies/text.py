@@ -14,15 +14,14 @@ from torch import Tensor
 
 from rewardlab.core import Batch, Message, Outputs, Policy, TokenCount, Trajectory, Turn
 from rewardlab.errors import RewardlabError
-
-from .adapter import Base
-from .ends import end_ids
-from .head import divergences, gradient_products, joint_head, nucleus_logprobs, token_logprobs
-from .joint import check_joined
-from .packing import SCORE_TOKENS, by_tokens, pad
-from .perturbed import Place, perturbed
-from .vectors import NO_TOKEN, ReadsVectors
-from .weights import shown
+from rewardlab.policies.adapter import Base
+from rewardlab.policies.ends import end_ids
+from rewardlab.policies.head import divergences, gradient_products, joint_head, nucleus_logprobs, token_logprobs
+from rewardlab.policies.joint import check_joined
+from rewardlab.policies.packing import SCORE_TOKENS, by_tokens, pad
+from rewardlab.policies.perturbed import Place, perturbed
+from rewardlab.policies.vectors import NO_TOKEN, ReadsVectors
+from rewardlab.policies.weights import shown
 
 
 class TextPolicy(ReadsVectors):

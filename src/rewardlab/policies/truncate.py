@@ -8,8 +8,7 @@ from typing import Any
 
 from rewardlab.core import Message
 from rewardlab.errors import RewardlabError
-
-from .text import TextPolicy
+from rewardlab.policies.text import TextPolicy
 
 Prompt = Sequence[Message]
 

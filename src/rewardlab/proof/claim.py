@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from rewardlab.core import Measure
 from rewardlab.errors import RewardlabError
-from rewardlab.evals.solving import BESIDE
+from rewardlab.evals.core_metrics import BESIDE
 from rewardlab.rewards.reward import Reward
 
 

@@ -32,7 +32,16 @@ DECIDING = (
     "data", "policies", "scorers", "prm",
 )  # fmt: skip
 """Rooms whose definitions decide what a method computes."""
-MACHINERY = ("reward.py", "calling.py", "returned.py", "watch.py", "operator.py", "functions.py", "conventions.py", "external.py")
+MACHINERY = (
+    "reward.py",
+    "calling.py",
+    "returned.py",
+    "call_timeout.py",
+    "operator.py",
+    "functions.py",
+    "conventions.py",
+    "external.py",
+)
 """Files of the reward slot by which every reward is called."""
 AFTERWARDS = ("finding", "sanity")
 """What is said of a claim once it has been run: what was learnt, and that it holds by construction."""

@@ -14,7 +14,7 @@ from typing import Any
 from rewardlab import api, registry
 from rewardlab.core import Part, Recipe, Run
 from rewardlab.errors import RewardlabError
-from rewardlab.evals.solving import solving
+from rewardlab.evals.core_metrics import core_metrics
 from rewardlab.runs.config import RunConfig
 from rewardlab.runs.metrics import read_metrics
 from rewardlab.util.files import write_json
@@ -90,7 +90,7 @@ def recipe_of(job: Job) -> Recipe:
     recipe = registry.load_recipe(dict(job.recipe))
     recipe = recipe.but(measure=registry.load_part(job.by)) if job.by is not None else recipe
     # where the policy is not trained, it stays as able as it was
-    return recipe.but(measure=solving(of=recipe.measure)) if job.beside and recipe.measure and recipe.objective else recipe
+    return recipe.but(measure=core_metrics(of=recipe.measure)) if job.beside and recipe.measure and recipe.objective else recipe
 
 
 def finished(folder: Path) -> Done | None:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from rewardlab.core import Measure
-from rewardlab.evals.known import known_start
+from rewardlab.evals.cached_start import cached_start
 from rewardlab.util.files import cache
 
 from .keys import STARTS, keepable, start_of, start_within
@@ -37,7 +37,7 @@ def with_shared_start(job: Job, folder: Path) -> Job:
 
 
 def _reading(job: Job, measure: Measure, file: Path) -> Job:
-    return replace(job, by=known_start(of=measure, file=str(file)).to_json(), beside=False)
+    return replace(job, by=cached_start(of=measure, file=str(file)).to_json(), beside=False)
 
 
 def _file(job: Job) -> Path:

@@ -6,9 +6,8 @@ from collections import defaultdict
 from typing import Any, Literal
 
 from rewardlab.core import Group, Run, Score, Scores
+from rewardlab.rewards.reward import reward
 from rewardlab.text.votes import answer_of, majority_of
-
-from .reward import reward
 
 Voters = Literal["other", "own"]
 

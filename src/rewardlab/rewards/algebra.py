@@ -11,8 +11,7 @@ from typing import Any, Literal
 from rewardlab.core import Run
 from rewardlab.core.domain import NonNegativeFloat, Share
 from rewardlab.errors import RewardlabError
-
-from .operator import operator
+from rewardlab.rewards.operator import operator
 
 AGGREGATES: dict[str, Callable[[list[float]], float]] = {
     "sum": math.fsum,

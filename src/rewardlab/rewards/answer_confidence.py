@@ -8,11 +8,10 @@ import numpy as np
 
 from rewardlab.core import Group, Run, Score, Scores, Trajectory
 from rewardlab.errors import RewardlabError
+from rewardlab.rewards.reward import reward
+from rewardlab.rewards.task import correct
 from rewardlab.text.pieces import tokens_with
 from rewardlab.text.prefixes import stated
-
-from .reward import reward
-from .task import correct
 
 
 @reward(over="groups")

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from rewardlab.core import Group, Run, Score, Scores, Trajectory
 from rewardlab.core.domain import PositiveFloat, PositiveInt
+from rewardlab.rewards.reward import reward
 from rewardlab.text.confidences import Stated, judged_answers, stated_answers
-
-from .reward import reward
 
 ROUNDING = 1e-9
 """0.7 + 0.2 + 0.1 is not 1 in binary."""

@@ -8,9 +8,8 @@ from typing import Any, Literal
 from rewardlab.core import Score, Trajectory
 from rewardlab.data.sotopia import RANGES
 from rewardlab.data.values import number_of
+from rewardlab.rewards.reward import reward
 from rewardlab.text import strict_json
-
-from .reward import reward
 
 
 @reward

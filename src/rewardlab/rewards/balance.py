@@ -8,9 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from rewardlab.errors import RewardlabError
-
-from .operator import operator
-from .reward import Constant, Reward, Scaled, Sum
+from rewardlab.rewards.operator import operator
+from rewardlab.rewards.reward import Constant, Reward, Scaled, Sum
 
 Column = Sequence[float]
 

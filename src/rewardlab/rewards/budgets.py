@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from rewardlab.core import Group, Run, Score, Scores
-
-from .reward import Reward, reward
+from rewardlab.rewards.reward import Reward, reward
 
 
 @reward(over="groups", steps=True)

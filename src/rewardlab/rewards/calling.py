@@ -7,9 +7,8 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from rewardlab.rewards.call_timeout import TimedOut, Watch
 from rewardlab.util.background import wait_for
-
-from .watch import TimedOut, Watch
 
 AT_A_TIME = 32
 """Calls of an `async` function that may be under way together."""

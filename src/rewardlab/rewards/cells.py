@@ -7,8 +7,7 @@ from collections.abc import Mapping
 
 from rewardlab.core import Score, Trajectory
 from rewardlab.data.values import list_of
-
-from .reward import reward
+from rewardlab.rewards.reward import reward
 
 _CITED = re.compile(r"<\|(.*?)\|><\|(.*?)\|>")
 

@@ -6,10 +6,9 @@ import math
 from typing import Literal
 
 from rewardlab.core import Group, Run, Score, Scores, Trajectory
+from rewardlab.rewards.reward import reward
+from rewardlab.rewards.task import correct
 from rewardlab.text.confidences import stated_confidence
-
-from .reward import reward
-from .task import correct
 
 SURE = 1e-3
 """How far from 0 and 1 the logarithmic rule takes a confidence to be, since its loss is unbounded there."""

@@ -8,8 +8,7 @@ import numpy as np
 
 from rewardlab.core import Trajectory
 from rewardlab.errors import RewardlabError
-
-from .reward import reward
+from rewardlab.rewards.reward import reward
 
 
 @reward

@@ -9,9 +9,8 @@ from rewardlab.core import Group, Run, Score, Scores
 from rewardlab.core.domain import PositiveInt
 from rewardlab.core.policy import values
 from rewardlab.errors import RewardlabError
+from rewardlab.rewards.reward import reward
 from rewardlab.text.splitters import mark
-
-from .reward import reward
 
 
 def chance_of_count(p: float, k: int, least: int) -> float:

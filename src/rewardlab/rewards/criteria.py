@@ -9,12 +9,11 @@ import numpy as np
 
 from rewardlab.core import Group, Run, Sampling, Score, Scores, Term, Trajectory
 from rewardlab.core.domain import NonNegativeInt, PositiveInt
+from rewardlab.rewards.monte_carlo import count_cost
+from rewardlab.rewards.own_verdict import chance_of
+from rewardlab.rewards.reward import reward
 from rewardlab.text.embedding import NGRAMS, embedded
 from rewardlab.text.filled import filled
-
-from .monte_carlo import count_cost
-from .own_verdict import chance_of
-from .reward import reward
 
 TREE = "criteria.tree"
 """The key of `run.memory` that holds the tree: "branches", lists of texts, and the "step" in which it grew last."""

@@ -9,11 +9,10 @@ from typing import Any, Literal
 from rewardlab.core import Group, Problem, Run, Sampling, Score, Scores, Trajectory
 from rewardlab.core.domain import NonNegativeFloat, PositiveInt, Share
 from rewardlab.errors import RewardlabError
+from rewardlab.rewards.noise import FRESH, quantile, step_errors
+from rewardlab.rewards.reward import Reward, reward
+from rewardlab.rewards.steps import step_texts
 from rewardlab.text.filled import filled
-
-from .noise import FRESH, quantile, step_errors
-from .reward import Reward, reward
-from .steps import step_texts
 
 ASK = (
     "Problem:\n{question}\n\nSolution:\n{steps}\n\nCheck every step by itself. End with the numbers of the steps that are wrong, "

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from rewardlab.core import Group, Run, Score, Scores, Trajectory
+from rewardlab.rewards.reward import Reward, reward
 from rewardlab.text.embedding import embedded
-
-from .reward import Reward, reward
 
 
 @reward(over="groups")

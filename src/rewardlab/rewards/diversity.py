@@ -10,9 +10,8 @@ from itertools import pairwise
 from rewardlab.core import Score, Trajectory
 from rewardlab.core.domain import PositiveInt
 from rewardlab.errors import RewardlabError
+from rewardlab.rewards.reward import reward
 from rewardlab.text.words import ngrams, sentences, words
-
-from .reward import reward
 
 LONGEST = 20_000
 """Characters at the end of a reply that are read."""

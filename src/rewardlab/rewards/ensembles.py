@@ -5,9 +5,8 @@ from __future__ import annotations
 from rewardlab.core import Group, Run, Score, Scores, Trajectory
 from rewardlab.core.domain import Share
 from rewardlab.errors import RewardlabError
-
-from .noise import FRESH, quantile, step_errors
-from .reward import Reward, reward
+from rewardlab.rewards.noise import FRESH, quantile, step_errors
+from rewardlab.rewards.reward import Reward, reward
 
 
 @reward(over="groups")

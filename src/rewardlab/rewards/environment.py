@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from rewardlab.core import Group, Run, Score, Scores, Trajectory
 from rewardlab.core.domain import PositiveFloat
-
-from .reward import reward
+from rewardlab.rewards.reward import reward
 
 
 @reward(steps=True)
@@ -16,7 +15,7 @@ def paid(trajectory: Trajectory) -> list[tuple[int, float]]:
 
 @reward(over="groups")
 def found_labels(groups: list[Group], run: Run) -> Scores:
-    """What a rollout found out of the steps of a reply while it sampled, as `divided_tree` does; of the last step, its verdict.
+    """What a rollout found out of the steps of a reply while it sampled, as in `error_bisection_tree`; of the last, its verdict.
 
     It is carried as rewards of an environment are. No verdict where there is neither.
     """

@@ -5,9 +5,8 @@ from __future__ import annotations
 from rewardlab.core import Group, Run, Score, Scores, Term, Trajectory
 from rewardlab.core.domain import NonNegativeFloat, PositiveFloat
 from rewardlab.core.score import derive
+from rewardlab.rewards.reward import Reward, reward
 from rewardlab.text.evolution import MEMORY, PARENT, program_of
-
-from .reward import Reward, reward
 
 NONE, LAZY, WRONG = -0.4, -0.3, -0.2
 """Of a reply without a program, of one that is known, and of one that does not work."""

@@ -11,15 +11,14 @@ import numpy as np
 
 from rewardlab.core import Group, Message, Problem, Run, Sampling, Score, Scores, Trajectory
 from rewardlab.core.domain import NonNegativeFloat, PositiveFloat, PositiveInt
+from rewardlab.rewards.monte_carlo import count_cost
+from rewardlab.rewards.own_verdict import chance_of
+from rewardlab.rewards.reward import reward
+from rewardlab.rewards.steps import step_texts, unequal
 from rewardlab.sandbox import Limits, ProgramRun, Sandbox
 from rewardlab.text.blocks import last_block
 from rewardlab.text.filled import filled
 from rewardlab.text.splitters import mark
-
-from .monte_carlo import count_cost
-from .own_verdict import chance_of
-from .reward import reward
-from .steps import step_texts, unequal
 
 ASK = (
     "Problem:\n{question}\n\nSolution so far:\n{steps}\n\nIs step {number}, the last one, right? Analyse it, then write a Python "

@@ -20,14 +20,13 @@ from typing import Any
 
 from rewardlab.core import Group, Run, Score, Scores, Trajectory
 from rewardlab.errors import NotFinite, RewardlabError, unknown
+from rewardlab.rewards.call_timeout import Watch
+from rewardlab.rewards.calling import Arguments, results_of
+from rewardlab.rewards.conventions import VERIFIERS, VERL
+from rewardlab.rewards.functions import PLURAL, QUESTION, REPLY, Call, find, find_in_module, prepared
+from rewardlab.rewards.returned import blamed, check_steps
+from rewardlab.rewards.reward import reward
 from rewardlab.verifiers.contract import GOLD
-
-from .calling import Arguments, results_of
-from .conventions import VERIFIERS, VERL
-from .functions import PLURAL, QUESTION, REPLY, Call, find, find_in_module, prepared
-from .returned import blamed, check_steps
-from .reward import reward
-from .watch import Watch
 
 MISSING = object()
 """Stands for a value that a rollout does not have."""

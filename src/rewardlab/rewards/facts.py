@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from rewardlab.core import Group, Score
 from rewardlab.core.domain import PositiveInt
+from rewardlab.rewards.reward import reward
 from rewardlab.text.bm25 import index_of, words
-
-from .reward import reward
 
 
 @reward(over="group", relative=False)

@@ -9,10 +9,9 @@ import numpy as np
 
 from rewardlab.core import Group, Message, Run, Score, Scores, Trajectory
 from rewardlab.errors import RewardlabError
+from rewardlab.rewards.reward import reward
 from rewardlab.text.followups import FRONT, NEGATIVE, POSITIVE
 from rewardlab.text.pieces import tokens_with
-
-from .reward import reward
 
 SWAPPED = {"user": "assistant", "assistant": "user"}
 

@@ -7,9 +7,8 @@ import re
 from rewardlab.core import Group, Score, Scores, Trajectory
 from rewardlab.errors import RewardlabError
 from rewardlab.processes.pool import Done, Failed, workers
+from rewardlab.rewards.reward import reward
 from rewardlab.text.answers import after_answer, boxed
-
-from .reward import reward
 
 SECONDS = 1.0
 """Time limit for matching one reply."""

@@ -17,10 +17,9 @@ from typing import Any
 
 from rewardlab.core.part import PartFactory
 from rewardlab.errors import RewardlabError, unknown
+from rewardlab.rewards.completion_types import says_text, takes_messages
+from rewardlab.rewards.conventions import GROUPS, Rubric, is_rubric, meanings, recognised
 from rewardlab.verifiers.contract import GOLD
-
-from .conventions import GROUPS, Rubric, is_rubric, meanings, recognised
-from .form import says_text, takes_messages
 
 REPLY = ("response", "completion", "reply", "text", "solution_str")
 QUESTION = ("prompt", "question")

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 from rewardlab.core import Group, Run, Score, Scores, Trajectory
 from rewardlab.core.domain import NonNegativeFloat, Share
-
-from .monte_carlo import rows_in_steps
-from .reward import Reward, reward
+from rewardlab.rewards.monte_carlo import rows_in_steps
+from rewardlab.rewards.reward import Reward, reward
 
 Node = bytes
 """A step of a tree: the tokens of a reply up to its end. Replies that begin alike share their first steps."""

@@ -16,10 +16,9 @@ import numpy as np
 from rewardlab.core import Group, Problem, Run, Sampling, Score, Scores, Term, Trajectory, last_values
 from rewardlab.core.domain import NonNegativeFloat, PositiveInt, Share
 from rewardlab.errors import RewardlabError
+from rewardlab.rewards.monte_carlo import count_cost
+from rewardlab.rewards.reward import reward
 from rewardlab.text.unit_tests import asked_for_test, distinct, read_test
-
-from .monte_carlo import count_cost
-from .reward import reward
 
 TERM = "passed_generated"
 AHEAD = 4

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from rewardlab.core import Trajectory
-
-from .reward import reward
+from rewardlab.rewards.reward import reward
 
 
 @reward(steps=True)

@@ -7,8 +7,7 @@ from statistics import fmean
 from rewardlab.core import Group, Run, Score, Scores
 from rewardlab.core.domain import NonNegativeFloat, PositiveFloat, PositiveShare
 from rewardlab.errors import RewardlabError
-
-from .reward import Reward, reward
+from rewardlab.rewards.reward import Reward, reward
 
 MEMORY = "harder_pays_more.accuracy"
 KINDS = 64
@@ -16,7 +15,7 @@ KINDS = 64
 
 
 @reward(over="groups")
-def harder_pays_more(
+def difficulty_weighting(
     groups: list[Group], run: Run, *, of: Reward, momentum: PositiveShare = 0.1, lowest: PositiveFloat = 0.5,
     highest: PositiveFloat = 2.0, sample: NonNegativeFloat = 1.0,
 ) -> Scores:  # fmt: skip

@@ -7,9 +7,8 @@ import math
 from rewardlab.core import Group, Run, Score, Scores, Trajectory, uniform_of
 from rewardlab.core.domain import Auc, PositiveFloat, PositiveInt, Share
 from rewardlab.errors import RewardlabError
-
-from .noise import FRESH, NORMAL, error_of
-from .reward import Reward, reward
+from rewardlab.rewards.noise import FRESH, NORMAL, error_of
+from rewardlab.rewards.reward import Reward, reward
 
 
 @reward(over="groups")

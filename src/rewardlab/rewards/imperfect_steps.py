@@ -6,9 +6,8 @@ import math
 
 from rewardlab.core import Group, Run, Score, Scores, Trajectory
 from rewardlab.core.domain import Auc, Share
-
-from .noise import FRESH, NORMAL, step_errors
-from .reward import Reward, reward
+from rewardlab.rewards.noise import FRESH, NORMAL, step_errors
+from rewardlab.rewards.reward import Reward, reward
 
 
 @reward(over="groups")

@@ -8,9 +8,8 @@ import numpy as np
 
 from rewardlab.core import Group, Run, Score, Scores, Trajectory
 from rewardlab.core.domain import PositiveFloat
+from rewardlab.rewards.reward import reward
 from rewardlab.text.splitters import mark
-
-from .reward import reward
 
 
 @reward(over="groups")

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from rewardlab.core import Group, Run, Score, Trajectory
-
-from .reward import reward
+from rewardlab.rewards.reward import reward
 
 
 @reward(over="groups", steps=True)

@@ -10,9 +10,8 @@ from itertools import accumulate
 from rewardlab.core import Group, Run, Score, Scores, Trajectory
 from rewardlab.core.domain import NonNegativeFloat
 from rewardlab.data.values import list_of
+from rewardlab.rewards.reward import reward
 from rewardlab.text.inspections import Inspection, inspections_of, is_about, verdicts_in
-
-from .reward import reward
 
 LEAST = 0.05
 """The chance of its label that a verdict counts with at least: the log-loss of one that is wrong and sure stays finite."""

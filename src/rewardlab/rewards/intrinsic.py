@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from rewardlab.core import Group, Run, Score, Scores, Trajectory, entropies
-
-from .reward import reward
+from rewardlab.rewards.reward import reward
 
 
 @reward

@@ -9,12 +9,11 @@ from typing import Any, Literal
 from rewardlab.core import Group, Message, Problem, Run, Sampling, Score, Scores, Trajectory, seed_of
 from rewardlab.core.domain import NonNegativeFloat, NonNegativeInt, PositiveInt
 from rewardlab.errors import RewardlabError
+from rewardlab.rewards.reward import reward
 from rewardlab.served.client import client_of
 from rewardlab.served.endpoint import endpoint_of, is_served
 from rewardlab.served.judging import LIKELY, PREFERENCES, VERDICTS, Kind, Marks, asked, both_orders, template_of
 from rewardlab.served.messages import Failure, Reply, Request
-
-from .reward import reward
 
 Judged = tuple[float | None, str]
 """A value from 0 to 1 or None, and the mark or the reason."""

@@ -6,8 +6,7 @@ import re
 
 from rewardlab.core import Score, Trajectory
 from rewardlab.data.values import list_of
-
-from .reward import reward
+from rewardlab.rewards.reward import reward
 
 _STATED = re.compile(r"^\W{0,4}lines?\W{0,4}:([^\n]{0,400})", re.IGNORECASE | re.MULTILINE)
 _NUMBERS = re.compile(r"(?<!\d)(\d{1,6})(?!\d)(?:\s?[-–]\s?(\d{1,6})(?!\d))?")

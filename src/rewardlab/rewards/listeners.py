@@ -6,13 +6,12 @@ from typing import Any
 
 from rewardlab.core import Group, Run, Sampling, Score, Scores, Trajectory
 from rewardlab.core.domain import NonNegativeFloat
+from rewardlab.rewards.reward import reward
 from rewardlab.text.prefixes import begun, same_answer, stated
-
-from .reward import reward
 
 
 @reward(over="groups")
-def listeners_agree(
+def reasoning_transfer(
     groups: list[Group], run: Run, *, models: tuple[str, ...] = ("listener",), at: tuple[float, ...] = (0.25, 0.5, 0.75),
     temperature: NonNegativeFloat = 0.9,
 ) -> Scores:  # fmt: skip

@@ -11,9 +11,8 @@ from rewardlab.core import Group, Problem, Run, Sampling, Score, Scores, Term, T
 from rewardlab.core.domain import PositiveInt
 from rewardlab.core.score import derive
 from rewardlab.errors import RewardlabError
+from rewardlab.rewards.reward import Reward, reward
 from rewardlab.text.splitters import mark
-
-from .reward import Reward, reward
 
 
 @reward(over="groups")

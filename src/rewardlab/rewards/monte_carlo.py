@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from rewardlab.core import Group, Run, Sampling, Score, Scores, Term, Trajectory, uniform_of
 from rewardlab.core.domain import NonNegativeFloat, PositiveInt, Share
 from rewardlab.errors import RewardlabError
-
-from .reward import reward
+from rewardlab.rewards.reward import reward
 
 TERM = "monte_carlo_steps"
 COMPLETIONS, PREFIX_TOKENS = "completions", "prefix_tokens"

@@ -7,8 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from rewardlab.core import Group, Problem, Run, Score, Scores, Trajectory, seed_of
-
-from .reward import reward
+from rewardlab.rewards.reward import reward
 
 MUTANT, LINE = "mutant", "line"
 """The columns of a changed program, and of the place of the changed line among those that are not blank."""

@@ -9,10 +9,9 @@ from rewardlab.core import Group, Problem, Run, Score, Scores, Trajectory, unifo
 from rewardlab.core.domain import Decay, Share
 from rewardlab.data.values import kind_in
 from rewardlab.errors import RewardlabError
-
-from .noise import FRESH, error_of, quantile
-from .reward import Reward, reward
-from .task import correct
+from rewardlab.rewards.noise import FRESH, error_of, quantile
+from rewardlab.rewards.reward import Reward, reward
+from rewardlab.rewards.task import correct
 
 MEMORY = "corrected.appeals"
 LEAST = 0.05

@@ -10,9 +10,8 @@ import numpy as np
 
 from rewardlab.core import Group, Problem, Run, Sampling, Score, Scores, Trajectory
 from rewardlab.core.domain import PositiveInt
+from rewardlab.rewards.reward import reward
 from rewardlab.text.filled import filled
-
-from .reward import reward
 
 ASK = (
     "Problem:\n{question}\n\nSolution:\n{steps}\n\nCheck this solution line by line. End with 'Final: {right}' if its answer is "

@@ -9,11 +9,10 @@ import numpy as np
 from rewardlab.core import Group, Run, Sampling, Score, Scores, Term, Trajectory, Turn, entropies
 from rewardlab.core.domain import NonNegativeFloat, PositiveInt
 from rewardlab.errors import RewardlabError
+from rewardlab.rewards.forced_answer import begin
+from rewardlab.rewards.reference import aggregated, gold_logprobs
+from rewardlab.rewards.reward import reward
 from rewardlab.text.reasoned import gold_text, with_gold
-
-from .forced import begin
-from .reference import aggregated, gold_logprobs
-from .reward import reward
 
 TERM = "step_potential"
 

@@ -10,8 +10,7 @@ import numpy as np
 from rewardlab.core import Group, Run, Score, Scores, Term, Trajectory, values
 from rewardlab.core.domain import NonNegativeFloat, Share
 from rewardlab.errors import RewardlabError
-
-from .reward import Reward, reward
+from rewardlab.rewards.reward import Reward, reward
 
 
 def _check(form: str, **_: object) -> None:

@@ -9,9 +9,8 @@ from typing import Any, Literal
 from rewardlab.core import Group, Run, Score, Scores, Term, Trajectory
 from rewardlab.core.domain import Share
 from rewardlab.errors import RewardlabError
+from rewardlab.rewards.reward import reward
 from rewardlab.text.splitters import cut, mark
-
-from .reward import reward
 
 PREFIX = "prm:"
 """Before the name of a checkpoint: a scorer of steps, and not a policy."""

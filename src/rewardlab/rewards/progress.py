@@ -10,10 +10,9 @@ from rewardlab.core import Group, Run, Sampling, Score, Scores, Term, Trajectory
 from rewardlab.core.domain import NonNegativeFloat, PositiveInt, PositiveShare
 from rewardlab.core.score import derive
 from rewardlab.errors import RewardlabError
-
-from .forced import share_right
-from .operator import operator
-from .reward import Reward, reward
+from rewardlab.rewards.forced_answer import share_right
+from rewardlab.rewards.operator import operator
+from rewardlab.rewards.reward import Reward, reward
 
 
 @operator(steps=True)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from rewardlab.core import Score, Trajectory
 from rewardlab.data.values import number_of
-
-from .reward import reward
+from rewardlab.rewards.reward import reward
 
 
 @reward

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from rewardlab.core import Group
+from rewardlab.rewards.reward import reward
 from rewardlab.text.embedding import NGRAMS, cosines
-
-from .reward import reward
 
 
 @reward(over="group")

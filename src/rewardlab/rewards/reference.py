@@ -9,9 +9,8 @@ from typing import Any, Literal
 import numpy as np
 
 from rewardlab.core import Group, Run, Score, Scores, Trajectory
+from rewardlab.rewards.reward import reward
 from rewardlab.text.reasoned import deciding_the_rest, gold_text, with_gold
-
-from .reward import reward
 
 Over = Literal["mean", "product", "geometric"]
 

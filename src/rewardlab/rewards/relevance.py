@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Literal
 
 from rewardlab.core import Group, Score
+from rewardlab.rewards.reward import reward
 from rewardlab.text.embedding import NGRAMS, embedded
-
-from .reward import reward
 
 
 @reward(over="group", relative=False)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from rewardlab.core import Group, Run, Score, Scores, Trajectory
+from rewardlab.rewards.reward import Reward, reward
 from rewardlab.text.refining import REFINES
-
-from .reward import Reward, reward
 
 
 @reward(over="groups")

@@ -8,9 +8,8 @@ import numpy as np
 
 from rewardlab.core import Trajectory
 from rewardlab.core.domain import PositiveInt
+from rewardlab.rewards.reward import reward
 from rewardlab.text.words import ngrams, words_and_signs
-
-from .reward import reward
 
 
 @reward

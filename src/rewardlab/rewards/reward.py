@@ -27,10 +27,9 @@ from rewardlab.core.part import Expression, Part, PartFactory, decorator
 from rewardlab.core.score import Score, Scores, Term, add, derive, merge_terms, scale
 from rewardlab.core.trajectory import Group
 from rewardlab.errors import RewardlabError
-
-from .calling import Arguments, results_of
-from .returned import blamed, file_of, is_ours, row_of, rows_of, scored, who_of
-from .watch import Watch
+from rewardlab.rewards.call_timeout import Watch
+from rewardlab.rewards.calling import Arguments, results_of
+from rewardlab.rewards.returned import blamed, file_of, is_ours, row_of, rows_of, scored, who_of
 
 
 class Reward(Part):

@@ -6,8 +6,7 @@ import re
 
 from rewardlab.core import Group, Run, Score, Scores
 from rewardlab.errors import RewardlabError
-
-from .reward import Reward, reward
+from rewardlab.rewards.reward import Reward, reward
 
 
 @reward(over="groups")

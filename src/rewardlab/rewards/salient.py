@@ -6,13 +6,12 @@ import re
 
 from rewardlab.core import Score, Trajectory
 from rewardlab.data.values import list_of
+from rewardlab.rewards.reward import reward
 from rewardlab.text.rationale import rationale
-
-from .reward import reward
 
 
 @reward
-def salient_cited(trajectory: Trajectory, *, column: str = "salient", features: str = "features") -> Score:
+def feature_match(trajectory: Trajectory, *, column: str = "salient", features: str = "features") -> Score:
     """The Jaccard similarity of the features that a reply names before it answers, and those that an expert goes by.
 
     column: the expert's features of this problem.  features: all that can be named; a reply names those that stand in it as whole

@@ -14,11 +14,10 @@ from rewardlab.core import Problem, Score, Trajectory
 from rewardlab.core.domain import NonNegativeFloat
 from rewardlab.data.corpus import corpus_of
 from rewardlab.data.values import list_of
+from rewardlab.rewards.reward import reward
 from rewardlab.text.bm25 import index_of
 from rewardlab.text.searches import queries_of, results_of
 from rewardlab.text.words import overlap, words
-
-from .reward import reward
 
 
 @reward(steps=True)

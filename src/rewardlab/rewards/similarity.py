@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from rewardlab.core import Group, Run, Score, Scores, Trajectory, embeddings
+from rewardlab.rewards.reward import reward
 from rewardlab.text.words import LONGEST, similarity
-
-from .reward import reward
 
 
 @reward(over="groups")

@@ -10,10 +10,9 @@ from typing import Literal
 
 from rewardlab.core import Group, Run, Score, Scores, Trajectory
 from rewardlab.errors import RewardlabError
+from rewardlab.rewards.reward import reward
 from rewardlab.text.derivations import check
 from rewardlab.text.splitters import cut
-
-from .reward import reward
 
 _EQUATION = re.compile(r"(-?[0-9]{1,9})([-+*/])(-?[0-9]{1,9})=(-?[0-9]{1,9})")
 

@@ -21,12 +21,11 @@ from rewardlab.core import Group, Run, Score, Scores, Trajectory, seed_of
 from rewardlab.core.domain import NonNegativeFloat, PositiveInt
 from rewardlab.data.values import list_of, map_of
 from rewardlab.errors import RewardlabError
+from rewardlab.rewards.monte_carlo import rows_in_steps
+from rewardlab.rewards.reward import reward
+from rewardlab.rewards.steps import step_texts
 from rewardlab.text.named import added, visible
 from rewardlab.util.ranking import auc_of
-
-from .monte_carlo import rows_in_steps
-from .reward import reward
-from .steps import step_texts
 
 MEMORY, AUC, CLASSES = "subgraphs.model", "subgraphs.auc", "subgraphs.classes"
 """The keys of `run.memory` that hold the weights, as nested lists, how well they tell, and the names of the classes."""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from rewardlab.core import Group, Run, Score, Scores
 from rewardlab.errors import RewardlabError
-
-from .reward import reward
+from rewardlab.rewards.reward import reward
 
 
 @reward(over="groups")

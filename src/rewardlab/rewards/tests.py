@@ -16,8 +16,7 @@ import numpy as np
 from rewardlab.core import Group, Problem, Run, Score, Scores, Trajectory, Turn
 from rewardlab.core.domain import NonNegativeFloat, PositiveFloat
 from rewardlab.errors import RewardlabError
-
-from .reward import reward
+from rewardlab.rewards.reward import reward
 
 Tier = Literal["compile_error", "runtime_error", "wrong", "right"]
 COSTS = ("operations", "seconds")

@@ -11,13 +11,12 @@ import numpy as np
 
 from rewardlab.core import Group, Problem, Run, Sampling, Score, Scores, Trajectory
 from rewardlab.core.domain import NonNegativeFloat, PositiveFloat, PositiveInt
+from rewardlab.rewards.monte_carlo import count_cost, rows_in_steps
+from rewardlab.rewards.reward import Reward, reward
+from rewardlab.rewards.steps import going_on, step_texts, unequal
 from rewardlab.text.answers import final_answer
 from rewardlab.text.embedding import NGRAMS, embedded
 from rewardlab.text.filled import filled
-
-from .monte_carlo import count_cost, rows_in_steps
-from .reward import Reward, reward
-from .steps import going_on, step_texts, unequal
 
 MARK = "</think>"
 BLANK = "_"

@@ -10,10 +10,9 @@ from typing import Literal
 
 from rewardlab.core import Score, Trajectory
 from rewardlab.errors import RewardlabError
+from rewardlab.rewards.reward import reward
+from rewardlab.rewards.steps import step_texts, unequal
 from rewardlab.text.equations import evaluate
-
-from .reward import reward
-from .steps import step_texts, unequal
 
 
 @reward(steps=True)

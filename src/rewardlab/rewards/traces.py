@@ -6,9 +6,8 @@ from typing import Literal
 
 from rewardlab.core import Score, Trajectory
 from rewardlab.data.values import list_of, number_of
+from rewardlab.rewards.reward import reward
 from rewardlab.text import traces
-
-from .reward import reward
 
 
 @reward

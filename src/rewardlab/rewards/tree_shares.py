@@ -6,9 +6,8 @@ import numpy as np
 
 from rewardlab.core import Group, Run, Score, Scores, uniform_of
 from rewardlab.core.domain import PositiveInt, Share
-
-from .monte_carlo import rows_in_steps
-from .reward import reward
+from rewardlab.rewards.monte_carlo import rows_in_steps
+from rewardlab.rewards.reward import reward
 
 
 @reward(over="groups")

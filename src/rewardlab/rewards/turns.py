@@ -9,9 +9,8 @@ from typing import Any
 
 from rewardlab.core import Group, Run, Score, Scores, Trajectory
 from rewardlab.errors import RewardlabError
+from rewardlab.rewards.reward import Reward, reward
 from rewardlab.text.words import words
-
-from .reward import Reward, reward
 
 LONGEST = 20_000
 """Characters of a reply whose thoughts are read."""

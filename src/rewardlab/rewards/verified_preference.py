@@ -10,6 +10,8 @@ from typing import Any
 from rewardlab.core import Group, Run, Score, Scores, Term
 from rewardlab.core.domain import NonNegativeFloat, PositiveInt
 from rewardlab.errors import RewardlabError
+from rewardlab.rewards.judge import judge
+from rewardlab.rewards.reward import Reward, reward
 from rewardlab.sandbox import Limits, ProgramRun, Sandbox
 from rewardlab.served.client import client_of
 from rewardlab.served.endpoint import PREFIX, endpoint_of, is_served
@@ -17,9 +19,6 @@ from rewardlab.served.messages import Failure, Request
 from rewardlab.text.blocks import last_block
 from rewardlab.text.bm25 import index_of
 from rewardlab.text.filled import filled
-
-from .judge import judge
-from .reward import Reward, reward
 
 ROUTE = """Which checks does a reply to this instruction need?
 

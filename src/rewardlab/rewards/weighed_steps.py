@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from rewardlab.core import Group, Run, Score, Scores, Trajectory
 from rewardlab.core.domain import Share
 from rewardlab.errors import RewardlabError
-
-from .reward import Reward, reward
+from rewardlab.rewards.reward import Reward, reward
 
 
 @reward(over="groups")

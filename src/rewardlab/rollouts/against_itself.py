@@ -7,8 +7,7 @@ from dataclasses import replace
 from rewardlab.core import Environment, Group, Problem, Run, Sampling, Trajectory, rollout, seed_of
 from rewardlab.core.domain import NonNegativeFloat, PositiveInt
 from rewardlab.errors import RewardlabError
-
-from .interactive import play
+from rewardlab.rollouts.interactive import play
 
 PLAYERS = ("first player", "second player")
 """Tags of the rows of a game."""

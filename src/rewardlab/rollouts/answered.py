@@ -10,7 +10,7 @@ from rewardlab.text.reasoned import deciding_the_rest, with_gold
 
 
 @rollout(inner="of")
-def gold_answer_after(problems: list[Problem], run: Run, *, of: Rollout, mark: str = "Answer:") -> list[Group]:
+def append_answer(problems: list[Problem], run: Run, *, of: Rollout, mark: str = "Answer:") -> list[Group]:
     """What `of` samples, each with the gold answer in the place of its own. The answer's tokens alone are the policy's decisions:
     its reasoning is text that was read, so that nothing is learnt of it. Recorded, so without log-probs of sampling.
 

@@ -7,7 +7,7 @@ from rewardlab.errors import RewardlabError
 
 
 @rollout(rows=lambda **_: 2)
-def apart(problems: list[Problem], run: Run, *, field: str = "solution") -> list[Group]:
+def contrastive_texts(problems: list[Problem], run: Run, *, field: str = "solution") -> list[Group]:
     """Two rows for each problem: its question, and the recorded reply in meta[`field`], neither of which has read the other.
 
     For models that learn which reply belongs to which question.

@@ -9,8 +9,7 @@ from rewardlab.core import Group, Problem, Run, Trajectory, rollout
 from rewardlab.core.domain import NonNegativeFloat, PositiveInt
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.reward import Reward
-
-from .stepwise import Scored, Stepping, grown, marked, started, to_the_end, worths
+from rewardlab.rollouts.stepwise import Scored, Stepping, grown, marked, started, to_the_end, worths
 
 
 @dataclass

@@ -11,7 +11,7 @@ from rewardlab.core.domain import PositiveInt
 
 
 @rollout(rows=lambda n, points: n * points, groups=lambda n, points: points)
-def branching(problems: list[Problem], run: Run, *, n: PositiveInt = 8, points: PositiveInt = 10) -> list[Group]:
+def one_step_branches(problems: list[Problem], run: Run, *, n: PositiveInt = 8, points: PositiveInt = 10) -> list[Group]:
     """For each problem, one deterministic denoising path, `points` steps of it chosen at random, and a group of n rows for each.
 
     The rows of a group share the initial noise and the path up to the chosen step. That step is sampled, and the ODE is followed

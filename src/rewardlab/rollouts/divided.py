@@ -11,9 +11,8 @@ from typing import Literal
 from rewardlab.core import Group, Problem, Run, Sampling, Trajectory, Turn, rollout
 from rewardlab.core.domain import NonNegativeFloat, PositiveFloat, PositiveInt, PositiveShare
 from rewardlab.errors import RewardlabError
+from rewardlab.rollouts.stepwise import started
 from rewardlab.text.splitters import mark
-
-from .stepwise import started
 
 
 @dataclass
@@ -93,7 +92,7 @@ class Search:
 
 # a problem without any wrong reply, or without a right one, has one row
 @rollout(rows=lambda searches, **_: searches)
-def divided_tree(
+def error_bisection_tree(
     problems: list[Problem], run: Run, *, n: PositiveInt = 8, searches: PositiveInt = 4, alpha: PositiveShare = 0.5,
     beta: PositiveShare = 0.9, length: PositiveFloat = 500.0, explore: NonNegativeFloat = 0.125,
     splitter: Literal["newline", "tag", "sentence"] = "newline", temperature: NonNegativeFloat = 1.0,

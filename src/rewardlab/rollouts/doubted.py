@@ -13,7 +13,7 @@ from rewardlab.rewards.reward import Reward
 
 
 @rollout(inner="of")
-def doubted(
+def adaptive_resampling(
     problems: list[Problem], run: Run, *, of: Rollout, prior: Reward, reward: Reward | None = None, z: PositiveFloat = 1.0,
     most: PositiveInt = 16,
 ) -> list[Group]:  # fmt: skip

@@ -10,14 +10,13 @@ from rewardlab.core import Group, Problem, Run, Trajectory, rollout
 from rewardlab.core.domain import NonNegativeFloat, PositiveInt
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.reward import Reward
-
-from .stepwise import UNSURE, Stepping, grown, marked, read_alike, started, worths
+from rewardlab.rollouts.stepwise import UNSURE, Stepping, grown, marked, read_alike, started, worths
 
 Rule = Literal["threshold", "clipped", "constant"]
 
 
 @rollout
-def drafted(
+def speculative_steps(
     problems: list[Problem], run: Run, *, score: Reward, draft: str = "draft",
     rule: Literal["threshold", "clipped", "constant"] = "threshold", threshold: float = 0.7, n: PositiveInt = 1,
     temperature: NonNegativeFloat = 0.0, step_tokens: PositiveInt | None = None, stop: tuple[str, ...] = ("\n\n",),

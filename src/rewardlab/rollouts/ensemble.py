@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from rewardlab.core import Group, Problem, Run, Trajectory, rollout
 from rewardlab.core.domain import NonNegativeFloat, PositiveInt
 from rewardlab.rewards.reward import Reward
-
-from .stepwise import UNSURE, Stepping, grown, marked, read_alike, started, to_the_end, worths
+from rewardlab.rollouts.stepwise import UNSURE, Stepping, grown, marked, read_alike, started, to_the_end, worths
 
 
 @dataclass

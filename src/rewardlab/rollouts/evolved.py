@@ -14,9 +14,8 @@ from rewardlab.core import Group, Problem, Run, Sampling, Trajectory, Turn, roll
 from rewardlab.core.domain import NonNegativeFloat, PositiveInt
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.reward import Reward
+from rewardlab.rollouts.stepwise import UNSURE, Stepping, grown, marked, started, to_the_end, worths
 from rewardlab.text.filled import filled
-
-from .stepwise import UNSURE, Stepping, grown, marked, started, to_the_end, worths
 
 MUTATE = (
     "Below is an instruction. Write {n} others that ask for the same thing more clearly: with more detail, with less, or in other "

@@ -25,7 +25,7 @@ def explorability(right: list[bool], surprise: list[float], limit: float) -> flo
 
 
 @rollout(inner="of", across_problems=True)
-def explorable(
+def explorability_sampling(
     problems: list[Problem], run: Run, *, of: Rollout, start: PositiveShare = 1.0, least: PositiveShare = 0.4, decay: Share = 0.05,
     window: PositiveInt = 5, limit: NonNegativeFloat = 2.0, replay: Share = 0.1,
 ) -> list[Group]:  # fmt: skip
@@ -68,7 +68,7 @@ def _visits(memory: dict, problem: Problem) -> int:
 
 @rollout(inner="of")
 def visited(problems: list[Problem], run: Run, *, of: Rollout, limit: NonNegativeFloat = 2.0) -> list[Group]:
-    """What `of` samples, remembered for `explorable` before any filter sees it."""
+    """What `of` samples, remembered for `explorability_sampling` before any filter sees it."""
     groups = of(problems, run)
     _remember(groups, run, limit)
     return groups

@@ -8,16 +8,15 @@ import numpy as np
 
 from rewardlab.core import Group, Problem, Rollout, Run, Trajectory, rollout
 from rewardlab.errors import RewardlabError
+from rewardlab.rollouts.goals import reprompted
 from rewardlab.text.filled import filled
-
-from .goals import reprompted
 
 GUIDED = "guided"
 """The tag of rows that were written with a hint and stand after the prompt without it."""
 
 
 @rollout(inner="of")
-def guided(
+def hint_on_failure(
     problems: list[Problem], run: Run, *, of: Rollout, column: str = "hint", told: str = "{question} Hint: {hint}",
     everywhere: bool = False, plain: bool = True,
 ) -> list[Group]:  # fmt: skip

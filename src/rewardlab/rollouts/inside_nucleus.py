@@ -16,7 +16,7 @@ ROWS = 256
 
 
 @rollout
-def inside_nucleus(
+def restricted_vocabulary(
     problems: list[Problem], run: Run, *, model: str, n: PositiveInt = 1, top_p: PositiveShare = 0.9, attempts: PositiveInt = 32
 ) -> list[Group]:
     """n replies to each problem, sampled from the policy restricted at each token to the top-p tokens of the model `model`.

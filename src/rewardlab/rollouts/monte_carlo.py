@@ -12,9 +12,8 @@ import numpy as np
 from rewardlab.core import Group, Problem, Run, Trajectory, rollout
 from rewardlab.core.domain import NonNegativeFloat, PositiveInt
 from rewardlab.rewards.reward import Reward
-
-from .stepwise import UNSURE, Stepping, grown, marked, started, to_the_end, worths
-from .tree import Node, descend
+from rewardlab.rollouts.stepwise import UNSURE, Stepping, grown, marked, started, to_the_end, worths
+from rewardlab.rollouts.tree import Node, descend
 
 
 @dataclass

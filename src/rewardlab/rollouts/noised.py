@@ -24,7 +24,7 @@ def sigma_at(progress: float, first: float, last: float, stages: int) -> float:
 
 
 @rollout(inner="of")
-def noised(
+def parameter_noise(
     problems: list[Problem], run: Run, *, of: Rollout, first: PositiveFloat = 1e-2, last: PositiveFloat = 1e-4,
     stages: PositiveInt = 10, corrected: bool = False,
 ) -> list[Group]:  # fmt: skip

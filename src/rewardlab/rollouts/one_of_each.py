@@ -14,7 +14,7 @@ PASS_RATE, JUDGED, RIGHT = "pass_rate", "judged", "right"
 
 
 @rollout(inner="of")
-def one_of_each(problems: list[Problem], run: Run, *, of: Rollout) -> list[Group]:
+def right_wrong_pair(problems: list[Problem], run: Run, *, of: Rollout) -> list[Group]:
     """Of each group that `of` samples a right reply and a wrong one, each chosen at random; groups that lack either are dropped.
 
     What was seen of the whole group stays with the problem: meta["pass_rate"], the share of right replies, and meta["judged"], how
@@ -43,8 +43,8 @@ def one_of_each(problems: list[Problem], run: Run, *, of: Rollout) -> list[Group
 
 
 def right_of(batch: Batch) -> Tensor:
-    """(B,) bool: the replies that `one_of_each` found right, which is what the verifier says and not what a reply earned: one that
-    is partly right is wrong. Raises RewardlabError for replies that it has not seen.
+    """(B,) bool: the replies that `right_wrong_pair` found right, which is what the verifier says and not what a reply earned: one
+    that is partly right is wrong. Raises RewardlabError for replies that it has not seen.
     """
     found = [t.problem.meta.get(RIGHT) for t, _ in batch.rows]
     if None in found:

@@ -9,9 +9,8 @@ from typing import Literal
 from rewardlab.core import Group, Problem, Run, Score, Trajectory, rollout
 from rewardlab.core.domain import NonNegativeFloat, PositiveInt
 from rewardlab.rewards.reward import Reward
-
-from .stepwise import Stepping, grown, marked, started
-from .trusted import last_step
+from rewardlab.rollouts.lookahead_search import last_step
+from rewardlab.rollouts.stepwise import Stepping, grown, marked, started
 
 Vector = dict[str, float]
 """By criterion."""

@@ -12,8 +12,7 @@ from rewardlab.core import Group, Problem, Run, rollout
 from rewardlab.core.domain import NonNegativeFloat, PositiveInt
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.reward import Reward
-
-from .stepwise import UNSURE, Scored, Stepping, grown, marked, softmax, started, worths
+from rewardlab.rollouts.stepwise import UNSURE, Scored, Stepping, grown, marked, softmax, started, worths
 
 NEAREST = 1e-7
 """How near to 0 and 1 a chance may be: log-odds beyond are those of this."""

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from rewardlab.core import Group, Problem, Run, Trajectory, rollout
 from rewardlab.core.domain import NonNegativeFloat, PositiveInt, Share
 from rewardlab.rewards.reward import Reward
-
-from .stepwise import Stepping, grown, marked, one_step, started, worths
+from rewardlab.rollouts.stepwise import Stepping, grown, marked, one_step, started, worths
 
 
 @dataclass
@@ -47,7 +46,7 @@ class Looking:
 
 
 @rollout(rows=lambda iterations, **_: iterations)
-def planned(
+def world_model_mcts(
     problems: list[Problem], run: Run, *, score: Reward, iterations: PositiveInt = 10, branch: PositiveInt = 4,
     states: PositiveInt = 8, alpha: Share = 0.5, explore: NonNegativeFloat = 1.0, action_end: str = "=",
     temperature: NonNegativeFloat = 0.8, step_tokens: PositiveInt | None = None, stop: tuple[str, ...] = ("\n",),

@@ -12,11 +12,10 @@ import torch
 from rewardlab.core import Group, Problem, Run, Trajectory, rollout
 from rewardlab.core.domain import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, PositiveShare, Share
 from rewardlab.rewards.reward import Reward
+from rewardlab.rollouts.particles import chosen
+from rewardlab.rollouts.stepwise import UNSURE, Scored, Stepping, grown, marked, started, worths
 from rewardlab.text.answers import after_thinking
 from rewardlab.text.votes import answer_of
-
-from .particles import chosen
-from .stepwise import UNSURE, Scored, Stepping, grown, marked, started, worths
 
 PERFECT = 1 - 1e-6
 WORTHLESS = 1e-6

@@ -7,9 +7,8 @@ from dataclasses import replace
 from rewardlab.core import Group, Problem, Run, Sampling, rollout
 from rewardlab.core.domain import NonNegativeFloat, PositiveInt
 from rewardlab.rewards.reward import Reward
+from rewardlab.rollouts.ranked import recorded_pairs, written
 from rewardlab.text.splitters import mark
-
-from .ranked import recorded_pairs, written
 
 Judged = tuple[str, bool, float]
 """A text, whether it is right, and what the process reward says of it."""

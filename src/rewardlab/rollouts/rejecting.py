@@ -5,8 +5,7 @@ from __future__ import annotations
 from rewardlab.core import Group, Problem, Run, rollout
 from rewardlab.core.domain import NonNegativeFloat, PositiveInt, Share
 from rewardlab.rewards.reward import Reward
-
-from .stepwise import Scored, Stepping, best_of, grown, marked, started, worths
+from rewardlab.rollouts.stepwise import Scored, Stepping, best_of, grown, marked, started, worths
 
 
 @rollout

@@ -10,9 +10,8 @@ import torch
 from rewardlab.core import Environment, Group, Problem, Run, Sampling, Trajectory, rollout, seed_of
 from rewardlab.core.domain import NonNegativeFloat, PositiveInt
 from rewardlab.core.episode import place_of
+from rewardlab.rollouts.interactive import interactive, play
 from rewardlab.text.refining import QUESTION, cut_of, to_refine
-
-from .interactive import interactive, play
 
 
 # a refiner's rows follow those that they are about

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from rewardlab.core import Group, Problem, Run, Trajectory, rollout
 from rewardlab.core.domain import NonNegativeFloat, PositiveFloat, PositiveInt
 from rewardlab.rewards.reward import Reward
-
-from .stepwise import Stepping, grown, marked, softmax, started, worths
+from rewardlab.rollouts.stepwise import Stepping, grown, marked, softmax, started, worths
 
 
 @rollout

@@ -12,9 +12,8 @@ from rewardlab.core import Group, Policy, Problem, Run, Sampling, Trajectory, ro
 from rewardlab.core.domain import NonNegativeFloat, PositiveInt
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.reward import Reward
+from rewardlab.rollouts.recorded import recorded
 from rewardlab.text.roles import REFINE, VERIFY, to_improve, to_verify
-
-from .recorded import recorded
 
 ROLES = ("generator", "verifier", "refiner")
 Level = list[Trajectory]

@@ -19,7 +19,7 @@ BATCH = 32
 
 
 @rollout(inner="of")
-def steered(
+def activation_steering(
     problems: list[Problem], run: Run, *, of: Rollout, solutions: str, strength: float = 1.0, layer: int = -1
 ) -> list[Group]:
     """What `of` samples where `strength` times a direction is added to what a decoder layer passes on for every token.

@@ -13,7 +13,7 @@ MEMORY = "survivors.bounds"
 
 # the bounds are found on the problems of the first step, which processes must not find apart
 @rollout(inner="of", across_problems=True)
-def survivors(
+def filter_pairs(
     problems: list[Problem], run: Run, *, of: Rollout, by: Reward, rejected_score: str | None = "50%:",
     rejected_length: str | None = "50%:", gap: str | None = ":50%", pool: PositiveInt = 256, attempts: PositiveInt = 20,
 ) -> list[Group]:  # fmt: skip

@@ -14,7 +14,7 @@ from rewardlab.engine.collate import collate
 from rewardlab.errors import RewardlabError
 from rewardlab.models.load import load_policy
 from rewardlab.policies.diffusion.denoiser import Denoiser
-from rewardlab.rollouts.branching import branching
+from rewardlab.rollouts.branching import one_step_branches
 from rewardlab.rollouts.independent import independent
 from rewardlab.tasks.flows.rewards import closeness, mode_posterior, projection
 
@@ -140,7 +140,7 @@ def test_a_flow_with_gradient_is_the_flow_that_is_drawn(policy):
 
 
 def test_branches_share_all_but_their_one_decision(policy):
-    groups = branching(n=3, points=4)([EAST], Run(policy, max_new=10))
+    groups = one_step_branches(n=3, points=4)([EAST], Run(policy, max_new=10))
     steps = [g[0].path[0] for g in groups]
     assert len(set(steps)) == 4
     assert steps == sorted(steps)
@@ -154,7 +154,7 @@ def test_branches_share_all_but_their_one_decision(policy):
         assert all(t.stop == "end" and len(t) == 12 for t in group)
     # the path once (10), then 3 rows from each step to the end
     assert policy.token_count.generated == 10 + 3 * sum(10 - s for s in steps)
-    assert len(branching(n=2)([EAST], Run(policy, max_new=10))) == 10
+    assert len(one_step_branches(n=2)([EAST], Run(policy, max_new=10))) == 10
 
 
 def test_it_comes_back_from_disk(policy, tmp_path):

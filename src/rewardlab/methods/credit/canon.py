@@ -18,7 +18,7 @@ Data: prompts and answers; two replies per prompt or more.
 from typing import Literal
 
 from rewardlab.core import Recipe
-from rewardlab.credit.halves import across_halves_by_entropy, across_halves_by_length
+from rewardlab.credit.halves import half_group_baseline_by_entropy, half_group_baseline_by_length
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.objectives.weighting import constant_length
 from rewardlab.proof.claim import Claim
@@ -32,7 +32,7 @@ def canon(
     length: the constant by which the loss of every reply is divided.
     """
     base = base or grpo()
-    halves = across_halves_by_length if metric == "length" else across_halves_by_entropy
+    halves = half_group_baseline_by_length if metric == "length" else half_group_baseline_by_entropy
     return base.but(credit=halves(mu=mu, alpha=alpha), weighting=constant_length(length=length))
 
 

@@ -24,7 +24,7 @@ from rewardlab.objectives.ratio import clipped_ratio
 from rewardlab.objectives.weighting import token_mean
 from rewardlab.proof.claim import Claim
 from rewardlab.rollouts.interactive import interactive
-from rewardlab.tasks.kernels.environment import kernels
+from rewardlab.tasks.kernels.environment import cost_feedback
 from rewardlab.tasks.kernels.rewards import speedup, work_share
 
 
@@ -53,13 +53,13 @@ def dr_kernel_trloo(
         low=1 - tolerance, high=1 + tolerance
     )
     return base.but(
-        rollout=interactive(env=kernels(), n=n, turns=turns),
+        rollout=interactive(env=cost_feedback(), n=n, turns=turns),
         reward=speedup() + share * work_share(),
         credit=chain >> keep_own_work(least=least) if least else chain,
         objective=clipped_ratio(eps=eps, eps_high=eps_high),
         weighting=token_mean(),
         # measured with one episode per problem: pass@1 needs no group
-        measure=episode_accuracy(rollout=interactive(env=kernels(), n=1, turns=turns)),
+        measure=episode_accuracy(rollout=interactive(env=cost_feedback(), n=1, turns=turns)),
     )
 
 

@@ -14,7 +14,7 @@ from rewardlab.core import Recipe
 from rewardlab.credit.group import center, scale_by_std, whiten_events
 from rewardlab.credit.terms import each_term
 from rewardlab.credit.value import to_go
-from rewardlab.evals.earned import earned
+from rewardlab.evals.term_means import term_means
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.proof.claim import Claim
 from rewardlab.rewards.format import format_ok
@@ -39,7 +39,7 @@ def gdpo(base: Recipe | None = None, *, form: str = ADD_FIRST, weight: float = 1
 claim = Claim(
     says="more replies are both right and of the wanted form than with GRPO on the sum after equal updates",
     versus="gdpo", task="countdown:largest=30,habit=0.9", measure="all", direction="higher", margin=0.02,
-    versus_settings={"decoupled": False}, by=earned(reward=correct() + format_ok(pattern=ADD_FIRST)), steps=40, learns="all",
+    versus_settings={"decoupled": False}, by=term_means(reward=correct() + format_ok(pattern=ADD_FIRST)), steps=40, learns="all",
     start=None, version=2, replaces="tokens were the budget, and the form was learnt fully on both sides",
 )  # fmt: skip
 baseline = "grpo"

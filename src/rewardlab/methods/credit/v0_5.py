@@ -26,7 +26,7 @@ from rewardlab.rewards.monte_carlo import sampled_pass_rate
 from rewardlab.rewards.recorded import number_in_data
 from rewardlab.rewards.reward import Reward
 from rewardlab.rewards.task import correct
-from rewardlab.rollouts.doubted import doubted
+from rewardlab.rollouts.doubted import adaptive_resampling
 from rewardlab.rollouts.independent import independent
 
 
@@ -34,14 +34,16 @@ def v0_5(base: Recipe | None = None, *, prior: Reward | None = None, n: int = 4,
     """prior: V; None: the column pass_rate.  n: replies at first.  most: N.  z: standard errors beyond which V is doubted."""
     base = base or grpo(n=n)
     return base.but(
-        rollout=doubted(of=base.required("rollout"), prior=prior or number_in_data(), reward=base.reward, z=z, most=most),
+        rollout=adaptive_resampling(
+            of=base.required("rollout"), prior=prior or number_in_data(), reward=base.reward, z=z, most=most
+        ),
         credit=subtract_shrunk_mean(z=z) >> to_go(),
     )
 
 
 ASTRAY = sampled_pass_rate(n=16, astray=0.25)
 FOUR = independent(n=4)
-ONCE, AGAIN = (doubted(of=FOUR, prior=ASTRAY, most=most) for most in (4, 16))
+ONCE, AGAIN = (adaptive_resampling(of=FOUR, prior=ASTRAY, most=most) for most in (4, 16))
 claim = Claim(
     says="with a prior that is wrong about a quarter of the prompts the baseline errs less than the mean of as many replies, four",
     versus=None, task="arithmetic:biased=0.75,error=0.1", measure="error.shrunk", direction="lower", margin=0.008,

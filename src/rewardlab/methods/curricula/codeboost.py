@@ -25,7 +25,7 @@ from rewardlab.core.domain import Share
 from rewardlab.data.cliques import unlike
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.coverage import clique_coverage
-from rewardlab.evals.shares import own_share
+from rewardlab.evals.seeded_subset import own_share
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.operator import operator

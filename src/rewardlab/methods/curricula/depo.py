@@ -18,7 +18,7 @@ Data: prompts and answers that come again: a file, or a generated task with a si
 from rewardlab.core import Recipe
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.proof.claim import Claim, Within
-from rewardlab.rollouts.explorable import explorable
+from rewardlab.rollouts.explorable import explorability_sampling
 
 
 def depo(
@@ -29,7 +29,7 @@ def depo(
     limit: of the entropy of wrong replies, in means of the right ones.  replay: share of neglected problems that are sampled too.
     """
     base = base or grpo()
-    kept = explorable(
+    kept = explorability_sampling(
         of=base.required("rollout"), start=start, least=least, decay=decay, window=window, limit=limit, replay=replay
     )  # fmt: skip
     return base.but(rollout=kept)

@@ -22,7 +22,7 @@ Data: prompts made by `rewardlab data keychain` from rows with a question, its d
 from rewardlab.core import Recipe
 from rewardlab.evals.own_reward import own_reward
 from rewardlab.evals.pairs import pair_agreement
-from rewardlab.evals.shares import own_share
+from rewardlab.evals.seeded_subset import own_share
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.task import correct

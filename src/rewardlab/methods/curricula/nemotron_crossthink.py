@@ -19,7 +19,7 @@ Data: what `rewardlab data template` makes of rows with a question, an answer an
 from rewardlab.core import Recipe
 from rewardlab.evals.domains import by_domain
 from rewardlab.evals.pairs import pair_agreement
-from rewardlab.evals.shares import own_share
+from rewardlab.evals.seeded_subset import own_share
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.format import answer_given, format_ok

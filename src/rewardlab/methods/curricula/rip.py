@@ -25,7 +25,7 @@ from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.recorded import score_in_data
 from rewardlab.rewards.reward import Reward
 from rewardlab.rollouts.ranked import ranked
-from rewardlab.rollouts.survivors import survivors
+from rewardlab.rollouts.survivors import filter_pairs
 from rewardlab.tasks.notes.rewards import note_quality
 
 
@@ -45,7 +45,7 @@ def rip(
         by = base.required("reward")
         rollout = ranked(by=by, n=n, temperature=temperature, top_p=top_p)
     bounds = {"rejected_score": rejected_score, "rejected_length": rejected_length, "gap": gap}
-    return base.but(rollout=survivors(of=rollout, by=by, **bounds, pool=pool))
+    return base.but(rollout=filter_pairs(of=rollout, by=by, **bounds, pool=pool))
 
 
 KNOWN = {"score": note_quality(), "problems": 8, "pool": 128, "lr": 1e-4}

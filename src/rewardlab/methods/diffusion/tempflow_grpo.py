@@ -5,8 +5,8 @@
     loss = -mean_(k, i) w_k min(ratio_k A_i^k, clip(ratio_k, 1 - eps, 1 + eps) A_i^k),    w_k = Norm(sigma_k sqrt(dt))
 
 He et al. 2025, arXiv:2508.04324. Norm divides by the mean over steps (inferred). The weight is put on the credit, in which
-the clipped loss is linear, since there the policy's noise schedule is at hand. Without `branching` and `noise_weight` this is
-Flow-GRPO (Liu et al. 2025, arXiv:2505.05470): every step of every row is sampled, and the final reward is credited equally to all.
+the clipped loss is linear, since there the policy's noise schedule is at hand. Without `one_step_branches` and `noise_weight` this
+is Flow-GRPO (Liu et al. 2025, arXiv:2505.05470): every step of every row is sampled, and the final reward is credited equally to all.
 
 Branching at all of a flow's steps, as in the paper, an update learns from as many decisions as Flow-GRPO's with the same n. It
 costs more: every branch is followed to its end. So the two are compared by updates (`steps`): on a budget of tokens, fewer
@@ -20,7 +20,7 @@ from rewardlab.errors import RewardlabError
 from rewardlab.evals.rewards import mean_reward
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.proof.claim import Claim
-from rewardlab.rollouts.branching import branching as branched
+from rewardlab.rollouts.branching import one_step_branches as branched
 from rewardlab.rollouts.independent import independent
 
 

@@ -29,8 +29,8 @@ from rewardlab.objectives.ratio import imitate
 from rewardlab.objectives.weighting import preferred_mean
 from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.task import correct
-from rewardlab.rollouts.beside import beside_recorded
 from rewardlab.rollouts.independent import independent
+from rewardlab.rollouts.with_demonstrations import with_demonstrations
 
 
 @loop
@@ -75,7 +75,7 @@ def self_improving_pretraining(
         raise RewardlabError(f"self_improving_pretraining has a loop of its own, and {base.name or 'this base'} has another")
     sampled, fields = independent(n=n), tuple(filter(None, (original, rewrite)))
     return base.but(
-        rollout=beside_recorded(of=sampled, fields=fields) if fields else sampled,
+        rollout=with_demonstrations(of=sampled, fields=fields) if fields else sampled,
         credit=None,
         objective=dpo_loss(beta=beta) if loss == "dpo" else imitate(),
         weighting=None if loss == "dpo" else preferred_mean(),

@@ -30,7 +30,7 @@ from rewardlab.methods.baselines.ipo import accuracy_and_kl
 from rewardlab.methods.baselines.ppo import ppo
 from rewardlab.objectives.ratio import clipped_ratio
 from rewardlab.proof.claim import Claim, Within
-from rewardlab.rollouts.inside_nucleus import inside_nucleus
+from rewardlab.rollouts.inside_nucleus import restricted_vocabulary
 
 MASK = "mask"
 
@@ -82,7 +82,7 @@ def nlpo(base: Recipe | None = None, *, top_p: float = 0.9, mu: int = 5, epochs:
     there is no base.  attempts: how often at most a reply is cut and goes on.
     """
     base = base or ppo(epochs=epochs)
-    sampled = inside_nucleus(model=MASK, n=base.rows_per_problem, top_p=top_p, attempts=attempts)
+    sampled = restricted_vocabulary(model=MASK, n=base.rows_per_problem, top_p=top_p, attempts=attempts)
     return base.but(
         rollout=sampled,
         objective=_restricted(base.required("objective"), top_p),

@@ -15,7 +15,7 @@ Data: prompts and answers; one reply per prompt is enough.
 """
 
 from rewardlab.core import Recipe
-from rewardlab.credit.signs import by_sign
+from rewardlab.credit.sign_credit import sign_credit
 from rewardlab.evals.passk import coverage
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.objectives.ratio import clipped_ratio
@@ -32,7 +32,7 @@ def nsr_w_reinforce(
     """
     base = base or grpo(n=n).but(minibatches=4)
     loss = clipped_ratio(eps=eps) + bonus * negative_entropy() if bonus else clipped_ratio(eps=eps)
-    return base.but(credit=by_sign(positive=positive, negative=negative), objective=loss, weighting=token_mean())
+    return base.but(credit=sign_credit(positive=positive, negative=negative), objective=loss, weighting=token_mean())
 
 
 claim = Claim(

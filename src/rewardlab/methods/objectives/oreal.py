@@ -27,7 +27,7 @@ from torch import Tensor
 from rewardlab.core import Batch, Learner, Loop, Recipe, Run, Update, credit, loop
 from rewardlab.core.domain import NonNegativeFloat, NonNegativeInt
 from rewardlab.credit.value import value_before
-from rewardlab.evals.blame import blame
+from rewardlab.evals.blame import outcome_critic_auc
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.objectives.labels import mean_label_cross_entropy
 from rewardlab.objectives.ratio import policy_gradient
@@ -36,7 +36,7 @@ from rewardlab.objectives.weighting import token_mean
 from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.steps import correct_steps
 from rewardlab.rollouts.independent import independent
-from rewardlab.rollouts.one_of_each import JUDGED, PASS_RATE, one_of_each, right_of
+from rewardlab.rollouts.one_of_each import JUDGED, PASS_RATE, right_of, right_wrong_pair
 
 MODEL = "token_rm"
 
@@ -45,7 +45,7 @@ MODEL = "token_rm"
 def by_pass_rate(a: Tensor, batch: Batch, run: Run, *, eta: NonNegativeFloat = 0.5, shaped: bool = True) -> Tensor:
     """F+ for right replies, eta F- for wrong ones, so scaled that a mean over all tokens is the sum of the two means.
 
-    Of the problems' pass rates, which `one_of_each` leaves.  shaped: false pays 1 and -eta.
+    Of the problems' pass rates, which `right_wrong_pair` leaves.  shaped: false pays 1 and -eta.
     """
     judged, right = batch.rewarded.any(1), right_of(batch)
     seen = [(t.problem.meta[PASS_RATE], t.problem.meta[JUDGED]) for t, _ in batch.rows]
@@ -93,7 +93,7 @@ def oreal(
     base = base or grpo().but(rollout=independent(n=n, top_p=top_p))
     loss = policy_gradient() + beta * kl_to_reference() if beta else policy_gradient()
     paid = by_pass_rate(eta=eta, shaped=shaped)
-    kept = base.but(rollout=one_of_each(of=base.required("rollout")), credit=paid, objective=loss, weighting=token_mean())
+    kept = base.but(rollout=right_wrong_pair(of=base.required("rollout")), credit=paid, objective=loss, weighting=token_mean())
     if not tokens:
         return kept
     model = Recipe(objective=mean_label_cross_entropy(), update=Update(lr=rm_lr, epochs=rm_epochs, loss_kind="scorer"))
@@ -107,7 +107,7 @@ claim = Claim(
     says="the scores of tokens, taught on outcomes alone, tell replies that have gone wrong from those that have not, midway",
     versus=None, task="arithmetic", measure="blame", direction="higher", margin=0.24, against="before.blame",
     settings={"n": 8, "freeze": 24, "reward_model": "value-head:surprise", "rm_epochs": 4},
-    by=blame(model=MODEL, steps=correct_steps(), rollout=SAMPLED), problems=100, steps=24,
+    by=outcome_critic_auc(model=MODEL, steps=correct_steps(), rollout=SAMPLED), problems=100, steps=24,
     judge=Within("outcome", low=0.7, says="right replies above wrong ones, by the mean score"), learns=None, start=None,
     sanity=True, tried="arithmetic:biased=0.75,error=0.1, whose errors it finds likely: .50 after 40 steps; here .99 (one seed)",
 )  # fmt: skip

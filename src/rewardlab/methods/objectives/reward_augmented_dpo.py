@@ -21,7 +21,7 @@ takes several scored replies), or a reward (score=...). To answer with the train
 from rewardlab.core import Recipe
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.goals import goal_margins
-from rewardlab.evals.told import told as told_before
+from rewardlab.evals.told import with_system_prompt as told_before
 from rewardlab.methods.baselines.dpo import dpo
 from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.recorded import score_in_data

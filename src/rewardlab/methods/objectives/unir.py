@@ -17,13 +17,13 @@ a copy of the --model, with which the two begin as that model at half its temper
 from dataclasses import replace
 
 from rewardlab.core import Learner, Recipe
-from rewardlab.evals.joined import together
+from rewardlab.evals.logit_ensemble import together
 from rewardlab.evals.passk import accuracy
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.objectives.joint import joint_terms
 from rewardlab.objectives.weighting import token_mean
 from rewardlab.proof.claim import Claim
-from rewardlab.rollouts.joined import joined
+from rewardlab.rollouts.logit_ensemble import logit_ensemble
 
 REASONER, OTHER = "reasoner", "other"
 
@@ -46,7 +46,7 @@ def unir(
     measured = together(
         of=base.measure or accuracy(), by=(REASONER, *frozen), weight=weight, on=OTHER if other else "policy", alone=alone
     )
-    sampled = joined(of=base.required("rollout"), by=(REASONER,), weight=weight)
+    sampled = logit_ensemble(of=base.required("rollout"), by=(REASONER,), weight=weight)
     # without an objective the policy is sampled alone, and stays as it is
     return base.but(
         rollout=sampled, objective=None, measure=measured, also=(*base.also, Learner(REASONER, reasoner, learning), *models)

@@ -30,8 +30,8 @@ from rewardlab.methods.baselines.sft import sft_first
 from rewardlab.objectives.pairs import row_sum
 from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.reward import Reward
-from rewardlab.rollouts.beside import beside_recorded
 from rewardlab.rollouts.ranked import ranked
+from rewardlab.rollouts.with_demonstrations import with_demonstrations
 from rewardlab.tasks.notes.rewards import note_quality
 
 
@@ -66,7 +66,7 @@ def wrpo(
     own = ranked(by=base.required("reward"), n=n)
     first = sft_first(steps=sft_steps, field=field, of=base.loop) if sft_steps else base.loop
     loss = wrpo_loss(alpha=alpha, beta=beta, start=sft_steps, annealed=annealed)
-    return base.but(rollout=beside_recorded(of=own, fields=(field,)), objective=loss, loop=first)
+    return base.but(rollout=with_demonstrations(of=own, fields=(field,)), objective=loss, loop=first)
 
 
 KNOWN = {"score": note_quality(), "field": "solution", "lr": 1e-4}

@@ -28,10 +28,10 @@ from rewardlab.evals.pair_purity import pair_purity
 from rewardlab.methods.baselines.dpo import dpo
 from rewardlab.methods.baselines.weighted_vote import own_probability
 from rewardlab.proof.claim import Claim, Within
+from rewardlab.rewards.correct_so_far import correct_so_far
 from rewardlab.rewards.criteria import judged_criteria
 from rewardlab.rewards.imperfect import imperfect
 from rewardlab.rewards.reward import Reward
-from rewardlab.rewards.unbroken import unbroken
 from rewardlab.rollouts.pareto import pareto_pairs
 
 JUDGE = "judge"
@@ -54,14 +54,14 @@ def dg_prm(
     return base.but(rollout=pairs, also=(*base.also, *also), **measured)
 
 
-TWO = imperfect(auc=0.75, of=unbroken()).named("the calculation is right") + own_probability().named("it is as one expects")
+TWO = imperfect(auc=0.75, of=correct_so_far()).named("the calculation is right") + own_probability().named("it is as one expects")
 """A judge who is often wrong, and the policy's own expectation, which a wrong rule misleads."""
 
 claim = Claim(
     says="pairs of dominance prefer the right step more often than pairs by the sum of the same criteria",
     versus="dg_prm", task="arithmetic:biased=0.75,error=0.1", measure="purity", direction="higher", margin=0.017,
-    settings={"criteria": TWO, "truth": unbroken(), "each": 12},
-    versus_settings={"criteria": TWO, "truth": unbroken(), "each": 12, "rule": "sum"}, problems=150, steps=1,
+    settings={"criteria": TWO, "truth": correct_so_far(), "each": 12},
+    versus_settings={"criteria": TWO, "truth": correct_so_far(), "each": 12, "rule": "sum"}, problems=150, steps=1,
     fault=Within("purity", high=0.75, says="pairs by the sum whose preferred step is the better one, ties half"), learns=None,
     start=None, tried="the share of reversed pairs as the fault: .036 (2 seeds); in most pairs both steps are right, or wrong",
     finding="since dominated steps are no positives any more; with them .012 [.006, .018] in 20 pairs",

@@ -22,11 +22,11 @@ from rewardlab.evals.step_labels import label_quality
 from rewardlab.objectives.labels import label_cross_entropy
 from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.algebra import aggregate, threshold
-from rewardlab.rewards.covered import covered
 from rewardlab.rewards.evidence import borne_out
 from rewardlab.rewards.judged_steps import judged_steps
 from rewardlab.rewards.model import step_score
 from rewardlab.rewards.monte_carlo import monte_carlo_steps
+from rewardlab.rewards.rationale_coverage import rationale_coverage
 from rewardlab.rewards.reward import Reward
 from rewardlab.rewards.steps import correct_steps
 from rewardlab.rewards.task import correct
@@ -54,7 +54,7 @@ def fin_prm(
     used = {name: pair for name, pair in said.items() if pair[0]}
     labels = weighed_steps(
         of={name: part for name, (_, part) in used.items()}, weights=tuple(w for w, _ in used.values()),
-        whole={"outcome": correct(), "coverage": covered(column="knowledge")},
+        whole={"outcome": correct(), "coverage": rationale_coverage(column="knowledge")},
     )  # fmt: skip
     chances = threshold(step_score(model="prm"), at=0.0, soft=1.0)
     score = (1 - whole) * aggregate(chances, by="mean").named("steps") + whole * aggregate(chances, by="last").named("reply")

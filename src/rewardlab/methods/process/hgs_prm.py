@@ -28,11 +28,11 @@ from rewardlab.methods.baselines.weighted_vote import own_probability
 from rewardlab.objectives.labels import label_cross_entropy
 from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.algebra import threshold
+from rewardlab.rewards.correct_so_far import correct_so_far
 from rewardlab.rewards.imperfect import imperfect
 from rewardlab.rewards.model import model_score
 from rewardlab.rewards.mutated import line_labels, mutated_problems
 from rewardlab.rewards.reward import Reward
-from rewardlab.rewards.unbroken import unbroken
 from rewardlab.rollouts.backtracking import backtracking
 from rewardlab.rollouts.independent import independent
 from rewardlab.rollouts.recorded import recorded
@@ -86,7 +86,7 @@ def hgs_prm(
     )  # fmt: skip
 
 
-NOISY = imperfect(auc=0.95, of=unbroken())
+NOISY = imperfect(auc=0.95, of=correct_so_far())
 """Right beginnings above wrong ones in 95 of 100 pairs."""
 
 claim = Claim(

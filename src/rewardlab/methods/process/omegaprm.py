@@ -28,7 +28,7 @@ from rewardlab.rewards.monte_carlo import monte_carlo_steps
 from rewardlab.rewards.progress import soft_best
 from rewardlab.rewards.steps import correct_steps
 from rewardlab.rewards.task import correct
-from rewardlab.rollouts.divided import divided_tree
+from rewardlab.rollouts.divided import error_bisection_tree
 
 
 def omegaprm(
@@ -36,12 +36,12 @@ def omegaprm(
     explore: float = 0.125, choose: int = 8, init: str = "value-head", surprise: bool = False, lr: float | None = None,
     epochs: int = 1,
 ) -> Recipe:  # fmt: skip
-    """n, searches, alpha, beta, length, explore: of the tree (`divided_tree`).  choose: replies that vote when it is measured.
+    """n, searches, alpha, beta, length, explore: of the tree (`error_bisection_tree`).  choose: replies that vote in measuring.
     init, lr, epochs: of the model (`Learner.init`).  surprise: it also reads the surprise of the policy (`Learner.init`), which
     no paper has.
     """
     base = base or Recipe(name="omegaprm", update=Update(problems=8))
-    tree = divided_tree(n=n, searches=searches, alpha=alpha, beta=beta, length=length, explore=explore)
+    tree = error_bisection_tree(n=n, searches=searches, alpha=alpha, beta=beta, length=length, explore=explore)
     # labels are the model's own reward: the policy, which stays as it is, needs a verdict on every reply
     prm = Recipe(reward=found_labels(), objective=label_cross_entropy(), update=Update(lr=lr, epochs=epochs, loss_kind="scorer"))
     return base.but(
@@ -57,7 +57,7 @@ claim = Claim(
     versus=None, task="arithmetic:biased=0.8,error=0.05,difficulty=[2,5]", measure="first_error.tree", direction="higher",
     margin=0.044, against="first_error.every",
     by=label_quality(
-        truth=correct_steps(), rollout=divided_tree(n=8, searches=2),
+        truth=correct_steps(), rollout=error_bisection_tree(n=8, searches=2),
         annotators={"tree": soft_best(found_labels(), eta=100.0), "every": soft_best(monte_carlo_steps(n=4), eta=100.0)},
     ), problems=150, steps=1, fault=Within("first_error.every", high=0.9, says="first errors found by continuing every step"),
     judge=Within("auc.tree", low=0.6, says="right steps above wrong ones, by the labels of the tree"), learns=None,

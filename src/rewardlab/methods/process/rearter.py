@@ -23,10 +23,10 @@ from rewardlab.evals.passk import accuracy
 from rewardlab.methods.baselines.dpo import dpo
 from rewardlab.methods.baselines.weighted_vote import own_probability
 from rewardlab.proof.claim import Claim, Within
+from rewardlab.rewards.correct_so_far import correct_so_far
 from rewardlab.rewards.imperfect import imperfect
 from rewardlab.rewards.reward import Reward
-from rewardlab.rewards.unbroken import unbroken
-from rewardlab.rollouts.trusted import trusted_pairs, trusted_path
+from rewardlab.rollouts.lookahead_search import lookahead_pairs, lookahead_search
 from rewardlab.select.best import best
 
 EXPLAINER = "explainer"
@@ -47,11 +47,11 @@ def rearter(
            "step_tokens": step_tokens, "stop": stop, "explainer": EXPLAINER if explainer else ""}  # fmt: skip
     also = (*base.also, *((Learner(EXPLAINER, explainer, Recipe(), every=0),) if explainer else ()))
     if gap:
-        return base.but(rollout=trusted_pairs(gap=gap, **how), also=also)
-    return base.but(rollout=trusted_path(**how), reward=by, select=best(), also=also)
+        return base.but(rollout=lookahead_pairs(gap=gap, **how), also=also)
+    return base.but(rollout=lookahead_search(**how), reward=by, select=best(), also=also)
 
 
-NOISY = imperfect(auc=0.8, of=unbroken())
+NOISY = imperfect(auc=0.8, of=correct_so_far())
 
 claim = Claim(
     says="steps chosen by scores with a look ahead give more right answers than the same scores of more steps, at no more tokens",

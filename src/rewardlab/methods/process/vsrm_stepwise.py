@@ -21,7 +21,7 @@ from rewardlab.core.score import derive
 from rewardlab.evals.length import length_of_right
 from rewardlab.methods.baselines.ppo import ppo
 from rewardlab.proof.claim import Claim, Within
-from rewardlab.rewards.forced import forced_accuracy
+from rewardlab.rewards.forced_answer import forced_accuracy
 from rewardlab.rewards.progress import step_gain
 from rewardlab.rewards.reward import Reward, reward
 from rewardlab.rewards.task import correct

@@ -26,12 +26,12 @@ from rewardlab.core.domain import PositiveShare
 from rewardlab.errors import RewardlabError
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.proof.claim import Claim, Within
-from rewardlab.rollouts.guided import GUIDED, guided
+from rewardlab.rollouts.guided import GUIDED, hint_on_failure
 
 
 @objective(unit="token", needs=("old",), inner="of")
 def bounded_where_guided(out: Outputs, batch: Batch, run: Run, *, of: Objective, percentile: PositiveShare = 0.9) -> Tensor:
-    """-A ratio / (ratio + c) in the rows that `guided` wrote with a hint, and the objective `of` in all others.
+    """-A ratio / (ratio + c) in the rows that `hint_on_failure` wrote with a hint, and the objective `of` in all others.
 
     c: this percentile of the ratios of the row, without gradient.
     """
@@ -63,7 +63,7 @@ def guide_grpo(
 ) -> Recipe:
     """n: replies per prompt.  everywhere: hints for all prompts.  plain: the hint is taken away again.  column: of the hints."""
     base = base or grpo(n=n)
-    hinted = guided(of=base.required("rollout"), column=column, everywhere=everywhere, plain=plain)
+    hinted = hint_on_failure(of=base.required("rollout"), column=column, everywhere=everywhere, plain=plain)
     return base.but(rollout=hinted, objective=bounded(base.objective) if plain else base.objective)
 
 

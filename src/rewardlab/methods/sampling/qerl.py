@@ -24,7 +24,7 @@ from rewardlab.evals.noised import entropy_with_noise
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.proof.claim import Claim
 from rewardlab.rollouts.independent import independent
-from rewardlab.rollouts.noised import noised
+from rewardlab.rollouts.noised import parameter_noise
 
 
 def qerl(
@@ -33,7 +33,9 @@ def qerl(
     """n: replies per prompt.  first, last: width of the noise in the second and the last stage.  stages: of equal length, the first
     without noise.  corrected: importance ratios are to the policy with noise."""
     base = base or grpo(n=n)
-    return base.but(rollout=noised(of=base.required("rollout"), first=first, last=last, stages=stages, corrected=corrected))
+    return base.but(
+        rollout=parameter_noise(of=base.required("rollout"), first=first, last=last, stages=stages, corrected=corrected)
+    )
 
 
 # by construction: noise of this size makes any policy less sure

@@ -17,9 +17,9 @@ Data: prompts, and a reward that reads unfinished replies, such as a reward mode
 from rewardlab.core import Recipe, Update
 from rewardlab.evals.passk import accuracy
 from rewardlab.proof.claim import Claim, Within
+from rewardlab.rewards.correct_so_far import correct_so_far
 from rewardlab.rewards.intrinsic import likelihood
 from rewardlab.rewards.reward import Reward
-from rewardlab.rewards.unbroken import unbroken
 from rewardlab.rollouts.cascade import cascade
 from rewardlab.select.best import best
 
@@ -42,7 +42,7 @@ def cards(
     return base.but(rollout=sampled, reward=score, select=best())
 
 
-STRICT = {"score": unbroken(), "target": 1.0, "beta": 0.2, "temperature": 1.0, "top_k": 0}
+STRICT = {"score": correct_so_far(), "target": 1.0, "beta": 0.2, "temperature": 1.0, "top_k": 0}
 """An exact judge of beginnings: a reply with a wrong line is accepted with probability exp(-5)."""
 
 claim = Claim(

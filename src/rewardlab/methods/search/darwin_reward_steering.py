@@ -21,9 +21,9 @@ from typing import Literal
 from rewardlab.core import Recipe, Update
 from rewardlab.evals.passk import accuracy
 from rewardlab.proof.claim import Claim, Within
+from rewardlab.rewards.correct_so_far import correct_so_far
 from rewardlab.rewards.intrinsic import likelihood
 from rewardlab.rewards.reward import Reward
-from rewardlab.rewards.unbroken import unbroken
 from rewardlab.rollouts.evolved import MUTATE, evolved
 from rewardlab.select.best import best
 
@@ -46,7 +46,7 @@ def darwin_reward_steering(
     return base.but(rollout=sampled, reward=score, select=best())
 
 
-STRICT = {"score": unbroken(), "n": 6, "keep": 2, "iterations": 1, "every": 8, "temperature": 1.0}
+STRICT = {"score": correct_so_far(), "n": 6, "keep": 2, "iterations": 1, "every": 8, "temperature": 1.0}
 """An exact judge of finished lines, about as often as there are lines."""
 
 claim = Claim(

@@ -18,8 +18,8 @@ from rewardlab.core import Recipe, Update
 from rewardlab.evals.passk import accuracy
 from rewardlab.methods.baselines.weighted_vote import own_probability
 from rewardlab.proof.claim import Claim, Within
+from rewardlab.rewards.correct_so_far import correct_so_far
 from rewardlab.rewards.imperfect import imperfect
-from rewardlab.rewards.unbroken import unbroken
 from rewardlab.rollouts.beams import beams
 from rewardlab.select.best import best
 
@@ -41,7 +41,7 @@ def early_rejection(
 claim = Claim(
     says="scoring begun steps and completing only the best costs fewer tokens than beam search, and is as often right",
     versus="beam_search", task="arithmetic:biased=0.75,error=0.1", measure="tokens_per_answer", direction="lower", margin=50,
-    settings={"tokens": 5, "temperature": 1.0}, reward=imperfect(auc=0.8, of=unbroken(partial=True)), problems=300,
+    settings={"tokens": 5, "temperature": 1.0}, reward=imperfect(auc=0.8, of=correct_so_far(partial=True)), problems=300,
     guard=Within("accuracy", low=-0.03), fault=Within("tokens_per_answer", low=100.0, says="tokens for an answer"), learns=None,
     start=None,
     finding="after 5 tokens scores reject too much: 353 tokens an answer and .53 right, by whole steps 453 tokens and .65",

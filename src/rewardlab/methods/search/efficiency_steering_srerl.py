@@ -26,7 +26,7 @@ from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.length import brevity_among_right
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.independent import independent
-from rewardlab.rollouts.steered import added, contrast, shortest_and_longest, steered
+from rewardlab.rollouts.steered import activation_steering, added, contrast, shortest_and_longest
 from rewardlab.select.vote import majority
 
 
@@ -68,7 +68,7 @@ def efficiency_steering_srerl(
     alone = Recipe(name="efficiency_steering_srerl", rollout=sampled, measure=accuracy(), update=Update())
     base = base or (alone if solutions else grpo())
     if solutions:
-        answered = steered(of=base.rollout or sampled, solutions=solutions, strength=strength, layer=layer)
+        answered = activation_steering(of=base.rollout or sampled, solutions=solutions, strength=strength, layer=layer)
         return base.but(rollout=answered, select=majority())
     return base.but(
         reward=(base.reward or correct()) + brevity * brevity_among_right(),

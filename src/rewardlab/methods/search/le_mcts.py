@@ -18,8 +18,8 @@ from rewardlab.core import Learner, Recipe, Update
 from rewardlab.evals.passk import accuracy
 from rewardlab.methods.baselines.weighted_vote import own_probability
 from rewardlab.proof.claim import Claim, Within
+from rewardlab.rewards.correct_so_far import correct_so_far
 from rewardlab.rewards.imperfect import imperfect
-from rewardlab.rewards.unbroken import unbroken
 from rewardlab.rollouts.ensemble import ensemble_tree
 from rewardlab.select.best import best
 
@@ -50,7 +50,7 @@ CAREFUL = "embedded:arithmetic:biased=0.9,error=0.02,rules=*"
 claim = Claim(
     says="two models that each get one operation wrong are right more often in one tree than one of them in a tree as large",
     versus="le_mcts", task="arithmetic:biased=0.9,error=0.02,rules=-", measure="accuracy", direction="higher", margin=0.077,
-    settings=SMALL | {"models": (CAREFUL,)}, versus_settings=SMALL, reward=imperfect(auc=0.9, of=unbroken()), problems=300,
+    settings=SMALL | {"models": (CAREFUL,)}, versus_settings=SMALL, reward=imperfect(auc=0.9, of=correct_so_far()), problems=300,
     guard=Within("tokens_per_answer", high=15.0), fault=Within("accuracy", high=0.8, says="right answers of one model's tree"),
     learns=None, start=None,
     finding="right: .88, one model's tree .73, at 150 tokens an answer and 134: .4 more than the guard allows",

@@ -24,9 +24,9 @@ from rewardlab.core.score import derive
 from rewardlab.evals.passk import accuracy
 from rewardlab.methods.baselines.weighted_vote import own_probability, weighted_majority
 from rewardlab.proof.claim import Claim, Within
+from rewardlab.rewards.correct_so_far import correct_so_far
 from rewardlab.rewards.imperfect import imperfect
 from rewardlab.rewards.reward import Reward, reward
-from rewardlab.rewards.unbroken import unbroken
 from rewardlab.rollouts.population import answered, population
 
 
@@ -59,7 +59,7 @@ def prism_deepthink(
 claim = Claim(
     says="a population refined by scores is right more often than a vote by the same scores over more replies, at no more tokens",
     versus="weighted_vote", task="arithmetic:biased=0.75,error=0.1", measure="accuracy", direction="higher", margin=0.04,
-    settings={"n": 6, "rounds": 3, "temperature": 1.0}, versus_settings={"n": 24}, reward=imperfect(auc=0.8, of=unbroken()),
+    settings={"n": 6, "rounds": 3, "temperature": 1.0}, versus_settings={"n": 24}, reward=imperfect(auc=0.8, of=correct_so_far()),
     problems=300, guard=Within("tokens_per_answer", high=0.0),
     fault=Within("accuracy", high=0.85, says="right answers by the weighted vote"), learns=None, start=None,
 )  # fmt: skip

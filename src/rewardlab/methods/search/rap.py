@@ -24,7 +24,7 @@ from rewardlab.core import Recipe, Score, Trajectory, Update
 from rewardlab.evals.passk import accuracy
 from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.reward import reward
-from rewardlab.rollouts.planned import planned
+from rewardlab.rollouts.planned import world_model_mcts
 from rewardlab.select.first import first
 
 
@@ -46,7 +46,7 @@ def rap(
     explore: w.  action_end: text between an action and its outcome.  step_tokens: most tokens of an action, and of a state.
     stop: the texts that end a step."""
     base = base or Recipe(name="rap", reward=action_probability(), measure=accuracy(), update=Update())
-    search = planned(
+    search = world_model_mcts(
         score=base.required("reward"), iterations=iterations, branch=branch, states=states, alpha=alpha, explore=explore,
         action_end=action_end, temperature=temperature, step_tokens=step_tokens, stop=stop,
     )  # fmt: skip

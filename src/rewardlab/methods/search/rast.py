@@ -15,12 +15,12 @@ same tokenizer, after and before RL. Without them both are the --model, whose sh
 """
 
 from rewardlab.core import Group, Learner, Problem, Recipe, Rollout, Run, Update, rollout
-from rewardlab.evals.joined import together
+from rewardlab.evals.logit_ensemble import together
 from rewardlab.evals.passk import accuracy
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.proof.claim import Claim
 from rewardlab.rollouts.independent import independent
-from rewardlab.rollouts.joined import joined
+from rewardlab.rollouts.logit_ensemble import logit_ensemble
 from rewardlab.select.vote import majority
 from rewardlab.util.progress import console
 
@@ -55,7 +55,7 @@ def rast(
         return base.but(measure=measured, also=(*base.also, *also))
     sampled = base.rollout or sampled
     shift = {"by": (RL, BASE), "weight": strength, "weights": PLUS_MINUS}
-    answers = joined(of=sampled, **shift)
+    answers = logit_ensemble(of=sampled, **shift)
     return base.but(
         rollout=unshifted(of=answers) if small_rl == small_base else answers, select=majority(),
         measure=together(of=base.measure or accuracy(), **shift),

@@ -17,9 +17,9 @@ from rewardlab.core import Learner, Recipe, Update
 from rewardlab.evals.passk import accuracy
 from rewardlab.methods.baselines.weighted_vote import own_probability
 from rewardlab.proof.claim import Claim, Within
+from rewardlab.rewards.correct_so_far import correct_so_far
 from rewardlab.rewards.imperfect import imperfect
-from rewardlab.rewards.unbroken import unbroken
-from rewardlab.rollouts.drafted import Rule, drafted
+from rewardlab.rollouts.drafted import Rule, speculative_steps
 from rewardlab.select.best import best
 
 DRAFT = "draft"
@@ -32,7 +32,7 @@ def rsd(
     """draft: the small model.  rule: w, a threshold, min(1, max(0, r)) or a constant.  threshold: delta, or the constant.
     n: replies to each problem, the best of which is the answer.  step_tokens: most tokens of a step.  step_end: what ends one."""
     base = base or Recipe(name="rsd", reward=own_probability(), measure=accuracy(), update=Update())
-    search = drafted(
+    search = speculative_steps(
         score=base.required("reward"), draft=DRAFT, rule=rule, threshold=threshold, n=n, temperature=temperature,
         step_tokens=step_tokens, stop=(step_end,),
     )  # fmt: skip
@@ -47,7 +47,7 @@ claim = Claim(
     says="drafts accepted by reward lead to more right answers than drafts accepted at random, at no more tokens",
     versus="rsd", task="arithmetic:biased=0.75,error=0.1", measure="accuracy", direction="higher", margin=0.049,
     settings=WEAKER | {"threshold": 0.5}, versus_settings=WEAKER | {"rule": "constant", "threshold": 0.5},
-    reward=imperfect(auc=0.8, of=unbroken()), problems=500, guard=Within("tokens_per_answer", high=5.0),
+    reward=imperfect(auc=0.8, of=correct_so_far()), problems=500, guard=Within("tokens_per_answer", high=5.0),
     fault=Within("accuracy", high=0.7, says="right answers with drafts accepted at random"), learns=None, start=None, sanity=True,
 )  # fmt: skip
 baseline = "best_of_n"

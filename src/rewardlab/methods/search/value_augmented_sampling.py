@@ -21,7 +21,7 @@ from torch import Tensor
 
 from rewardlab.core import Batch, Learner, Outputs, Recipe, Run, Update, objective
 from rewardlab.credit.value import lambda_return
-from rewardlab.evals.joined import together
+from rewardlab.evals.logit_ensemble import together
 from rewardlab.evals.passk import accuracy
 from rewardlab.evals.rewards import mean_reward
 from rewardlab.objectives.regularise import value_error
@@ -29,7 +29,7 @@ from rewardlab.objectives.weighting import token_mean
 from rewardlab.proof.claim import Claim
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.independent import independent
-from rewardlab.rollouts.joined import joined
+from rewardlab.rollouts.logit_ensemble import logit_ensemble
 from rewardlab.select.best import best
 
 CRITIC = "critic"
@@ -58,7 +58,7 @@ def value_augmented_sampling(
     measured = together(of=base.measure or accuracy(), **how)
     if values:
         frozen = tuple(Learner(name, path, Recipe(), every=0) for name, path in zip(names, values, strict=True))
-        sampled = joined(of=base.required("rollout"), **how)
+        sampled = logit_ensemble(of=base.required("rollout"), **how)
         return base.but(rollout=sampled, select=best(), measure=measured, also=(*base.also, *frozen))
     critic = Recipe(
         # unclipped, as in the released code: the policy that is valued does not move

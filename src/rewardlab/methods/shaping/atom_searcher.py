@@ -22,7 +22,7 @@ from rewardlab.core import Environment, Recipe, Score, Trajectory
 from rewardlab.envs.search import tools
 from rewardlab.evals.episodes import episode_accuracy
 from rewardlab.evals.groups import told_apart
-from rewardlab.evals.shares import own_share
+from rewardlab.evals.seeded_subset import own_share
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.algebra import scheduled

@@ -21,7 +21,7 @@ from typing import Any
 from rewardlab.core import Recipe, Score, Trajectory
 from rewardlab.core.domain import PositiveInt
 from rewardlab.evals.pairs import pair_agreement
-from rewardlab.evals.shares import own_share
+from rewardlab.evals.seeded_subset import own_share
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.algebra import aggregate

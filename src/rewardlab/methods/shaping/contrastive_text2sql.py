@@ -25,7 +25,7 @@ from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.another_answer import with_answer
 from rewardlab.rewards.similarity import nearer_to_question
 from rewardlab.rewards.task import correct
-from rewardlab.rollouts.apart import apart
+from rewardlab.rollouts.apart import contrastive_texts
 from rewardlab.rollouts.independent import independent
 from rewardlab.verifiers.sql.verifier import sql
 
@@ -53,7 +53,9 @@ def contrastive_text2sql(
     """weight: of nearness in meaning.  pairs, passes: that the encoder is taught on, and how often.  encoder: what it starts from
     (`Learner.init`).  temperature: of its loss."""
     base = base or grpo()
-    lesson = Recipe(rollout=apart(), objective=info_nce(temperature=temperature), update=Update(lr=encoder_lr, loss_kind="scorer"))
+    lesson = Recipe(
+        rollout=contrastive_texts(), objective=info_nce(temperature=temperature), update=Update(lr=encoder_lr, loss_kind="scorer")
+    )
     # every=0: the loop alone teaches it
     return base.but(
         reward=(base.reward or correct()) + weight * nearer_to_question(model=MODEL).named("nearness"),

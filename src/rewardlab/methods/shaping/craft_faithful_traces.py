@@ -24,7 +24,7 @@ from typing import Any, Literal
 from rewardlab.core import Recipe
 from rewardlab.evals.own_reward import own_reward
 from rewardlab.evals.pairs import pair_agreement
-from rewardlab.evals.shares import own_share
+from rewardlab.evals.seeded_subset import own_share
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.algebra import aggregate

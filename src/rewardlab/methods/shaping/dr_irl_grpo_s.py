@@ -32,8 +32,8 @@ from rewardlab.objectives.pairs import preference_loss
 from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.difficulty import difficulty
 from rewardlab.rewards.model import category_score, model_score
-from rewardlab.rollouts.beside import beside_recorded
 from rewardlab.rollouts.independent import independent
+from rewardlab.rollouts.with_demonstrations import with_demonstrations
 from rewardlab.util.progress import Bar
 
 MEMORY = "dr_irl_grpo_s.accuracy"
@@ -67,7 +67,7 @@ def rewards_first(
 def _learn(problems: list[Problem], run: Run, ops: Any, model: str, field: str, bar: Bar) -> list[float]:
     """One update of a reward on demonstrations above replies; for each, whether it preferred it before, ties half."""
     # the demonstration first, as the preferred one
-    both = beside_recorded(of=independent(n=1), fields=(field,))(problems, run)
+    both = with_demonstrations(of=independent(n=1), fields=(field,))(problems, run)
     scores = model_score(model=model)(both, run)
     ops.update(ops.collate(both, None, ops.learners[model]), ops.learners[model])
     bar.advance(n=len(problems))

@@ -1,6 +1,6 @@
 """EAG-RL: a reply earns more for going by what an expert model goes by in a record; at first the best such replies are imitated.
 
-    first `guided` steps: of n replies imitate the best right one,    best by r
+    first `hint_on_failure` steps: of n replies imitate the best right one,    best by r
     then                  GRPO on  r = right + w Jaccard(features that the reply names, the expert's k most salient ones)
 
 A risk is high or low: the answer alone does not tell a reason from a habit of the ward that goes along with it. A small model that
@@ -25,7 +25,7 @@ from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.methods.baselines.rejection_sampling import rejection_sampling
 from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.reward import Reward, reward
-from rewardlab.rewards.salient import salient_cited
+from rewardlab.rewards.salient import feature_match
 from rewardlab.rewards.task import correct
 
 RIGHT = 0.99
@@ -66,7 +66,7 @@ def eag_rl(base: Recipe | None = None, *, weight: float = 0.5, guided: int = 10,
     base = base or grpo(n=n).but(measure=accuracy_by_kind())
     right: Any = base.reward or correct()
     stages = guided_first(steps=guided, n=n, of=base.loop) if guided else base.loop
-    return base.but(reward=right + weight * where_known(of=salient_cited()).named("salient"), loop=stages)
+    return base.but(reward=right + weight * where_known(of=feature_match()).named("salient"), loop=stages)
 
 
 claim = Claim(

@@ -19,7 +19,7 @@ of your own, 1 where nothing contradicts.
 """
 
 from rewardlab.core import Recipe
-from rewardlab.evals.earned import earned
+from rewardlab.evals.term_means import term_means
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.methods.baselines.sft import sft_first
 from rewardlab.proof.claim import Claim, Within
@@ -57,7 +57,7 @@ claim = Claim(
     says="more replies are right and consistent than where the answer alone is paid, at the same accuracy",
     versus="mentrasuite_mindora", task="choices", measure="all", direction="higher", margin=0.13,
     settings={"problems": 24, "lr": 1e-4},
-    versus_settings={"detect": False, "problems": 24, "lr": 1e-4}, by=earned(reward=correct() + rationale_agrees()), steps=120,
+    versus_settings={"detect": False, "problems": 24, "lr": 1e-4}, by=term_means(reward=correct() + rationale_agrees()), steps=120,
     guard=Within("correct", low=-0.03), fault=Within("rationale_agrees", high=0.85, says="rationales that lead to the answer"),
     moved=Within("rationale_agrees", low=0.05, says="the same, more than without the detector"), learns="correct",
     tried="8 problems, 40 steps, three seeds: +.072, but right answers fell by .05 without the detector; "

@@ -22,7 +22,7 @@ from rewardlab.core.score import derive
 from rewardlab.envs.search import tools
 from rewardlab.evals.episodes import episode_accuracy
 from rewardlab.evals.groups import told_apart
-from rewardlab.evals.shares import own_share
+from rewardlab.evals.seeded_subset import own_share
 from rewardlab.methods.baselines.ppo import ppo
 from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.algebra import aggregate, clip

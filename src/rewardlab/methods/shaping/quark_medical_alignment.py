@@ -21,14 +21,14 @@ from typing import Any
 
 from rewardlab.core import Recipe
 from rewardlab.errors import RewardlabError
-from rewardlab.evals.earned import earned
+from rewardlab.evals.term_means import term_means
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.algebra import normalised
 from rewardlab.rewards.balance import balanced, summands
-from rewardlab.rewards.covered import covered
 from rewardlab.rewards.format import answer_given
 from rewardlab.rewards.length import tokens
+from rewardlab.rewards.rationale_coverage import rationale_coverage
 from rewardlab.rewards.reward import Reward
 from rewardlab.rewards.task import correct
 from rewardlab.verifiers.choice.rationale import rationale_agrees
@@ -51,12 +51,13 @@ def quark_medical_alignment(base: Recipe | None = None, *, rewards: Reward | Non
     return base.but(reward=balanced(*scaled, risk=tuple(weight for weight, _ in terms)))
 
 
-WANTED = correct() + rationale_agrees() + covered()
+WANTED = correct() + rationale_agrees() + rationale_coverage()
 OF_ALL_SCALES = {"rewards": WANTED + tokens(), "problems": 8}  # tokens: of another scale, and nearly the same as covered
 claim = Claim(
     says="more replies are right, consistent and complete at once than with the sum of rewards on different scales",
     versus="quark_medical_alignment", task="choices", measure="all", direction="higher", margin=0.05, settings=OF_ALL_SCALES,
-    versus_settings={**OF_ALL_SCALES, "adaptive": False}, by=earned(reward=WANTED), steps=40, guard=Within("correct", low=-0.03),
+    versus_settings={**OF_ALL_SCALES, "adaptive": False}, by=term_means(reward=WANTED), steps=40,
+    guard=Within("correct", low=-0.03),
     fault=Within("rationale_agrees", high=0.85, says="replies whose rationale leads to their answer"), learns=None,
     finding="on both sides right replies fall while they learn, from .27 to below .1: neither earns what is wanted",
 )  # fmt: skip

@@ -22,15 +22,15 @@ from rewardlab.core import Learner, Loop, Recipe, Run, loop
 from rewardlab.core.domain import NonNegativeFloat, PositiveFloat, Share
 from rewardlab.evals.groups import told_apart
 from rewardlab.evals.own_reward import own_reward
-from rewardlab.evals.shares import own_share
+from rewardlab.evals.seeded_subset import own_share
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.objectives.ratio import imitate
 from rewardlab.objectives.weighting import token_mean
 from rewardlab.proof.claim import Claim, Within
-from rewardlab.rewards.listeners import listeners_agree
+from rewardlab.rewards.listeners import reasoning_transfer
 from rewardlab.rewards.recorded import score_in_data
 from rewardlab.rewards.task import correct
-from rewardlab.rollouts.answered import gold_answer_after
+from rewardlab.rollouts.answered import append_answer
 from rewardlab.rollouts.independent import independent
 from rewardlab.rollouts.recorded import recorded
 
@@ -50,7 +50,7 @@ def answers_last(
     if run.progress < 1 - share - 1e-9:
         of(recipe, run, ops) if of else ops.standard_step(recipe)
         return
-    lesson = gold_answer_after(of=independent(n=1, temperature=temperature), mark=mark)
+    lesson = append_answer(of=independent(n=1, temperature=temperature), mark=mark)
     update = {"lr": min(1.0, faster * recipe.update.rate), "problems": recipe.update.problems}
     ops.standard_step(Recipe(rollout=lesson, objective=imitate(), weighting=token_mean()).but(**update))
 
@@ -65,7 +65,7 @@ def remul(
     """
     base = base or grpo(n=n, temperature=temperature, beta=beta)
     names = {f"listener{i}": init.strip() for i, init in enumerate(listeners.split(","), 1)}
-    heard = listeners_agree(models=tuple(names), temperature=hearing)
+    heard = reasoning_transfer(models=tuple(names), temperature=hearing)
     paid = heard + right * correct() if right else heard
     return base.but(
         reward=paid,
@@ -75,7 +75,7 @@ def remul(
     )
 
 
-HEARD = listeners_agree(models=("listener1",)).named("heard") + 0.0 * correct()
+HEARD = reasoning_transfer(models=("listener1",)).named("heard") + 0.0 * correct()
 claim = Claim(
     says="of two right answers, listeners prefer the one that its lines lead to, which being right cannot tell apart", versus=None,
     task="hindsight:test_size=1000", measure="agreement.heard", direction="higher", margin=0.155, against="agreement.correct",

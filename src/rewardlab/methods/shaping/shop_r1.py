@@ -22,7 +22,7 @@ JSON.
 
 from rewardlab.core import Recipe
 from rewardlab.evals.pairs import reward_gap
-from rewardlab.evals.shares import own_share
+from rewardlab.evals.seeded_subset import own_share
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.intrinsic import self_certainty

@@ -20,12 +20,12 @@ from typing import Any
 
 from rewardlab.core import Recipe
 from rewardlab.evals.pairs import reward_gap
-from rewardlab.evals.shares import own_share
+from rewardlab.evals.seeded_subset import own_share
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.algebra import aggregate
 from rewardlab.rewards.another_answer import with_answer
-from rewardlab.rewards.harder import harder_pays_more
+from rewardlab.rewards.harder import difficulty_weighting
 from rewardlab.rewards.lines import located_lines
 from rewardlab.rewards.reward import Reward
 from rewardlab.rewards.task import correct
@@ -47,11 +47,11 @@ def vulpo(
     more a sample pays that nobody gets right."""
     base = base or grpo(n=n)
     paid = finding(lines, why, judge, base.reward)
-    return base.but(reward=harder_pays_more(of=paid, momentum=momentum, lowest=lowest, highest=highest, sample=sample))
+    return base.but(reward=difficulty_weighting(of=paid, momentum=momentum, lowest=lowest, highest=highest, sample=sample))
 
 
 # momentum 1: the accuracies are those of the replies at hand, not of what an untrained policy wrote in its one step
-SCALED = harder_pays_more(of=finding(), momentum=1.0).named("scaled")
+SCALED = difficulty_weighting(of=finding(), momentum=1.0).named("scaled")
 UNSCALED = aggregate(finding()).named("unscaled")
 # by construction: both kinds of reply are written so that the rival orders them wrongly
 claim = Claim(

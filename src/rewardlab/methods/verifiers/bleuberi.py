@@ -15,7 +15,7 @@ Data: prompts, and answers that are good replies: a text, or a list of several (
 from rewardlab.core import Recipe
 from rewardlab.evals.own_reward import own_reward
 from rewardlab.evals.pairs import pair_agreement
-from rewardlab.evals.shares import own_share
+from rewardlab.evals.seeded_subset import own_share
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.task import correct

@@ -19,7 +19,7 @@ it reads of Dafny.
 from rewardlab.core import Recipe
 from rewardlab.evals.own_reward import own_reward
 from rewardlab.evals.pairs import pair_agreement
-from rewardlab.evals.shares import own_share
+from rewardlab.evals.seeded_subset import own_share
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.objectives.regularise import negative_entropy
 from rewardlab.proof.claim import Claim, Within

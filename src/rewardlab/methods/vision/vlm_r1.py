@@ -13,8 +13,8 @@ Data: prompts with an image, and `boxes`, a list of [left, top, right, bottom]; 
 
 from rewardlab.core import Group, Problem, Recipe, Run, Score, Scores
 from rewardlab.errors import unknown
-from rewardlab.evals.earned import earned
 from rewardlab.evals.rewards import mean_reward
+from rewardlab.evals.term_means import term_means
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.objectives.regularise import kl_to_reference
 from rewardlab.proof.claim import Claim, Within
@@ -59,7 +59,8 @@ claim = Claim(
     says="the price on boxes too many keeps replies to as many boxes as there are, at the same precision, where mAP alone is gamed",
     versus="vlm_r1", task="scenes:refer=0.0,extra=0.5", measure="no_more_boxes", direction="higher", margin=0.1,
     settings={"lr": 3e-4}, versus_settings={"od_length": False, "lr": 3e-4},
-    by=earned(reward=average_precision() + no_more_boxes()), problems=500, steps=30, guard=Within("average_precision", low=-0.03),
+    by=term_means(reward=average_precision() + no_more_boxes()), problems=500, steps=30,
+    guard=Within("average_precision", low=-0.03),
     fault=Within("no_more_boxes", high=0.85, says="boxes that there are to boxes written, paid by mAP alone"), learns=None,
     tried="`scenes` with half of its problems about one box: .377 and .377 in reward; this for 60 updates: +.33 on one pair",
     finding="1.2 boxes for each that is there instead of 1.7, for 3 points of the precision that the extra boxes win by luck",

@@ -21,14 +21,8 @@ from rewardlab.core import Batch, Outputs, Sampling, Trajectory
 from rewardlab.errors import RewardlabError
 from rewardlab.policies.adapter import Base
 from rewardlab.policies.head import per_token_losses, token_logprobs
-from rewardlab.policies.perturbed import Place
-from rewardlab.policies.replies import Replies
-from rewardlab.policies.text import TextPolicy
-from rewardlab.policies.vectors import numbered, numbered_table, tokens_decided
-from rewardlab.util.device import device_of, dtype_of, keep_freed_memory
-
-from .joined import processors
-from .model import (
+from rewardlab.policies.hf.logit_ensemble import processors
+from rewardlab.policies.hf.model import (
     adapted,
     check_head,
     classifier,
@@ -42,7 +36,12 @@ from .model import (
     vocabulary,
     without_dropout,
 )
-from .sampling import Sampler
+from rewardlab.policies.hf.sampling import Sampler
+from rewardlab.policies.perturbed import Place
+from rewardlab.policies.replies import Replies
+from rewardlab.policies.text import TextPolicy
+from rewardlab.policies.vectors import numbered, numbered_table, tokens_decided
+from rewardlab.util.device import device_of, dtype_of, keep_freed_memory
 
 ROWS = 256
 """Prompts in one call of `generate`."""

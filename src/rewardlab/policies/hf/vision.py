@@ -19,9 +19,8 @@ from torch import Tensor
 from rewardlab.core import Batch, Message, Outputs, Sampling, Trajectory
 from rewardlab.errors import RewardlabError
 from rewardlab.policies.adapter import Base
+from rewardlab.policies.hf.policy import HFPolicy
 from rewardlab.util.device import device_of, dtype_of
-
-from .policy import HFPolicy
 
 
 class VisionPolicy(HFPolicy):

@@ -16,11 +16,10 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from rewardlab.errors import RewardlabError
-
-from .lora import merged
-from .model import Llama
-from .surprise import KIND, Surprise
-from .unsupported import Unsupported
+from rewardlab.policies.llama.lora import merged
+from rewardlab.policies.llama.model import Llama
+from rewardlab.policies.llama.surprise import KIND, Surprise
+from rewardlab.policies.llama.unsupported import Unsupported
 
 READER, VECTOR = "surprise", "surprise.weight"
 

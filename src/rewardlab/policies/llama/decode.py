@@ -15,15 +15,14 @@ from torch import nn
 
 from rewardlab.core import Sampling, Trajectory
 from rewardlab.errors import RewardlabError
+from rewardlab.policies.llama.decode_step import fold
+from rewardlab.policies.llama.model import Llama
+from rewardlab.policies.llama.native.library import HEAD_SIZES, library
+from rewardlab.policies.llama.steps import ChangedSteps, Inserted, JointSteps, NativeSteps, Steps, Values
 from rewardlab.policies.replies import Replies, Writes
 from rewardlab.policies.sampler import sample
 from rewardlab.policies.vectors import below, numbered
 from rewardlab.util.device import fetched
-
-from .decode_step import fold
-from .model import Llama
-from .native.library import HEAD_SIZES, library
-from .steps import ChangedSteps, Inserted, JointSteps, NativeSteps, Steps, Values
 
 MAX_ROWS = {"cpu": 256, "cuda": 1024}
 """Replies sampled at a time: the cache of keys and values holds so many."""

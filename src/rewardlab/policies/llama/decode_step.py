@@ -7,8 +7,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from .linear import gated, linear, linear_plus, pack
-from .model import Llama
+from rewardlab.policies.llama.linear import gated, linear, linear_plus, pack
+from rewardlab.policies.llama.model import Llama
 
 
 class StepLayer(NamedTuple):

@@ -6,9 +6,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from rewardlab.policies.llama.attention import attention, causal_attention
 from rewardlab.policies.packing import rounded, scatter, unflatten
-
-from .attention import attention, causal_attention
 
 LEAST_SAVED = 0.1
 """The least share of tokens to be saved by computing shared prompts once: copying their keys and values to each row costs time."""

@@ -27,8 +27,7 @@ from torch import Tensor, nn
 
 from rewardlab.errors import RewardlabError
 from rewardlab.policies.adapter import CONFIG, WEIGHTS, Base, beyond_lora, config_of
-
-from .unsupported import Unsupported
+from rewardlab.policies.llama.unsupported import Unsupported
 
 SCALE = 2.0
 """lora_alpha / rank of new adapters."""

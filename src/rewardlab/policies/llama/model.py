@@ -18,10 +18,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .linear import gated, linear
-from .lora import AdaptedLinear, Adapter
-from .surprise import Surprise
-from .unsupported import Unsupported
+from rewardlab.policies.llama.linear import gated, linear
+from rewardlab.policies.llama.lora import AdaptedLinear, Adapter
+from rewardlab.policies.llama.surprise import Surprise
+from rewardlab.policies.llama.unsupported import Unsupported
 
 Attend = Callable[[int, Tensor, Tensor, Tensor], Tensor]
 """(layer, q (n, Hq, d), k (n, Hkv, d), v (n, Hkv, d)) -> (n, Hq, d)"""

@@ -17,6 +17,13 @@ from rewardlab.core import Batch, Outputs, Sampling, Trajectory
 from rewardlab.errors import RewardlabError
 from rewardlab.policies.adapter import Base
 from rewardlab.policies.head import per_token_losses, token_logprobs
+from rewardlab.policies.llama.checkpoint import load_llama, save_llama
+from rewardlab.policies.llama.decode import generate, runs_in_cpp
+from rewardlab.policies.llama.layout import Layout, layout
+from rewardlab.policies.llama.lora import adapt, load_adapter, merge, save_adapter
+from rewardlab.policies.llama.model import Llama
+from rewardlab.policies.llama.native import training
+from rewardlab.policies.llama.surprise import Surprise
 from rewardlab.policies.packing import rounded, scatter
 from rewardlab.policies.perturbed import Place
 from rewardlab.policies.text import TextPolicy
@@ -24,14 +31,6 @@ from rewardlab.policies.tokenizer import read_tokenizer
 from rewardlab.policies.vectors import below, numbered_table, tokens_decided
 from rewardlab.policies.weights import HasWeights
 from rewardlab.util.device import device_of, dtype_of, keep_freed_memory
-
-from .checkpoint import load_llama, save_llama
-from .decode import generate, runs_in_cpp
-from .layout import Layout, layout
-from .lora import adapt, load_adapter, merge, save_adapter
-from .model import Llama
-from .native import training
-from .surprise import Surprise
 
 KEPT_IN_VAIN = 1 << 29
 """Bytes that a forward pass without gradient may keep for a backward pass."""
@@ -135,7 +134,7 @@ class LlamaPolicy(HasWeights, TextPolicy):
         if self.model.value_head is not None:
             raise RewardlabError(f"the model {self.name!r} has a value head and cannot generate")
         begun = self._begun(trajectories, rng)
-        # `joined` takes policies of the same kind alone
+        # `logit_ensemble` takes policies of the same kind alone
         extended = generate(self, begun, sampling, rng, self._joined, self._candidates)  # type: ignore[arg-type]
         self.count_generated(sum(map(len, extended)) - sum(map(len, begun)))
         return extended

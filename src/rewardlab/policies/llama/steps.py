@@ -12,14 +12,13 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from rewardlab.policies.joint import plus_values
+from rewardlab.policies.llama.attention import causal_attention
+from rewardlab.policies.llama.decode_step import logits_of, next_logits, packed, step_layers, through
+from rewardlab.policies.llama.model import Llama
+from rewardlab.policies.llama.native.decoding import Decoding
+from rewardlab.policies.llama.native.library import library
 from rewardlab.policies.scripting import scripted
 from rewardlab.util.device import moved
-
-from .attention import causal_attention
-from .decode_step import logits_of, next_logits, packed, step_layers, through
-from .model import Llama
-from .native.decoding import Decoding
-from .native.library import library
 
 Inserted = tuple[int, Callable[[Tensor], Tensor]]
 """A layer, and what changes the (n, hidden) that it passes on."""

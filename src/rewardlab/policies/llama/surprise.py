@@ -17,9 +17,8 @@ import torch
 from torch import Tensor, nn
 
 from rewardlab.policies.head import token_logprobs
-
-from .layout import Layout
-from .lora import merged
+from rewardlab.policies.llama.layout import Layout
+from rewardlab.policies.llama.lora import merged
 
 KIND = "rewardlab_surprise"
 """The model type of checkpoints that need it."""

@@ -20,7 +20,7 @@ def _start(problem: Problem, seed: int) -> tuple[Message | None, State]:
 
 
 @environment(start=_start)
-def kernels(state: State, turn: Turn) -> tuple[Message | None, State]:
+def cost_feedback(state: State, turn: Turn) -> tuple[Message | None, State]:
     """Answers every program with its verdict. A text that is not a program ends the episode."""
     verdict = judge(turn.text, state)
     return (Message("user", str(verdict)) if verdict.read else None), state

@@ -60,7 +60,7 @@ def kernels(
         verifier="fast_program",
         max_new=24,
         about="rewrite a program to do the same with fewer operations",
-        environment="kernels",
+        environment="cost_feedback",
         turns=3,
         demonstrate=partial(_demonstrate, error=error),
         columns=("prompt", "answer", "library", "inputs", "outputs", "cost", "parts", "solution"),

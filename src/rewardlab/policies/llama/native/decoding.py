@@ -11,8 +11,7 @@ import torch
 from torch import Tensor
 
 from rewardlab.policies.llama.model import Shape
-
-from .library import address, sgemm
+from rewardlab.policies.llama.native.library import address, sgemm
 
 
 class _Layer(ctypes.Structure):

@@ -12,8 +12,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from rewardlab.policies.llama.model import Llama, Shape
-
-from .library import HEAD_SIZES, address, library, sgemm
+from rewardlab.policies.llama.native.library import HEAD_SIZES, address, library, sgemm
 
 LAYER = ("attn_norm", "qkv", "out", "mlp_norm", "gate_up", "down")
 

@@ -11,7 +11,7 @@ from rewardlab.util.files import write_json
 
 
 @measure
-def known_start(problems: Sequence[Problem], run: Run, *, of: Measure, file: str) -> dict[str, float]:
+def cached_start(problems: Sequence[Problem], run: Run, *, of: Measure, file: str) -> dict[str, float]:
     """The numbers of `of`. Those of step 0 come from `file`, which is written by the first run that has none.
 
     Whoever names the file answers for it that all runs with it measure the same policy, on the same problems, by the same numbers.

@@ -8,13 +8,12 @@ import numpy as np
 
 from rewardlab.core import Problem, Run, Sampling, Score, Trajectory, measure
 from rewardlab.core.domain import NonNegativeFloat
+from rewardlab.evals.passk import mean_interval
 from rewardlab.rewards.reward import Reward
-
-from .passk import mean_interval
 
 
 @measure
-def earned(problems: Sequence[Problem], run: Run, *, reward: Reward, temperature: NonNegativeFloat = 1.0) -> dict[str, float]:
+def term_means(problems: Sequence[Problem], run: Run, *, reward: Reward, temperature: NonNegativeFloat = 1.0) -> dict[str, float]:
     """`all`: share of single samples that earn at least 1 in every term at once; and the mean of each term by its name.
 
     A term without a verdict is not earned. Terms of weight 0 or None are only details, and need not be earned.

@@ -9,9 +9,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from rewardlab.policies.hf.model import for_sampling
 from rewardlab.policies.joint import plus_values
-
-from .model import for_sampling
 
 
 def processors(joined: Sequence[tuple[float, Any]], candidates: int, mask: Tensor) -> list[Any]:

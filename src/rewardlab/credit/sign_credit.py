@@ -15,7 +15,7 @@ def outcomes(a: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
 
 
 @credit
-def by_sign(a: Tensor, batch: Batch, run: Run, *, positive: NonNegativeFloat = 1.0, negative: NonNegativeFloat = 1.0) -> Tensor:
+def sign_credit(a: Tensor, batch: Batch, run: Run, *, positive: NonNegativeFloat = 1.0, negative: NonNegativeFloat = 1.0) -> Tensor:
     """Every decision gets `positive` where its row earned more than 0, and -`negative` where it did not; there is no baseline.
 
     Rows without a verdict get no credit.  Zhu et al. 2025, arXiv:2506.01347

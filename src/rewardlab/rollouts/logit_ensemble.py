@@ -7,7 +7,7 @@ from rewardlab.core.domain import PositiveInt
 
 
 @rollout(inner="of")
-def joined(
+def logit_ensemble(
     problems: list[Problem], run: Run, *, of: Rollout, by: tuple[str, ...], weight: float = 1.0, weights: tuple[float, ...] = (),
     candidates: PositiveInt = 20,
 ) -> list[Group]:  # fmt: skip

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from rewardlab.core import Group, Problem, Rollout, Run, rollout
-
-from .recorded import recorded
+from rewardlab.rollouts.recorded import recorded
 
 
 @rollout(inner="of")
-def beside_recorded(problems: list[Problem], run: Run, *, of: Rollout, fields: tuple[str, ...] = ("solution",)) -> list[Group]:
+def with_demonstrations(problems: list[Problem], run: Run, *, of: Rollout, fields: tuple[str, ...] = ("solution",)) -> list[Group]:
     """The replies in these columns of the data, each tagged with its column's name, and after them those that `of` samples; for
     the problems that `of` has groups for.
 

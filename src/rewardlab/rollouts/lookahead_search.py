@@ -8,9 +8,8 @@ from dataclasses import dataclass, field, replace
 from rewardlab.core import Group, Problem, Run, Sampling, Trajectory, rollout
 from rewardlab.core.domain import NonNegativeFloat, PositiveInt, Share
 from rewardlab.rewards.reward import Reward
+from rewardlab.rollouts.stepwise import UNSURE, Scored, Stepping, best_of, grown, looked_ahead, marked, started, worths
 from rewardlab.text.filled import filled
-
-from .stepwise import UNSURE, Scored, Stepping, best_of, grown, looked_ahead, marked, started, worths
 
 ASK = (
     "Problem:\n{question}\n\nSolution so far:\n{steps}\n\nThe last step may be wrong. Explain in a few sentences what is "
@@ -23,7 +22,7 @@ TOLD = "{question}\n\nAn earlier attempt at the next step was criticised: {expla
 
 @dataclass(frozen=True)
 class Trust:
-    """score, ahead, alpha: of the correction.  branch, threshold, explainer, ask, told: as in `trusted_path`."""
+    """score, ahead, alpha: of the correction.  branch, threshold, explainer, ask, told: as in `lookahead_search`."""
 
     score: Reward
     branch: int = 4
@@ -108,7 +107,7 @@ def walked(problems: Sequence[Problem], run: Run, trust: Trust) -> tuple[list[Sc
 
 
 @rollout(rows=lambda **_: 1)
-def trusted_path(
+def lookahead_search(
     problems: list[Problem], run: Run, *, score: Reward, branch: PositiveInt = 4, ahead: PositiveInt = 1, alpha: Share = 0.5,
     threshold: float = 0.5, explainer: str = "", ask: str = ASK, told: str = TOLD, temperature: NonNegativeFloat = 1.0,
     step_tokens: PositiveInt | None = None, stop: tuple[str, ...] = ("\n",),
@@ -126,12 +125,12 @@ def trusted_path(
 
 
 @rollout(rows=lambda **_: 2, across_problems=True)
-def trusted_pairs(
+def lookahead_pairs(
     problems: list[Problem], run: Run, *, score: Reward, gap: NonNegativeFloat = 0.1, branch: PositiveInt = 4,
     ahead: PositiveInt = 1, alpha: Share = 0.5, threshold: float = 0.5, explainer: str = "", ask: str = ASK, told: str = TOLD,
     temperature: NonNegativeFloat = 1.0, step_tokens: PositiveInt | None = None, stop: tuple[str, ...] = ("\n",),
 ) -> list[Group]:  # fmt: skip
-    """Pairs of next steps from the paths of `trusted_path`: the best and the worst after the same beginning, at least `gap` apart.
+    """Pairs of next steps from the paths of `lookahead_search`: best and worst after the same beginning, at least `gap` apart.
 
     The beginning is text that both read. Where no pair is left, a row without decisions is returned twice, which teaches nothing.
     """

@@ -13,11 +13,11 @@ from rewardlab.core.domain import NonNegativeInt
 from rewardlab.text.answers import final_answer
 
 BESIDE = ("greedy", "majority", "gold", "gold_logprob")
-"""The numbers that `solving` adds."""
+"""The numbers that `core_metrics` adds."""
 
 
 @measure
-def solving(
+def core_metrics(
     problems: Sequence[Problem],
     run: Run,
     *,

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from rewardlab.core import Score, Trajectory
+from rewardlab.rewards.reward import reward
+from rewardlab.rewards.steps import going_on
 from rewardlab.text.splitters import cut
-
-from .reward import reward
-from .steps import going_on
 
 
 @reward
-def unbroken(trajectory: Trajectory, *, partial: bool = False) -> Score:
+def correct_so_far(trajectory: Trajectory, *, partial: bool = False) -> Score:
     """1 while every finished line of the reply follows rightly from the one before it (`going_on`), 0 once one does not.
 
     For problems whose meta["steps"] are equations "7+5=12"; no verdict for others. The last line is judged once it has ended, or

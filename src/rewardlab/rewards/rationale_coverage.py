@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 
 from rewardlab.core import Score, Trajectory
+from rewardlab.rewards.reward import reward
 from rewardlab.text.rationale import rationale
-
-from .reward import reward
 
 
 @reward
-def covered(trajectory: Trajectory, *, column: str = "required") -> Score:
+def rationale_coverage(trajectory: Trajectory, *, column: str = "required") -> Score:
     """The share of the phrases in a column that stand in what the reply says before it answers, as whole words, in either case.
 
     column: a list of texts.  A problem whose list is empty, or missing, gives no verdict.

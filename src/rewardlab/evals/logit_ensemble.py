@@ -14,7 +14,7 @@ def together(
     problems: Sequence[Problem], run: Run, *, of: Measure, by: tuple[str, ...], weight: float = 1.0, on: str = "policy",
     weights: tuple[float, ...] = (), candidates: PositiveInt = 20, alone: bool = False,
 ) -> dict[str, float]:  # fmt: skip
-    """What `of` measures of the model `on`, where the models `by` decide along, as in the rollout `joined`.
+    """What `of` measures of the model `on`, where the models `by` decide along, as in the rollout `logit_ensemble`.
 
     alone: what it measures of that model by itself as well, as alone.X.
     """

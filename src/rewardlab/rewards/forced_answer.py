@@ -9,9 +9,8 @@ from typing import Any
 from rewardlab.core import Group, Problem, Run, Sampling, Score, Scores, Term, Trajectory
 from rewardlab.core.domain import NonNegativeFloat, NonNegativeInt, PositiveInt, PositiveShare
 from rewardlab.errors import RewardlabError
+from rewardlab.rewards.reward import reward
 from rewardlab.text.prefixes import CLOSED
-
-from .reward import reward
 
 TERM = "forced_accuracy"
 
