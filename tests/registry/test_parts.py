@@ -133,9 +133,9 @@ def test_a_part_that_moved_from_a_method_to_its_slots_folder_is_still_loaded():
     assert load_part({"part": "credit:dapo/center", "with": {}}) == center()
     assert load_part({"part": "credit:removed_method/center", "with": {}}) == center()
     assert load_part({"part": "part:dapo/center", "with": {}}) == center()
-    assert load_part({"part": "measure:dapo/earned", "with": {"reward": None}}).slot == "measure"
-    with pytest.raises(RewardlabError, match="unknown part of dapo 'earned'"):  # a reward and a measure bear this name
-        load_part({"part": "part:dapo/earned", "with": {}})
+    assert load_part({"part": "measure:dapo/term_means", "with": {"reward": None}}).slot == "measure"
+    with pytest.raises(RewardlabError, match="unknown part of dapo 'balanced'"):  # a reward and a rollout bear this name
+        load_part({"part": "part:dapo/balanced", "with": {}})
 
 
 @pytest.mark.parametrize(

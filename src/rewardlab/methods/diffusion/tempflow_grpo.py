@@ -6,7 +6,7 @@
 
 He et al. 2025, arXiv:2508.04324. Norm divides by the mean over steps (inferred). The weight is put on the credit, in which
 the clipped loss is linear, since there the policy's noise schedule is at hand. Without `one_step_branches` and `noise_weight` this
-is Flow-GRPO (Liu et al. 2025, arXiv:2505.05470): every step of every row is sampled, and the final reward is credited equally to all.
+is Flow-GRPO (Liu et al. 2025, arXiv:2505.05470): every step of every row is sampled, and the final reward credits all equally.
 
 Branching at all of a flow's steps, as in the paper, an update learns from as many decisions as Flow-GRPO's with the same n. It
 costs more: every branch is followed to its end. So the two are compared by updates (`steps`): on a budget of tokens, fewer
