@@ -64,7 +64,19 @@ MAY_IMPORT = {
     | {SLOT, "rewards.external", "rewards.process", "verifiers.contract", "registry", "models", "serving"},
     "api": EVERYWHERE | SERVICES | TRAINING | PARTS | {"scorers", "registry", "models", "engines", "api"},
     "proof": EVERYWHERE
-    | {SLOT, "evals.cached_start", "evals.passk", "evals.core_metrics", "processes", "runs", "report", "models", "registry", "api", "proof"},
+    | {
+        SLOT,
+        "evals.cached_start",
+        "evals.passk",
+        "evals.core_metrics",
+        "processes",
+        "runs",
+        "report",
+        "models",
+        "registry",
+        "api",
+        "proof",
+    },
     "commands": EVERYWHERE
     | TRAINING
     | {"text", "data", "served", "models", "engines", "registry", "api", "audit", "proof", "serving", "commands"},

@@ -16,7 +16,7 @@ import rewardlab.core
 from rewardlab import registry
 from rewardlab.core.part import PartFactory
 from rewardlab.errors import RewardlabError
-from rewardlab.evals.study import study
+from rewardlab.methods.studies.starc import study
 from rewardlab.models.load import load_policy
 from rewardlab.registry.parts import parts_in, shared_part, shared_parts
 from rewardlab.rewards.operator import OperatorFactory, operator

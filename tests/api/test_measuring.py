@@ -15,9 +15,9 @@ from rewardlab.core import Run, measure
 from rewardlab.core.options import is_relative
 from rewardlab.evals.own_reward import own_reward
 from rewardlab.evals.passk import accuracy
+from rewardlab.methods.verifiers.rewardagent import supported_facts
 from rewardlab.models.embedded import untrained
 from rewardlab.rewards.algebra import normalised, rank
-from rewardlab.rewards.facts import supported_facts
 from rewardlab.rewards.length import length_penalty
 from rewardlab.rewards.operator import across_groups
 from rewardlab.rewards.reference import reasoning_reflection

@@ -16,6 +16,7 @@ from rewardlab.errors import RewardlabError
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.methods.baselines.ppo import ppo
 from rewardlab.methods.baselines.sft import sft
+from rewardlab.methods.judges.rl_tango import with_max_new
 from rewardlab.objectives.ratio import clipped_ratio, imitate, policy_gradient
 from rewardlab.objectives.regularise import kl_to_reference, negative_entropy
 from rewardlab.registry.stack import stack
@@ -23,7 +24,6 @@ from rewardlab.rewards.reward import reward
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.filtered import solved_between
 from rewardlab.rollouts.independent import independent
-from rewardlab.rollouts.max_new import with_max_new
 from rewardlab.select.best import best
 from rewardlab.select.vote import majority
 

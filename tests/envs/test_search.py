@@ -15,7 +15,7 @@ from rewardlab.core import Trajectory, Turn, ask
 from rewardlab.data.corpus import corpus_of
 from rewardlab.envs.search import TELL, search, tools
 from rewardlab.errors import RewardlabError
-from rewardlab.rewards.searches import search_progress, searched_for
+from rewardlab.methods.process.stepsearch import search_progress, searched_for
 from rewardlab.text.bm25 import BM25
 from rewardlab.text.searches import NOTHING
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rewardlab.core import Run, Trajectory, Turn, ask
-from rewardlab.evals.bias import reward_bias
+from rewardlab.methods.objectives.noisy_verifier_correction import reward_bias
 from rewardlab.rewards.reward import reward
 from rewardlab.rollouts.independent import independent
 

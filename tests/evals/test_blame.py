@@ -8,7 +8,7 @@ import torch
 
 from rewardlab.core import Outputs, Run, Score, Trajectory, Turn, ask, rollout
 from rewardlab.errors import RewardlabError
-from rewardlab.evals.blame import outcome_critic_auc
+from rewardlab.methods.objectives.oreal import outcome_critic_auc
 from rewardlab.rewards.reward import reward
 
 # each reply: the ids are ten times the value of the text up to there; one token of prompt, two steps of two tokens

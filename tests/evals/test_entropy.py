@@ -11,8 +11,7 @@ from rewardlab.credit.entropy import entropy_change
 from rewardlab.credit.group import center
 from rewardlab.credit.value import to_go
 from rewardlab.errors import RewardlabError
-from rewardlab.evals.entropy import entropy_change_foretold
-from rewardlab.methods.objectives.steer_entropy_change import claim, covariance
+from rewardlab.methods.objectives.steer_entropy_change import claim, covariance, entropy_change_foretold
 from rewardlab.rewards.reward import reward
 
 # of each row's two decisions: probabilities of three tokens, of which the first was sampled

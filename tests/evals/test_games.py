@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from rewardlab.core import Run
-from rewardlab.evals.games import duality_gap, random_games, self_play, self_play_gaps
+from rewardlab.methods.objectives.onpo import duality_gap, random_games, self_play, self_play_gaps
 
 CYCLE = torch.tensor([[[0.5, 1.0, 0.0], [0.0, 0.5, 1.0], [1.0, 0.0, 0.5]]], dtype=torch.float64)
 """Each reply beats the next one, and the last beats the first."""

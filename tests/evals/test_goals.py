@@ -9,7 +9,7 @@ import pytest
 
 from rewardlab.core import Run, Score, rollout
 from rewardlab.errors import RewardlabError
-from rewardlab.evals.goals import goal_margins
+from rewardlab.methods.objectives.reward_augmented_dpo import goal_margins
 from rewardlab.rewards.reward import reward
 
 # two pairs, each under the better reply's goal (better, worse) and under the other's (worse, better): score, tokens, gain in nats

@@ -8,7 +8,7 @@ import torch
 
 from rewardlab.core import Outputs, Run, Trajectory, Turn, ask, credit, rollout
 from rewardlab.errors import RewardlabError
-from rewardlab.evals.latent import learnt_auc
+from rewardlab.methods.intrinsic.rlfr import learnt_auc
 from rewardlab.rewards.reward import reward
 
 VERDICTS = {"right": 1.0, "wrong": 0.0}

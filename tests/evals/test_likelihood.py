@@ -10,7 +10,7 @@ from rewardlab.core import Outputs, Run, Trajectory, Turn, ask, credit, rollout
 from rewardlab.credit.group import center
 from rewardlab.credit.value import to_go
 from rewardlab.errors import RewardlabError
-from rewardlab.evals.likelihood import likelihood_foretold
+from rewardlab.methods.credit.token_hidden_reward import likelihood_foretold
 from rewardlab.rewards.reward import reward
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rewardlab.core import Run, ask, entropies
-from rewardlab.evals.noised import entropy_with_noise
+from rewardlab.methods.sampling.qerl import entropy_with_noise
 from rewardlab.models.embedded import untrained
 from rewardlab.rollouts.independent import independent
 

@@ -9,7 +9,7 @@ from rows import Replies
 
 from rewardlab.core import Run, ask
 from rewardlab.errors import RewardlabError
-from rewardlab.evals.precision import paid_right
+from rewardlab.methods.intrinsic.co_reward import paid_right
 from rewardlab.rewards.reward import reward
 from rewardlab.rollouts.independent import independent
 

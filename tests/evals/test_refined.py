@@ -5,7 +5,7 @@ from __future__ import annotations
 from scripted import ScriptedPolicy
 
 from rewardlab.core import Run, ask
-from rewardlab.evals.refined import refined
+from rewardlab.methods.process.glore import refined
 from rewardlab.rewards.reward import reward
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from rewardlab.core import Run, Score, Trajectory, ask, rollout
 from rewardlab.evals import step_judges
-from rewardlab.evals.step_judges import step_judgements
+from rewardlab.methods.process.fover import step_judgements
 from rewardlab.models.embedded import untrained
 from rewardlab.rewards.reward import reward
 from rewardlab.text.splitters import mark

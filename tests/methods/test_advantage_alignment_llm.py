@@ -11,10 +11,17 @@ from rows import batch_of, steps
 from rewardlab import registry
 from rewardlab.core import Run, ask
 from rewardlab.engine.step import Ops, standard_loop
-from rewardlab.evals.dilemmas import DEFECTS, learnt_strategies, mean_payoff
-from rewardlab.methods.credit.advantage_alignment_llm import advantage_alignment_llm, align_with_other, claim, other_players
+from rewardlab.methods.credit.advantage_alignment_llm import (
+    DEFECTS,
+    PLAYERS,
+    advantage_alignment_llm,
+    align_with_other,
+    claim,
+    learnt_strategies,
+    mean_payoff,
+    other_players,
+)
 from rewardlab.models.embedded import untrained
-from rewardlab.rollouts.against_itself import PLAYERS
 from rewardlab.runs.config import RunConfig
 
 FIRST, SECOND = PLAYERS

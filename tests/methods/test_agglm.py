@@ -8,9 +8,8 @@ from scripted import ScriptedPolicy
 
 from rewardlab.core import Run, ask
 from rewardlab.engine.collate import collate
-from rewardlab.methods.search.agglm import agglm, aggregated
+from rewardlab.methods.search.agglm import Candidates, agglm, aggregated, mixed, of_candidates
 from rewardlab.rewards.reward import reward
-from rewardlab.rollouts.aggregated import Candidates, mixed, of_candidates
 from rewardlab.rollouts.independent import independent
 
 

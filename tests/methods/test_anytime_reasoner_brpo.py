@@ -10,15 +10,19 @@ import torch
 
 from rewardlab import registry
 from rewardlab.core import Run, Score, Trajectory, Turn, ask, rollout
-from rewardlab.credit.budgets import budget_advantages, relative_to_budgets
 from rewardlab.engine.collate import collate
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.advantages import advantage_variance
-from rewardlab.methods.credit.anytime_reasoner_brpo import anytime_reasoner_brpo, claim
+from rewardlab.methods.credit.anytime_reasoner_brpo import (
+    anytime_reasoner_brpo,
+    budget_advantages,
+    by_its_answers,
+    claim,
+    relative_to_budgets,
+    under_budgets,
+)
 from rewardlab.models.embedded import untrained
-from rewardlab.rewards.budgets import by_its_answers
 from rewardlab.rewards.reward import reward
-from rewardlab.rollouts.budgets import under_budgets
 from rewardlab.rollouts.independent import independent
 
 UNIFORM = torch.full((2,), 0.5)

@@ -12,9 +12,9 @@ import torch
 from rewardlab import registry, resume, train
 from rewardlab.core import Run, Trajectory, Turn, ask
 from rewardlab.errors import RewardlabError
+from rewardlab.methods.sampling.april import partial, written
 from rewardlab.models.embedded import untrained
 from rewardlab.rewards.length import length_penalty
-from rewardlab.rollouts.partial import partial, written
 from rewardlab.tasks.euclid import euclid
 from rewardlab.verifiers.match import final_number
 

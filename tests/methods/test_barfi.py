@@ -8,8 +8,17 @@ import torch
 from rewardlab import api, registry
 from rewardlab.core import Run
 from rewardlab.engine.collate import collate
-from rewardlab.methods.control.barfi import MEMORY, aligned_return, alignment, implicit_gradient, outer_gradient, returns
-from rewardlab.objectives.implicit import adam_step, conjugate_gradients, hessian_product
+from rewardlab.methods.control.barfi import (
+    MEMORY,
+    adam_step,
+    aligned_return,
+    alignment,
+    conjugate_gradients,
+    hessian_product,
+    implicit_gradient,
+    outer_gradient,
+    returns,
+)
 from rewardlab.policies.control.actor import Actor, Shape
 
 D = torch.float64

@@ -11,8 +11,14 @@ from rows import batch_of, steps
 from rewardlab import registry
 from rewardlab.core import Outputs, Run
 from rewardlab.engine.step import Ops, standard_loop
-from rewardlab.evals.adaptive import adaptive_best_of_n, samples_for
-from rewardlab.methods.process.calibrated_prm_ias import calibrated_prm_ias, claim, share_of_group, value_from_prompt
+from rewardlab.methods.process.calibrated_prm_ias import (
+    adaptive_best_of_n,
+    calibrated_prm_ias,
+    claim,
+    samples_for,
+    share_of_group,
+    value_from_prompt,
+)
 from rewardlab.models.embedded import untrained
 from rewardlab.rewards.reward import reward
 from rewardlab.runs.config import RunConfig

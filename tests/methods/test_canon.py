@@ -8,9 +8,8 @@ from lengths import credits, group_of, run_at
 from rows import batch_of, outcome
 
 from rewardlab.core import Run
-from rewardlab.credit.halves import half_group_baseline_by_entropy
 from rewardlab.methods.baselines.dr_grpo import dr_grpo
-from rewardlab.methods.credit.canon import canon
+from rewardlab.methods.credit.canon import canon, half_group_baseline_by_entropy
 
 RUN = Run(policy=None)
 

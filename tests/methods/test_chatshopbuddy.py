@@ -7,9 +7,8 @@ import pytest
 
 from rewardlab import registry
 from rewardlab.core import Run, Trajectory, Turn, ask, rollout
-from rewardlab.methods.shaping.chatshopbuddy import hierarchy
+from rewardlab.methods.shaping.chatshopbuddy import chosen, contrastive, hierarchy
 from rewardlab.rewards.reward import reward
-from rewardlab.rollouts.contrastive import chosen, contrastive
 
 
 def episode(right: float | None, style: float, calls: int = 0, tokens: int = 2) -> Trajectory:

@@ -14,10 +14,9 @@ from rewardlab.core import Run, Trajectory, Turn, ask
 from rewardlab.engine.collate import collate
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.groups import told_apart
-from rewardlab.rewards.agreement import with_majority
+from rewardlab.methods.intrinsic.co_reward import with_majority, with_rewrites
 from rewardlab.rewards.reward import reward
 from rewardlab.rollouts.independent import independent
-from rewardlab.rollouts.rewritten import with_rewrites
 from rewardlab.tasks.wordings.problems import wordings
 
 PROBLEMS = [ask("Half of 6?", "3", rewrite="6 by 2?"), ask("1+1?", "2", rewrite="Twice 1?")]

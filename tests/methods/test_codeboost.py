@@ -14,7 +14,7 @@ from rewardlab import data, registry
 from rewardlab.core import Run, Trajectory, Turn, ask
 from rewardlab.data.cliques import unlike
 from rewardlab.errors import RewardlabError
-from rewardlab.evals.coverage import clique_coverage
+from rewardlab.methods.curricula.codeboost import clique_coverage
 from rewardlab.sandbox import ProgramRun, Sandbox
 from rewardlab.tasks.snippets.problems import augmented, from_python, snippets
 from rewardlab.tasks.snippets.running import portable

@@ -13,9 +13,7 @@ from rows import Replies
 from rewardlab import registry
 from rewardlab.core import Run, Trajectory, Turn, ask
 from rewardlab.errors import RewardlabError
-from rewardlab.evals.judgments import f1_by_class, judgment_f1
-from rewardlab.methods.verifiers.compassverifier import varied
-from rewardlab.tasks.judgments.augment import EQUIVALENT, ERRORS, INVALID, augmented
+from rewardlab.methods.verifiers.compassverifier import EQUIVALENT, ERRORS, INVALID, augmented, f1_by_class, judgment_f1, varied
 from rewardlab.tasks.judgments.language import Case, case_of, stated, to_judge
 from rewardlab.tasks.judgments.rewards import judged_right
 from rewardlab.text.judgments import read_judgment

@@ -12,12 +12,10 @@ from rewardlab import registry
 from rewardlab.core import Batch, Outputs, Run, Trajectory, Turn, ask
 from rewardlab.engine.step import Ops
 from rewardlab.errors import RewardlabError
-from rewardlab.methods.shaping.contrastive_text2sql import MODEL
+from rewardlab.methods.shaping.contrastive_text2sql import MODEL, contrastive_texts, info_nce
 from rewardlab.models.embedded import untrained
 from rewardlab.models.load import learner_model
-from rewardlab.objectives.contrast import info_nce
 from rewardlab.rewards.similarity import nearer_to_question
-from rewardlab.rollouts.apart import contrastive_texts
 from rewardlab.runs.config import RunConfig
 
 

@@ -8,7 +8,7 @@ from rows import Replies
 
 from rewardlab import registry
 from rewardlab.core import Run, Score, Trajectory, Turn, ask
-from rewardlab.rewards.answer_confidence import answer_confidence, answer_tokens, right_and_sure
+from rewardlab.methods.intrinsic.crew_confidence_as_reward import answer_confidence, answer_tokens, right_and_sure
 from rewardlab.rewards.reward import reward
 
 PROMPT = ask("Q", "26")

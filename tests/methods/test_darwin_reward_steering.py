@@ -7,8 +7,7 @@ import pytest
 from rewardlab import registry
 from rewardlab.core import Run, ask
 from rewardlab.errors import RewardlabError
-from rewardlab.methods.search.darwin_reward_steering import claim, darwin_reward_steering
-from rewardlab.rollouts.evolved import evolved, mutations, update_archive
+from rewardlab.methods.search.darwin_reward_steering import claim, darwin_reward_steering, evolved, mutations, update_archive
 from rewardlab.select.best import best
 from tests.helpers.scripted import ScriptedPolicy, last_digit
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from rewardlab import registry
 from rewardlab.core import Run
 from rewardlab.engine.step import Ops, standard_loop
+from rewardlab.methods.curricula.depo import MEMORY
 from rewardlab.models.embedded import untrained
 from rewardlab.rewards.reward import reward
-from rewardlab.rollouts.explorable import MEMORY
 from rewardlab.runs.config import RunConfig
 
 

@@ -11,13 +11,11 @@ from scripted import ScriptedPolicy
 
 from rewardlab.core import Outputs, Run, Score, Trajectory, ask
 from rewardlab.engine.collate import collate
-from rewardlab.evals.pair_purity import pair_purity
-from rewardlab.methods.process.dg_prm import dg_prm
+from rewardlab.methods.process.dg_prm import better, dg_prm, dominates, front, pair_purity, pairs_among, pareto_pairs
 from rewardlab.models.embedded import untrained
 from rewardlab.rewards import criteria as module
 from rewardlab.rewards.criteria import TREE, CriteriaTree, by_criterion, named_criteria
 from rewardlab.rewards.reward import reward
-from rewardlab.rollouts.pareto import better, dominates, front, pairs_among, pareto_pairs
 
 
 def test_dominance_on_cases_where_it_matters():

@@ -12,12 +12,11 @@ from rewardlab import registry
 from rewardlab.core import Run, Task, Trajectory, Turn, ask
 from rewardlab.engine.collate import collate
 from rewardlab.engine.step import Ops
-from rewardlab.methods.imitation.dianjin_r1 import HARD, TRACES
+from rewardlab.methods.imitation.dianjin_r1 import HARD, TRACES, in_tags
 from rewardlab.models.embedded import untrained
 from rewardlab.models.load import learner_model
 from rewardlab.runs.config import RunConfig
 from rewardlab.tasks.sources import Listed
-from rewardlab.text.tags import in_tags
 from rewardlab.verifiers.choice.rationale import rationale_agrees
 
 PROBLEMS = [ask(f"Case {i}?", "B", options=["brin", "dask"]) for i in range(4)]

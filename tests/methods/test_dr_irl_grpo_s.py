@@ -13,10 +13,9 @@ from rewardlab.core import Run, Score, Task, Trajectory, Turn, ask
 from rewardlab.engine.collate import collate
 from rewardlab.engine.step import Ops
 from rewardlab.errors import RewardlabError
-from rewardlab.methods.shaping.dr_irl_grpo_s import MEMORY, rewards_first
+from rewardlab.methods.shaping.dr_irl_grpo_s import MEMORY, difficulty, rewards_first, weights_of
 from rewardlab.models.embedded import untrained
 from rewardlab.models.load import learner_model
-from rewardlab.rewards.difficulty import difficulty, weights_of
 from rewardlab.rewards.reward import reward
 from rewardlab.runs.config import RunConfig
 

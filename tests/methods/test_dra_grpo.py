@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from lengths import credits, reply, run_at, totals
 
 from rewardlab import registry
-from rewardlab.rewards.redundancy import redundancy
+from rewardlab.methods.shaping.dra_grpo import redundancy
 from rewardlab.text.embedding import embedded
 
 RUN = run_at()

@@ -14,11 +14,16 @@ from rewardlab import registry
 from rewardlab.api import answer
 from rewardlab.core import Run, Trajectory, ask, forward_batch
 from rewardlab.errors import RewardlabError
-from rewardlab.methods.search.efficiency_steering_srerl import efficiency_steering_srerl, steered_length
+from rewardlab.methods.search.efficiency_steering_srerl import (
+    activation_steering,
+    contrast,
+    efficiency_steering_srerl,
+    shortest_and_longest,
+    steered_length,
+)
 from rewardlab.models.embedded import untrained
 from rewardlab.rewards.reward import reward
 from rewardlab.rollouts.independent import independent
-from rewardlab.rollouts.steered import activation_steering, contrast, shortest_and_longest
 from tests.helpers.lengths import credits, group_of, run_at, totals, verify
 
 PROMPTS = ["1 + 2 = ?", "what is 12 * 3, and then 7 more?"]

@@ -11,8 +11,8 @@ from rows import Replies
 from rewardlab import registry
 from rewardlab.core import Run, Trajectory, Turn, ask
 from rewardlab.errors import RewardlabError
+from rewardlab.methods.intrinsic.flr_followup_likelihood import followup_likelihood
 from rewardlab.models.embedded import untrained
-from rewardlab.rewards.followups import followup_likelihood
 from rewardlab.tasks.reactions.problems import CONFUSED, DISPLEASED, ITEMS, NEUTRAL, PLEASED, reactions
 from rewardlab.text.followups import FRONT
 

@@ -9,10 +9,8 @@ import torch
 from rewardlab import registry
 from rewardlab.core import Run, Score, Term, TokenCount, Trajectory, Turn, ask, rollout
 from rewardlab.engine.step import Ops, standard_loop
-from rewardlab.evals.first_errors import first_errors_labelled
-from rewardlab.methods.process.genprm import agreed, any_right, genprm
+from rewardlab.methods.process.genprm import DECIDE, agreed, any_right, executed_checks, first_errors_labelled, genprm
 from rewardlab.models.embedded import untrained
-from rewardlab.rewards.executed import DECIDE, executed_checks
 from rewardlab.rewards.progress import relative_progress
 from rewardlab.rewards.reward import reward
 from rewardlab.runs.config import RunConfig

@@ -13,11 +13,10 @@ from rewardlab import registry
 from rewardlab.core import Outputs, Run, Trajectory, Turn, ask, rollout
 from rewardlab.engine.collate import collate
 from rewardlab.errors import RewardlabError
-from rewardlab.methods.sampling.guide_grpo import guide_grpo
+from rewardlab.methods.sampling.guide_grpo import guide_grpo, hint_on_failure
 from rewardlab.models.embedded import untrained
 from rewardlab.objectives.ratio import imitate
 from rewardlab.rewards.task import correct
-from rewardlab.rollouts.guided import hint_on_failure
 from rewardlab.rollouts.independent import independent
 
 SAYS = {"r": "4", "w": "5", "?": "?"}

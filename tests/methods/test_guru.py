@@ -9,9 +9,9 @@ from rewardlab import registry
 from rewardlab.core import Run, Trajectory, Turn, ask, measure, rollout
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.domains import by_domain
+from rewardlab.methods.curricula.guru import of_domains
 from rewardlab.registry.parts import shared_definitions
 from rewardlab.rewards.reward import reward
-from rewardlab.rollouts.domains import of_domains
 from rewardlab.verifiers.contract import Pair
 from rewardlab.verifiers.named import _modules, named_verifier
 

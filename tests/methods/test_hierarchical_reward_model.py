@@ -12,6 +12,7 @@ from rewardlab.engine.collate import collate
 from rewardlab.engine.step import Ops, standard_loop
 from rewardlab.errors import RewardlabError
 from rewardlab.methods.process.hierarchical_reward_model import (
+    compressed_shares,
     fine_and_coarse,
     fine_and_coarse_solutions,
     hierarchical_reward_model,
@@ -19,7 +20,6 @@ from rewardlab.methods.process.hierarchical_reward_model import (
 from rewardlab.models.embedded import untrained
 from rewardlab.rewards.reward import reward
 from rewardlab.rewards.steps import correct_steps
-from rewardlab.rewards.tree_shares import compressed_shares
 from rewardlab.runs.config import RunConfig
 from rewardlab.text.splitters import mark
 

@@ -9,8 +9,8 @@ import torch
 from rewardlab import registry
 from rewardlab.core import Run, Score, Term, TokenCount, Trajectory, Turn, ask
 from rewardlab.engine.collate import collate
+from rewardlab.methods.intrinsic.igpo import belief, information_gain
 from rewardlab.models.embedded import untrained
-from rewardlab.rewards.information import belief, information_gain
 from rewardlab.tasks.facts.problems import facts
 
 

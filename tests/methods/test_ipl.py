@@ -12,17 +12,17 @@ from rewardlab.core import Batch, Message, Outputs, Run, Trajectory, ask
 from rewardlab.engine.collate import collate
 from rewardlab.engine.loss import losses_of, weigh
 from rewardlab.errors import RewardlabError
-from rewardlab.objectives.offline import (
+from rewardlab.methods.control.ipl import (
     advantage_weighted,
     expectile_value,
     implied_preference,
     implied_reward,
     implied_reward_square,
+    pointmass,
+    segments,
 )
 from rewardlab.policies.control.actor import Actor, Shape
-from rewardlab.rollouts.segments import segments
 from rewardlab.tasks.episodes import Episode, load_episodes, save_episodes
-from rewardlab.tasks.pointmass.environment import pointmass
 from rewardlab.tasks.pointmass.problems import drive
 
 T, F = True, False

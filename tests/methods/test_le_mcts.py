@@ -7,10 +7,9 @@ import pytest
 from rewardlab import registry
 from rewardlab.core import Run, Trajectory, ask
 from rewardlab.errors import RewardlabError
-from rewardlab.methods.search.le_mcts import le_mcts
+from rewardlab.methods.search.le_mcts import State, back_up, descend, ensemble_tree, le_mcts
 from rewardlab.models.embedded import untrained
 from rewardlab.rewards.intrinsic import likelihood
-from rewardlab.rollouts.ensemble import State, back_up, descend, ensemble_tree
 from tests.helpers.scripted import ScriptedPolicy, last_digit
 
 OURS = {"": ["p2\n"], "p2\n": ["p3"], "q6\n": ["p9"]}

@@ -14,9 +14,8 @@ from rewardlab.core import Run, Score, Task, ask
 from rewardlab.engine import checkpoint
 from rewardlab.engine.step import Ops
 from rewardlab.errors import RewardlabError
-from rewardlab.evals.mixed import rewards_by_head
 from rewardlab.methods.baselines.grpo import grpo
-from rewardlab.methods.objectives.mah_dpo import mah_dpo
+from rewardlab.methods.objectives.mah_dpo import mah_dpo, rewards_by_head
 from rewardlab.models.embedded import untrained
 from rewardlab.rewards.reward import reward
 from rewardlab.rollouts.ranked import ranked_by_each

@@ -14,11 +14,10 @@ from rewardlab.core import Run, Sampling, Task, Turn, ask
 from rewardlab.engine.step import Ops
 from rewardlab.errors import RewardlabError
 from rewardlab.methods.baselines.dpo import dpo
-from rewardlab.methods.sampling.malt import chains_accuracy, malt
+from rewardlab.methods.sampling.malt import ROLES, Said, by_role, chains_accuracy, credited, malt, role_tree
 from rewardlab.models.embedded import untrained
 from rewardlab.models.load import learner_model
 from rewardlab.rewards.reward import reward
-from rewardlab.rollouts.roles import ROLES, Said, by_role, credited, role_tree
 from rewardlab.runs.config import RunConfig
 from rewardlab.tasks.drafts.problems import criticise, drafts, refine
 from rewardlab.tasks.sources import Shuffled

@@ -9,7 +9,7 @@ from lengths import credits, reply, run_at, totals
 
 from rewardlab import registry
 from rewardlab.errors import RewardlabError
-from rewardlab.rewards.diversity import lexical_diversity, perspectives
+from rewardlab.methods.shaping.multirole_r1 import lexical_diversity, perspectives
 
 RUN = run_at()
 ROLES = {"roles": "^As an? ([^,]+)", "most": 2}

@@ -7,7 +7,7 @@ from rows import batch_of, outcome
 
 from rewardlab import registry
 from rewardlab.core import Run
-from rewardlab.rewards.noisy import corrected, noisy_verdict
+from rewardlab.methods.objectives.noisy_verifier_correction import corrected, noisy_verdict
 from rewardlab.rewards.task import correct
 
 RUN = Run(policy=None)

@@ -14,12 +14,11 @@ from rewardlab.core import Outputs, Run, Score, Turn, ask
 from rewardlab.core.trajectory import Trajectory
 from rewardlab.engine.step import Ops, standard_loop
 from rewardlab.errors import RewardlabError
-from rewardlab.methods.process.pdpo_planning import pdpo_planning
+from rewardlab.methods.process.pdpo_planning import paired_by_process, pdpo_planning, process_pairs
 from rewardlab.models.embedded import untrained
 from rewardlab.rewards.counts import chance_of_count, counted_steps
 from rewardlab.rewards.monte_carlo import monte_carlo_steps
 from rewardlab.rewards.reward import reward
-from rewardlab.rollouts.process_pairs import paired_by_process, process_pairs
 from rewardlab.runs.config import RunConfig
 from tests.helpers.scripted import ScriptedPolicy
 

@@ -9,8 +9,7 @@ import torch
 from rewardlab.core import Recipe, Run, Trajectory, Turn, ask
 from rewardlab.evals.passk import accuracy
 from rewardlab.methods.baselines.weighted_vote import weighted_majority
-from rewardlab.methods.search.prism_deepthink import prism_deepthink
-from rewardlab.rollouts.population import Heat, chance, population, resampled
+from rewardlab.methods.search.prism_deepthink import Heat, chance, population, prism_deepthink, resampled
 from tests.helpers.scripted import last_digit, searched
 
 HEAT = Heat(temperature=0.5, least=0.5, copies=0.3)

@@ -11,8 +11,8 @@ import torch
 from rewardlab import registry
 from rewardlab.core import Run, Score, Trajectory, Turn, ask, rollout
 from rewardlab.engine.collate import collate
+from rewardlab.methods.sampling.prof import consistent
 from rewardlab.rewards.reward import reward
-from rewardlab.rollouts.consistent import consistent
 
 PROMPT = ask("Q", "+")
 

@@ -8,11 +8,9 @@ import numpy as np
 import pytest
 
 from rewardlab.core import Run, Score, Trajectory, Turn, ask
-from rewardlab.methods.search.rap import action_probability, rap
+from rewardlab.methods.search.rap import Plan, action_probability, back_up, choose, first, rap, world_model_mcts
 from rewardlab.models.embedded import untrained
 from rewardlab.rewards.reward import reward
-from rewardlab.rollouts.planned import Plan, back_up, choose, world_model_mcts
-from rewardlab.select.first import first
 from tests.helpers.scripted import searched
 
 SAYS = {

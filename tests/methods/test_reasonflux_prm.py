@@ -13,11 +13,19 @@ from rows import batch_of, outcome, steps
 from rewardlab import registry
 from rewardlab.core import Outputs, Run, Trajectory, ask
 from rewardlab.engine.collate import collate
-from rewardlab.methods.process.reasonflux_prm import claim, reasonflux_prm, thought_and_end
+from rewardlab.methods.process.reasonflux_prm import (
+    claim,
+    reasonflux_prm,
+    softmax_mean,
+    sound_thoughts,
+    template_success,
+    thought_and_end,
+    thought_steps,
+    without_results,
+)
 from rewardlab.models.embedded import untrained
 from rewardlab.rewards import thoughts
 from rewardlab.rewards.reward import reward
-from rewardlab.rewards.thoughts import softmax_mean, sound_thoughts, template_success, thought_steps, without_results
 from rewardlab.text.splitters import mark
 
 E = math.e

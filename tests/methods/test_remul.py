@@ -14,10 +14,8 @@ from rewardlab.core import Recipe, Run, Trajectory, Turn, ask, rollout
 from rewardlab.core.run import TOKENS
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.faithfulness import area_over, contradicted, early_answering, hint_attribution, mistake_injection
-from rewardlab.methods.shaping.remul import answers_last
+from rewardlab.methods.shaping.remul import answers_last, append_answer, reasoning_transfer
 from rewardlab.models.embedded import untrained
-from rewardlab.rewards.listeners import reasoning_transfer
-from rewardlab.rollouts.answered import append_answer
 from rewardlab.rollouts.recorded import recorded
 from rewardlab.text.prefixes import begun
 

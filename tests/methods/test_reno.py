@@ -12,11 +12,10 @@ from rewardlab import registry
 from rewardlab.api import answer
 from rewardlab.core import Message, Problem, Run
 from rewardlab.errors import RewardlabError
-from rewardlab.methods.diffusion.reno import ensemble, reno
+from rewardlab.methods.diffusion.reno import ensemble, log_chi, noise_ascent, reno
 from rewardlab.models.embedded import untrained
 from rewardlab.models.load import load_policy
 from rewardlab.policies.diffusion.denoiser import Denoiser
-from rewardlab.rollouts.noise import log_chi, noise_ascent
 from rewardlab.tasks.flows.rewards import projection
 from rewardlab.verifiers.match import exact_match
 

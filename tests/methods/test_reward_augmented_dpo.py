@@ -9,8 +9,7 @@ from rewardlab import registry
 from rewardlab.core import Message, Run, ask
 from rewardlab.engine.step import Ops
 from rewardlab.errors import RewardlabError
-from rewardlab.evals.told import with_system_prompt
-from rewardlab.methods.objectives.reward_augmented_dpo import TOLD
+from rewardlab.methods.objectives.reward_augmented_dpo import TOLD, with_system_prompt
 from rewardlab.models.embedded import untrained
 from rewardlab.rollouts.goals import under_both_goals
 from rewardlab.rollouts.recorded import recorded

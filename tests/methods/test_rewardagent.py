@@ -10,9 +10,8 @@ import pytest
 from rewardlab import registry
 from rewardlab.core import Run, Trajectory, Turn, ask
 from rewardlab.methods.verifiers import rewardagent
-from rewardlab.methods.verifiers.rewardagent import CONSTRAINED, FACTUAL, constraints_met
+from rewardlab.methods.verifiers.rewardagent import CONSTRAINED, FACTUAL, constraints_met, supported_facts
 from rewardlab.models.embedded import untrained
-from rewardlab.rewards.facts import supported_facts
 from rewardlab.rewards.reward import reward
 
 PASSAGES = ["The farm needs corn.", "The ship needs rice.", "Ann was born in Oslo in 1901."]

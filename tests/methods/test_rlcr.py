@@ -11,7 +11,7 @@ import torch
 from rewardlab import registry
 from rewardlab.core import Run, Score, Trajectory, Turn, ask
 from rewardlab.engine.collate import collate
-from rewardlab.rewards.confidence import confidence
+from rewardlab.methods.shaping.rlcr import confidence
 from rewardlab.rewards.reward import reward
 from rewardlab.select.best import best
 

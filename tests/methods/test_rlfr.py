@@ -12,9 +12,8 @@ from rewardlab.api.inputs import begin_run
 from rewardlab.core import Run, Task, ask
 from rewardlab.engine.step import Ops
 from rewardlab.methods.baselines.grpo import grpo
-from rewardlab.methods.intrinsic.rlfr import FLOW, along_the_flow, claim, costs, deviations, rlfr
+from rewardlab.methods.intrinsic.rlfr import FLOW, Flow, along_the_flow, claim, costs, deviations, rlfr, with_previous
 from rewardlab.models.embedded import untrained
-from rewardlab.policies.velocity import Flow, with_previous
 from rewardlab.rewards.reward import reward
 from rewardlab.runs.config import RunConfig
 from rewardlab.tasks.sources import Listed

@@ -6,11 +6,10 @@ import pytest
 
 from rewardlab.core import Run, ask
 from rewardlab.errors import RewardlabError
-from rewardlab.methods.search.rsd import rsd
+from rewardlab.methods.search.rsd import rsd, speculative_steps
 from rewardlab.models.embedded import untrained
 from rewardlab.rewards.intrinsic import likelihood
 from rewardlab.rewards.reward import reward
-from rewardlab.rollouts.drafted import speculative_steps
 from tests.helpers.scripted import ScriptedPolicy, last_digit
 
 SMALL = {"": ["d8\n"], "d8\n": ["d3\n"], "d8\nT6\n": ["d9"], "T5\n": ["d?"]}

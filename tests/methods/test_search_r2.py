@@ -13,10 +13,8 @@ from rewardlab import registry
 from rewardlab.core import Message, Run, Trajectory, Turn, ask, environment
 from rewardlab.engine.collate import collate
 from rewardlab.errors import RewardlabError
-from rewardlab.methods.sampling.search_r2 import repaired_accuracy
-from rewardlab.rewards.repaired import of_result, useful_results
+from rewardlab.methods.sampling.search_r2 import of_result, repaired, repaired_accuracy, useful_results
 from rewardlab.rewards.reward import reward
-from rewardlab.rollouts.repaired import repaired
 from rewardlab.tasks.repairs.problems import first_wrong, repairs
 from rewardlab.text.refining import cut_of, to_refine
 

@@ -11,9 +11,9 @@ from rewardlab import registry
 from rewardlab.core import Run, Trajectory, Turn, ask
 from rewardlab.engine.step import Ops
 from rewardlab.evals.pairs import pair_accuracy
+from rewardlab.methods.shaping.sotopia_rl import attributed_score
 from rewardlab.models.embedded import untrained
 from rewardlab.models.load import learner_model
-from rewardlab.rewards.attributed import attributed_score
 from rewardlab.runs.config import RunConfig
 from rewardlab.tasks.bargaining.problems import KINDS, bargaining, kind_of, value
 

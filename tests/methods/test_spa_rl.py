@@ -11,15 +11,21 @@ from rewardlab import registry
 from rewardlab.core import Outputs, Run, Score, Trajectory, Turn, ask, rollout
 from rewardlab.engine.step import Ops, standard_loop
 from rewardlab.errors import RewardlabError
-from rewardlab.evals.progress import progress_found
 from rewardlab.methods.baselines.ppo import ppo
-from rewardlab.methods.credit.spa_rl import WATCHED, claim, delayed_error, spa_rl, step_progress
+from rewardlab.methods.credit.spa_rl import (
+    WATCHED,
+    claim,
+    delayed_error,
+    executed,
+    gold_searches,
+    progress_found,
+    spa_rl,
+    step_progress,
+)
 from rewardlab.models.embedded import untrained
 from rewardlab.objectives.progress import turns_sum_error
-from rewardlab.rewards.grounding import executed
 from rewardlab.rewards.reward import reward
 from rewardlab.runs.config import RunConfig
-from rewardlab.tasks.facts.rewards import gold_searches
 
 
 def episode(*turns: str, problem=None, tokens: int = 2) -> Trajectory:

@@ -13,9 +13,8 @@ from rewardlab import registry
 from rewardlab.core import Run, Sampling, Trajectory, ask, entropies
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.step_worth import step_agreement
-from rewardlab.methods.credit.spae import by_potential, claim, spae
+from rewardlab.methods.credit.spae import by_potential, claim, potential, spae, step_potential
 from rewardlab.models.embedded import untrained
-from rewardlab.rewards.potential import potential, step_potential
 from rewardlab.rewards.reward import reward
 from rewardlab.rollouts.independent import independent
 from rewardlab.text.splitters import mark

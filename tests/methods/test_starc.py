@@ -7,8 +7,22 @@ import torch
 
 from rewardlab import registry
 from rewardlab.core import Run
-from rewardlab.envs.mdp import MDP, best_policy, expected_return, random_mdp, redistributed, regret, shaped, values
-from rewardlab.methods.studies.starc import METRICS, dard_form, distance, epic_form, minimal_form, value_form
+from rewardlab.methods.studies.starc import (
+    MDP,
+    METRICS,
+    best_policy,
+    dard_form,
+    distance,
+    epic_form,
+    expected_return,
+    minimal_form,
+    random_mdp,
+    redistributed,
+    regret,
+    shaped,
+    value_form,
+    values,
+)
 
 D = torch.float64
 STARC = [name for name in METRICS if name.startswith("starc")]

@@ -13,8 +13,7 @@ from scripted import END, ScriptedPolicy
 from rewardlab import registry
 from rewardlab.core import Run, Trajectory, Turn, ask, rollout
 from rewardlab.engine.collate import collate
-from rewardlab.evals.inspected import inspections_right
-from rewardlab.methods.process.tattoo import tattoo
+from rewardlab.methods.process.tattoo import inspections_right, tattoo
 from rewardlab.rewards.inspected import inspected
 from rewardlab.tasks.inspections.environment import table_tool
 from rewardlab.tasks.inspections.problems import call_for, claimed, used

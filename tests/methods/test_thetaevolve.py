@@ -13,15 +13,12 @@ from rewardlab import registry
 from rewardlab.core import Run, Trajectory, Turn, ask
 from rewardlab.engine.collate import collate
 from rewardlab.errors import RewardlabError
-from rewardlab.evals.evolution import evolution
 from rewardlab.methods.baselines.grpo import grpo
-from rewardlab.methods.search.thetaevolve import thetaevolve
-from rewardlab.rewards.evolved import shaped
+from rewardlab.methods.search.thetaevolve import MEMORY, asked, evolution, inserted, parent_of, program_of, shaped, thetaevolve
 from rewardlab.rewards.reward import reward
 from rewardlab.rollouts.independent import independent
 from rewardlab.tasks.packings.problems import fits, read, worth
 from rewardlab.tasks.packings.rewards import packed
-from rewardlab.text.evolution import MEMORY, asked, inserted, parent_of, program_of
 
 
 @reward

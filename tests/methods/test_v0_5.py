@@ -12,16 +12,21 @@ from rows import batch_of, steps
 from rewardlab import registry
 from rewardlab.core import Run, ask, rollout
 from rewardlab.credit.group import center
-from rewardlab.credit.prior import subtract_prior, subtract_shrunk_mean
-from rewardlab.data.priors import PRIOR, shrunk
 from rewardlab.engine.collate import collate
 from rewardlab.errors import RewardlabError
-from rewardlab.evals.baselines import baseline_error
-from rewardlab.methods.credit.v0_5 import claim, v0_5
+from rewardlab.methods.credit.v0_5 import (
+    PRIOR,
+    adaptive_resampling,
+    baseline_error,
+    claim,
+    shrunk,
+    subtract_prior,
+    subtract_shrunk_mean,
+    v0_5,
+)
 from rewardlab.rewards.monte_carlo import sampled_pass_rate
 from rewardlab.rewards.recorded import number_in_data
 from rewardlab.rewards.task import correct
-from rewardlab.rollouts.doubted import adaptive_resampling
 from rewardlab.rollouts.independent import independent
 
 SAYS = {"r": "4", "w": "5", "?": "?"}

@@ -12,8 +12,7 @@ from rewardlab import registry
 from rewardlab.core import Run, Trajectory, Turn, ask
 from rewardlab.engine.collate import collate
 from rewardlab.errors import RewardlabError
-from rewardlab.rewards.harder import MEMORY
-from rewardlab.rewards.lines import stated_lines
+from rewardlab.methods.shaping.vulpo import MEMORY, stated_lines
 
 FOUND = "no bound on the index\nLines: 3\nAnswer: flawed"
 ELSEWHERE = "no bound on the index\nLines: 4\nAnswer: flawed"

@@ -7,8 +7,8 @@ import torch
 import torch.nn.functional as F
 
 from rewardlab.core import Outputs, Run
+from rewardlab.methods.imitation.resa_sae_tuning import like_teacher
 from rewardlab.models.embedded import untrained
-from rewardlab.objectives.distillation import like_teacher
 from tests.helpers.rows import batch_of, outcome
 
 

@@ -42,7 +42,7 @@ import os, time
 from pathlib import Path
 from rewardlab.proof.claim import Claim
 from rewardlab.core import Recipe
-from rewardlab.evals.study import study
+from rewardlab.methods.studies.starc import study
 
 @study
 def rungs(run):

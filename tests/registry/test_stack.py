@@ -18,12 +18,11 @@ from rewardlab.errors import RewardlabError
 from rewardlab.methods.baselines.dpo import dpo
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.methods.baselines.ppo import ppo
-from rewardlab.methods.sampling.april import april
+from rewardlab.methods.sampling.april import april, partial
 from rewardlab.objectives.ratio import imitate
 from rewardlab.registry.stack import stack
 from rewardlab.rollouts.filtered import solved_between
 from rewardlab.rollouts.independent import independent
-from rewardlab.rollouts.partial import partial
 
 METHODS = {name: registry.method(name) for name in registry.methods()}
 ON_ANY_ENVIRONMENT = {

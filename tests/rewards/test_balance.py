@@ -7,7 +7,7 @@ import pytest
 
 from rewardlab.core import Run, Trajectory, Turn, ask
 from rewardlab.errors import RewardlabError
-from rewardlab.rewards.balance import balanced, summands
+from rewardlab.methods.shaping.quark_medical_alignment import balanced, summands
 from rewardlab.rewards.reward import reward
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from rewardlab.core import Run, Trajectory, Turn, ask
 from rewardlab.errors import RewardlabError
-from rewardlab.rewards.ensembles import noisy_steps, voted_steps
+from rewardlab.methods.process.aurora_universal_prm import noisy_steps, voted_steps
 from rewardlab.rewards.reward import reward
 
 ROW = Trajectory(ask("?"), (Turn("policy", np.zeros(3, np.int64), text="abc"),), "end", steps=(0, 1, 2))

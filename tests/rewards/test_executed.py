@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from rewardlab.core import Run, TokenCount, Trajectory, Turn, ask
+from rewardlab.methods.process.genprm import Checking, executed_checks, rationales
 from rewardlab.models.embedded import untrained
-from rewardlab.rewards.executed import Checking, executed_checks, rationales
 from rewardlab.rewards.own_verdict import chance_of, chances, own_verdict
 
 QUESTION = ask("Start with 7. Add 5. Multiply by 3.")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rewardlab.core import Trajectory, Turn, ask
-from rewardlab.rewards.facts import supported_facts
+from rewardlab.methods.verifiers.rewardagent import supported_facts
 
 PASSAGES = ["The farm needs corn.", "The ship needs rice.", "Ann was born in Oslo in 1901."]
 

@@ -7,7 +7,7 @@ import pytest
 
 from rewardlab.core import Run, Trajectory, Turn, ask
 from rewardlab.errors import RewardlabError
-from rewardlab.rewards.fused_steps import branch_worth, fused_steps
+from rewardlab.methods.process.groundedprm import branch_worth, fused_steps
 from rewardlab.rewards.reward import reward
 
 PROBLEM = ask("?")

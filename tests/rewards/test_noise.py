@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from rewardlab.core import Run, Trajectory, Turn, ask
+from rewardlab.methods.objectives.noisy_verifier_correction import noisy_verdict
+from rewardlab.methods.process.aurora_universal_prm import noisy_steps
 from rewardlab.rewards.critiques import noisy_critiques
-from rewardlab.rewards.ensembles import noisy_steps
 from rewardlab.rewards.imperfect import imperfect
 from rewardlab.rewards.imperfect_steps import imperfect_steps
 from rewardlab.rewards.noise import errors
-from rewardlab.rewards.noisy import noisy_verdict
 from rewardlab.rewards.reward import reward
 
 N = 2000

@@ -7,7 +7,7 @@ import pytest
 
 from rewardlab.core import Run, Score, Trajectory, Turn, ask
 from rewardlab.errors import RewardlabError
-from rewardlab.rewards.noisy import corrected, noisy_verdict
+from rewardlab.methods.objectives.noisy_verifier_correction import corrected, noisy_verdict
 from rewardlab.rewards.reward import reward
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from rewardlab.core import Run, Score, Trajectory, Turn, ask
+from rewardlab.methods.verifiers.rewardagent import routed
 from rewardlab.rewards.reward import reward
-from rewardlab.rewards.routed import routed
 
 WHEN = "at most|exactly"
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rewardlab.core import Trajectory, Turn, ask
-from rewardlab.rewards.searches import rounds, search_progress, searched_for, tfidf_cosines
+from rewardlab.methods.process.stepsearch import rounds, search_progress, searched_for, tfidf_cosines
 
 ANN, BOB, CAL = "Ann: boss Bob", "Bob: friend Cal", "Cal: boss Dee"
 

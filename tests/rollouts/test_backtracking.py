@@ -6,7 +6,7 @@ import pytest
 
 from rewardlab.core import Run, ask
 from rewardlab.errors import RewardlabError
-from rewardlab.rollouts.backtracking import backtracking
+from rewardlab.methods.process.hgs_prm import backtracking
 from tests.helpers.scripted import ScriptedPolicy, last_digit
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from rewardlab.core import Run, Score, Trajectory, Turn, ask, rollout
 from rewardlab.errors import RewardlabError
+from rewardlab.methods.sampling.b_star import THRESHOLDS, Candidate, balance_score, balanced, candidates, select
 from rewardlab.rewards.reward import reward
-from rewardlab.rollouts.balanced import THRESHOLDS, Candidate, balance_score, balanced, candidates, select
 from rewardlab.rollouts.independent import independent
 
 

@@ -10,9 +10,9 @@ import torch
 
 from rewardlab.core import Run, Score, Turn, ask, entropies
 from rewardlab.errors import NotFinite
+from rewardlab.methods.search.cards import bar, cascade, chance
 from rewardlab.models.embedded import untrained
 from rewardlab.rewards.reward import reward
-from rewardlab.rollouts.cascade import bar, cascade, chance
 
 PROBLEMS = [ask("1 + 2 = ?"), ask("what is 12 * 3, and then 7 more?")]
 

@@ -10,9 +10,9 @@ from scripted import ScriptedPolicy
 
 from rewardlab.core import Run, Trajectory, Turn, ask
 from rewardlab.errors import RewardlabError
+from rewardlab.methods.process.omegaprm import Search, error_bisection_tree
 from rewardlab.rewards.environment import found_labels
 from rewardlab.rewards.reward import reward
-from rewardlab.rollouts.divided import Search, error_bisection_tree
 
 
 @reward

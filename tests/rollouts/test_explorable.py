@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from rewardlab.core import Run, Trajectory, Turn, ask, rollout
+from rewardlab.methods.curricula.depo import MEMORY, choose, explorability, explorability_sampling
 from rewardlab.rewards.reward import reward
-from rewardlab.rollouts.explorable import MEMORY, choose, explorability, explorability_sampling
 from rewardlab.rollouts.filtered import solved_between
 
 

@@ -10,7 +10,7 @@ from rows import Replies
 
 from rewardlab.core import Run, ask
 from rewardlab.errors import RewardlabError
-from rewardlab.rollouts.hardest import MEMORY, hardest
+from rewardlab.methods.verifiers.bleuberi import MEMORY, hardest
 from rewardlab.rollouts.independent import independent
 from rewardlab.verifiers.match import exact_match
 

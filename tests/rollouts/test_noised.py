@@ -9,9 +9,9 @@ from lengths import verify
 
 from rewardlab.core import Run, ask
 from rewardlab.errors import RewardlabError
+from rewardlab.methods.sampling.qerl import parameter_noise, sigma_at
 from rewardlab.models.embedded import untrained
 from rewardlab.rollouts.independent import independent
-from rewardlab.rollouts.noised import parameter_noise, sigma_at
 
 PROBLEMS = [ask("1 + 2 = ?", "3"), ask("2 + 2 = ?", "4")]
 

@@ -7,7 +7,7 @@ from lengths import group_of, run_at
 
 from rewardlab.core import Run, rollout
 from rewardlab.errors import RewardlabError
-from rewardlab.rollouts.one_of_each import right_wrong_pair
+from rewardlab.methods.objectives.oreal import right_wrong_pair
 
 
 @rollout

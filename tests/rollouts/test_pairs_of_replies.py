@@ -9,12 +9,12 @@ from rows import Replies
 
 from rewardlab.core import Run, Score, ask
 from rewardlab.errors import RewardlabError
+from rewardlab.methods.curricula.coig_p import paired
+from rewardlab.methods.curricula.rip import MEMORY, filter_pairs
 from rewardlab.rewards.recorded import score_in_data
 from rewardlab.rewards.reward import reward
-from rewardlab.rollouts.paired import paired
 from rewardlab.rollouts.ranked import ranked
 from rewardlab.rollouts.recorded import recorded
-from rewardlab.rollouts.survivors import MEMORY, filter_pairs
 
 SIDES = recorded(fields=("chosen", "rejected"))
 

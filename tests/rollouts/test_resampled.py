@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from rewardlab.core import Run, Trajectory, Turn, ask, rollout
+from rewardlab.methods.shaping.prs_vspo import resampled_by_value, value_of
 from rewardlab.rewards.reward import reward
-from rewardlab.rollouts.resampled import resampled_by_value, value_of
 
 SAID: dict[str, list[list[str]]] = {}
 """By question: the replies to it, one list for each time that it is asked; the last one again from then on."""

@@ -8,6 +8,8 @@ from served_model import choice, serving
 
 from rewardlab.core import Run, Score, ask
 from rewardlab.errors import NotFinite, RewardlabError
+from rewardlab.methods.search.rebase import reward_balanced, widths
+from rewardlab.methods.search.speculative_rejection import rejecting
 from rewardlab.models.embedded import untrained
 from rewardlab.models.load import load_policy
 from rewardlab.rewards.intrinsic import likelihood
@@ -15,8 +17,6 @@ from rewardlab.rewards.reward import reward
 from rewardlab.rollouts.beams import beams, subtrees
 from rewardlab.rollouts.monte_carlo import back_up, monte_carlo_tree
 from rewardlab.rollouts.particles import chosen, particles
-from rewardlab.rollouts.rejecting import rejecting
-from rewardlab.rollouts.reward_balanced import reward_balanced, widths
 from rewardlab.rollouts.stepwise import UNSURE, Stepping, grown, started, worths
 from rewardlab.rollouts.tree import Node
 from tests.helpers.scripted import ScriptedPolicy, last_digit, searched

@@ -11,8 +11,8 @@ import pytest
 from rewardlab.core import Environment, Run, Trajectory, Turn, ask
 from rewardlab.envs.search import search
 from rewardlab.errors import RewardlabError
+from rewardlab.methods.credit.advantage_alignment_llm import PLAYERS, against_itself
 from rewardlab.models.embedded import untrained
-from rewardlab.rollouts.against_itself import PLAYERS, against_itself
 from rewardlab.rollouts.interactive import interactive
 from rewardlab.tasks.dilemmas.environment import dilemma
 from rewardlab.tasks.dilemmas.problems import dilemmas

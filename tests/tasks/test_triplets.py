@@ -10,6 +10,7 @@ from scripted import ScriptedPolicy
 from rewardlab import registry
 from rewardlab.core import Run, Trajectory, Turn
 from rewardlab.errors import RewardlabError
+from rewardlab.methods.sampling.absolute_zero import MEMORY, _past, self_play
 from rewardlab.models.embedded import untrained
 from rewardlab.sandbox import ProgramRun, Sandbox
 from rewardlab.tasks.programs import ProgramError
@@ -17,7 +18,6 @@ from rewardlab.tasks.triplets import language as lists
 from rewardlab.tasks.triplets import python
 from rewardlab.tasks.triplets.language import KINDS, proposal, read_proposal, to_propose, to_solve, triplet
 from rewardlab.tasks.triplets.rewards import solved_or_learnable, triplet_answer
-from rewardlab.tasks.triplets.rollout import MEMORY, _past, self_play
 from rewardlab.util.serialize import pack, unpack
 
 TASK = triplet("keep > 3; sum", ["[1, 4]", "[5, 6, 2]", "[0]", "[9, 9]"])

@@ -11,11 +11,11 @@ from rewardlab.core import Message, Run, Sampling, Trajectory, Turn, ask
 from rewardlab.engine.collate import collate
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.returns import episode_return
+from rewardlab.methods.control.barfi import gridworld
 from rewardlab.models.load import load_policy
 from rewardlab.policies.control.actor import Actor, Shape
 from rewardlab.rewards.control import earned, guidance
 from rewardlab.rollouts.interactive import interactive
-from rewardlab.tasks.gridworld.environment import gridworld
 
 CPU = torch.device("cpu")
 GRID = {"size": 4, "start": [0, 0], "goal": [0, 2], "trap": [3, 0]}

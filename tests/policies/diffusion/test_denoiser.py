@@ -12,9 +12,9 @@ from rewardlab import registry
 from rewardlab.core import Batch, Message, Problem, Run, Sampling, Score, Trajectory, Turn, ask, stream
 from rewardlab.engine.collate import collate
 from rewardlab.errors import RewardlabError
+from rewardlab.methods.diffusion.tempflow_grpo import one_step_branches
 from rewardlab.models.load import load_policy
 from rewardlab.policies.diffusion.denoiser import Denoiser
-from rewardlab.rollouts.branching import one_step_branches
 from rewardlab.rollouts.independent import independent
 from rewardlab.tasks.flows.rewards import closeness, mode_posterior, projection
 

@@ -16,14 +16,35 @@ paper compares with. The claim is made on players of five numbers, not on a lang
 Data: a game of two players, the same for both (env=..., whose state has an entry `other`, and which pays by its messages).
 """
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
 import torch
 from torch import Tensor
+from torch.nn.functional import logsigmoid
 
-from rewardlab.core import Batch, Environment, Recipe, Run, credit
-from rewardlab.core.domain import Share
+from rewardlab.core import (
+    Batch,
+    Credit,
+    Environment,
+    Group,
+    Problem,
+    Recipe,
+    Run,
+    Sampling,
+    Score,
+    Trajectory,
+    credit,
+    measure,
+    rollout,
+    seed_of,
+)
+from rewardlab.core.domain import NonNegativeFloat, PositiveFloat, PositiveInt, Share
 from rewardlab.credit.leave_one_out import turn_counts, turn_leave_one_out
 from rewardlab.credit.turns import over_turns, turn_sums
-from rewardlab.evals.dilemmas import learnt_strategies
+from rewardlab.errors import RewardlabError
 from rewardlab.evals.returns import episode_return
 from rewardlab.methods.baselines.rloo import rloo
 from rewardlab.objectives.ratio import policy_gradient
@@ -31,8 +52,143 @@ from rewardlab.objectives.regularise import negative_entropy
 from rewardlab.objectives.weighting import token_mean
 from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.environment import paid
-from rewardlab.rollouts.against_itself import PLAYERS, against_itself
+from rewardlab.rollouts.interactive import play
 from rewardlab.tasks.dilemmas.environment import dilemma
+
+# ----------------------------------------------------------------------------------------------------------------------
+#
+# What a credit teaches two players of a repeated prisoner's dilemma: strategies of five numbers, followed exactly.
+
+PAYOFFS = torch.tensor([[3.0, 0.0], [5.0, 1.0]], dtype=torch.float64)
+"""What a player gets for its move (0 cooperates, 1 defects) and the other's."""
+LARGEST = 5.0
+FIRST, DEFECTS = 4, torch.zeros(5, dtype=torch.float64)
+"""The state of the first round; the states before are 2 own + other, of the last moves.  The strategy that never cooperates."""
+
+
+def mean_payoff(mine: Tensor, theirs: Tensor, rounds: int) -> float:
+    """Expected payoff of a round, for strategies (5,): the chance to cooperate after each state."""
+    # theirs, by my states: after (own, other) the other has seen (other, own)
+    theirs = theirs[[0, 2, 1, 3, FIRST]]
+    at, total = torch.zeros(5, dtype=torch.float64), 0.0
+    at[FIRST] = 1.0
+    for _ in range(rounds):
+        chances = (torch.stack((mine, 1 - mine), -1)[:, :, None] * torch.stack((theirs, 1 - theirs), -1)[:, None]) * at[
+            :, None, None
+        ]
+        moves = chances.sum(0)
+        total += float((moves * PAYOFFS).sum())
+        at = torch.cat((moves.flatten(), at.new_zeros(1)))
+    return total / rounds
+
+
+def learnt(credit: Credit, run: Run, start: Tensor, games: int, rounds: int, updates: int, lr: float, entropy: float) -> Tensor:
+    """(5,) the strategy that policy gradients with this credit lead to, where both players follow and change the same one."""
+    logits = start.clone().requires_grad_()
+    # detached: a stream that begins anew, so that every credit meets the same luck
+    optimizer, rng, rows = torch.optim.Adam([logits], lr=lr), run.detached().rng("eval"), _rows(games)
+    for _ in range(updates):
+        states, moves, pay = _play(logits.detach().sigmoid(), games, rounds, rng)
+        batch = _batch(pay / LARGEST, rows)
+        a = credit(batch.reward, batch, run)[:, 1::2]
+        here = logits[states]
+        cooperates, defects = logsigmoid(here), logsigmoid(-here)
+        spread = -(cooperates.exp() * cooperates + defects.exp() * defects)
+        loss = -(a * torch.where(moves == 0, cooperates, defects)).mean() - entropy * spread.mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return logits.detach().sigmoid()
+
+
+def _play(strategy: Tensor, games: int, rounds: int, rng: torch.Generator) -> tuple[Tensor, Tensor, Tensor]:
+    """States, moves and payoffs, each (2 games, rounds): first all first players, then all second ones."""
+    state, seen = torch.full((2 * games,), FIRST), []
+    for _ in range(rounds):
+        move = (torch.rand(2 * games, generator=rng, dtype=torch.float64) >= strategy[state]).long()
+        other = move.roll(games)
+        seen.append((state, move, PAYOFFS[move, other]))
+        state = 2 * move + other
+    states, moves, pay = zip(*seen, strict=True)
+    return torch.stack(states, 1), torch.stack(moves, 1), torch.stack(pay, 1)
+
+
+def _rows(games: int) -> list[tuple[Trajectory, Score]]:
+    problem, tags = Problem(()), ("first player", "second player")
+    return [(Trajectory(problem, path=(i,), tag=tag), Score(0.0)) for tag in tags for i in range(games)]
+
+
+def _batch(pay: Tensor, rows: list[tuple[Trajectory, Score]]) -> Batch:
+    """Episodes in which every other position is a decision, which is paid at once."""
+    reward = torch.stack((torch.zeros_like(pay), pay), -1).flatten(1)
+    decided = torch.zeros_like(reward, dtype=torch.bool)
+    decided[:, 1::2] = True
+    zeros = torch.zeros_like(reward)
+    length = torch.full((len(rows),), reward.shape[1])
+    group = torch.arange(2).repeat_interleave(len(rows) // 2)
+    return Batch(zeros.long(), decided, length, zeros, reward, decided.clone(), group, rows=list(rows))
+
+
+@measure
+def learnt_strategies(
+    problems: Sequence[Problem], run: Run, *, aligned: Credit, plain: Credit, games: PositiveInt = 64, rounds: PositiveInt = 10,
+    updates: PositiveInt = 300, lr: PositiveFloat = 0.05, entropy: float = 0.01,
+) -> dict[str, float]:  # fmt: skip
+    """Two players learn a repeated prisoner's dilemma (5, 3, 1, 0), with one credit ("aligned") and another ("plain"). A player's
+    strategy is how often it cooperates at first and after each pair of last moves; no model is asked.
+
+    payoff.X: of a round, between two players that learnt so, exactly;  against_defector.X: against one that always defects;
+    kind.X, harsh.X: how often it cooperates after both did, and how often not where it did and the other did not.
+    """
+    start = 0.5 * torch.randn(5, generator=run.rng("start"), dtype=torch.float64)
+    found: dict[str, float] = {}
+    for name, rule in (("aligned", aligned), ("plain", plain)):
+        strategy = learnt(rule, run, start, games, rounds, updates, lr, entropy)
+        found[f"payoff.{name}"] = mean_payoff(strategy, strategy, rounds)
+        found[f"against_defector.{name}"] = mean_payoff(strategy, DEFECTS, rounds)
+        found[f"kind.{name}"], found[f"harsh.{name}"] = float(strategy[0]), 1 - float(strategy[1])
+    return found | {"n": float(games)}
+
+
+# ---- Self-play: the policy as both players of a game -----------------------------------------------------------------
+
+PLAYERS = ("first player", "second player")
+"""Tags of the rows of a game."""
+
+
+@rollout(rows=lambda n, **_: 2 * n, groups=lambda **_: 2)
+def against_itself(
+    problems: list[Problem], run: Run, *, env: Environment, n: PositiveInt = 8, turns: PositiveInt = 10,
+    temperature: NonNegativeFloat = 1.0,
+) -> list[Group]:  # fmt: skip
+    """n parallel games of each problem, in which both players move at once: two groups, the first players and the second ones.
+
+    env: the game as one player sees it, the same for both; in state["other"] it finds what the other said in this round. The rows
+    of a game have the same `path`, and the tags of PLAYERS. A game ends for both where it ends for one.
+    """
+    rows = [(p, i, tag) for p in problems for i in range(n) for tag in PLAYERS]
+    openings = [env.start(p, seed_of(run.seed, "environment", run.moment, p.key, i)) for p, i, _ in rows]
+    states = [state for _, state in openings]
+    if not all(isinstance(state, dict) and "other" in state for state in states):
+        raise RewardlabError(f"{env.name} is no game of two players: its state has no entry 'other', for what the other says")
+    prompts = [p.prompt if message is None else (*p.prompt, message) for (p, *_), (message, _) in zip(rows, openings, strict=True)]
+    games = run.policy.read([Trajectory(p, path=(i,), tag=tag) for p, i, tag in rows], prompts)
+    play(env, games, states, run, Sampling(run.max_new, temperature), turns, together=_exchange)
+    return [games[i + player : i + 2 * n : 2] for i in range(0, len(games), 2 * n) for player in (0, 1)]
+
+
+def _exchange(games: list[Trajectory], states: list, live: list[int], said: bool) -> list[int]:
+    """Rows 2k and 2k + 1 are one game. Ends it for both where one has ended; tells each what the other said, if they have."""
+    on = set(live)
+    both = [i for i in live if i ^ 1 in on]
+    for i in on - set(both):
+        games[i] = replace(games[i], stop=games[i ^ 1].stop)
+    for i in both if said else ():
+        states[i] = {**states[i], "other": games[i ^ 1].reply}
+    return both
+
+
+# ---- the recipe ---------------------------------------------------------------------------------------------------------
 
 
 def other_players(batch: Batch) -> list[int | None]:

@@ -15,18 +15,174 @@ trainer/ppo/brpo.py). Budgets after the end of a trace share one mean here. (inf
 Data: prompts and answers. Where thinking ends: mark ("</think>", or what stands before an answer).
 """
 
+from __future__ import annotations
+
+from dataclasses import replace
 from typing import Literal
 
-from rewardlab.core import Recipe
-from rewardlab.credit.budgets import relative_to_budgets
+import numpy as np
+import torch
+from torch import Tensor
+
+from rewardlab.core import Batch, Group, Problem, Recipe, Rollout, Run, Sampling, Score, Scores, Trajectory, Turn, credit, rollout
+from rewardlab.core.domain import NonNegativeFloat, PositiveInt
+from rewardlab.credit.group import center
+from rewardlab.credit.tokens import over_steps
+from rewardlab.credit.value import to_go
+from rewardlab.errors import RewardlabError
 from rewardlab.evals.advantages import advantage_variance
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.objectives.weighting import token_mean
 from rewardlab.proof.claim import Claim, Within
-from rewardlab.rewards.budgets import by_its_answers
+from rewardlab.rewards.reward import Reward, reward
 from rewardlab.rewards.task import correct
-from rewardlab.rollouts.budgets import under_budgets
 from rewardlab.rollouts.independent import independent
+
+# ---- Credit of thinking that is judged at several budgets ------------------------------------------------------------
+
+
+def budget_advantages(rewards: Tensor, prior: Tensor, baseline: str) -> Tensor:
+    """(n, S) advantages from what n traces earn at S budgets, whose probabilities are `prior` (S,).
+
+    R_s = sum_{j >= s} p_j r_j.  group: less its mean over the traces.  budget: less (s V1 + (S - s) V2) / S for s = 0 .. S - 1, V2
+    that mean, and V1 the trace's own rewards before s, of which each counts twice as much as the one before, times sum_{j>=s} p_j.
+    """
+    n, size = rewards.shape
+    after = (rewards * prior).flip(1).cumsum(1).flip(1)
+    if baseline == "none":
+        return after
+    group = after.mean(0, keepdim=True) if n > 1 else torch.zeros_like(after)
+    if baseline == "group":
+        return after - group
+    weight = 2.0 ** torch.arange(size, dtype=rewards.dtype, device=rewards.device)
+    before, total = (rewards * weight).cumsum(1) - rewards * weight, weight.cumsum(0) - weight
+    own = before / total.clamp(min=1) * prior.flip(0).cumsum(0).flip(0)
+    share = torch.arange(size, device=rewards.device) / size
+    return after - (share * own + (1 - share) * group)
+
+
+@credit
+def relative_to_budgets(
+    a: Tensor, batch: Batch, run: Run, *, cuts: PositiveInt = 4, prior: Literal["uniform", "linear"] = "uniform",
+    baseline: Literal["budget", "group", "none"] = "budget",
+) -> Tensor:  # fmt: skip
+    """Rows tagged "thinking" get `budget_advantages`, each token that of the budget in which it stands; all others, reward less
+    mean of the group.  A trace that ends early earns at the budgets left what it earned at the last.
+
+    prior: of the budgets; linear: as their lengths.  Rows without a verdict get nothing.
+    """
+    p = torch.ones(cuts, device=a.device) if prior == "uniform" else torch.arange(1.0, cuts + 1, device=a.device)
+    out = (center() >> to_go())(a, batch, run)
+    for g in range(batch.groups):
+        rows = ((batch.group == g) & batch.rewarded.any(1)).nonzero().squeeze(1)
+        if not len(rows) or batch.rows[int(rows[0])][0].tag != "thinking":
+            continue
+        ends = [batch.rewarded[i].nonzero().squeeze(1) for i in rows]
+        paid = torch.stack(
+            [a[i, at[torch.arange(cuts, device=a.device).clamp(max=len(at) - 1)]] for i, at in zip(rows, ends, strict=True)]
+        )
+        advantages = budget_advantages(paid, p / p.sum(), baseline)
+        for i, at, row in zip(rows, ends, advantages, strict=True):
+            table = torch.zeros_like(a[i]).scatter(0, at, row[: len(at)])
+            out[i] = over_steps(table[None], batch.rewarded[i][None], batch.mask[i][None])[0]
+    return out
+
+
+# ---- Thinking paid by the answers that are given to it at several budgets --------------------------------------------
+
+
+@reward(over="groups", steps=True)
+def by_its_answers(groups: list[Group], run: Run, *, of: Reward) -> Scores:
+    """What rows tagged "answer" earn by `of`; and for rows tagged "thinking", at the end of each budget, the mean of its answers.
+
+    A group of thinking is followed by the groups of its answers, row by row and budget by budget, as `under_budgets` has them. No
+    verdict on thinking where the answers of one of its budgets have none. All other rows are paid by `of`.
+    """
+    paid = [g for g, group in enumerate(groups) if group[0].tag != "thinking"]
+    scores: dict[int, list[Score]] = dict(zip(paid, of([groups[g] for g in paid], run), strict=True)) if paid else {}
+    means: dict[int, float | None] = {g: _mean(row) for g, row in scores.items()}
+    for g in sorted(set(range(len(groups))) - set(paid)):
+        following = iter(range(g + 1, g + 1 + sum(len(t.steps) for t in groups[g])))
+        scores[g] = [_thinking([(at, means[next(following)]) for at in t.steps]) for t in groups[g]]
+    return [scores[g] for g in range(len(groups))]
+
+
+def _mean(row: list[Score]) -> float | None:
+    known = [s.total for s in row if s.total is not None]
+    return sum(known) / len(known) if known else None
+
+
+def _thinking(steps: list[tuple[int, float | None]]) -> Score:
+    known = [(at, paid) for at, paid in steps if paid is not None]
+    return Score(None, why="answers without a verdict") if len(known) < len(steps) or not steps else Score(steps=known)
+
+
+# ---- Thinking that is cut off at several budgets, at each of which answers are sampled -------------------------------
+
+THINKING, ANSWER = "thinking", "answer"
+"""Tags of the two kinds of rows."""
+
+
+@rollout(inner="of")
+def under_budgets(
+    problems: list[Problem], run: Run, *, of: Rollout, longest: PositiveInt = 32, cuts: PositiveInt = 4, answers: PositiveInt = 4,
+    tokens: PositiveInt = 16, temperature: NonNegativeFloat = 1.0, mark: str = "\nAnswer:",
+) -> list[Group]:  # fmt: skip
+    """For each group of `of` the thinking of its replies, tagged "thinking", and then for each of them and each budget a group of
+    answers, tagged "answer", in which the thinking so far and the mark are only read.
+
+    Budgets are longest/cuts, 2 longest/cuts ... longest tokens. Thinking ends where the reply says `mark` (without blanks around
+    it), or at `longest`. Budgets from its end on share one group, with `answers` replies for each of them. `Trajectory.steps` of
+    the thinking holds the last position of each budget that it reaches.  tokens: of an answer at most.
+    """
+    if cuts > longest:
+        raise RewardlabError(f"thinking of {longest} tokens has no {cuts} different budgets: raise longest, or lower cuts")
+    asked = of.but_innermost(stop=(mark.strip(),))(problems, replace(run, max_new=longest))
+    ends = [longest * k // cuts for k in range(1, cuts + 1)]
+    groups: list[Group] = []
+    prefixes: list[Trajectory] = []
+    for group in asked:
+        thinking = [replace(t, tag=THINKING, steps=_last_positions(t, ends)) for t in group]
+        places = [len(groups) + 1 + k for k in range(sum(len(t.steps) for t in thinking))]
+        groups += [thinking, *([] for _ in places)]
+        begun = [(t, at, answers * (cuts - k if k == len(t.steps) - 1 else 1)) for t in thinking for k, at in enumerate(t.steps)]
+        for place, (t, at, count) in zip(places, begun, strict=True):
+            prefix = _asked(t, at, mark, run)
+            groups[place] = [replace(prefix, path=(i,)) for i in range(count)]
+            prefixes += groups[place]
+    done = iter(run.policy.extend(prefixes, Sampling(tokens, temperature), run.rng("answers")) if prefixes else [])
+    return [group if group[0].tag == THINKING else [_marked(next(done), mark) for _ in group] for group in groups]
+
+
+def _last_positions(t: Trajectory, ends: list[int]) -> tuple[int, ...]:
+    """The position of the last decision within each budget, up to the one in which the thinking ends."""
+    decided = np.flatnonzero(t.mask)
+    if not len(decided):
+        return ()
+    within = [int(decided[min(end, len(decided)) - 1]) for end in ends]
+    return tuple(dict.fromkeys(within))
+
+
+def _asked(t: Trajectory, at: int, mark: str, run: Run) -> Trajectory:
+    """The thinking up to a position and the mark, as text that was read."""
+    said = t.cut(at + 1, run.policy.decode)
+    if said.reply.rstrip().endswith(mark.strip()):
+        read = said
+    else:
+        # an end token would end the answer before it begins
+        kept = len(said) - 1 if t.stop == "end" and at == len(t) - 1 else len(said)
+        (written,) = run.policy.write([t.cut(kept, run.policy.decode)], [mark])
+        read = written.cut(len(written) - 1, run.policy.decode)
+    turns = tuple(Turn(None, turn.ids, text=turn.text, images=turn.images) for turn in read.turns)
+    return Trajectory(t.problem, turns, tag=ANSWER)
+
+
+def _marked(t: Trajectory, mark: str) -> Trajectory:
+    """The answer with its mark in its text, as a verifier expects it."""
+    return replace(t, turns=(*t.turns[:-1], replace(t.turns[-1], text=mark.strip() + t.turns[-1].text)))
+
+
+# ---- the recipe ---------------------------------------------------------------------------------------------------------
 
 
 def anytime_reasoner_brpo(

@@ -18,23 +18,120 @@ Data: an environment (env=...), whose refusals say `refused`, or something to se
 answers to verify by.
 """
 
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from rewardlab.core import Batch, Environment, Learner, Outputs, Recipe, Run, Update, credit, objective
+from rewardlab.core import (
+    Batch,
+    Environment,
+    Learner,
+    Outputs,
+    Problem,
+    Recipe,
+    Rollout,
+    Run,
+    Score,
+    Trajectory,
+    Update,
+    credit,
+    measure,
+    objective,
+    values,
+)
 from rewardlab.envs.search import search, tools
 from rewardlab.errors import RewardlabError, unknown
 from rewardlab.evals.episodes import episode_accuracy
-from rewardlab.evals.progress import progress_found
 from rewardlab.methods.baselines.ppo import ppo
 from rewardlab.objectives.progress import turn_ends, turns_sum_error
 from rewardlab.proof.claim import Claim, Within
-from rewardlab.rewards.grounding import executed
+from rewardlab.rewards.reward import Reward, reward
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.interactive import interactive
-from rewardlab.tasks.facts.rewards import gold_searches
+from rewardlab.text.searches import query_of
+from rewardlab.util.ranking import auc_of
+
+# ---- Whether a model of progress finds the turns that bring an episode on --------------------------------------------
+
+
+@measure
+def progress_found(
+    problems: Sequence[Problem], run: Run, *, rollout: Rollout, truth: Reward, model: str = "progress", critic: str = "critic"
+) -> dict[str, float]:
+    """How often a turn that `truth` pays has a higher number than one that it does not pay, of all turns that it speaks of.
+
+    auc.progress: the number is the value of `model` at the turn's end.  auc.critic: by how much the value of `critic` rises from
+    the end of the turn before to that of this one.  calibration: the correlation over episodes of the sum of the former and whether
+    the episode is right, by the task's verifier. NaN where one kind of turns is missing.  n: turns.  pass@1: of the episodes.
+    """
+    groups = rollout(list(problems), run)
+    rows = [t for group in groups for t in group]
+    paid = [dict(s.steps) for row in truth(groups, run) for s in row]
+    said, worth = values(run.model(model), rows), values(run.model(critic), rows)
+    turns, rises = [], []
+    for t, steps, v, w in zip(rows, paid, said, worth, strict=True):
+        before = int(np.argmax(t.mask)) - 1  # the end of the prompt
+        for end in t.ends:
+            if end in steps:
+                turns.append((float(v[end]), steps[end] >= 1.0))
+                rises.append((float(w[end] - w[before]), steps[end] >= 1.0))
+            before = end
+    right = [s.value is not None and s.value >= 1.0 for row in run.verify(groups, run) for s in row]
+    sums = [float(sum(v[end] for end in t.ends)) for t, v in zip(rows, said, strict=True)]
+    fit = float(np.corrcoef(sums, right)[0, 1]) if len(set(right)) > 1 and np.ptp(sums) else math.nan
+    return {
+        "pass@1": float(np.mean(right)), "auc.progress": auc_of(turns), "auc.critic": auc_of(rises), "calibration": fit,
+        "n": float(len(turns)),
+    }  # fmt: skip
+
+
+# ---- Whether what an agent did could be done -------------------------------------------------------------------------
+
+
+@reward(steps=True)
+def executed(trajectory: Trajectory, *, refused: str = "Nothing") -> list[tuple[int, float]]:
+    """1 at the end of each turn of an episode that the environment did not answer by `refused`, else 0.
+
+    A turn that nothing answers, such as the last, could be done.  Wang et al. 2025, arXiv:2505.20732
+    """
+    steps: list[tuple[int, float]] = []
+    position = 0
+    for turn in trajectory.turns:
+        if turn.author is None and steps and refused in turn.text and steps[-1][0] == position - 1:
+            steps[-1] = (position - 1, 0.0)
+        position += len(turn.ids)
+        if turn.author is not None and len(turn.ids):
+            # a reply written over several updates is several turns in a row: its end is the last one's
+            steps = [s for s in steps if s[0] != position - 1 - len(turn.ids)] + [(position - 1, 1.0)]
+    return steps
+
+
+# ---- Rewards that know the gold searches of a question ---------------------------------------------------------------
+
+
+@reward(steps=True)
+def gold_searches(trajectory: Trajectory) -> list[tuple[int, float]] | Score:
+    """At the end of each reply that searches: 1 if its search is the next of meta["searches"], else 0."""
+    left = list(trajectory.problem.meta.get("searches") or [])
+    if not left:
+        return Score(None, why="the problem has no gold searches")
+    steps = []
+    for end, reply in zip(trajectory.ends, trajectory.replies, strict=True):
+        query = query_of(reply)
+        if query is not None:
+            found = bool(left) and query == left[0]
+            left = left[found:]
+            steps.append((end, float(found)))
+    return steps or Score(None, why="the episode has no search")
+
+
+# ---- the recipe ---------------------------------------------------------------------------------------------------------
 
 TERM, WATCHED = "executed", "watched"
 

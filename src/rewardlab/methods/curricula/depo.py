@@ -15,10 +15,125 @@ diversity, influence and difficulty, is done on the file: rewardlab data diverse
 Data: prompts and answers that come again: a file, or a generated task with a size.
 """
 
-from rewardlab.core import Recipe
+from __future__ import annotations
+
+import numpy as np
+
+from rewardlab.core import Group, Problem, Recipe, Rollout, Run, rollout
+from rewardlab.core.domain import NonNegativeFloat, PositiveInt, PositiveShare, Share
+from rewardlab.errors import RewardlabError
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.proof.claim import Claim, Within
-from rewardlab.rollouts.explorable import explorability_sampling
+
+# ----------------------------------------------------------------------------------------------------------------------
+#
+# Problems are sampled where there is something to explore, by what their last visits showed; neglected ones come again.
+
+MEMORY = "explorable.visits"
+
+
+def explorability(right: list[bool], surprise: list[float], limit: float) -> float:
+    """Sum over the replies of |(r - mean r) / std r| times the mean surprise of the reply's tokens; 0 where all r are equal.
+
+    Wrong replies that are more than `limit` times as surprising as the right ones on average count nothing: they are noise.
+    """
+    rewards, said = np.array(right, float), np.array(surprise)
+    if not len(rewards) or rewards.std() == 0:
+        return 0.0
+    advantages = np.abs((rewards - rewards.mean()) / rewards.std())
+    counted = (rewards == 1) | (said <= limit * said[rewards == 1].mean())
+    return float((advantages * said * counted).sum())
+
+
+@rollout(inner="of", across_problems=True)
+def explorability_sampling(
+    problems: list[Problem], run: Run, *, of: Rollout, start: PositiveShare = 1.0, least: PositiveShare = 0.4, decay: Share = 0.05,
+    window: PositiveInt = 5, limit: NonNegativeFloat = 2.0, replay: Share = 0.1,
+) -> list[Group]:  # fmt: skip
+    """What `of` samples for the most explorable share of the problems; the others are skipped before anything is sampled.
+
+    share: `start` less `decay` for each earlier visit of the most visited problem, `least` at least. Problems never sampled are all
+    kept, and then of the skipped ones the share `replay` that was sampled least often. explorability: the mean over a problem's
+    last `window` visits of the sum over replies of |advantage| times mean -log p of the tokens.  limit: see `explorability`.
+    Problems must come again: an epoch is one visit. Held-out problems are all kept. run.memory holds the numbers by problem.
+
+    A visit is what was sampled, also where a filter in `of` drops its group: one without a signal is what is to be skipped. Further
+    problems that `of` asks for are met, and skipped, as the step's own are.
+    """
+    if run.verify is None:
+        raise RewardlabError("explorable needs the task's verifier, and this run has none: name a task")
+    if run.more_problems is None:
+        return of(problems, run)
+    memory, further = run.memory.setdefault(MEMORY, {}), run.more_problems
+
+    def chosen(some: list[Problem]) -> list[Problem]:
+        return choose(some, memory, start, least, decay, window, replay)
+
+    first = chosen(problems)
+    run.log("rollouts_skipped", 1 - len(first) / len(problems))
+    before = {key: len(known["visits"]) for key, known in memory.items()}
+    run.more_problems = lambda n: chosen(further(n))
+    try:
+        groups = of.with_innermost(visited(of=of.innermost, limit=limit))(first, run)
+    finally:
+        run.more_problems = further
+    # a wrapper may have sampled another wording of a problem: then what it made of it is the visit
+    unnoted = [g for g in groups if g and _visits(memory, g[0].problem) == before.get(g[0].problem.key, 0)]
+    _remember(unnoted, run, limit)
+    return groups
+
+
+def _visits(memory: dict, problem: Problem) -> int:
+    return len(memory[problem.key]["visits"]) if problem.key in memory else 0
+
+
+@rollout(inner="of")
+def visited(problems: list[Problem], run: Run, *, of: Rollout, limit: NonNegativeFloat = 2.0) -> list[Group]:
+    """What `of` samples, remembered for `explorability_sampling` before any filter sees it."""
+    groups = of(problems, run)
+    _remember(groups, run, limit)
+    return groups
+
+
+def _remember(groups: list[Group], run: Run, limit: float) -> None:
+    memory = run.memory[MEMORY]
+    for group, row in zip(groups, run.verdicts(groups), strict=True):
+        judged = [(s.value >= 1.0, _surprise(t)) for t, s in zip(group, row, strict=True) if s.value is not None]
+        # a visit that nobody judged says nothing, and least of all that there is nothing to explore
+        if judged:
+            visit = explorability([r for r, _ in judged], [x for _, x in judged], limit)
+            memory.setdefault(group[0].problem.key, {"seen": 0, "visits": []})["visits"].append(visit)
+
+
+def choose(
+    problems: list[Problem], memory: dict, start: float, least: float, decay: float, window: int, replay: float
+) -> list[Problem]:
+    """The problems that are sampled, in their order; the memory counts that all were met."""
+    known = [i for i, p in enumerate(problems) if memory.get(p.key, {}).get("visits")]
+    met = max((memory[problems[i].key]["seen"] for i in known), default=0)
+    share = max(least, min(1.0, start - decay * met))
+
+    def score(i: int) -> tuple[float, int]:
+        visits = memory[problems[i].key]["visits"]
+        return -float(np.mean(visits[-window:])), len(visits)
+
+    ranked = sorted(known, key=score)
+    top = int(len(ranked) * share)
+    # the most neglected first, and of those the most explorable
+    skipped = sorted(ranked[top:], key=lambda i: (score(i)[1], score(i)[0]))
+    kept = {*ranked[:top], *skipped[: round(replay * len(problems))], *(set(range(len(problems))) - set(known))}
+    for p in problems:
+        memory.setdefault(p.key, {"seen": 0, "visits": []})["seen"] += 1
+    return [p for i, p in enumerate(problems) if i in (kept or ranked[:1])]
+
+
+def _surprise(t) -> float:
+    """Mean -log p of the sampled tokens, an unbiased estimate of their mean entropy."""
+    logprobs = t.column("logprobs")[t.mask]
+    return -float(np.mean(logprobs)) if len(logprobs) else 0.0
+
+
+# ---- the recipe ---------------------------------------------------------------------------------------------------------
 
 
 def depo(

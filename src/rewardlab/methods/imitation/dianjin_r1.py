@@ -18,6 +18,8 @@ Data: prompts and answers, a teacher (teacher=PATH; by default the policy as it 
 rule, as rationale_agrees for choices with `options`. Without it the answer alone is checked.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -33,8 +35,22 @@ from rewardlab.rewards.reward import Reward
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.independent import independent
 from rewardlab.tasks.positions import chosen, distinct_positions
-from rewardlab.text.tags import in_tags
+from rewardlab.text.rationale import rationale
 from rewardlab.util.progress import in_batches
+
+# ---- Reasoning and answer between tags -------------------------------------------------------------------------------
+
+
+def in_tags(reply: str) -> str | None:
+    """A reply as <think>rationale</think><answer>the rest</answer>, unless it has such tags; None where one of the two is empty."""
+    if "</think>" in reply:
+        return reply
+    thought = rationale(reply)
+    answer = reply.strip().removeprefix(thought).strip()
+    return f"<think>{thought}</think><answer>{answer}</answer>" if thought and answer else None
+
+
+# ---- the recipe ---------------------------------------------------------------------------------------------------------
 
 TEACHER, TRACES, HARD, TRACE = "teacher", "dianjin_r1.traces", "dianjin_r1.hard", "trace"
 AT_ONCE = 128

@@ -19,24 +19,111 @@ Data: prompts with answers. `source` is a checkpoint of the source model, of the
 itself is trained by the base's recipe for the first half of the steps, and that is the source.
 """
 
+from __future__ import annotations
+
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 import torch
+import torch.nn.functional as F
+from torch import Tensor
 
-from rewardlab.core import Group, Learner, Loop, Problem, Recipe, Run, Trajectory, forward_batch, loop, rollout
+from rewardlab.core import (
+    Batch,
+    Group,
+    Learner,
+    Loop,
+    Outputs,
+    Problem,
+    Recipe,
+    Run,
+    Trajectory,
+    forward_batch,
+    loop,
+    objective,
+    rollout,
+)
 from rewardlab.core.domain import PositiveFloat, PositiveInt, Share
 from rewardlab.errors import RewardlabError
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.methods.baselines.sft import sft
-from rewardlab.objectives.distillation import like_teacher
-from rewardlab.policies import autoencoder
 from rewardlab.proof.claim import Claim, Within
 from rewardlab.text.filled import filled
 from rewardlab.util.progress import Bar
+
+# ---- Learning to say what another model would say --------------------------------------------------------------------
+
+
+@objective(unit="token", wants=("hidden",), needs=("teacher.hidden",))
+def like_teacher(out: Outputs, batch: Batch, run: Run) -> Tensor:
+    """KL(teacher || policy) at each decision, over the whole vocabulary; the teacher is the learner of that name. 0 for the first
+    token of a row, which no model predicts. Hinton et al. 2015, arXiv:1503.02531
+    """
+    teacher, decided = run.model("teacher"), batch.mask[:, 1:]
+    # the state one position before a token predicts it
+    hidden, wanted = (x[:, :-1][decided] for x in (out.hidden, batch.columns["teacher.hidden"]))  # (n, d)
+    losses = out.hidden.new_zeros(decided.shape).masked_scatter(decided, run.policy.divergences(hidden, teacher, wanted))
+    return F.pad(losses, (1, 0))
+
+
+# ---- A sparse autoencoder of activations: each is written as the sum of a few directions out of very many ------------
+#
+#     z = top_k(relu((x - b) E^T + e));    x' = z D + b,    rows of D of length 1
+#
+# Gao et al. 2024, arXiv:2406.04093. Initial weights, and the loss, the share of the activations' variance that is left
+# unexplained, are those of EleutherAI/sparsify; learnt by Adam. The weights are plain tensors by name, so that they can be kept
+# with a run.
+
+Weights = dict[str, Tensor]
+
+
+def untrained(width: int, latents: int, generator: torch.Generator, device: torch.device) -> Weights:
+    """Random directions: encoder (latents, width), its bias (latents,), decoder (latents, width), its bias (width,)."""
+    bound = width**-0.5
+    encoder = torch.empty(latents, width).uniform_(-bound, bound, generator=generator).to(device)
+    return {
+        "encoder": encoder, "encoder_bias": torch.zeros(latents, device=device),
+        "decoder": F.normalize(encoder, dim=1), "decoder_bias": torch.zeros(width, device=device),
+    }  # fmt: skip
+
+
+def reconstructed(x: Tensor, w: Weights, k: int) -> Tensor:
+    """(n, width) -> (n, width): the sum of the k directions that each row excites most."""
+    excited = F.relu(F.linear(x - w["decoder_bias"], w["encoder"], w["encoder_bias"]))  # (n, latents)
+    strength, which = excited.topk(min(k, excited.shape[1]), sorted=False)  # (n, k)
+    return torch.einsum("nk,nkd->nd", strength, w["decoder"][which]) + w["decoder_bias"]
+
+
+def unexplained(x: Tensor, again: Tensor) -> Tensor:
+    """The share of the variance of x (n, width) that its reconstruction lacks."""
+    return (x - again).square().sum() / (x - x.mean(0)).square().sum().clamp(min=1e-12)
+
+
+def learn(batches: Iterable[Tensor], latents: int, k: int, lr: float, generator: torch.Generator) -> tuple[Weights, float]:
+    """Weights for `latents` directions, fitted to batches (n, width) of activations, one step each; and what
+    was `unexplained` of the last one."""
+    weights, optimiser, left = {}, None, 1.0
+    for x in batches:
+        if optimiser is None:
+            weights = untrained(x.shape[1], latents, generator, x.device)
+            # the mean is no direction: it would be one of every row's k
+            weights["decoder_bias"].copy_(x.mean(0))
+            optimiser = torch.optim.Adam([w.requires_grad_(True) for w in weights.values()], lr=lr)
+        with torch.enable_grad():
+            loss = unexplained(x, reconstructed(x, weights, k))
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+        with torch.no_grad():
+            weights["decoder"].copy_(F.normalize(weights["decoder"], dim=1))
+        left = float(loss.detach())
+    return {name: w.detach() for name, w in weights.items()}, left
+
+
+# ---- the recipe ---------------------------------------------------------------------------------------------------------
 
 SAE, TEACHER, SOURCE = "resa.sae", "teacher", "source"
 LIKE_A_REASONER = "<think> {answer} </think>\n<answer> Answer: {answer}</answer>"
@@ -71,7 +158,7 @@ def source_then_target(
         source = run.models.get(SOURCE, run.policy)
         seeded = torch.Generator().manual_seed(run.seed)
         heard = _activations(source, at, 1 if random else sae_steps, texts, ops)
-        weights, left = autoencoder.learn(heard, latents, k, 0.0 if random else sae_lr, seeded)
+        weights, left = learn(heard, latents, k, 0.0 if random else sae_lr, seeded)
         run.memory[SAE] = {"weights": weights, "unexplained": left}
         run.policy.load_state(run.model(TEACHER).state())
         ops.policy.reset_optimizer()
@@ -79,7 +166,7 @@ def source_then_target(
     run.log("unexplained", run.memory[SAE]["unexplained"])
     tuning = sft(lr=lr, problems=recipe.update.problems).but(rollout=texts, objective=like_teacher())
     # the inserted layer passes no gradient down, as in the released code
-    with run.policy.inserted(at, lambda x: autoencoder.reconstructed(x, weights, k).detach()), only_layers_above(run.policy, at):
+    with run.policy.inserted(at, lambda x: reconstructed(x, weights, k).detach()), only_layers_above(run.policy, at):
         ops.standard_step(tuning)
 
 

@@ -15,17 +15,133 @@ labels come from a slow average of the policy. The reward takes the place of a b
 Data: prompts, and as `rewrite` each of them in other words, which may be written by any model. Answers are read for reports alone.
 """
 
-from typing import Literal
+from __future__ import annotations
 
-from rewardlab.core import Recipe
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+
+from rewardlab.core import Group, Problem, Recipe, Rollout, Run, Score, Scores, measure, rollout
+from rewardlab.errors import RewardlabError
 from rewardlab.evals.own_reward import own_reward
-from rewardlab.evals.precision import paid_right
+from rewardlab.evals.passk import mean_interval
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.proof.claim import Claim, Within
-from rewardlab.rewards.agreement import with_majority
+from rewardlab.rewards.reward import Reward, reward
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.independent import independent
-from rewardlab.rollouts.rewritten import with_rewrites
+from rewardlab.text.votes import answer_of, majority_of
+
+# ---- Whether what a reward pays is right, and whether it pays what is right ------------------------------------------
+
+
+@measure
+def paid_right(problems: Sequence[Problem], run: Run, *, reward: Reward, truth: Reward, rollout: Rollout) -> dict[str, float]:
+    """How far rewards of 0 and 1 are those of `truth`, on the replies that `rollout` samples; nothing is learnt.
+
+    precision.X: of the replies that the term X pays at least 1, the share that is right; NaN where it pays none.  recall.X: of the
+    right ones, the share that it pays; NaN where none is right.  paid.X: the share of all that it pays.  right: the share that is
+    right, n: the replies. One without a verdict is not paid; without one by `truth` it is left out.
+    Raises RewardlabError where `truth` gives no verdict at all.
+    """
+    groups = rollout(list(problems), run)
+    rows = [
+        (score, verdict.total >= 1.0)
+        for row, true in zip(reward(groups, run), truth(groups, run), strict=True)
+        for score, verdict in zip(row, true, strict=True)
+        if verdict.total is not None
+    ]
+    if not rows:
+        raise RewardlabError(f"paid_right: {truth} gives no verdict on any reply to {len(problems)} problems")
+    right = np.array([ok for _, ok in rows])
+    names = dict.fromkeys(name for score, _ in rows for name in score.terms)
+    found: dict[str, float] = {}
+    for name in names:
+        paid = np.array([_paid(score, name) for score, _ in rows])
+        found |= {f"precision.{name}": _share(right[paid]), f"recall.{name}": _share(paid[right]), f"paid.{name}": _share(paid)}
+    low, high = mean_interval(right.astype(float).tolist())
+    return {**found, "right": _share(right), "ci95_low": low, "ci95_high": high, "n": float(len(rows))}
+
+
+def _paid(score: Score, name: str) -> bool:
+    term = score.terms.get(name)
+    return term is not None and term.value is not None and term.value >= 1.0
+
+
+def _share(of: np.ndarray) -> float:
+    return float(of.mean()) if len(of) else float("nan")
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+#
+# Whether a reply gives the answer that most replies give: to its own question, or to the same question in other words.
+
+Voters = Literal["other", "own"]
+
+
+@reward(over="groups", relative=True)
+def with_majority(groups: list[Group], run: Run, *, voters: Literal["other", "own"] = "other") -> Scores:
+    """1 for the answer that most of the voters give, else 0; no gold answer is read.
+
+    voters: "own": the replies to the same prompt, itself among them.  "other": those to the same question in other words, which
+    `with_rewrites` samples; so a mistake that comes with one wording is paid in neither. Answers are compared by value, and of
+    equally frequent ones the first counts. No verdict where no voter states an answer, or a question has no other wording.
+    """
+    answers = [[answer_of(t.reply) for t in group] for group in groups]
+    votes: dict[tuple[str, bool], list[Any]] = defaultdict(list)
+    for group, row in zip(groups, answers, strict=True):
+        votes[_wording(group)] += row
+    return [_agree(row, votes.get(_voters(group, voters), [])) for group, row in zip(groups, answers, strict=True)]
+
+
+def _wording(group: Group) -> tuple[str, bool]:
+    """The key of the original problem, and whether this is its rewrite; ("", False) for a group without rows."""
+    if not group:
+        return "", False
+    problem = group[0].problem
+    return problem.meta.get("rewrite_of", problem.key), "rewrite_of" in problem.meta
+
+
+def _voters(group: Group, voters: Voters) -> tuple[str, bool]:
+    key, rewritten = _wording(group)
+    return key, rewritten if voters == "own" else not rewritten
+
+
+def _agree(answers: list[Any], votes: list[Any]) -> list[Score]:
+    label = majority_of(votes)
+    if label is None:
+        return [Score(None, why="none of the voters states an answer") for _ in answers]
+    return [Score(float(answer == label), why=f"the voters say {label}") for answer in answers]
+
+
+# ---- Groups of replies to a question, and to the same question in other words ----------------------------------------
+
+ORIGINAL = "rewrite_of"
+"""The column of a rewritten problem that holds the key of the problem whose rewrite it is."""
+
+
+@rollout(inner="of", groups=lambda **_: 2)
+def with_rewrites(problems: list[Problem], run: Run, *, of: Rollout, column: str = "rewrite") -> list[Group]:
+    """What `of` samples for each problem, and for the same problem with the text in `column` as its question.
+
+    A step has twice as many groups as it has problems. A rewritten problem is told by its column `rewrite_of`, the key of the
+    other. Further problems that `of` asks for itself have no rewrites.
+    """
+    return of([each for problem in problems for each in (problem, _rewritten(problem, column))], run)
+
+
+def _rewritten(problem: Problem, column: str) -> Problem:
+    text = problem.meta.get(column)
+    if not isinstance(text, str) or not text.strip():
+        has = ", ".join(problem.meta) or "nothing"
+        raise RewardlabError(f"problem {problem.question[:60]!r} has no text {column!r}, its question reworded; it has: {has}")
+    return replace(problem.reworded(text), meta={**problem.meta, ORIGINAL: problem.key})
+
+
+# ---- the recipe ---------------------------------------------------------------------------------------------------------
 
 
 def co_reward(

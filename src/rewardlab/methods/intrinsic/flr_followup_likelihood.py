@@ -15,19 +15,99 @@ pair. Left out: tuning the model on feedback first, which is `rewardlab train sf
 Data: prompts, and a model that knows how people react: the one that is trained, as it started, or --reward-model PATH.
 """
 
-from typing import Literal
+from __future__ import annotations
 
-from rewardlab.core import Learner, Recipe
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from rewardlab.core import Group, Learner, Message, Recipe, Run, Score, Scores, Trajectory
+from rewardlab.errors import RewardlabError
 from rewardlab.evals.groups import told_apart
 from rewardlab.methods.baselines.dpo import dpo
 from rewardlab.proof.claim import Claim, Within
-from rewardlab.rewards.followups import followup_likelihood
 from rewardlab.rewards.intrinsic import likelihood
+from rewardlab.rewards.reward import reward
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.independent import independent
 from rewardlab.rollouts.ranked import ranked
 from rewardlab.tasks.reactions.problems import DISPLEASED, PLEASED
-from rewardlab.text.followups import NEGATIVE, POSITIVE
+from rewardlab.text.followups import FRONT, NEGATIVE, POSITIVE
+from rewardlab.text.pieces import tokens_with
+
+# ---- What a model expects the user to say next, as a reward of the reply ---------------------------------------------
+
+SWAPPED = {"user": "assistant", "assistant": "user"}
+
+
+@reward(over="groups")
+def followup_likelihood(
+    groups: list[Group], run: Run, *, positive: tuple[str, ...] = POSITIVE, negative: tuple[str, ...] = NEGATIVE,
+    speaker: Literal["user", "assistant"] = "user", model: str = "reference",
+) -> Scores:  # fmt: skip
+    """How much likelier satisfied follow-ups to a reply are than dissatisfied ones: mean over `positive` of log p(f | x, y), minus
+    the mean over `negative`; log p in nats per token of f.
+
+    speaker: who says them: the user, as the next message; or the assistant, in a conversation whose roles are swapped and which
+    begins with FRONT, as models are taught that were fine-tuned on feedback.  model: whose likelihood, of the run. No verdict on an
+    empty reply, on episodes of several replies, and where the context is too short.  Zhang et al. 2024, arXiv:2409.13948
+    """
+    if not positive or not negative:
+        raise RewardlabError("followup_likelihood compares positive with negative follow-ups: give at least one of each")
+    rows, scorer = [t for group in groups for t in group], run.model(model)
+    if scorer is not run.policy and scorer.tokenizer.get_vocab() != run.policy.tokenizer.get_vocab():
+        raise RewardlabError(f"the model {model!r} cannot score the policy's replies: their tokenizers differ")
+    judged = [i for i, t in enumerate(rows) if t.reply.strip() and len(t.replies) == 1]
+    texts = (*positive, *negative)
+    said = _said([rows[i] for i in judged for _ in texts], list(texts) * len(judged), scorer, speaker)
+    fits = [len(t) <= scorer.context for t, _ in said]
+    logprobs = iter(scorer.score([t for (t, _), ok in zip(said, fits, strict=True) if ok]) if any(fits) else [])
+    means = [
+        float(next(logprobs)[tokens].mean(dtype=np.float64)) if ok else None for (_, tokens), ok in zip(said, fits, strict=True)
+    ]
+    table = dict(zip(judged, [means[k : k + len(texts)] for k in range(0, len(means), len(texts))], strict=True))
+    scores = iter([_score(table.get(i), len(positive)) for i in range(len(rows))])
+    return [[next(scores) for _ in group] for group in groups]
+
+
+def _score(means: Sequence[float | None] | None, positive: int) -> Score:
+    if means is None:
+        return Score(None, why="not one reply that says something")
+    known = [x for x in means if x is not None]
+    if len(known) < len(means):
+        return Score(None, why="a follow-up does not fit the model's context")
+    pleased, displeased = float(np.mean(known[:positive])), float(np.mean(known[positive:]))
+    return Score(pleased - displeased, why=f"{pleased:.2f} nats a token for satisfied follow-ups, {displeased:.2f} for others")
+
+
+def _said(rows: list[Trajectory], texts: list[str], scorer: Any, speaker: str) -> list[tuple[Trajectory, list[int]]]:
+    """Each conversation with the follow-up, and the positions of its tokens."""
+    if not rows:
+        return []
+    if speaker == "user":
+        found = scorer.read(rows, [(Message("user", text),) for text in texts])
+    else:
+        prompts = [
+            (Message("user", FRONT), *(_swapped(m) for m in t.problem.prompt if m.role in SWAPPED), Message("user", t.reply))
+            for t in rows
+        ]  # fmt: skip
+        found = scorer.write(scorer.read([Trajectory(t.problem) for t in rows], prompts), texts)
+    return [(t, _tokens(t, text, scorer)) for t, text in zip(found, texts, strict=True)]
+
+
+def _swapped(message: Message) -> Message:
+    return Message(SWAPPED[message.role], message.text, message.images)
+
+
+def _tokens(t: Trajectory, text: str, scorer: Any) -> list[int]:
+    """The tokens of the last turn in which the text stands, without what a chat template puts around it; else all."""
+    last = t.turns[-1]
+    first = len(t) - len(last.ids)
+    return [first + i for i in tokens_with(text, scorer.pieces(last.ids)) or range(len(last.ids))]
+
+
+# ---- the recipe ---------------------------------------------------------------------------------------------------------
 
 LISTENER = "listener"
 

@@ -19,20 +19,191 @@ token_post). Right, and so learnt from, are replies that the verifier finds righ
 Data: prompts and answers, and worked solutions in `field` for the first `fit_steps`; 0 of these needs none.
 """
 
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import torch
-from torch import Tensor
+import torch.nn.functional as F
+from torch import Tensor, nn
 
-from rewardlab.core import Batch, Credit, Loop, Recipe, Run, credit, forward_batch, loop
+from rewardlab.core import Batch, Credit, Loop, Problem, Recipe, Rollout, Run, credit, forward_batch, loop, measure
 from rewardlab.core.domain import NonNegativeFloat, PositiveFloat, PositiveInt, PositiveShare, Share
 from rewardlab.credit.value import discounted_sums
-from rewardlab.evals.latent import learnt_auc
+from rewardlab.errors import RewardlabError
+from rewardlab.evals.gradients import paid_at_the_end
 from rewardlab.methods.baselines.grpo import grpo
-from rewardlab.policies.velocity import Flow, states_of, with_previous
 from rewardlab.proof.claim import Claim, Within
 from rewardlab.rollouts.independent import independent
 from rewardlab.rollouts.recorded import recorded
+from rewardlab.util.ranking import auc_of
+
+# ----------------------------------------------------------------------------------------------------------------------
+#
+# Whether what a part has learnt from right replies tells right replies from wrong ones; the policy stays as it is.
+
+
+@measure
+def learnt_auc(
+    problems: Sequence[Problem], run: Run, *, rollout: Rollout, scorer: Credit, steps: PositiveInt = 150, rows: PositiveInt = 32
+) -> dict[str, float]:
+    """`scorer` gives decisions numbers and learns from right replies as it does: those to the first half of the problems, `rows` of
+    them at each of `steps`. Then it scores the replies to the second half, all of which it is told are wrong.
+
+    auc.scorer: mean over problems with right and wrong replies of the chance that a right one has the lower mean, over decisions
+    whose number is not 0.  auc.entropy: the same of the policy's entropy.  n: problems.  Right is what the task's verifier says;
+    replies without a verdict are left out, and those to which the scorer gives no number at all.
+    """
+    # without the verifier, so that the scorer goes by what it is told
+    groups, aside = rollout(list(problems), run), replace(run, memory={}, verify=None)
+    right = [[None if s.value is None else s.value >= 1 for s in row] for row in run.verify(groups, run)]
+    judged = [[(t, ok) for t, ok in zip(*pair, strict=True) if ok is not None] for pair in zip(groups, right, strict=True)]
+    half, device = len(judged) // 2, run.policy.device
+    good = [t for row in judged[:half] for t, ok in row if ok]
+    if not good:
+        raise RewardlabError(f"learnt_auc: no reply to the first {half} problems is right, and {scorer} learns from such")
+    for _ in range(steps):
+        some = torch.randint(len(good), (min(rows, len(good)),), generator=run.rng("learnt_auc")).tolist()
+        batch = paid_at_the_end([good[i] for i in some], [1.0] * len(some), len(some), device)
+        scorer(batch.reward, batch, aside)
+    found: dict[str, list[float]] = {"scorer": [], "entropy": []}
+    for row in judged[half:]:
+        if len({ok for _, ok in row}) == 2:
+            batch = paid_at_the_end([t for t, _ in row], [0.0] * len(row), len(row), device)
+            entropy = run.policy.evaluate(batch, ("entropy",)).entropy.detach()
+            scored = scorer(batch.reward, batch, aside)
+            # the mean of no number is not 0, the best there is
+            known = (batch.mask & (scored != 0)).any(1).tolist()
+            if len({ok for (_, ok), numbered in zip(row, known, strict=True) if numbered}) < 2:
+                continue
+            for name, table in (("scorer", scored), ("entropy", entropy)):
+                means = row_means(table, batch.mask & (table != 0)).tolist()
+                found[name].append(auc_of([(-x, ok) for x, (_, ok), numbered in zip(means, row, known, strict=True) if numbered]))
+    if not found["scorer"]:
+        raise RewardlabError(f"learnt_auc: none of {len(judged) - half} problems has both right and wrong replies to compare")
+    return {**{f"auc.{name}": float(np.mean(aucs)) for name, aucs in found.items()}, "n": float(len(found["scorer"]))}
+
+
+def row_means(table: Tensor, where: Tensor) -> Tensor:
+    """(B,) the mean of each row of a table (B, T) where `where`; 0 where it is nowhere."""
+    return torch.where(where, table, 0.0).sum(1) / where.sum(1).clamp(min=1)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+#
+# A flow in the space of a model's hidden states: which way noise must move to become a state that good replies pass through.
+#
+#     x_s = s x + (1 - s) noise;    loss = mean over the entries of (v(x_s, s, context, layer) - (x - noise))^2
+#
+# The velocity deviation, this loss at one time s, is high for states that the field has not learnt. `context` is the state one
+# token earlier, at the same layer. The network follows that of Jinghaoleven/RLFR (14bf504, flow_simple.py): residual blocks with
+# scale, shift and gate by time, layer and context. There the last layer is modulated too, and time and layer pass two layers, not
+# one. Zhang et al. 2025, arXiv:2510.10201
+
+States = list[tuple[float, Tensor]]
+"""For each layer its height, 0 to 1, and its states (B, T, hidden)."""
+
+
+class Block(nn.Module):
+    def __init__(self, width: int):
+        super().__init__()
+        self.norm, self.modulation = nn.RMSNorm(width), nn.Linear(width, 3 * width)
+        self.mlp = nn.Sequential(nn.Linear(width, width), nn.SiLU(), nn.Linear(width, width))
+        # zeros: each block begins as the identity
+        nn.init.zeros_(self.modulation.weight)
+        nn.init.zeros_(self.modulation.bias)
+
+    def forward(self, x: Tensor, c: Tensor) -> Tensor:
+        shift, scale, gate = self.modulation(F.silu(c)).chunk(3, -1)
+        return x + gate * self.mlp(self.norm(x) * (1 + scale) + shift)
+
+
+class Field(nn.Module):
+    """(n, width) -> (n, width): the velocity at x, time s, one for all or (n, 1), under the context and the height of the layer."""
+
+    def __init__(self, width: int, blocks: int):
+        super().__init__()
+        self.state, self.context = nn.Linear(width, width), nn.Linear(width, width)
+        self.time, self.height = nn.Linear(width, width), nn.Linear(width, width)
+        self.blocks, self.norm = nn.ModuleList(Block(width) for _ in range(blocks)), nn.RMSNorm(width)
+        self.out = nn.Linear(width, width)
+        nn.init.zeros_(self.out.weight)
+        nn.init.zeros_(self.out.bias)
+
+    def forward(self, x: Tensor, s: float | Tensor, context: Tensor, height: float) -> Tensor:
+        c = self.context(context) + self.time(waves(s, x)) + self.height(waves(height, x))
+        x = self.state(x)
+        for block in self.blocks:
+            x = block(x, c)
+        return self.out(self.norm(x))
+
+
+def waves(number: float | Tensor, like: Tensor) -> Tensor:
+    """(width,) sines and cosines of a number from 0 to 1; (n, width) of numbers (n, 1)."""
+    half = like.shape[1] // 2
+    angles = 1000 * number * torch.exp(-math.log(10000) * torch.arange(half, device=like.device) / max(1, half))
+    return F.pad(torch.cat((angles.cos(), angles.sin()), -1), (0, like.shape[1] - 2 * half))
+
+
+class Flow:
+    """A field with its optimiser.  memory: where both are kept between steps, a dictionary of a run's memory, empty at first."""
+
+    def __init__(self, memory: dict[str, Any], states: States, blocks: int, lr: float, seed: int):
+        self.memory, first = memory, states[0][1]
+        with torch.random.fork_rng():
+            torch.manual_seed(seed)
+            self.field = Field(first.shape[-1], blocks).to(first.device)
+        self.optimiser = torch.optim.AdamW(self.field.parameters(), lr=lr, weight_decay=0.01)
+        if "weights" in memory:
+            self.field.load_state_dict(memory["weights"])
+            self.optimiser.load_state_dict(memory["optimiser"])
+        else:
+            real = torch.cat([x.flatten(0, 1)[x.flatten(0, 1).any(1)] for _, x in states])
+            # entries of hidden states differ in size by orders of magnitude, and the largest would be all that counts
+            memory["mean"], memory["scale"] = real.mean(0), 1 / real.std(0).clamp(min=1e-3)
+
+    def deviations(self, states: States, chosen: Tensor, time: float | None, rng: torch.Generator) -> Tensor:
+        """(n,) mean over the layers of the deviation at the n positions `chosen` (B, T), with gradient; each needs one before it.
+
+        time: s; None: each state its own, the sigmoid of a normal number.
+        """
+        found = []
+        for height, table in states:
+            x = (table - self.memory["mean"]) * self.memory["scale"]
+            target, context = x[chosen], x.roll(1, 1)[chosen]
+            noise = torch.randn(target.shape, generator=rng).to(target)
+            s = torch.randn(len(target), 1, generator=rng).to(target).sigmoid() if time is None else time
+            velocity = self.field(s * target + (1 - s) * noise, s, context, height)
+            found.append((velocity - (target - noise)).square().mean(1))
+        return torch.stack(found).mean(0)
+
+    @torch.enable_grad()
+    def learn(self, states: States, chosen: Tensor, time: float | None, rng: torch.Generator) -> float:
+        """A step of the field on the states `chosen`; the loss before it."""
+        loss = self.deviations(states, chosen, time, rng).mean()
+        self.optimiser.zero_grad()
+        loss.backward()
+        self.optimiser.step()
+        self.memory["weights"], self.memory["optimiser"] = self.field.state_dict(), self.optimiser.state_dict()
+        return float(loss.detach())
+
+
+def states_of(policy: Any, batch: Batch, heights: Sequence[float]) -> States:
+    """The states of a model at layers of these heights, as shares of its depth."""
+    layers = [min(round(height * policy.depth), policy.depth - 1) for height in heights]
+    return [(layer / policy.depth, policy.activation_table(batch, layer)) for layer in layers]
+
+
+def with_previous(batch: Batch) -> Tensor:
+    """(B, T) decisions before which another token stands."""
+    return batch.mask & (torch.arange(batch.ids.shape[1], device=batch.ids.device) > 0)
+
+
+# ---- the recipe ---------------------------------------------------------------------------------------------------------
 
 FLOW, HEIGHTS = "rlfr.flow", (0.25, 0.5, 0.75)
 

@@ -11,13 +11,32 @@ verifier starts without SFT, as here, and trains alone for 40 steps. The claim's
 Zha et al. 2025, arXiv:2505.15034
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 
 import torch
 from torch import Tensor
 
-from rewardlab.core import Batch, Credit, Group, Learner, Part, Problem, Recipe, Run, Sampling, Scores, credit, measure
+from rewardlab.core import (
+    Batch,
+    Credit,
+    Group,
+    Learner,
+    Part,
+    Problem,
+    Recipe,
+    Rollout,
+    Run,
+    Sampling,
+    Scores,
+    credit,
+    measure,
+    rollout,
+)
+from rewardlab.core.domain import PositiveInt
 from rewardlab.core.part import decorator
 from rewardlab.credit.group import center, scale_by_std
 from rewardlab.credit.terms import credit_of
@@ -27,11 +46,21 @@ from rewardlab.evals.passk import accuracy
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.proof.claim import Claim, Within
 from rewardlab.rollouts.independent import independent
-from rewardlab.rollouts.max_new import with_max_new
 from rewardlab.tasks.verdicts.language import TOLD, WORDS, Judgement, begun, read, to_judge
 from rewardlab.tasks.verdicts.problems import verdicts
 from rewardlab.tasks.verdicts.rewards import every_step_judged, final_verdict, step_verdicts
 from rewardlab.text.splitters import cut
+
+# ---- Replies with a token limit other than the run's -----------------------------------------------------------------
+
+
+@rollout(inner="rollout")
+def with_max_new(problems: list[Problem], run: Run, *, rollout: Rollout, max_new: PositiveInt) -> list[Group]:
+    """The inner rollout with replies of at most `max_new` tokens, for a second model that writes longer replies than the policy."""
+    return rollout(problems, replace(run, max_new=max_new))
+
+
+# ---- the recipe ---------------------------------------------------------------------------------------------------------
 
 problems_from = decorator(Part)
 SMALL = {"init": "embedded:verdicts", "told": ""}

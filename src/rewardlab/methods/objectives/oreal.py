@@ -19,24 +19,140 @@ no verdict is wrong there, and left out here. Left out: prompts repeated by thei
 Data: prompts with answers that a verifier compares.
 """
 
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from rewardlab.core import Batch, Learner, Loop, Recipe, Run, Update, credit, loop
+from rewardlab.core import (
+    Batch,
+    Group,
+    Learner,
+    Loop,
+    Problem,
+    Recipe,
+    Rollout,
+    Run,
+    Score,
+    Trajectory,
+    Update,
+    credit,
+    loop,
+    measure,
+    rollout,
+)
 from rewardlab.core.domain import NonNegativeFloat, NonNegativeInt
+from rewardlab.core.policy import values
 from rewardlab.credit.value import value_before
-from rewardlab.evals.blame import outcome_critic_auc
+from rewardlab.errors import RewardlabError
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.objectives.labels import mean_label_cross_entropy
 from rewardlab.objectives.ratio import policy_gradient
 from rewardlab.objectives.regularise import kl_to_reference
 from rewardlab.objectives.weighting import token_mean
 from rewardlab.proof.claim import Claim, Within
+from rewardlab.rewards.reward import Reward
 from rewardlab.rewards.steps import correct_steps
 from rewardlab.rollouts.independent import independent
-from rewardlab.rollouts.one_of_each import JUDGED, PASS_RATE, right_of, right_wrong_pair
+from rewardlab.util.ranking import auc_of
+
+# ---- Whether a model that was taught on outcomes alone knows when a reply has gone wrong -----------------------------
+
+
+@measure
+def outcome_critic_auc(problems: Sequence[Problem], run: Run, *, model: str, steps: Reward, rollout: Rollout) -> dict[str, float]:
+    """A model's values before the decisions of the replies that `rollout` samples, in the mean over each reply so far.
+
+    blame: after the first step, the second and so on, each but a reply's last, the AUC with which this number is higher where no
+    step was wrong yet; the mean over these places.  outcome: the AUC with which it is higher at the end of right replies than of
+    wrong ones.  n: replies with a verdict and with steps.  A half is chance; replies are compared at the same place, so that to
+    fall or rise with every token is worth nothing.  steps: a reward of steps, 0 or less for a wrong one; the rollout marks their
+    ends.  Raises RewardlabError if at no place some replies are still right and others not.
+    """
+    groups = rollout(list(problems), run)
+    places: dict[int, list[tuple[float, bool]]] = {}
+    ends: list[tuple[float, bool]] = []
+    for group, scores, verdicts in zip(groups, steps(groups, run), run.verify(groups, run), strict=True):
+        for t, score, verdict, value in zip(group, scores, verdicts, values(run.model(model), group), strict=True):
+            if verdict.value is None or score.missing or not score.steps:
+                continue
+            decided, so_far = _so_far(t, value)
+            ends.append((float(so_far[-1]), verdict.value >= 1))
+            for k, (at, sound) in enumerate(_sound(score)):
+                places.setdefault(k, []).append((float(so_far[np.searchsorted(decided, at, side="right")]), sound))
+    known = [auc for row in places.values() if not math.isnan(auc := auc_of(row))]
+    if not known:
+        raise RewardlabError(f"blame: of the replies to {len(problems)} problems none goes wrong where another does not")
+    return {"blame": float(np.mean(known)), "outcome": auc_of(ends), "n": float(len(ends))}
+
+
+def _so_far(t: Trajectory, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The positions of the decisions, and at each the mean of the values before this one and those before it."""
+    decided = np.flatnonzero(t.mask)
+    return decided, np.cumsum(value[np.maximum(decided - 1, 0)]) / np.arange(1, len(decided) + 1)
+
+
+def _sound(score: Score) -> list[tuple[int, bool]]:
+    """Where each step but the last ends, and whether it and all before it are right."""
+    paid = [x > 0 for _, x in score.steps]
+    return [(at, all(paid[: k + 1])) for k, (at, _) in enumerate(score.steps[:-1])]
+
+
+# ---- One right and one wrong reply to each problem, chosen among several ---------------------------------------------
+
+PASS_RATE, JUDGED, RIGHT = "pass_rate", "judged", "right"
+
+
+@rollout(inner="of")
+def right_wrong_pair(problems: list[Problem], run: Run, *, of: Rollout) -> list[Group]:
+    """Of each group that `of` samples a right reply and a wrong one, each chosen at random; groups that lack either are dropped.
+
+    What was seen of the whole group stays with the problem: meta["pass_rate"], the share of right replies, and meta["judged"], how
+    many have a verdict, by the task's verifier; and meta["right"], which of the two this reply is (`right_of`). If no group has
+    both, all are returned, so that a step always has a batch. Logs `pass_rate`, the mean over all groups with a verdict, and
+    `mixed`, the share of groups that are kept. Lyu et al. 2025, arXiv:2502.06781
+    """
+    if run.verify is None:
+        raise RewardlabError("one_of_each needs the task's verifier, and this run has none: name a task, or leave it out")
+    groups, rng, kept, rates = of(problems, run), run.rng("one_of_each"), [], []
+    whole: list[Group] = []
+    for group, verdicts in zip(groups, run.verdicts(groups), strict=True):
+        right = [i for i, v in enumerate(verdicts) if v.value is not None and v.value >= 1]
+        wrong = [i for i, v in enumerate(verdicts) if v.value is not None and v.value < 1]
+        judged = len(right) + len(wrong)
+        rate = len(right) / max(1, judged)
+        seen = [_with(t, {PASS_RATE: rate, JUDGED: judged, RIGHT: i in right}) for i, t in enumerate(group)]
+        whole.append(seen)
+        rates += [rate] if judged else []
+        if right and wrong:
+            kept.append([seen[int(side[torch.randint(len(side), (1,), generator=rng)])] for side in (right, wrong)])
+    if rates:
+        run.log("pass_rate", sum(rates) / len(rates))
+    run.log("mixed", len(kept) / max(1, len(groups)))
+    return kept or whole
+
+
+def right_of(batch: Batch) -> Tensor:
+    """(B,) bool: the replies that `right_wrong_pair` found right, which is what the verifier says and not what a reply earned: one
+    that is partly right is wrong. Raises RewardlabError for replies that it has not seen.
+    """
+    found = [t.problem.meta.get(RIGHT) for t, _ in batch.rows]
+    if None in found:
+        raise RewardlabError("these replies are told right from wrong by one_of_each: wrap the rollout in one_of_each(of=...)")
+    return torch.tensor(found, dtype=torch.bool, device=batch.ids.device)
+
+
+def _with(t: Trajectory, seen: dict[str, float | bool]) -> Trajectory:
+    return replace(t, problem=replace(t.problem, meta={**t.problem.meta, **seen}))
+
+
+# ---- the recipe ---------------------------------------------------------------------------------------------------------
 
 MODEL = "token_rm"
 

@@ -18,10 +18,14 @@ takes several scored replies), or a reward (score=...). To answer with the train
 --system "... Overall score: 10."
 """
 
-from rewardlab.core import Recipe
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from rewardlab.core import Measure, Problem, Recipe, Rollout, Run, measure
 from rewardlab.errors import RewardlabError
-from rewardlab.evals.goals import goal_margins
-from rewardlab.evals.told import with_system_prompt as told_before
 from rewardlab.methods.baselines.dpo import dpo
 from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.recorded import score_in_data
@@ -29,6 +33,52 @@ from rewardlab.rewards.reward import Reward
 from rewardlab.rollouts.goals import under_both_goals
 from rewardlab.rollouts.recorded import recorded
 from rewardlab.tasks.notes.rewards import note_quality
+
+# ----------------------------------------------------------------------------------------------------------------------
+#
+# What a policy makes of goals in the prompt: of a pair of replies, the one whose score the prompt asks for should be likelier.
+
+
+@measure
+def goal_margins(problems: Sequence[Problem], run: Run, *, rollout: Rollout, reward: Reward, least: float) -> dict[str, float]:
+    """Teacher-forced on held-out pairs under both goals, as `under_both_goals` makes them; nothing is sampled.
+
+    kept: log pi/ref per token of rejected replies that score at least `least`, each under its own score: below 0 they are unlearnt.
+    preferred: share of pairs whose better reply gained more under its score, ties half.  told_apart: share in which it gained more
+    on the other under its own score than under the other's, ties half; 1/2 where goals are not read.
+    """
+    if run.reference is None:
+        raise RewardlabError("goal_margins needs a reference policy, and this method has none")
+    groups = rollout(list(problems), run)
+    rows = [t for group in groups for t in group]
+    both = zip(rows, run.policy.score(rows), run.reference.score(rows), strict=True)
+    gained = np.array([float((pi - ref)[t.mask].sum()) for t, pi, ref in both]).reshape(-1, 2, 2)  # pair, goal, (its reply, other)
+    tokens = np.array([t.mask.sum() for t in rows]).reshape(-1, 2, 2)
+    scores = np.array([s.total for row in reward(groups, run) for s in row], float).reshape(-1, 2, 2)
+    near = scores[:, 1, 0] >= least
+    if not near.any():
+        raise RewardlabError(f"goal_margins: no rejected reply of {len(near)} pairs scores {least:g} or more by {reward}")
+    margins = gained[..., 0] - gained[..., 1]  # under each goal, of its own reply over the other
+    return {
+        "kept": float((gained / tokens)[near, 1, 0].mean()), "preferred": _positive(margins[:, 0]),
+        "told_apart": _positive(margins.sum(1)), "n": float(near.sum()),
+    }  # fmt: skip
+
+
+def _positive(x: np.ndarray) -> float:
+    return float(((np.sign(x) + 1) / 2).mean())
+
+
+# ---- A measure of the policy under a system message that its training told it ----------------------------------------
+
+
+@measure
+def with_system_prompt(problems: Sequence[Problem], run: Run, *, of: Measure, system: str) -> dict[str, float]:
+    """The numbers of the measure `of`, with this system message before each of the problems."""
+    return of([problem.told(system) for problem in problems], run)
+
+
+# ---- the recipe ---------------------------------------------------------------------------------------------------------
 
 TOLD = (
     "You are an assistant that generates responses for the instruction while implicitly achieving the following target scores "
@@ -46,7 +96,7 @@ def reward_augmented_dpo(
     if base.objective is None or "group" not in base.objective.units:
         raise RewardlabError(f"goals turn pairs round, and the objective {base.objective} does not compare the replies of a pair")
     goals = under_both_goals(of=base.required("rollout"), by=score or score_in_data(), told=told, digits=digits)
-    asked = told_before(of=base.required("measure"), system=told.replace("{goal}", f"{best:g}"))
+    asked = with_system_prompt(of=base.required("measure"), system=told.replace("{goal}", f"{best:g}"))
     return base.but(rollout=goals, measure=asked)
 
 

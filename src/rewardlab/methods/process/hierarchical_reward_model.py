@@ -17,22 +17,96 @@ lines reads as one step. Left out: the balance of labels among nodes of one heig
 Data: prompts with gold answers; steps are lines. With `labels`, a reward of steps, no tree is grown.
 """
 
-from collections.abc import Sequence
+from __future__ import annotations
 
-from rewardlab.core import Group, Learner, Problem, Recipe, Run, Scores, Update, with_surprise
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from rewardlab.core import (
+    Group,
+    Learner,
+    Problem,
+    Recipe,
+    Rollout,
+    Run,
+    Score,
+    Scores,
+    Update,
+    measure,
+    uniform_of,
+    values,
+    with_surprise,
+)
+from rewardlab.core.domain import PositiveInt, Share
 from rewardlab.core.part import Part, decorator
 from rewardlab.errors import RewardlabError
-from rewardlab.evals.after_errors import after_errors
 from rewardlab.objectives.labels import label_cross_entropy
 from rewardlab.proof.claim import Claim, Within
+from rewardlab.rewards.monte_carlo import rows_in_steps
 from rewardlab.rewards.recorded import step_labels
-from rewardlab.rewards.reward import Reward
+from rewardlab.rewards.reward import Reward, reward
 from rewardlab.rewards.steps import correct_steps, step_texts
 from rewardlab.rewards.task import correct
-from rewardlab.rewards.tree_shares import compressed_shares
 from rewardlab.rollouts.independent import independent
 from rewardlab.rollouts.monte_carlo import monte_carlo_tree
 from rewardlab.rollouts.recorded import recorded
+from rewardlab.util.ranking import auc_of
+
+# ---- Whether a model of steps tells, after an error, a reply that corrects itself from one that goes on wrongly ------
+
+
+@measure
+def after_errors(problems: Sequence[Problem], run: Run, *, truth: Reward, rollout: Rollout, model: str = "prm") -> dict[str, float]:
+    """Of steps that follow a wrong one: after_auc, how often the model values a right one above a wrong one, 1/2 where one kind is
+    missing; corrected, the share that is right.  step_auc: the same of all steps."""
+    groups = rollout(list(problems), run)
+    rows = [(t, dict(s.steps)) for g, row in zip(groups, truth(groups, run), strict=True) for t, s in zip(g, row, strict=True)]
+    said = values(run.model(model), [t for t, _ in rows])
+    each = [[(float(v[at]), paid > 0) for at, paid in known.items()] for v, (_, known) in zip(said, rows, strict=True)]
+    after = [pair for row in each for before, pair in pairwise(row) if not before[1]]
+    aucs = {"after_auc": auc_of(after), "step_auc": auc_of([pair for row in each for pair in row])}
+    found = {name: 0.5 if np.isnan(x) else x for name, x in aucs.items()}
+    return found | {"corrected": float(np.mean([ok for _, ok in after])) if after else 0.0, "n": float(len(after))}
+
+
+# ---- The worth of steps by the replies that share them: a search tree, or samples of one problem, read as a tree -----
+
+
+@reward(over="groups")
+def compressed_shares(groups: list[Group], run: Run, *, compress: Share = 0.5, children: PositiveInt = 4) -> Scores:
+    """At the end of each step, the share of right replies among those of the group that begin so: its node in the search tree.
+
+    Hierarchical node compression: a node with so many `children` or more gives its own parent the first for which a coin says so,
+    with chance `compress`, and its share is that of the others. No verdict on a reply without one.
+    Wang et al. 2025, arXiv:2503.13551
+    """
+    rows_in_steps(groups, "compressed_shares")
+    return [_shares(group, row, run, compress, children) for group, row in zip(groups, run.verdicts(groups), strict=True)]
+
+
+def _shares(group: Group, ended: list[Score], run: Run, compress: float, children: int) -> list[Score]:
+    nodes = [[t.ids[: at + 1].tobytes() for at in t.steps] for t in group]
+    known = [(row, s.value >= 1.0) for row, s in zip(nodes, ended, strict=True) if s.value is not None]
+    below: dict[bytes, list[tuple[bytes | None, bool]]] = {}
+    for row, right in known:
+        for node, child in zip(row, [*row[1:], None], strict=True):
+            below.setdefault(node, []).append((child, right))
+    shares = {}
+    for node, found in below.items():
+        kinds = list(dict.fromkeys(child for child, _ in found))
+        coins = (c for c in kinds if c and len(kinds) >= children and uniform_of("hnc", run.seed, run.moment, c) < compress)
+        lost = next(coins, b"")
+        shares[node] = float(np.mean([right for child, right in found if child != lost]))
+    return [
+        Score(None, why="the reply has no verdict") if s.value is None
+        else Score(steps=[(at, shares[node]) for at, node in zip(t.steps, row, strict=True)])
+        for t, row, s in zip(group, nodes, ended, strict=True)
+    ]  # fmt: skip
+
+
+# ---- the recipe ---------------------------------------------------------------------------------------------------------
 
 problems_from = decorator(Part)
 TEXT, LABELS = "merged", "merged_labels"

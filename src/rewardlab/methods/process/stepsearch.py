@@ -16,14 +16,132 @@ Data: `searches`, the gold queries, and either the gold documents (`gold_documen
 (`facts`), in which the gold queries find them; corpus="docs.jsonl" is a file to search, env=... another engine.
 """
 
-from rewardlab.core import Environment, Recipe
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+
+from rewardlab.core import Environment, Problem, Recipe, Score, Trajectory
+from rewardlab.core.domain import NonNegativeFloat
+from rewardlab.data.corpus import corpus_of
+from rewardlab.data.values import list_of
 from rewardlab.envs.search import tools
 from rewardlab.evals.episodes import episode_accuracy
 from rewardlab.methods.baselines.ppo import ppo
 from rewardlab.proof.claim import Claim, Within
-from rewardlab.rewards.searches import search_progress, searched_for
+from rewardlab.rewards.reward import reward
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.interactive import interactive
+from rewardlab.text.bm25 import index_of
+from rewardlab.text.searches import queries_of, results_of
+from rewardlab.text.words import overlap, words
+
+# ----------------------------------------------------------------------------------------------------------------------
+#
+# What the searches of an episode found: new evidence, or what was there before; and whether they asked for what was needed.
+
+
+@reward(steps=True)
+def search_progress(
+    trajectory: Trajectory, *, documents: str = "facts", gold: str = "gold_documents", searches: str = "searches",
+    redundancy: NonNegativeFloat = 1.0, corpus: str = "",
+) -> list[tuple[int, float]] | Score:  # fmt: skip
+    """At the end of each reply that the environment answered, how much evidence its answer brings less how much of it is old:
+
+    G_t - redundancy P_t,   G_t = mean over gold documents i of max(c_i - m_i, 0),   P_t = share of what was found that was before
+
+    c_i: the highest cosine (TF-IDF) of gold document i with what was found in this round, m_i: in the rounds before.
+    documents: the column with the texts that can be found; those of them that stand in an answer were found. Without the column
+    each line of an answer is a document.  gold: the column with the gold documents; without it they are the best matches (BM25) of
+    the gold queries in the column `searches`, also in the file `corpus`. No verdict where neither is there.
+    Wang et al. 2025, arXiv:2505.15107
+    """
+    wanted = _gold(trajectory.problem, documents, gold, searches, corpus)
+    if not wanted:
+        found_in = "" if corpus else f" and {documents!r}"
+        return Score(None, why=f"the problem has neither gold documents in {gold!r} nor gold queries in {searches!r}{found_in}")
+    own = _texts(trajectory.problem, documents)
+    best, seen, steps = np.zeros(len(wanted)), set[str](), []
+    for end, _, answer in rounds(trajectory):
+        found = [d for d in own if d in answer] if own else results_of(answer)
+        nearest = tfidf_cosines(wanted, found, [*(own or wanted)]).max(1, initial=0.0)
+        gain = float(np.maximum(nearest - best, 0.0).mean())
+        old = sum(d in seen for d in found) / len(found) if found else 0.0
+        best = np.maximum(best, nearest)
+        seen.update(found)
+        steps.append((end, gain - redundancy * old))
+    return steps
+
+
+@reward
+def searched_for(trajectory: Trajectory, *, searches: str = "searches", mark: str = "Search:") -> Score:
+    """The mean over the gold queries of a column of the highest word F1 with a query that the episode made, from 0 to 1.
+
+    mark: what a line with a query begins with; queries in tags count too (`text/searches.py`).
+    No verdict where the column is no list.  Wang et al. 2025, arXiv:2505.15107
+    """
+    wanted = _texts(trajectory.problem, searches)
+    if not wanted:
+        return Score(None, why=f"the column {searches!r} is no list of queries")
+    asked = [words(query) for reply in trajectory.replies for query in queries_of(reply, mark)]
+    best = [max((overlap(query, words(w)) for query in asked), default=0.0) for w in wanted]
+    return Score(sum(best) / len(best), why=f"{len(asked)} queries")
+
+
+def rounds(trajectory: Trajectory) -> list[tuple[int, str, str]]:
+    """Of each reply that was answered: the position of its last decision, its text, and the text of the answer."""
+    found, position, reply = [], 0, None
+    for decided, run in groupby(trajectory.turns, key=lambda turn: turn.author is not None):
+        turns = list(run)
+        text = "".join(turn.text for turn in turns)
+        if not decided and reply is not None:
+            found.append((position - 1, reply, text))
+        reply = text if decided else None
+        position += sum(len(turn.ids) for turn in turns)
+    return found
+
+
+def tfidf_cosines(a: Sequence[str], b: Sequence[str], corpus: Sequence[str]) -> np.ndarray:
+    """(len(a), len(b)) cosines of texts as counts of words, each times log((1 + N) / (1 + n)) + 1, where n of N texts have it.
+
+    corpus: the N texts.
+    """
+    held = Counter(word for text in corpus for word in set(words(text)))
+    place: dict[str, int] = {}
+    counts = [Counter(words(text)) for text in (*a, *b)]
+    for count in counts:
+        for word in count:
+            place.setdefault(word, len(place))
+    table = np.zeros((len(counts), max(1, len(place))))
+    for row, count in zip(table, counts, strict=True):
+        for word, n in count.items():
+            row[place[word]] = n * (math.log((1 + len(corpus)) / (1 + held[word])) + 1)
+    lengths = np.linalg.norm(table, axis=1, keepdims=True)
+    unit = np.divide(table, lengths, out=np.zeros_like(table), where=lengths > 0)
+    return unit[: len(a)] @ unit[len(a) :].T
+
+
+def _gold(problem: Problem, documents: str, gold: str, searches: str, corpus: str) -> list[str]:
+    if given := _texts(problem, gold):
+        return given
+    own, queries = _texts(problem, documents), _texts(problem, searches)
+    if corpus:
+        return [document["text"] for query in queries for document in corpus_of(corpus).best(query)]
+    best = [index_of(tuple(own)).best(query) for query in queries] if own else []
+    return [found[0] for found in best if found]
+
+
+def _texts(problem: Problem, column: str) -> list[str]:
+    listed: list[Any] = list_of(problem.meta.get(column)) or []
+    return [str(x) for x in listed]
+
+
+# ---- the recipe ---------------------------------------------------------------------------------------------------------
 
 
 def stepsearch(

@@ -17,21 +17,55 @@ reading. Left out: choosing latents before they are decoded, since both rewards 
 Data: prompts and answers; the --model stays as it is. `assistant`: the folder of a trained one (best/ or model/ of a run).
 """
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from rewardlab.core import Batch, Learner, Outputs, Recipe, Run, objective
+from rewardlab.core import Batch, Group, Learner, Measure, Outputs, Problem, Recipe, Rollout, Run, measure, objective, rollout
 from rewardlab.core.domain import PositiveFloat, PositiveShare
 from rewardlab.evals.passk import accuracy
-from rewardlab.evals.prefixed import with_prefix
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.proof.claim import Claim
 from rewardlab.rewards.format import answer_given
 from rewardlab.rewards.task import correct
-from rewardlab.rollouts.prefixed import prefixed
+
+# ---- Measures of the policy after the latents that a learner writes before its replies -------------------------------
+
+
+@measure(inner="of")
+def with_prefix(problems: Sequence[Problem], run: Run, *, of: Measure, by: str, sampled: bool = False) -> dict[str, float]:
+    """What `of` measures where the learner `by` writes before each reply the means of its latents.  sampled: samples them."""
+    writer = run.model(by)
+
+    def write(rows: Any, rng: Any) -> Any:
+        return writer.write(rows, rng if sampled else None)
+
+    with run.policy.prefixed(write):
+        return of(problems, run)
+
+
+# ---- Replies after a prefix of latents that a learner of the run writes ----------------------------------------------
+
+
+@rollout(inner="of")
+def prefixed(problems: list[Problem], run: Run, *, of: Rollout, by: str) -> list[Group]:
+    """What `of` samples where the learner `by` (`policies/assistant.py`) writes latents before each reply, sampled for each row.
+
+    They are a turn of the learner's own, with log-probs; the policy reads them in place of token embeddings.
+    """
+    writer = run.model(by)
+    writer.step = run.step
+    with run.policy.prefixed(writer.write):
+        return of(problems, run)
+
+
+# ---- the recipe ---------------------------------------------------------------------------------------------------------
 
 ASSISTANT = "assistant"
 

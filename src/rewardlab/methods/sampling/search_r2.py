@@ -17,17 +17,142 @@ Data: questions with answers, something to search (corpus="docs.jsonl", env=...,
 documents that answer it.
 """
 
+from __future__ import annotations
+
+from dataclasses import replace
 from typing import Literal
 
-from rewardlab.core import Environment, Problem, Recipe, Run, measure
+import torch
+
+from rewardlab.core import Environment, Group, Problem, Recipe, Run, Sampling, Score, Scores, Trajectory, measure, rollout, seed_of
+from rewardlab.core.domain import NonNegativeFloat, PositiveInt
+from rewardlab.core.episode import place_of
 from rewardlab.envs.search import search, tools
 from rewardlab.evals.episodes import episode_accuracy
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.proof.claim import Claim, Within
-from rewardlab.rewards.repaired import of_result, useful_results
+from rewardlab.rewards.reward import Reward, reward
 from rewardlab.rewards.task import correct
-from rewardlab.rollouts.interactive import interactive
-from rewardlab.rollouts.repaired import repaired
+from rewardlab.rollouts.interactive import interactive, play
+from rewardlab.text.refining import QUESTION, REFINES, cut_of, to_refine
+
+# ---- What an episode earned, for the refiner that accepted or cut it too; and how much of what it read was of use ----
+
+
+@reward(over="groups")
+def of_result(groups: list[Group], run: Run, *, of: Reward) -> Scores:
+    """The reward `of` episodes, also for the refiner's replies that follow them (`repaired`): what their episode earned.
+
+    No verdict for a refiner whose episodes are not there, or have none.
+    """
+    scores = iter(of([group for group in groups if not _refines(group)], run))
+    made: Scores = []
+    earned: dict[str, dict[tuple[int, ...], Score]] = {}
+    for group in groups:
+        if _refines(group):
+            found = earned.get(group[0].problem.meta[REFINES], {})
+            made.append([_same(found.get(t.path)) for t in group])
+            continue
+        row = next(scores)
+        if group:
+            # of a problem that comes twice, a refiner's replies are about the episodes before them
+            earned[group[0].problem.key] = {t.path: score for t, score in zip(group, row, strict=True)}
+        made.append(row)
+    return made
+
+
+def _refines(group: Group) -> bool:
+    return bool(group) and REFINES in group[0].problem.meta
+
+
+def _same(score: Score | None) -> Score:
+    if score is None or score.total is None:
+        return Score(None, why="its episode has no verdict")
+    return Score(score.total, why="what its episode earned")
+
+
+@reward
+def useful_results(trajectory: Trajectory, *, column: str = "supporting") -> Score:
+    """The share of the messages that an episode read after its first reply which hold a document of this column that none before
+    them held. 0 where it read none; no verdict where the problem has no such list.
+    """
+    wanted = trajectory.problem.meta.get(column)
+    if not isinstance(wanted, list | tuple) or not wanted:
+        return Score(None, why=f"the problem has no list {column!r}")
+    first = next((i for i, turn in enumerate(trajectory.turns) if turn.author is not None), len(trajectory.turns))
+    read = [turn.text for turn in trajectory.turns[first:] if turn.author is None and len(turn.ids)]
+    left, useful = set(map(str, wanted)), 0
+    for text in read:
+        # a search may show a document of several lines in one
+        shown = " ".join(text.split())
+        found = {document for document in left if " ".join(document.split()) in shown}
+        useful += bool(found)
+        left -= found
+    return Score(useful / len(read) if read else 0.0, why=f"{useful} of {len(read)} results")
+
+
+# ---- Episodes that are cut before their first wrong turn, and gone on with from there --------------------------------
+
+
+# a refiner's rows follow those that they are about
+@rollout(rows=lambda n, **_: n, groups=lambda **_: 2)
+def repaired(
+    problems: list[Problem], run: Run, *, env: Environment, n: PositiveInt = 8, turns: PositiveInt = 4,
+    temperature: NonNegativeFloat = 1.0, where: Literal["policy", "chance", "never"] = "policy", question: str = QUESTION,
+) -> list[Group]:  # fmt: skip
+    """n episodes of each problem as in `interactive`, each of which the policy then accepts or cuts before one of its replies: what
+    came before stays, and it goes on from there. Beside the group of episodes one of the refiner's replies, tagged "refine".
+
+    where: "chance": what the policy cuts is cut before a random reply instead; "never": nothing is cut, and nobody asked.
+    question: what the refiner reads, with {question} and {turns}. An episode that leaves no room for it is accepted.
+    Logged: cut, the share of episodes that are cut.
+    """
+    groups = interactive(env=env, n=n, turns=turns, temperature=temperature)(problems, run)
+    if where == "never":
+        return groups
+    rows = [t for group in groups for t in group]
+    asked = [to_refine(t.problem, t.replies, _messages(t), question) for t in rows]
+    read = run.policy.read(
+        [Trajectory(p, path=t.path, tag="refine") for p, t in zip(asked, rows, strict=True)], [p.prompt for p in asked]
+    )
+    sampling = Sampling(run.max_new, temperature)
+    fits = [i for i, t in enumerate(read) if len(t) + run.max_new <= run.policy.context]
+    said = dict(zip(fits, run.policy.extend([read[i] for i in fits], sampling, run.rng("rollout")), strict=True)) if fits else {}
+    cuts = {i: k for i, t in said.items() if (k := cut_of(t.reply, len(rows[i].replies))) is not None}
+    if where == "chance":
+        cuts = {i: 1 + int(torch.randint(len(rows[i].replies), (), generator=run.rng("cut"))) for i in cuts}
+    run.log("cut", len(cuts) / max(1, len(rows)))
+    again = dict(zip(cuts, _again([(rows[i], k) for i, k in cuts.items()], run, env, sampling, turns), strict=True))
+    done = [[again.get(i, rows[i]) for i in range(g * n, (g + 1) * n)] for g in range(len(groups))]
+    refiners = [[said[i] for i in range(g * n, (g + 1) * n) if i in said] for g in range(len(groups))]
+    return [group for pair in zip(done, refiners, strict=True) for group in pair if group]
+
+
+def _messages(episode: Trajectory) -> list[str]:
+    """What was read after the first reply."""
+    first = next((i for i, turn in enumerate(episode.turns) if turn.author is not None), len(episode.turns))
+    return [turn.text for turn in episode.turns[first:] if turn.author is None and len(turn.ids)]
+
+
+def _again(cuts: list[tuple[Trajectory, int]], run: Run, env: Environment, sampling: Sampling, turns: int) -> list[Trajectory]:
+    """Each episode up to its k-th reply, which is written anew with all that follows."""
+    begun, states = [], []
+    for t, k in cuts:
+        at = [i for i, turn in enumerate(t.turns) if turn.author is not None][k - 1]
+        # the seed of the first attempt: the environment answers what is kept as it did then
+        _, state = env.start(t.problem, seed_of(run.seed, "environment", run.moment, t.problem.key, t.path[0]))
+        kept = Trajectory(t.problem, path=t.path)
+        for turn in t.turns[:at]:
+            kept = kept.plus(turn)
+            if turn.author is not None:
+                _, state = env(state, turn, place_of(kept))
+        begun.append(replace(kept, tag=t.tag))
+        states.append(state)
+    play(env, begun, states, run, replace(sampling, stop=env.stop), turns)
+    return begun
+
+
+# ---- the recipe ---------------------------------------------------------------------------------------------------------
 
 Where = Literal["policy", "chance", "never"]
 

@@ -14,14 +14,127 @@ temperature, every reply is as long as allowed, and r* is set for each reward mo
 Data: prompts, and a reward that reads unfinished replies, such as a reward model (`score=model_score(...)`).
 """
 
-from rewardlab.core import Recipe, Update
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import torch
+
+from rewardlab.core import Group, Problem, Recipe, Run, Sampling, Trajectory, Update, rollout
+from rewardlab.core.domain import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, Share
+from rewardlab.core.score import check_finite
 from rewardlab.evals.passk import accuracy
 from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.correct_so_far import correct_so_far
 from rewardlab.rewards.intrinsic import likelihood
 from rewardlab.rewards.reward import Reward
-from rewardlab.rollouts.cascade import cascade
 from rewardlab.select.best import best
+
+# ----------------------------------------------------------------------------------------------------------------------
+#
+# Replies written a segment at a time, each of which is sampled again until a reward likes what has been written so far.
+
+
+@dataclass
+class Draft:
+    """A reply as far as it is accepted.
+
+    number: of the reply among those to its problem.  first: the bar at its beginning.  rejected: candidates for its next segment.
+    best: the one of them that is liked most, with its score.
+    """
+
+    row: Trajectory
+    number: int
+    first: float
+    rejected: int = 0
+    best: tuple[float, Trajectory] | None = None
+
+    @property
+    def written(self) -> int:
+        return int(self.row.mask.sum())
+
+
+def bar(first: float, last: float, tokens: int, length: int) -> float:
+    """What a reply of so many tokens must score: it rises from `first` to `last`, which it reaches at `length`."""
+    return min(first + tokens * (last - first) / length, last)
+
+
+def chance(score: float, needed: float, beta: float) -> float:
+    """Of being accepted: min(1, exp((score - needed) / beta))."""
+    return math.exp(min(0.0, (score - needed) / beta))
+
+
+@rollout
+def cascade(
+    problems: list[Problem], run: Run, *, score: Reward, n: PositiveInt = 1, target: float = 0.0, beta: PositiveFloat = 0.7,
+    alpha: Share = 0.5, max_entropy: NonNegativeFloat = 3.0, least: PositiveInt = 4, most: PositiveInt = 64,
+    attempts: NonNegativeInt = 20, temperature: NonNegativeFloat = 0.7, top_k: NonNegativeInt = 40,
+) -> list[Group]:  # fmt: skip
+    """n replies to each problem, by rejection sampling of segments: approximately from policy * exp(score / beta).
+
+    A segment ends where the next token's entropy exceeds `max_entropy` nats, after `least` tokens of it at the earliest and `most`
+    at the latest. It is kept with the probability min(1, exp((r - bar) / beta)), r being what `score` pays for the reply so far;
+    the bar rises with the tokens written from (1 - alpha) r(prompt) + alpha `target` to `target` at the run's max_new. Otherwise
+    the segment alone is sampled again; after `attempts` rejections the best candidate is kept. A candidate without a score is
+    rejected, and never the best of several. Each segment is a turn, and `path` holds the number of its candidate.
+
+    Li et al. 2024, arXiv:2406.16306
+    """
+    rows = [(t, i) for t in run.policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems]) for i in range(n)]
+    # what is known before anything is written; without it the bar does not rise
+    known = _paid([t for t, _ in rows[::n]], score, run)
+    first = [target if math.isinf(r) else (1 - alpha) * r + alpha * target for r in known]
+    drafts = [Draft(t, i, first[k // n]) for k, (t, i) in enumerate(rows)]
+    segment = Sampling(most, temperature, top_k=top_k, max_entropy=max_entropy, min_new=least)
+    while going := [d for d in drafts if d.row.stop is None]:
+        candidates = _extended(going, segment, run)
+        scores, luck = _paid(candidates, score, run), torch.rand(len(going), generator=run.rng("accept")).tolist()
+        for draft, row, r, u in zip(going, candidates, scores, luck, strict=True):
+            # numbered so that no two replies to a problem seem to share a segment
+            row = replace(row, path=(*draft.row.path, draft.rejected * n + draft.number))
+            needed = bar(draft.first, target, int(row.mask.sum()), run.max_new)
+            _decide(draft, row, r, u < chance(r, needed, beta), attempts, run)
+    return [[d.row for d in drafts[i : i + n]] for i in range(0, len(drafts), n)]
+
+
+def _extended(drafts: Sequence[Draft], segment: Sampling, run: Run) -> list[Trajectory]:
+    """A candidate for the next segment of each; near the end of its room a reply may have fewer tokens than others."""
+    by_room: dict[int, list[int]] = defaultdict(list)
+    for i, draft in enumerate(drafts):
+        by_room[min(segment.max_new, run.max_new - draft.written)].append(i)
+    found: dict[int, Trajectory] = {}
+    for room, places in by_room.items():
+        rows = run.policy.extend([drafts[i].row for i in places], replace(segment, max_new=room), run.rng("rollout"))
+        found |= dict(zip(places, rows, strict=True))
+    return [found[i] for i in range(len(drafts))]
+
+
+def _paid(rows: Sequence[Trajectory], score: Reward, run: Run) -> list[float]:
+    """What each row is worth so far; -inf without a verdict. Raises NotFinite for a score that is NaN or infinite."""
+    # each is a group of its own: candidates of different replies are not compared
+    groups = [[t] for t in rows]
+    scores = score(groups, run)
+    check_finite(groups, scores, f"the score {score}")
+    return [-math.inf if row[0].total is None else row[0].total for row in scores]
+
+
+def _decide(draft: Draft, row: Trajectory, score: float, accepted: bool, attempts: int, run: Run) -> None:
+    """Go on from a candidate that is accepted, or, after enough of them, from the best."""
+    if draft.best is None or score > draft.best[0]:
+        draft.best = (score, row)
+    if not accepted and draft.rejected < attempts:
+        draft.rejected += 1
+        return
+    row = row if accepted else draft.best[1]
+    draft.row, draft.rejected, draft.best = row, 0, None
+    if row.stop in ("entropy", "length"):
+        draft.row = replace(row, stop=None if draft.written < run.max_new else "length")
+
+
+# ---- the recipe ---------------------------------------------------------------------------------------------------------
 
 
 def cards(

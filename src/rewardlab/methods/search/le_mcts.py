@@ -14,14 +14,128 @@ models share a vocabulary, so that rows are read as they were written; the paper
 Data: prompts, a scorer of steps (`rewardlab search --scorer`), and `models`: checkpoints or run folders beside the --model.
 """
 
-from rewardlab.core import Learner, Recipe, Update
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from rewardlab.core import Group, Learner, Problem, Recipe, Run, Trajectory, Update, rollout
+from rewardlab.core.domain import NonNegativeFloat, PositiveInt
 from rewardlab.evals.passk import accuracy
 from rewardlab.methods.baselines.weighted_vote import own_probability
 from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.correct_so_far import correct_so_far
 from rewardlab.rewards.imperfect import imperfect
-from rewardlab.rollouts.ensemble import ensemble_tree
+from rewardlab.rewards.reward import Reward
+from rewardlab.rollouts.stepwise import UNSURE, Stepping, grown, marked, read_alike, started, to_the_end, worths
 from rewardlab.select.best import best
+
+# ---- Monte-Carlo tree search in which several models write the steps -------------------------------------------------
+
+
+@dataclass
+class State:
+    """A partial solution. own: its score.  value: the best that is known of it.  tried: steps that were sampled from it."""
+
+    row: Trajectory
+    parent: State | None = None
+    own: float = 0.0
+    value: float = 0.0
+    visits: int = 0
+    tried: int = 0
+    children: list[State] = field(default_factory=list)
+
+    def wants(self, width: int) -> bool:
+        """Whether another step is to be tried here."""
+        return self.row.stop is None and self.tried < width
+
+    def alive(self, width: int) -> bool:
+        """Whether anything can still be tried here or below."""
+        return self.wants(width) or any(child.alive(width) for child in self.children)
+
+    def leaves(self) -> list[State]:
+        return [leaf for child in self.children for leaf in child.leaves()] if self.children else [self]
+
+
+@rollout(rows=lambda iterations, **_: iterations)
+def ensemble_tree(
+    problems: list[Problem], run: Run, *, score: Reward, models: tuple[str, ...] = ("policy",), iterations: PositiveInt = 50,
+    width: PositiveInt = 3, explore: NonNegativeFloat = 1.0, temperature: NonNegativeFloat = 1.0,
+    step_tokens: PositiveInt | None = None, stop: tuple[str, ...] = ("\n",),
+) -> list[Group]:  # fmt: skip
+    """The complete replies of a tree to each problem. Each iteration adds one step, by the model whose turn it is at that node.
+
+    It walks down by value + explore sqrt(ln N / n) to a node where fewer than `width` steps were tried, so that no node is passed
+    before it is tried so often; equal steps are one child. The value of a node is its own score, or the highest of its children's
+    values once it has any: another model's bad step is no reason to leave a good one. Subtrees in which nothing is left to try are
+    passed over. Where a tree completes no reply, the policy writes its best leaf to the end.
+    models: of the run, with the policy's vocabulary; at each node they take turns.  step_tokens: most tokens of a step (None: of a
+    reply).  stop: the texts that end a step.
+
+    Park et al. 2024, arXiv:2412.15797
+    """
+    read_alike(run, models)
+    how = Stepping(step_tokens, temperature, tuple(stop))
+    roots = [State(t) for t in started(problems, run)]
+    for _ in range(iterations):
+        nodes = [descend(root, width, explore) for root in roots if root.alive(width)]
+        rows = _tried(nodes, models, how, run)
+        for node, row, (value,) in zip(nodes, rows, worths([[t] for t in rows], score, run), strict=True):
+            back_up(_child(node, row, value))
+    return _complete(roots, temperature, run)
+
+
+def descend(node: State, width: int, explore: float) -> State:
+    """The node to expand next, on the way to which every node has been tried `width` times."""
+    while not node.wants(width):
+        bonus = explore * math.sqrt(math.log(node.visits))
+        node = max((c for c in node.children if c.alive(width)), key=lambda c: c.value + bonus / math.sqrt(c.visits))
+    return node
+
+
+def back_up(leaf: State) -> None:
+    """Count a visit of a node and of all above it, each of which is worth as much as the best of its children."""
+    node: State | None = leaf
+    while node is not None:
+        node.visits += 1
+        node.value = max((child.value for child in node.children), default=node.own)
+        node = node.parent
+
+
+def _tried(nodes: Sequence[State], models: Sequence[str], how: Stepping, run: Run) -> list[Trajectory]:
+    """The next step of each node, by the model whose turn it is; one call for each model."""
+    found: dict[int, Trajectory] = {}
+    for place, model in enumerate(models):
+        at = [i for i, node in enumerate(nodes) if node.tried % len(models) == place]
+        # the number of a child tells who wrote it
+        longer = grown([nodes[i].row for i in at], [nodes[i].tried for i in at], how, run, model) if at else []
+        found |= dict(zip(at, longer, strict=True))
+    for node in nodes:
+        node.tried += 1
+    return [found[i] for i in range(len(nodes))]
+
+
+def _child(node: State, row: Trajectory, value: float) -> State:
+    """The child that this step leads to: the one that is known, if it is."""
+    said = (row.turns[-1].text, row.stop)
+    for child in node.children:
+        if (child.row.turns[-1].text, child.row.stop) == said:
+            return child
+    node.children.append(State(row, node, value, value))
+    return node.children[-1]
+
+
+def _complete(roots: Sequence[State], temperature: float, run: Run) -> list[Group]:
+    found = [[leaf.row for leaf in root.leaves() if leaf.row.stop is not None] for root in roots]
+    bare = [i for i, rows in enumerate(found) if not rows]
+    best = [max(roots[i].leaves(), key=lambda leaf: leaf.own if leaf.row.path else UNSURE).row for i in bare]
+    for i, t in zip(bare, to_the_end(best, 0, temperature, run), strict=True):
+        found[i] = [t]
+    return [marked(rows, run) for rows in found]
+
+
+# ---- the recipe ---------------------------------------------------------------------------------------------------------
 
 POLICY, OTHER = "policy", "other"
 

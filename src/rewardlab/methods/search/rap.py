@@ -16,16 +16,160 @@ Data: prompts whose steps are an action and its outcome, with a text between the
 was taught to write them, or shows in its context.
 """
 
+from __future__ import annotations
+
 import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from rewardlab.core import Recipe, Score, Trajectory, Update
+from rewardlab.core import Group, Problem, Recipe, Run, Score, Trajectory, Update, rollout, select
+from rewardlab.core.domain import NonNegativeFloat, PositiveInt, Share
 from rewardlab.evals.passk import accuracy
 from rewardlab.proof.claim import Claim, Within
-from rewardlab.rewards.reward import reward
-from rewardlab.rollouts.planned import world_model_mcts
-from rewardlab.select.first import first
+from rewardlab.rewards.reward import Reward, reward
+from rewardlab.rollouts.stepwise import Stepping, grown, marked, one_step, started, worths
+
+# ---- Planning: the policy proposes actions, and foresees as a world model where they lead, in a tree search ----------
+
+
+@dataclass
+class Plan:
+    """A row up to an action and, once it is visited, the state that the action leads to.
+
+    liked: what its action is worth.  sure: the share of foreseen states that agree; 1 until they are.  best: the highest mean
+    reward of a path from here to the end of an iteration.
+    """
+
+    row: Trajectory
+    parent: Plan | None = None
+    liked: float = 1.0
+    sure: float = 1.0
+    visits: int = 0
+    best: float = -math.inf
+    children: list[Plan] = field(default_factory=list)
+
+    def reward(self, alpha: float) -> float:
+        return max(0.0, self.liked) ** alpha * self.sure ** (1 - alpha)
+
+    def leaves(self) -> list[Plan]:
+        return [leaf for child in self.children for leaf in child.leaves()] if self.children else [self]
+
+
+@dataclass(frozen=True)
+class Looking:
+    """action, rest: how actions are sampled, and what ends a step after its action.  states: sampled for each action."""
+
+    action: Stepping
+    rest: Stepping
+    states: int
+
+
+@rollout(rows=lambda iterations, **_: iterations)
+def world_model_mcts(
+    problems: list[Problem], run: Run, *, score: Reward, iterations: PositiveInt = 10, branch: PositiveInt = 4,
+    states: PositiveInt = 8, alpha: Share = 0.5, explore: NonNegativeFloat = 1.0, action_end: str = "=",
+    temperature: NonNegativeFloat = 0.8, step_tokens: PositiveInt | None = None, stop: tuple[str, ...] = ("\n",),
+) -> list[Group]:  # fmt: skip
+    """The complete replies that planning visits, in each tree the one with the highest mean reward first.
+
+    A step is an action, up to `action_end`, and the state that it leads to, the rest. `branch` different actions are proposed; of
+    one that is visited for the first time, `states` states are sampled, and the most frequent one is its state. Its reward is
+    r = liked^alpha sure^(1 - alpha): what `score` pays for the row up to the action, at least 0, and the share of that state. Each
+    iteration walks to the end of a reply, by M + explore sqrt(ln N / n), r in place of M and n = 1 before a first visit; M is the
+    highest mean of the rewards from a node on, over the paths through it. A step without `action_end` is all action, and sure.
+    Replies of a tree are in the order of the mean rewards of their paths. step_tokens: most tokens of an action, and of a state
+    (None: of a reply).  stop: the texts that end a step.
+
+    Hao et al. 2023, arXiv:2305.14992
+    """
+    ends = tuple(stop)
+    how = Looking(Stepping(step_tokens, temperature, (action_end, *ends)), Stepping(step_tokens, temperature, ends), states)
+    roots = [Plan(t) for t in started(problems, run)]
+    for _ in range(iterations):
+        paths = [[root] for root in roots]
+        while live := [path for path in paths if path[-1].row.stop is None]:
+            _propose([path[-1] for path in live if not path[-1].children], branch, how, score, run)
+            for path in live:
+                path.append(choose(path[-1], explore, alpha))
+            _foresee([path[-1] for path in live if not path[-1].visits], how, run)
+        for path in paths:
+            back_up(path, alpha)
+    return [marked(_complete(root, alpha), run) for root in roots]
+
+
+def choose(node: Plan, explore: float, alpha: float) -> Plan:
+    """The child to go to: the highest UCT, that of one without visits being its reward as far as it is known."""
+    bonus = explore * math.sqrt(math.log(max(1, node.visits)))
+    return max(node.children, key=lambda c: (c.best if c.visits else c.reward(alpha)) + bonus / math.sqrt(max(1, c.visits)))
+
+
+def back_up(path: Sequence[Plan], alpha: float) -> None:
+    """Count a visit of each node, and keep the mean reward from it to the end of the path if there was no better one."""
+    total = 0.0
+    for steps, node in enumerate(reversed(path), 1):
+        total += node.reward(alpha)
+        node.visits, node.best = node.visits + 1, max(node.best, total / steps)
+
+
+def _propose(nodes: Sequence[Plan], branch: int, how: Looking, score: Reward, run: Run) -> None:
+    """Give each node its children: different actions, with what they are worth."""
+    rows = [node.row for node in nodes for _ in range(branch)]
+    sampled = grown(rows, [*range(branch)] * len(nodes), how.action, run) if rows else []
+    groups = []
+    for i in range(len(nodes)):
+        different: dict[tuple[str, str | None], Trajectory] = {}
+        for t in sampled[i * branch : (i + 1) * branch]:
+            different.setdefault((t.turns[-1].text, t.stop), t)
+        groups.append([*different.values()])
+    for node, group, known in zip(nodes, groups, worths(groups, score, run), strict=True):
+        # without a verdict it is worth nothing
+        node.children = [Plan(t, node, max(0.0, value)) for t, value in zip(group, known, strict=True)]
+
+
+def _foresee(nodes: Sequence[Plan], how: Looking, run: Run) -> None:
+    """Write after each action the state that most samples of it lead to."""
+    # a step that has ended has no state
+    nodes = [node for node in nodes if node.row.stop is None and not node.row.turns[-1].text.endswith(how.rest.stop)]
+    if not nodes:
+        return
+    sampled = grown([node.row for node in nodes for _ in range(how.states)], [0] * how.states * len(nodes), how.rest, run)
+    for i, node in enumerate(nodes):
+        found = sampled[i * how.states : (i + 1) * how.states]
+        said = [(t.turns[-1].text, t.stop) for t in found]
+        # the first of equally frequent ones
+        (state, times), *_ = Counter(said).most_common(1)
+        node.sure = times / how.states
+        node.row = one_step(found[said.index(state)], run)
+
+
+def _complete(root: Plan, alpha: float) -> Group:
+    """The complete replies, by the mean rewards of their paths."""
+    ended = [leaf for leaf in root.leaves() if leaf.visits and leaf.row.stop is not None]
+    return [leaf.row for leaf in sorted(ended, key=lambda leaf: -_mean(leaf, alpha))]
+
+
+def _mean(leaf: Plan, alpha: float) -> float:
+    """Of the rewards on the way from the root, whose own, 1, is not among them."""
+    rewards, node = [], leaf
+    while node.parent is not None:
+        rewards.append(node.reward(alpha))
+        node = node.parent
+    return math.fsum(rewards) / max(1, len(rewards))
+
+
+# ---- Take the reply that the rollout puts first ----------------------------------------------------------------------
+
+
+@select
+def first(group: Group, scores: list[Score], run: Run) -> Trajectory:
+    """The first reply: for searches that have valued their replies themselves, and put the best one first."""
+    return group[0]
+
+
+# ---- the recipe ---------------------------------------------------------------------------------------------------------
 
 
 @reward

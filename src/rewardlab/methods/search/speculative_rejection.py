@@ -10,11 +10,52 @@ what is computed does not depend on the machine. Without a scorer, the geometric
 score.
 """
 
-from rewardlab.core import Recipe, Update
+from __future__ import annotations
+
+from rewardlab.core import Group, Problem, Recipe, Run, Update, rollout
+from rewardlab.core.domain import NonNegativeFloat, PositiveInt, Share
 from rewardlab.evals.passk import accuracy
 from rewardlab.methods.baselines.weighted_vote import own_probability
-from rewardlab.rollouts.rejecting import rejecting
+from rewardlab.rewards.reward import Reward
+from rewardlab.rollouts.stepwise import Scored, Stepping, best_of, grown, marked, started, worths
 from rewardlab.select.best import best
+
+# ---- Many replies, the worst of which are given up before they are complete ------------------------------------------
+
+
+@rollout
+def rejecting(
+    problems: list[Problem], run: Run, *, score: Reward, n: PositiveInt = 16, reject: Share = 0.5, every: PositiveInt = 32,
+    temperature: NonNegativeFloat = 1.0,
+) -> list[Group]:  # fmt: skip
+    """Those of n replies to each problem that survive: after every `every` tokens, the share `reject` with the lowest scores goes.
+
+    Complete replies are compared with the partial ones, and may go too; one that has stayed once is among the replies in the end,
+    as what had pushed it out may have come to less since. At least one reply stays. The paper scores when the memory is full, and
+    not after a number of tokens.
+
+    Sun et al. 2024, arXiv:2410.20290
+    """
+    how = Stepping(every, temperature, ())
+    alive: list[list[Scored]] = [[(0.0, t)] * n for t in started(problems, run)]
+    stayed: list[Group] = [[] for _ in problems]
+    while live := [i for i, rows in enumerate(alive) if any(t.stop is None for _, t in rows)]:
+        places = [(i, k) for i in live for k, (_, t) in enumerate(alive[i]) if t.stop is None]
+        # numbered at the prompt: from then on a row has no siblings
+        numbers = [0 if alive[i][k][1].path else k for i, k in places]
+        longer = iter(grown([alive[i][k][1] for i, k in places], numbers, how, run))
+        # a complete reply keeps the score that it has
+        ended = [[scored for scored in alive[i] if scored[1].stop is not None] for i in live]
+        new = [[next(longer) for _, t in alive[i] if t.stop is None] for i in live]
+        for i, done, rows, known in zip(live, ended, new, worths(new, score, run), strict=True):
+            compared = [*done, *zip(known, rows, strict=True)]
+            alive[i] = best_of(compared, len(compared) - int(reject * len(compared)) or 1)
+            known_rows = {id(t) for t in stayed[i]}
+            stayed[i] += [t for _, t in alive[i] if t.stop is not None and id(t) not in known_rows]
+    return [marked(rows, run) for rows in stayed]
+
+
+# ---- the recipe ---------------------------------------------------------------------------------------------------------
 
 
 def speculative_rejection(

@@ -19,15 +19,203 @@ Data: problems with a first program in the column `start`, and a reward above 0 
 verifier: code runs in the sandbox). For one problem: `--problems 1`, many steps.
 """
 
-from rewardlab.core import Recipe
-from rewardlab.evals.evolution import evolution
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from rewardlab.core import Group, Problem, Recipe, Rollout, Run, Score, Scores, Term, Trajectory, measure, rollout, uniform_of
+from rewardlab.core.domain import NonNegativeFloat, PositiveFloat, PositiveInt, Share
+from rewardlab.core.score import derive
+from rewardlab.errors import RewardlabError
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.proof.claim import Claim, Within
-from rewardlab.rewards.evolved import child_reward
+from rewardlab.rewards.reward import Reward, reward
 from rewardlab.rewards.task import correct
-from rewardlab.rollouts.database import evolving
 from rewardlab.rollouts.independent import independent
-from rewardlab.text.evolution import ASK
+from rewardlab.text.blocks import last_block
+from rewardlab.text.filled import filled
+
+# ---- Databases of programs and their scores, from which parents are sampled, and which children join -----------------
+
+MEMORY = "programs.database"
+"""The key of `run.memory` that holds, by the key of the problem, a list of entries."""
+Entry = dict[str, Any]
+"""program: its text.  score.  step: in which it was written; -1 for the first."""
+Sampler = Callable[[list[Problem], Run], list[Group]]
+Judge = Callable[[list[Group], Run], Scores]
+ASK = "{question}\n\nA program with the score {score}:\n{program}\n\nWrite a better program, as a whole."
+"""What the policy reads, with {question}, {score} and {program}."""
+PARENT = "parent"
+
+
+def program_of(reply: str) -> str:
+    """The last fenced code block of a reply, or all of it."""
+    return (last_block(reply) or reply).strip()
+
+
+def begun(problems: Sequence[Problem], run: Run, by: Judge, column: str) -> list[list[Entry]]:
+    """The databases of problems that were not seen before: the first program of each, and what it scores as a reply."""
+    texts = [p.meta.get(column) for p in problems]
+    for p, text in zip(problems, texts, strict=True):
+        if not isinstance(text, str) or not text.strip():
+            raise RewardlabError(f"problem {p.question[:60]!r} has no first program in the column {column!r} to evolve")
+    read = run.policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
+    rows = run.policy.write(read, [str(text).strip() for text in texts])
+    scores = by([[t] for t in rows], run)
+    return [[{"program": t.reply.strip(), "score": s.total or 0.0, "step": -1}] for t, (s,) in zip(rows, scores, strict=True)]
+
+
+def parent_of(entries: Sequence[Entry], exploit: float, archive: int, key: tuple[Any, ...]) -> Entry:
+    """Any of the `archive` best, the older of equals, in a share `exploit` of cases, else any; chance depends on the key alone."""
+    # a stable sort: of equals the older come first
+    known = sorted(entries, key=lambda e: -e["score"])[:archive] if uniform_of("exploit", *key) < exploit else entries
+    return known[int(uniform_of("parent", *key) * len(known))]
+
+
+def asked(problem: Problem, parent: Entry, ask: str) -> Problem:
+    """The problem as the policy reads it, with its parent in the column `parent`; answer and columns stay."""
+    score = f"{parent['score']:.2f}".removeprefix("0")
+    question = filled(ask, question=problem.question, program=parent["program"], score=score)
+    made = problem.reworded(question)
+    return replace(made, meta={**made.meta, PARENT: parent["program"], "database": problem.key})
+
+
+def inserted(entries: list[Entry], found: Sequence[tuple[str, float]], step: int, capacity: int) -> list[Entry]:
+    """The database with new programs that scored above 0, of equal texts the one that is there; the worst leave, if it is full."""
+    known = {e["program"] for e in entries}
+    new = {program: score for program, score in found if program and score > 0 and program not in known}
+    grown = [*entries, *({"program": p, "score": s, "step": step} for p, s in new.items())]
+    # a stable sort: of equals the older stay
+    kept = {id(e) for e in sorted(grown, key=lambda e: -e["score"])[:capacity]}
+    return [e for e in grown if id(e) in kept]
+
+
+def one_round(
+    problems: Sequence[Problem], tables: dict[str, list[Entry]], run: Run, *, of: Sampler, by: Judge, capacity: int,
+    exploit: float, archive: int, start: str, ask: str, at: int,
+) -> list[Group]:  # fmt: skip
+    """Children of one parent of each problem, which are scored and join its table; `at` numbers the round."""
+    if new := [p for p in problems if p.key not in tables]:
+        tables.update(zip((p.key for p in new), begun(new, run, by, start), strict=True))
+    parents = [parent_of(tables[p.key], exploit, archive, (run.seed, at, p.key)) for p in problems]
+    groups = of([asked(p, parent, ask) for p, parent in zip(problems, parents, strict=True)], run)
+    for group, row in zip(groups, by(groups, run), strict=True):
+        key = group[0].problem.meta["database"]
+        found = [(program_of(t.reply), s.total or 0.0) for t, s in zip(group, row, strict=True)]
+        tables[key] = inserted(tables[key], found, at, capacity)
+    return groups
+
+
+# ---- How far a policy evolves programs, as it is, from their first ones on -------------------------------------------
+
+
+@measure
+def evolution(
+    problems: Sequence[Problem], run: Run, *, rollout: Rollout, by: Reward | None = None, rounds: PositiveInt = 4,
+    capacity: PositiveInt = 10_000, exploit: Share = 0.6, archive: PositiveInt = 1000, start: str = "start", ask: str = ASK,
+) -> dict[str, float]:  # fmt: skip
+    """best: the mean over problems of the best score after `rounds` of children of one parent, in databases of their own.
+
+    first: after one round.  lazy: share of children that are their parents; works: that score above 0.
+    rollout: the children of each parent.  by: a reward; None: the task's verifier.
+    """
+    part = by or run.verify
+    tables, bests, children = dict[str, list[Entry]](), list[float](), list[tuple[bool, bool]]()
+    for at in range(rounds):
+        groups = one_round(
+            problems, tables, run, of=rollout, by=part, capacity=capacity, exploit=exploit, archive=archive, start=start, ask=ask,
+            at=at,
+        )  # fmt: skip
+        scores = part(groups, run)
+        children += [
+            (program_of(t.reply) == t.problem.meta[PARENT], (s.total or 0.0) > 0)
+            for g, row in zip(groups, scores, strict=True) for t, s in zip(g, row, strict=True)
+        ]  # fmt: skip
+        bests.append(float(np.mean([max(e["score"] for e in tables[p.key]) for p in problems])))
+    return {
+        "best": bests[-1], "first": bests[0], "lazy": float(np.mean([x for x, _ in children])),
+        "works": float(np.mean([x for _, x in children])), "n": float(len(problems)),
+    }  # fmt: skip
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+#
+# What a program is worth that was made of another one: its score, scaled, and penalties for what is no new program.
+
+NONE, LAZY, WRONG = -0.4, -0.3, -0.2
+"""Of a reply without a program, of one that is known, and of one that does not work."""
+
+
+def shaped(score: float, low: float, high: float, power: float, scale: float) -> float:
+    """scale ((score - low) / (high - low))^power, the score cut to [low, high]."""
+    return scale * ((min(high, max(low, score)) - low) / (high - low)) ** power
+
+
+@reward(over="groups")
+def child_reward(
+    groups: list[Group], run: Run, *, of: Reward, known: bool = False, lazy: NonNegativeFloat = -LAZY, least: float = 0.0,
+    most: float = 1.0, power: PositiveFloat = 1.0, scale: PositiveFloat = 1.0,
+) -> Scores:  # fmt: skip
+    """The reward `of` a program from `least` to `most`, shaped; instead of it -.4 for a reply without a program, `lazy` off for one
+    that is its parent, or, with `known`, stood in the problem's database before this step, and -.2 where `of` pays nothing.
+
+    For replies to problems with the column `parent`, as `evolving` makes them.  Logged: lazy, the share of such replies.
+    """
+    tables, scores = run.memory.get(MEMORY, {}), of(groups, run)
+    old = {key: {e["program"] for e in table if e["step"] < run.step} for key, table in tables.items()} if known else {}
+    judged = [
+        [_judged(t, s, old, (lazy, least, most, power, scale)) for t, s in zip(*rows, strict=True)]
+        for rows in zip(groups, scores, strict=True)
+    ]
+    flat = [is_lazy for row in judged for _, is_lazy in row]
+    run.log("lazy", sum(flat) / max(1, len(flat)))
+    return [
+        [derive("child_reward", None if x is None else Term(x), [s]) for (x, _), s in zip(*rows, strict=True)]
+        for rows in zip(judged, scores, strict=True)
+    ]
+
+
+def _judged(t: Trajectory, score: Score, old: dict[str, set[str]], how: tuple[float, ...]) -> tuple[float | None, bool]:
+    program, meta = program_of(t.reply), t.problem.meta
+    lazy, *rest = how
+    if not program:
+        return NONE, False
+    if program == meta.get(PARENT) or program in old.get(str(meta.get("database")), ()):
+        return -lazy, True
+    if score.total is None:
+        return None, False
+    return (shaped(score.total, *rest) if score.total > 0 else WRONG), False
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+#
+# Replies that begin from earlier ones: a database of programs and their scores, from which parents are sampled and which grows.
+
+
+@rollout(inner="of")
+def evolving(
+    problems: list[Problem], run: Run, *, of: Rollout, by: Reward, capacity: PositiveInt = 10_000, exploit: Share = 0.6,
+    archive: PositiveInt = 1000, start: str = "start", ask: str = ASK,
+) -> list[Group]:  # fmt: skip
+    """What `of` samples from the problems with a program of their database in the prompt, which its children join by their reward.
+
+    by: a reward of replies; above 0 for what works.  capacity: programs of each problem that are kept, the best.  exploit: how
+    often the parent is any of the `archive` best ones, and else any program.  start: the column of the first program.  ask: what is
+    read.  The databases are in the run's memory. Logged: best, the mean over problems of the best score that was found.
+    Wang et al. 2025, arXiv:2511.23473
+    """
+    tables = run.memory.setdefault(MEMORY, {})
+    how: dict[str, Any] = {"capacity": capacity, "exploit": exploit, "archive": archive, "start": start, "ask": ask}
+    groups = one_round(problems, tables, run, of=of, by=by, at=run.step, **how)
+    run.log("best", sum(max(e["score"] for e in tables[p.key]) for p in problems) / len(problems))
+    return groups
+
+
+# ---- the recipe ---------------------------------------------------------------------------------------------------------
 
 
 def thetaevolve(

@@ -13,21 +13,67 @@ of the policy, mean-pooled, and is frozen after the first step's lesson. Left ou
 Data: questions to verify by `sql`, in any languages, with gold queries in the column `solution`.
 """
 
+from __future__ import annotations
+
 from typing import Any
 
-from rewardlab.core import Learner, Loop, Recipe, Run, Update, loop
-from rewardlab.core.domain import PositiveInt
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from rewardlab.core import Batch, Group, Learner, Loop, Outputs, Problem, Recipe, Run, Trajectory, Update, loop, objective, rollout
+from rewardlab.core.domain import PositiveFloat, PositiveInt
+from rewardlab.errors import RewardlabError
 from rewardlab.evals.groups import told_apart
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.methods.baselines.rlhf import teach
-from rewardlab.objectives.contrast import info_nce
 from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.another_answer import with_answer
 from rewardlab.rewards.similarity import nearer_to_question
 from rewardlab.rewards.task import correct
-from rewardlab.rollouts.apart import contrastive_texts
 from rewardlab.rollouts.independent import independent
 from rewardlab.verifiers.sql.verifier import sql
+
+# ---- Learning to tell which texts belong together from which do not --------------------------------------------------
+
+
+@objective(unit="batch", wants=("hidden",))
+def info_nce(out: Outputs, batch: Batch, run: Run, *, temperature: PositiveFloat = 0.05) -> Tensor:
+    """-log of the chance to pick a text's partner among those of all groups, by similarity / temperature; both ways, in the mean.
+
+    Groups are of two rows, two texts that belong together; the partners of the other groups are what they are told from. A text
+    is embedded as `core.policy.embeddings` does it. van den Oord et al. 2018, arXiv:1807.03748
+    """
+    if len(batch) != 2 * batch.groups or not torch.equal(batch.group[::2], batch.group[1::2]):
+        raise RewardlabError("info_nce needs groups of two rows, two texts that belong together")
+    decided = batch.mask[..., None].float()
+    e = F.normalize((out.hidden * decided).sum(1) / decided.sum(1).clamp(min=1), dim=-1)  # (B, D)
+    logits = e[::2] @ e[1::2].T / temperature  # (G, G)
+    partner = torch.arange(len(logits), device=logits.device)
+    return (F.cross_entropy(logits, partner) + F.cross_entropy(logits.T, partner)) / 2
+
+
+# ---- The two texts of a problem, each alone --------------------------------------------------------------------------
+
+
+@rollout(rows=lambda **_: 2)
+def contrastive_texts(problems: list[Problem], run: Run, *, field: str = "solution") -> list[Group]:
+    """Two rows for each problem: its question, and the recorded reply in meta[`field`], neither of which has read the other.
+
+    For models that learn which reply belongs to which question.
+    """
+    lacking = next((p for p in problems if not isinstance(p.meta.get(field), str)), None)
+    if lacking is not None:
+        raise RewardlabError(f"problem {lacking.question[:60]!r} has no text in the column {field!r} that answers it")
+    sides = [run.policy.write([Trajectory(p) for p in problems], texts) for texts in _texts(problems, field)]
+    return [list(pair) for pair in zip(*sides, strict=True)]
+
+
+def _texts(problems: list[Problem], field: str) -> tuple[list[str], list[str]]:
+    return [p.question for p in problems], [p.meta[field] for p in problems]
+
+
+# ---- the recipe ---------------------------------------------------------------------------------------------------------
 
 MODEL, MEMORY = "encoder", "contrastive_text2sql.taught"
 

@@ -15,18 +15,45 @@ the highest attention, attributions or coefficients of any model fitted to the t
 regression and writes both. Where they are missing, answers alone are paid.
 """
 
+from __future__ import annotations
+
+import re
 from typing import Any
 
-from rewardlab.core import Group, Loop, Recipe, Run, Score, Scores, loop
+from rewardlab.core import Group, Loop, Recipe, Run, Score, Scores, Trajectory, loop
 from rewardlab.core.domain import NonNegativeInt, PositiveInt
+from rewardlab.data.values import list_of
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.kinds import accuracy_by_kind
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.methods.baselines.rejection_sampling import rejection_sampling
 from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.reward import Reward, reward
-from rewardlab.rewards.salient import feature_match
 from rewardlab.rewards.task import correct
+from rewardlab.text.rationale import rationale
+
+# ---- Whether a reply goes by the features that an expert goes by -----------------------------------------------------
+
+
+@reward
+def feature_match(trajectory: Trajectory, *, column: str = "salient", features: str = "features") -> Score:
+    """The Jaccard similarity of the features that a reply names before it answers, and those that an expert goes by.
+
+    column: the expert's features of this problem.  features: all that can be named; a reply names those that stand in it as whole
+    words, in either case. No verdict where a column is missing, or holds something else than names. A reply that names nothing
+    earns 0.
+    """
+    wanted, known = (list_of(trajectory.problem.meta.get(name)) for name in (column, features))
+    if not wanted or not known or not all(isinstance(name, str) and name.strip() for name in (*wanted, *known)):
+        return Score(None, why=f"the problem has no columns {column!r} and {features!r} with names of features")
+    expert, text = {name.strip().lower() for name in wanted}, rationale(trajectory.reply).lower()
+    names = {name.strip().lower() for name in known} | expert
+    cited = {name for name in names if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text)}
+    shared = len(cited & expert)
+    return Score(shared / len(cited | expert), why=f"{shared} of the expert's {len(expert)} features, {len(cited) - shared} others")
+
+
+# ---- the recipe ---------------------------------------------------------------------------------------------------------
 
 RIGHT = 0.99
 """Above it a reward is that of a right reply: overlap alone, with w below it, is not."""

@@ -16,25 +16,72 @@ brings as `quality`; and search tools, which any base that plays an environment 
 Data: prompts with answers to verify by; a regular expression for the form that comes first, if it is not that of an answer.
 """
 
+from __future__ import annotations
+
+import math
 import re
 from collections import Counter
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from rewardlab.core import Batch, Group, Recipe, Run, Score, Scores, Trajectory, credit
-from rewardlab.core.domain import PositiveFloat
+from rewardlab.core import Batch, Group, Problem, Recipe, Rollout, Run, Score, Scores, Trajectory, credit, rollout
+from rewardlab.core.domain import PositiveFloat, PositiveInt
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.format import answer_given, format_ok
 from rewardlab.rewards.operator import operator
 from rewardlab.rewards.reward import Reward, reward
 from rewardlab.rewards.task import correct
-from rewardlab.rollouts.resampled import resampled_by_value
 from rewardlab.text import words
 from rewardlab.text.answers import after_answer, after_thinking, boxed
 from rewardlab.text.replies import accepted
+
+# ---- Rollouts that sample some prompts again, in place of others that taught nothing ---------------------------------
+
+
+# prompts are sampled from all of the step's, so processes cannot share them
+@rollout(inner="of", across_problems=True)
+def resampled_by_value(problems: list[Problem], run: Run, *, of: Rollout, reward: Reward, attempts: PositiveInt = 2) -> list[Group]:
+    """The groups sampled by `of`, where those whose replies all earn the same are replaced by new groups for other prompts.
+
+    These are sampled from the prompts of the step that have a signal, with replacement, in proportion to their value:
+    (1 - mean reward) times the standard deviation of the rewards, which `reward` pays from 0 to 1. If no group has a signal, all
+    are returned. Replies without a verdict do not count.
+    attempts: how often at most prompts are sampled, the first time included; a step uses the groups that it has then.
+    """
+    groups = of(problems, run)
+    kept, known = _with_signal(groups, reward, run)
+    run.log("without_signal", 1 - len(kept) / max(1, len(groups)))
+    if not kept:
+        return groups
+    for _ in range(attempts - 1):
+        missing = len(problems) - len(kept)
+        if missing <= 0:
+            break
+        chosen = torch.multinomial(torch.tensor([v for _, v in known]), missing, True, generator=run.rng("value")).tolist()
+        kept += _with_signal(of([known[i][0] for i in chosen], run), reward, run)[0]
+    return kept
+
+
+def _with_signal(groups: list[Group], reward: Reward, run: Run) -> tuple[list[Group], list[tuple[Problem, float]]]:
+    """The groups whose rewards differ, and the prompt of each with its value."""
+    scores = [[s.total for s in row if s.total is not None] for row in reward(groups, run)]
+    values = [(group, value) for group, row in zip(groups, scores, strict=True) if (value := value_of(row))]
+    return [group for group, _ in values], [(group[0].problem, value) for group, value in values]
+
+
+def value_of(rewards: list[float]) -> float:
+    """Difficulty times uncertainty of a prompt whose replies earned this; 0 where they all earned the same."""
+    if len(set(rewards)) < 2:
+        return 0.0
+    # a graded reward may be 1 in the mean of rewards that differ in the last digit: any signal has some value
+    return max(1 - min(1.0, float(np.mean(rewards))), math.ulp(1.0)) * float(np.std(rewards))
+
+
+# ---- the recipe ---------------------------------------------------------------------------------------------------------
 
 ORDER = 4
 _WORD = re.compile(r"[^\W\d_]+")

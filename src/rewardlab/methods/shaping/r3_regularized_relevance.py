@@ -17,15 +17,37 @@ Data: prompts; a column `qtype` that says CONSTRAINED marks closed questions, wh
 open. embed=NAME takes a sentence-transformers model (facebook/contriever); without it, texts are compared by their words.
 """
 
+from __future__ import annotations
+
+from typing import Literal
+
 from rewardlab.core import Group, Recipe, Run, Score, Scores, Term
 from rewardlab.core.domain import PositiveInt
 from rewardlab.evals.rewards import mean_reward
 from rewardlab.methods.baselines.ppo import ppo
 from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.length import words
-from rewardlab.rewards.relevance import relevance
 from rewardlab.rewards.repetition import distinct_ngrams
 from rewardlab.rewards.reward import reward
+from rewardlab.text.embedding import NGRAMS, embedded
+
+# ---- How near a reply is to what was asked, or to a reference --------------------------------------------------------
+
+
+@reward(over="group", relative=False)
+def relevance(group: Group, *, to: Literal["prompt", "answer"] = "prompt", embed: str = NGRAMS) -> list[Score]:
+    """The cosine of a reply with the last user message, or with the problem's answer, a text. Without such a text, no verdict.
+
+    Easily gamed by itself: a copy of the prompt has the highest.  embed: see `redundancy`.
+    """
+    wanted = group[0].problem.question if to == "prompt" else group[0].problem.answer
+    if not isinstance(wanted, str) or not wanted.strip():
+        return [Score(None, why=f"the problem has no text as its {to}")] * len(group)
+    table = embedded([wanted, *(t.reply for t in group)], embed)
+    return [Score(float(cosine)) for cosine in table[1:] @ table[0]]
+
+
+# ---- the recipe ---------------------------------------------------------------------------------------------------------
 
 CLOSED = "CONSTRAINED"
 HIGHEST = 3.5

@@ -16,10 +16,14 @@ Left out: an entropy bonus of 0.001, top-p. The measures of the paper are `early
 Data: prompts whose replies reason before they answer, with answers for the SFT; and listeners: listeners="PATH,PATH".
 """
 
+from __future__ import annotations
+
+from dataclasses import replace
 from typing import Any
 
-from rewardlab.core import Learner, Loop, Recipe, Run, loop
+from rewardlab.core import Group, Learner, Loop, Problem, Recipe, Rollout, Run, Sampling, Score, Scores, Trajectory, loop, rollout
 from rewardlab.core.domain import NonNegativeFloat, PositiveFloat, Share
+from rewardlab.errors import RewardlabError
 from rewardlab.evals.groups import told_apart
 from rewardlab.evals.own_reward import own_reward
 from rewardlab.evals.seeded_subset import own_share
@@ -27,12 +31,90 @@ from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.objectives.ratio import imitate
 from rewardlab.objectives.weighting import token_mean
 from rewardlab.proof.claim import Claim, Within
-from rewardlab.rewards.listeners import reasoning_transfer
 from rewardlab.rewards.recorded import score_in_data
+from rewardlab.rewards.reward import reward
 from rewardlab.rewards.task import correct
-from rewardlab.rollouts.answered import append_answer
 from rewardlab.rollouts.independent import independent
 from rewardlab.rollouts.recorded import recorded
+from rewardlab.text.prefixes import begun, same_answer, stated
+from rewardlab.text.reasoned import deciding_the_rest, with_gold
+
+# ---- Whether other models come to a reply's answer, when they go on from the beginning of its reasoning --------------
+
+
+@reward(over="groups")
+def reasoning_transfer(
+    groups: list[Group], run: Run, *, models: tuple[str, ...] = ("listener",), at: tuple[float, ...] = (0.25, 0.5, 0.75),
+    temperature: NonNegativeFloat = 0.9,
+) -> Scores:  # fmt: skip
+    """The share of continuations that state the reply's own answer, right or wrong: each model goes on once from the first share of
+    the reasoning's lines, for each of the shares `at`.
+
+    models: their names in the run (`Learner`s of the recipe). 0 for a reply without reasoning, or without an answer. No verdict
+    where a model's context cannot hold one.  Sivakumaran et al. 2026, arXiv:2602.16154
+    """
+    rows = [t for group in groups for t in group]
+    answers = [stated(t.reply) if begun(t.reply, 1.0) else None for t in rows]
+    asked = [(i, begun(rows[i].reply, share)) for i, answer in enumerate(answers) if answer for share in at]
+    heard: list[list[str | None]] = [[] for _ in rows]
+    for name in models:
+        texts = continued(run.model(name), [rows[i] for i, _ in asked], [text for _, text in asked], run, temperature)
+        for (i, _), text in zip(asked, texts, strict=True):
+            heard[i].append(text)
+    scores = iter([_agreement(answer, texts) for answer, texts in zip(answers, heard, strict=True)])
+    return [[next(scores) for _ in group] for group in groups]
+
+
+def continued(model: Any, rows: list[Trajectory], texts: list[str], run: Run, temperature: float) -> list[str | None]:
+    """What the model makes of each text as the beginning of its own reply to the row's prompt; None where it does not fit."""
+    if not rows:
+        return []
+    prompts = model.read([Trajectory(t.problem) for t in rows], [t.problem.prompt for t in rows])
+    # written as a reply, less the token that ends it
+    started = [t.cut(len(t) - 1, model.decode) for t in model.write(prompts, texts)]
+    fit = [i for i, t in enumerate(started) if len(t) + run.max_new <= model.context]
+    done = model.extend([started[i] for i in fit], Sampling(run.max_new, temperature), run.rng("listeners")) if fit else []
+    replies = {i: t.reply for i, t in zip(fit, done, strict=True)}
+    return [replies.get(i) for i in range(len(texts))]
+
+
+def _agreement(answer: str | None, texts: list[str | None]) -> Score:
+    if not answer:
+        return Score(0.0, why="no reasoning, or no answer")
+    if None in texts:
+        return Score(None, why="the beginning of the reasoning does not fit a listener's context")
+    said = [stated(text or "") for text in texts]
+    return Score(sum(bool(x) and same_answer(x or "", answer) for x in said) / max(1, len(said)), why=f"they say {said}")
+
+
+# ---- The policy's own reasoning with the gold answer after it --------------------------------------------------------
+
+
+@rollout(inner="of")
+def append_answer(problems: list[Problem], run: Run, *, of: Rollout, mark: str = "Answer:") -> list[Group]:
+    """What `of` samples, each with the gold answer in the place of its own. The answer's tokens alone are the policy's decisions:
+    its reasoning is text that was read, so that nothing is learnt of it. Recorded, so without log-probs of sampling.
+
+    mark: what stands before an answer, where the reply does not think between tags.  Replies that leave the model's context no room
+    for the answer are left out.
+    """
+    for p in problems:
+        if p.answer is None or isinstance(p.answer, list | dict) or not str(p.answer).strip():
+            raise RewardlabError(f"gold_answer_after needs a gold answer that is a text; problem {p.question[:60]!r} has none")
+    groups = of(problems, run)
+    rows = [t for group in groups for t in group]
+    prompts = run.policy.read([Trajectory(t.problem) for t in rows], [t.problem.prompt for t in rows])
+    befores, wholes = zip(*[with_gold(t.reply, str(t.problem.answer), mark) for t in rows], strict=True)
+    written = zip(prompts, run.policy.write(prompts, befores), run.policy.write(prompts, wholes), strict=True)
+    made = iter([deciding_the_rest(*row) for row in written])
+    done = [[replace(next(made), path=t.path) for t in group] for group in groups]
+    fit = [kept for group in done if (kept := [t for t in group if len(t) <= run.policy.context])]
+    if not fit:
+        raise RewardlabError(f"no gold answer fits the model's context of {run.policy.context} after its reply: lower --max-new")
+    return fit
+
+
+# ---- the recipe ---------------------------------------------------------------------------------------------------------
 
 
 @loop(inner="of")

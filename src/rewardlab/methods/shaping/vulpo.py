@@ -16,20 +16,126 @@ Data: prompts with code and its context, answers that are labels ("vulnerable", 
 `analysis`: what is wrong, in words. Replies end with "Lines: 3, 7-9" or "Lines: none", and "Answer: LABEL". judge="mine.py:sound".
 """
 
+from __future__ import annotations
+
+import re
+from statistics import fmean
 from typing import Any
 
-from rewardlab.core import Recipe
+from rewardlab.core import Group, Recipe, Run, Score, Scores, Trajectory
+from rewardlab.core.domain import NonNegativeFloat, PositiveFloat, PositiveShare
+from rewardlab.data.values import list_of
+from rewardlab.errors import RewardlabError
 from rewardlab.evals.pairs import reward_gap
 from rewardlab.evals.seeded_subset import own_share
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.algebra import aggregate
 from rewardlab.rewards.another_answer import with_answer
-from rewardlab.rewards.harder import difficulty_weighting
-from rewardlab.rewards.lines import located_lines
-from rewardlab.rewards.reward import Reward
+from rewardlab.rewards.reward import Reward, reward
 from rewardlab.rewards.task import correct
 from rewardlab.verifiers.text import token_f1
+
+# ----------------------------------------------------------------------------------------------------------------------
+#
+# A reward that is worth more on what is still done badly: on answers of a kind that are seldom right, and on hard problems.
+
+MEMORY = "harder_pays_more.accuracy"
+KINDS = 64
+"""Different gold answers that are told apart: they are labels, not texts."""
+
+
+@reward(over="groups")
+def difficulty_weighting(
+    groups: list[Group], run: Run, *, of: Reward, momentum: PositiveShare = 0.1, lowest: PositiveFloat = 0.5,
+    highest: PositiveFloat = 2.0, sample: NonNegativeFloat = 1.0,
+) -> Scores:  # fmt: skip
+    """The reward `of` times a factor of the problem's gold answer, a label, and a factor of its group:
+
+        label: clip((1 - a_l) / mean over labels of (1 - a), lowest, highest)       sample: 1 + sample (1 - p)
+
+    a_l: the accuracy on problems with that label, a running mean over steps that begins with the first.  p: the share of the group
+    that is right. Replies without a verdict by the task's verifier count in neither, and get none; steps are paid as outcomes.
+    """
+    verdicts = run.verdicts(groups)
+    accuracy = _accuracy(groups, verdicts, run, momentum)
+    missed = fmean(1 - a for a in accuracy.values()) if accuracy else 0.0
+    factors = {label: min(highest, max(lowest, (1 - a) / missed)) if missed else 1.0 for label, a in accuracy.items()}
+    for label, factor in factors.items():
+        run.log(f"factor/{label}", factor)
+    scores = []
+    for group, row, verdict in zip(groups, of(groups, run), verdicts, strict=True):
+        hard = 1 + sample * (1 - fmean(right)) if (right := _right(verdict)) else 1.0
+        scores.append([_scaled(s, v, factors.get(_label(t), 1.0) * hard) for t, s, v in zip(group, row, verdict, strict=True)])
+    return scores
+
+
+def _scaled(score: Score, verdict: Score, factor: float) -> Score:
+    if score.total is None or verdict.value is None:
+        return Score(None, why=score.why or verdict.why)
+    return Score(factor * score.total, why=f"{score.total:.3g} times {factor:.3g}")
+
+
+def _right(row: list[Score]) -> list[bool]:
+    return [s.value >= 1.0 for s in row if s.value is not None]
+
+
+def _label(t) -> str:
+    return str(t.problem.answer)
+
+
+def _accuracy(groups: list[Group], verdicts: Scores, run: Run, momentum: float) -> dict[str, float]:
+    """By label, up to this step. run.memory holds [step, before it, after it], so that a step may be scored again."""
+    seen: dict[str, list[bool]] = {}
+    for group, row in zip(groups, verdicts, strict=True):
+        for t, s in zip(group, row, strict=True):
+            if s.value is not None:
+                seen.setdefault(_label(t), []).append(s.value >= 1.0)
+    memory = run.memory.setdefault(MEMORY, {})
+    if len(memory.keys() | seen.keys()) > KINDS:
+        raise RewardlabError(
+            f"harder_pays_more: over {KINDS} different answers, such as {next(iter(seen))[:40]!r}; it compares labels, of which "
+            "there are few"
+        )
+    for label, right in seen.items():
+        step, before, after = memory.get(label, (None, None, None))
+        before = before if step == run.step else after
+        share = fmean(right)
+        memory[label] = [run.step, before, share if before is None else (1 - momentum) * before + momentum * share]
+    return {label: after for label, (_, _, after) in memory.items()}
+
+
+# ---- Whether a reply names the lines of the code that are wrong ------------------------------------------------------
+
+_STATED = re.compile(r"^\W{0,4}lines?\W{0,4}:([^\n]{0,400})", re.IGNORECASE | re.MULTILINE)
+_NUMBERS = re.compile(r"(?<!\d)(\d{1,6})(?!\d)(?:\s?[-–]\s?(\d{1,6})(?!\d))?")
+WIDEST = 1000
+"""Lines of a range that count; a longer one is as if it had not been said."""
+
+
+@reward
+def located_lines(trajectory: Trajectory, *, column: str = "lines") -> Score:
+    """F1 of the lines that a reply states, as in `Lines: 3, 7-9`, and those of a column of the problem, a list of numbers.
+
+    Where no line is wrong: 1 if none is stated, else 0. The last statement counts. No verdict where the column is no such list.
+    """
+    listed = list_of(trajectory.problem.meta.get(column))
+    if listed is None or not all(isinstance(n, int) and not isinstance(n, bool) for n in listed):
+        return Score(None, why=f"the column {column!r} is no list of line numbers")
+    wanted, stated = set(listed), stated_lines(trajectory.reply)
+    if not wanted or not stated:
+        return Score(float(wanted == stated), why=f"{len(stated)} lines stated, {len(wanted)} wrong")
+    return Score(2 * len(wanted & stated) / (len(wanted) + len(stated)), why=f"{len(wanted & stated)} of {len(wanted)} lines")
+
+
+def stated_lines(reply: str) -> set[int]:
+    """The numbers after the last `Lines:` of a reply."""
+    found = _STATED.findall(reply)
+    ranges = [(int(a), int(b or a)) for a, b in _NUMBERS.findall(found[-1])] if found else []
+    return {n for a, b in ranges if b - a < WIDEST for n in range(a, b + 1)}
+
+
+# ---- the recipe ---------------------------------------------------------------------------------------------------------
 
 
 def finding(lines: float = 0.5, why: float = 0.5, judge: Reward | None = None, verdict: Any = None) -> Reward:

@@ -15,16 +15,86 @@ by words. The reward model is trained here, as in bradley_terry.
 Data: pairs (chosen, rejected), with columns `instructions` (a list of {"id", ...}) and `passages` (texts) where there are such.
 """
 
-from rewardlab.core import Recipe, Score, Trajectory
+from __future__ import annotations
+
+import re
+
+from rewardlab.core import Group, Recipe, Run, Score, Scores, Trajectory
+from rewardlab.core.domain import PositiveInt
+from rewardlab.errors import RewardlabError
 from rewardlab.evals.pairs import pair_agreement
 from rewardlab.methods.baselines.bradley_terry import bradley_terry
 from rewardlab.proof.claim import Claim, Within
-from rewardlab.rewards.facts import supported_facts
 from rewardlab.rewards.model import model_score
 from rewardlab.rewards.reward import Reward, reward
-from rewardlab.rewards.routed import routed
 from rewardlab.rewards.verified_preference import verified_preference
+from rewardlab.text.bm25 import index_of, words
 from rewardlab.verifiers.instructions.verifier import instructions
+
+# ---- Whether what a reply says is borne out by passages that are known to be true ------------------------------------
+
+
+@reward(over="group", relative=False)
+def supported_facts(group: Group, *, passages: str = "passages", k: PositiveInt = 1) -> list[Score]:
+    """Of what the replies to a problem disagree on, the share that a reply has right by the evidence.
+
+    As in the factuality check of RewardAgent (arXiv:2502.19328), in four steps: the words in which the replies differ; a query, of
+    the prompt and these words; the k best of the problem's passages (BM25) as evidence; a judgement. Here that is by words: one
+    that occurs in some passages and not in all is a claim, and holds if it occurs in the evidence. A reply without a claim gets
+    1/2, as do all where they say the same. A problem without passages gives no verdict.
+
+    passages: the column that holds them, a list of texts.
+    """
+    known = group[0].problem.meta.get(passages) if group else None
+    if not known or not all(isinstance(text, str) for text in known):
+        return [Score(None, why=f"the problem has no column {passages!r} with a list of texts")] * len(group)
+    said = [set(words(t.reply)) for t in group]
+    differing = said[0].union(*said) - said[0].intersection(*said)
+    contents: list[set[str]] = [set(words(text)) for text in known]
+    # a word of all passages tells nothing apart: "the" is no claim
+    common: set[str] = contents[0].intersection(*contents) if len(known) > 1 else set()
+    checkable = differing & contents[0].union(*contents) - common
+    # sorted, so that the query does not depend on the order of a set
+    query = " ".join([group[0].problem.question, *sorted(differing)])
+    evidence = {word for text in index_of(tuple(known)).best(query, k) for word in words(text)}
+    return [_judged(reply & checkable, evidence) for reply in said]
+
+
+def _judged(claims: set[str], evidence: set[str]) -> Score:
+    if not claims:
+        return Score(0.5, why="nothing to check")
+    false = sorted(claims - evidence)
+    return Score(1 - len(false) / len(claims), why=f"not in the evidence: {', '.join(false)}" if false else "borne out")
+
+
+# ---- Rewards that are asked only where the prompt calls for them -----------------------------------------------------
+
+
+@reward(over="groups")
+def routed(groups: list[Group], run: Run, *, to: Reward, when: str = "", otherwise: float = 0.5) -> Scores:
+    """The reward `to` for problems whose prompt contains the regular expression `when`, in any case; `otherwise` for all others.
+
+    Where it is not asked, `to` is not called. Where it gives no verdict it pays `otherwise` too, so that the other rewards of the
+    reply still count. The share of problems that were sent to it is logged as routed/NAME.
+    """
+    try:
+        pattern = re.compile(when, re.IGNORECASE)
+    except re.error as e:
+        raise RewardlabError(f"routed: {when!r} is not a regular expression: {e}") from e
+    asked = [g for g, group in enumerate(groups) if group and pattern.search(group[0].problem.question)]
+    judged = dict(zip(asked, to([groups[g] for g in asked], run) if asked else [], strict=True))
+    if run is not None:
+        run.log(f"routed/{to.label}", len(asked) / max(1, len(groups)))
+    return [[_score(s, otherwise) for s in judged.get(g, [None] * len(group))] for g, group in enumerate(groups)]
+
+
+def _score(score: Score | None, otherwise: float) -> Score:
+    if score is None:
+        return Score(otherwise, why="not asked")
+    return Score(otherwise, why=f"no verdict: {score.why}") if score.total is None else Score(score.total, why=score.why)
+
+
+# ---- the recipe ---------------------------------------------------------------------------------------------------------
 
 CONSTRAINED = r"\b(at (least|most)|exactly|words?|sentences?|paragraphs?|include|mention|avoid|without|format|bullets?|in all)\b"
 FACTUAL = r"\b(who|when|where|which|what|how (many|much|old|far)|facts?|true)\b"
