@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rewardlab.core import Run, Score, Trajectory, ask, rollout
-from rewardlab.evals import step_judges
+from rewardlab.methods.process import fover as step_judges
 from rewardlab.methods.process.fover import step_judgements
 from rewardlab.models.embedded import untrained
 from rewardlab.rewards.reward import reward

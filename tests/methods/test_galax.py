@@ -13,9 +13,9 @@ from rewardlab import registry
 from rewardlab.core import Run, Trajectory, ask
 from rewardlab.engine.collate import collate
 from rewardlab.errors import RewardlabError
+from rewardlab.methods.process import galax as subgraphs
 from rewardlab.methods.process.galax import Graph, galax, grown_subgraph, learnt, logits, step_worth
 from rewardlab.models.embedded import untrained
-from rewardlab.rewards import subgraphs
 from rewardlab.tasks.modules.rewards import module_f1
 from rewardlab.text.splitters import mark
 

@@ -13,6 +13,7 @@ from rows import batch_of, outcome, steps
 from rewardlab import registry
 from rewardlab.core import Outputs, Run, Trajectory, ask
 from rewardlab.engine.collate import collate
+from rewardlab.methods.process import reasonflux_prm as thoughts
 from rewardlab.methods.process.reasonflux_prm import (
     claim,
     reasonflux_prm,
@@ -24,7 +25,6 @@ from rewardlab.methods.process.reasonflux_prm import (
     without_results,
 )
 from rewardlab.models.embedded import untrained
-from rewardlab.rewards import thoughts
 from rewardlab.rewards.reward import reward
 from rewardlab.text.splitters import mark
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from rewardlab.policies import autoencoder
+from rewardlab.methods.imitation import resa_sae_tuning as autoencoder
 
 
 def by_hand(k: int) -> torch.Tensor:
