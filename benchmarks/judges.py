@@ -58,7 +58,7 @@ def located() -> Any:
     """The F1 of first errors in written judgements, and the share of right final verdicts."""
     from rewardlab.core import Sampling, Trajectory, measure
     from rewardlab.evals.judges import first_error_f1
-    from rewardlab.tasks.verdicts.language import WORDS, read
+    from rewardlab.worlds.verdicts import WORDS, read
 
     @measure
     def judged(problems: Any, run: Any) -> dict[str, float]:

@@ -17,7 +17,7 @@ SERVICES = {"text", "processes", "sandbox", "data", "served"}
 """What parts are made with: reading text, child processes, isolated code, rows of data, models behind an address."""
 SLOT = "rewards.reward"
 """The reward slot: every module that makes rewards imports it."""
-PARTS = {"rewards", "verifiers", "tasks", "envs", "rollouts", "credit", "objectives", "select", "evals", "policies"}
+PARTS = {"rewards", "verifiers", "tasks", "worlds", "envs", "rollouts", "credit", "objectives", "select", "evals", "policies"}
 """Folders of parts. They import one another only where the table names a module."""
 TRAINING = {"runs", "report", "engine"}
 
@@ -44,6 +44,8 @@ MAY_IMPORT = {
     "rewards": EVERYWHERE | SERVICES | {"rewards", "verifiers.contract", "scorers.load_scorer"},
     # a task may be made of what a small policy says, which is sampled when a problem is first asked for
     "tasks": EVERYWHERE | SERVICES | {SLOT, "verifiers.contract", "tasks", "models.samples"},
+    # a small world, in one file: what a method pays there may be written with it
+    "worlds": EVERYWHERE | SERVICES | {"rewards", "verifiers.contract", "tasks", "worlds", "rollouts", "evals", "models.samples"},
     "runs": EVERYWHERE | {"runs"},
     "report": EVERYWHERE | {"runs", "report"},
     # it logs how many different answers are right

@@ -104,7 +104,7 @@ PRELOADED = [
         "rewardlab.api.training",
         "rewardlab.commands.cli",
         "rewardlab.policies.llama.policy",
-        "rewardlab.tasks.preferences",
+        "rewardlab.worlds.preferences",
         "rewardlab.rewards.external",
     ),
     *("transformers.models.auto.tokenization_auto", "transformers.models.llama.configuration_llama", "plotly.offline"),

@@ -12,7 +12,7 @@ from rewardlab.errors import RewardlabError
 from rewardlab.evals.advantages import advantage_cosine
 from rewardlab.methods.shaping.verpo import claim
 from rewardlab.rewards.reward import reward
-from rewardlab.tasks.codes.rewards import list_program
+from rewardlab.worlds.codes import list_program
 
 
 @rollout

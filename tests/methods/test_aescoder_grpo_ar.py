@@ -11,8 +11,8 @@ from rewardlab.core import Run, Score, Term, Trajectory, Turn, ask
 from rewardlab.engine.collate import collate
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.reward import reward
-from rewardlab.tasks.pages.problems import FAULTS, pages
 from rewardlab.verifiers.pages import browser
+from rewardlab.worlds.pages import FAULTS, pages
 
 # runs, looks, responds of five pages; the last has no verdict
 PAGES = [(1.0, 1.0, 1.0), (1.0, 0.5, 2 / 3), (1.0, 1.0, 0.0), (0.0, 0.0, 0.0), None]

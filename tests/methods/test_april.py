@@ -15,8 +15,8 @@ from rewardlab.errors import RewardlabError
 from rewardlab.methods.sampling.april import partial, written
 from rewardlab.models.embedded import untrained
 from rewardlab.rewards.length import length_penalty
-from rewardlab.tasks.euclid import euclid
 from rewardlab.verifiers.match import final_number
+from rewardlab.worlds.euclid import euclid
 
 
 class Scripted:

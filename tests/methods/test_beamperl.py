@@ -14,7 +14,7 @@ from rewardlab.engine.collate import collate
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.kinds import accuracy_by_kind
 from rewardlab.models.embedded import untrained
-from rewardlab.tasks.beams.problems import KINDS, beams, reactions
+from rewardlab.worlds.beams import KINDS, beams, reactions
 
 
 def said(text: str, length: int = 3, gold=("7P", "5P")) -> Trajectory:

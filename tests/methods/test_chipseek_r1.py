@@ -9,7 +9,7 @@ import torch
 from rewardlab import registry
 from rewardlab.core import Run, Trajectory, Turn, ask
 from rewardlab.engine.collate import collate
-from rewardlab.tasks.circuits.problems import circuits
+from rewardlab.worlds.circuits import circuits
 
 HEAD = "module top(input a, input b, input c, output y); assign y ="
 GOLD = f"{HEAD} a & (b | c); endmodule"

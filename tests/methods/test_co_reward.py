@@ -17,7 +17,7 @@ from rewardlab.evals.groups import told_apart
 from rewardlab.methods.intrinsic.co_reward import with_majority, with_rewrites
 from rewardlab.rewards.reward import reward
 from rewardlab.rollouts.independent import independent
-from rewardlab.tasks.wordings.problems import wordings
+from rewardlab.worlds.wordings import wordings
 
 PROBLEMS = [ask("Half of 6?", "3", rewrite="6 by 2?"), ask("1+1?", "2", rewrite="Twice 1?")]
 

@@ -16,9 +16,8 @@ from rewardlab.data.cliques import unlike
 from rewardlab.errors import RewardlabError
 from rewardlab.methods.curricula.codeboost import clique_coverage
 from rewardlab.sandbox import ProgramRun, Sandbox
-from rewardlab.tasks.snippets.problems import augmented, from_python, snippets
-from rewardlab.tasks.snippets.running import portable
 from rewardlab.tasks.sources import Shuffled
+from rewardlab.worlds.snippets import augmented, from_python, portable, snippets
 
 FORWARD = {"language": "list", "stdout": "10", "stderr": ""}
 FAILS = {"language": "list", "stdout": "", "stderr": "line 1\nline 2"}

@@ -7,8 +7,7 @@ from rows import Replies
 
 from rewardlab import registry
 from rewardlab.core import Run
-from rewardlab.tasks.notes.language import quality
-from rewardlab.tasks.notes.problems import notes
+from rewardlab.worlds.notes import notes, quality
 
 
 def pairs_of(task, gap: float, problems: int = 300):

@@ -14,11 +14,10 @@ from rewardlab import registry
 from rewardlab.core import Run, Trajectory, Turn, ask
 from rewardlab.errors import RewardlabError
 from rewardlab.methods.verifiers.compassverifier import EQUIVALENT, ERRORS, INVALID, augmented, f1_by_class, judgment_f1, varied
-from rewardlab.tasks.judgments.language import Case, case_of, stated, to_judge
-from rewardlab.tasks.judgments.rewards import judged_right
 from rewardlab.text.judgments import read_judgment
 from rewardlab.verifiers.match import final_answer
 from rewardlab.verifiers.math import verifier as math_verifier
+from rewardlab.worlds.judgments import Case, case_of, judged_right, stated, to_judge
 
 NUMBER = Case("What is 5+7?", "12", "5+7=12\nAnswer: 12", "A")
 PARTS = Case("What are they?", "3, 5", "Worked out.\nAnswer: 3, 5", "A")

@@ -10,10 +10,10 @@ from rewardlab import registry
 from rewardlab.core import Run, Trajectory, Turn, ask
 from rewardlab.engine.collate import collate
 from rewardlab.rewards.reward import reward
-from rewardlab.tasks.traces.problems import Hop, write
 from rewardlab.text import traces
 from rewardlab.text.traces import checks, cited, listed, section, well_formed
 from rewardlab.text.words import words
+from rewardlab.worlds.traces import Hop, write
 
 DOCUMENTS = ["The friend of Ann is Bob.", "The boss of Ann is Dee.", "The boss of Bob is Cal.", "The friend of Eve is Dee."]
 PLAN, CHAIN = ["friend of Ann", "boss of [Answer1]"], [Hop("Bob", 1), Hop("Cal", 3)]

@@ -14,7 +14,7 @@ from rewardlab.core import Run, Trajectory, Turn, ask, loop
 from rewardlab.data.salient import fit, salient_file
 from rewardlab.engine.collate import collate
 from rewardlab.errors import RewardlabError
-from rewardlab.tasks.charts.problems import CAUSAL, FEATURES, SHORTCUT, charts, expert
+from rewardlab.worlds.charts import CAUSAL, FEATURES, SHORTCUT, charts, expert
 
 NAMES = ["age", "bp", "hr", "wbc"]
 
@@ -133,7 +133,7 @@ def test_the_expert_finds_what_decides():
 
 def test_the_expert_has_seen_nothing_but_training_rows(monkeypatch):
     shown = []
-    monkeypatch.setattr("rewardlab.tasks.charts.problems.fit", lambda x, y: (shown.extend(zip(x, y, strict=True)), fit(x, y))[1])
+    monkeypatch.setattr("rewardlab.worlds.charts.fit", lambda x, y: (shown.extend(zip(x, y, strict=True)), fit(x, y))[1])
     expert.cache_clear()
     task = charts()
     expert(0.9)

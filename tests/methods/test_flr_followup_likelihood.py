@@ -13,8 +13,8 @@ from rewardlab.core import Run, Trajectory, Turn, ask
 from rewardlab.errors import RewardlabError
 from rewardlab.methods.intrinsic.flr_followup_likelihood import followup_likelihood
 from rewardlab.models.embedded import untrained
-from rewardlab.tasks.reactions.problems import CONFUSED, DISPLEASED, ITEMS, NEUTRAL, PLEASED, reactions
 from rewardlab.text.followups import FRONT
+from rewardlab.worlds.reactions import CONFUSED, DISPLEASED, ITEMS, NEUTRAL, PLEASED, reactions
 
 PROMPT = ask("Tea?", "Tea.", system="Be brief.")
 EXPECTED = {("good", "yes"): 0.5, ("good", "no, no"): 0.25, ("bad", "yes"): 0.125, ("bad", "no, no"): 0.5}

@@ -16,8 +16,8 @@ from rewardlab.errors import RewardlabError
 from rewardlab.methods.process import galax as subgraphs
 from rewardlab.methods.process.galax import Graph, galax, grown_subgraph, learnt, logits, step_worth
 from rewardlab.models.embedded import untrained
-from rewardlab.tasks.modules.rewards import module_f1
 from rewardlab.text.splitters import mark
+from rewardlab.worlds.modules import module_f1
 
 #     A - B - C     D hangs on A
 META = {

@@ -11,7 +11,7 @@ from rewardlab.core import Run, Score, Term, TokenCount, Trajectory, Turn, ask
 from rewardlab.engine.collate import collate
 from rewardlab.methods.intrinsic.igpo import belief, information_gain
 from rewardlab.models.embedded import untrained
-from rewardlab.tasks.facts.problems import facts
+from rewardlab.worlds.facts import facts
 
 
 class Knows:

@@ -23,7 +23,7 @@ from rewardlab.methods.control.ipl import (
 )
 from rewardlab.policies.control.actor import Actor, Shape
 from rewardlab.tasks.episodes import Episode, load_episodes, save_episodes
-from rewardlab.tasks.pointmass.problems import drive
+from rewardlab.worlds.pointmass import drive
 
 T, F = True, False
 MASK = torch.tensor([[F, T, F, T, F], [F, T, F, T, F]])

@@ -19,8 +19,8 @@ from rewardlab.models.embedded import untrained
 from rewardlab.models.load import learner_model
 from rewardlab.rewards.reward import reward
 from rewardlab.runs.config import RunConfig
-from rewardlab.tasks.drafts.problems import criticise, drafts, refine
 from rewardlab.tasks.sources import Shuffled
+from rewardlab.worlds.drafts import criticise, drafts, refine
 
 Q = ask("Q", "right")
 PROBLEMS = [ask(f"{i}+{i}=?", str(2 * i)) for i in range(10, 18)]

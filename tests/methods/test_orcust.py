@@ -16,9 +16,7 @@ from rewardlab.methods.process.orcust import orcust
 from rewardlab.models.embedded import untrained
 from rewardlab.rewards.principled import principled_turns, turn_chances, turn_reward
 from rewardlab.rewards.reward import reward
-from rewardlab.tasks.screens.environment import clicks
-from rewardlab.tasks.screens.language import last_box, last_click
-from rewardlab.tasks.screens.rewards import all_clicked, named_first
+from rewardlab.worlds.screens import all_clicked, clicks, last_box, last_click, named_first
 
 META = {"screens": [{"save": [5, 1, 8, 3], "open": [0, 0, 3, 2]}, {"close": [1, 4, 2, 8]}], "targets": ["save", "close"]}
 PROBLEM = ask("Press save, then close.\nsave 5 1 8 3", "close", **META)

@@ -13,7 +13,7 @@ import torch
 from rewardlab import registry
 from rewardlab.core import Run, Trajectory, Turn, ask
 from rewardlab.engine.collate import collate
-from rewardlab.tasks.trips.constraints import RULES, read_plan
+from rewardlab.worlds.trips import RULES, read_plan
 
 CONSTRAINTS = [
     {"category": "commonsense", "rule": "count", "value": 2},

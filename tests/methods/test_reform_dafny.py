@@ -11,7 +11,7 @@ pytest.importorskip("z3")
 from rewardlab import registry
 from rewardlab.core import Run, Trajectory, Turn, ask
 from rewardlab.engine.collate import collate
-from rewardlab.tasks.contracts.problems import contracts
+from rewardlab.worlds.contracts import contracts
 
 HEAD, CODE = "method m(x: int) returns (r: int)", "{ assert x >= 4; r := x - 4; }"
 GOLD = f"{HEAD} requires x >= 4 ensures r == x - 4 {CODE}"

@@ -132,7 +132,7 @@ def test_the_last_steps_are_for_answers():
         ("listener1", "copy:policy", 0),
         ("listener2", "embedded:arithmetic", 0),
     ]
-    assert "listeners_agree(models=('listener1', 'listener2'))" in str(made.reward)
+    assert "reasoning_transfer(models=('listener1', 'listener2'))" in str(made.reward)
     assert isinstance(made.also[0].recipe, Recipe)
 
 

@@ -16,8 +16,8 @@ from rewardlab.methods.diffusion.reno import ensemble, log_chi, noise_ascent, re
 from rewardlab.models.embedded import untrained
 from rewardlab.models.load import load_policy
 from rewardlab.policies.diffusion.denoiser import Denoiser
-from rewardlab.tasks.flows.rewards import projection
 from rewardlab.verifiers.match import exact_match
+from rewardlab.worlds.flows import projection
 
 EAST = Problem((Message("user", "east", data=np.array([1.0, 0.0], np.float32)),), (2.0, 0.0), {"modes": [(2.0, 0.0), (0.0, 2.0)]})
 

@@ -12,8 +12,7 @@ from rewardlab.core import Run, ask
 from rewardlab.engine.step import Ops
 from rewardlab.models.embedded import untrained
 from rewardlab.runs.config import RunConfig
-from rewardlab.tasks.notes.problems import notes
-from rewardlab.tasks.notes.rewards import note_quality
+from rewardlab.worlds.notes import note_quality, notes
 
 META = {"need": "corn", "hurry": False, "kind": False}
 GOOD, FAIR, BAD, OTHER = "Send fresh fine corn.", "Send fresh corn.", "Send corn, of course.", "Send rice."
@@ -54,7 +53,7 @@ def test_the_loss_is_dpos_on_the_survivors_alone():
 
 def test_a_reward_model_is_taught_where_no_reward_is_given():
     recipe = registry.build("rip")
-    assert str(recipe.rollout).startswith("survivors(of=ranked(by=model_score()")
+    assert str(recipe.rollout).startswith("filter_pairs(of=ranked(by=model_score()")
     assert (recipe.also[0].name, str(recipe.objective)) == ("reward_model", "dpo_loss()")
     assert str(registry.build("simpo+rip", {"score": note_quality()}).objective) == str(registry.build("simpo").objective)
 

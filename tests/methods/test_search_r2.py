@@ -15,8 +15,8 @@ from rewardlab.engine.collate import collate
 from rewardlab.errors import RewardlabError
 from rewardlab.methods.sampling.search_r2 import of_result, repaired, repaired_accuracy, useful_results
 from rewardlab.rewards.reward import reward
-from rewardlab.tasks.repairs.problems import first_wrong, repairs
 from rewardlab.text.refining import cut_of, to_refine
+from rewardlab.worlds.repairs import first_wrong, repairs
 
 PROBLEM = ask("Q", "right")
 

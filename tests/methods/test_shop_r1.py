@@ -14,8 +14,7 @@ from rewardlab.core import Run, Trajectory, Turn, ask, entropies
 from rewardlab.evals.pairs import reward_gap
 from rewardlab.models.embedded import untrained
 from rewardlab.rewards.intrinsic import self_certainty
-from rewardlab.tasks.shopping.problems import write
-from rewardlab.tasks.shopping.rewards import action_right, action_value
+from rewardlab.worlds.shopping import action_right, action_value, write
 
 CLICK = {"type": "click", "name": "red running shoes now"}
 TYPED = {"type": "type_and_submit", "name": "search box", "text": "warm red hat"}

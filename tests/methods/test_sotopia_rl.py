@@ -15,7 +15,7 @@ from rewardlab.methods.shaping.sotopia_rl import attributed_score
 from rewardlab.models.embedded import untrained
 from rewardlab.models.load import learner_model
 from rewardlab.runs.config import RunConfig
-from rewardlab.tasks.bargaining.problems import KINDS, bargaining, kind_of, value
+from rewardlab.worlds.bargaining import KINDS, bargaining, kind_of, value
 
 
 def paid(scores, attributions, **settings):

@@ -15,9 +15,8 @@ from rewardlab.core import Run, Trajectory, Turn, ask, rollout
 from rewardlab.engine.collate import collate
 from rewardlab.methods.process.tattoo import inspections_right, tattoo
 from rewardlab.rewards.inspected import inspected
-from rewardlab.tasks.inspections.environment import table_tool
-from rewardlab.tasks.inspections.problems import call_for, claimed, used
 from rewardlab.text.inspections import REFUSED, Inspection, call_in, inspections_of, is_about, verdicts_in
+from rewardlab.worlds.inspections import call_for, claimed, table_tool, used
 
 TABLE = {"Ada": {"age": 3, "weight": 7}, "Bo": {"age": 5, "weight": 8}}
 PROBLEM = ask("?", "wrong", table=TABLE, steps=["Bo age 5", "Ada weight 3", "5+3=8"], verdicts=[True, False, True])

@@ -17,8 +17,7 @@ from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.methods.search.thetaevolve import MEMORY, asked, evolution, inserted, parent_of, program_of, shaped, thetaevolve
 from rewardlab.rewards.reward import reward
 from rewardlab.rollouts.independent import independent
-from rewardlab.tasks.packings.problems import fits, read, worth
-from rewardlab.tasks.packings.rewards import packed
+from rewardlab.worlds.packings import fits, packed, read, worth
 
 
 @reward

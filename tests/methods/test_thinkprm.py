@@ -13,7 +13,7 @@ from rewardlab.engine.step import Ops, standard_loop
 from rewardlab.methods.process.thinkprm import every_verdict_right, first_accepted, judged, thinkprm
 from rewardlab.models.embedded import untrained
 from rewardlab.runs.config import RunConfig
-from rewardlab.tasks.verdicts.language import to_judge
+from rewardlab.worlds.verdicts import to_judge
 
 LINES = ["7+5=13", "13*3=39", "Answer: 39"]
 """The first is wrong, and what follows goes on from it rightly."""

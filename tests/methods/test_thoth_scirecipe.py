@@ -9,8 +9,7 @@ import pytest
 
 from rewardlab import registry
 from rewardlab.core import Run, Trajectory, Turn, ask
-from rewardlab.tasks.protocols.language import Step, aligned, read, step_score
-from rewardlab.tasks.protocols.problems import write
+from rewardlab.worlds.protocols import Step, aligned, read, step_score, write
 
 GOLD = [Step("add", ["salt"], ["5 ml"]), Step("heat", ["tube a", "buffer"], ["3 min", "hot"]), Step("spin", ["cells"], [])]
 

@@ -18,8 +18,7 @@ from rewardlab.methods.vision.vlm_r1 import vlm_r1
 from rewardlab.models.load import load_policy
 from rewardlab.policies.hf.vision import VisionPolicy
 from rewardlab.rewards.reward import reward
-from rewardlab.tasks.scenes.problems import written
-from rewardlab.tasks.scenes.rewards import average_precision, box_overlap, boxes_in, first_box_iou, no_more_boxes, overlaps
+from rewardlab.worlds.scenes import average_precision, box_overlap, boxes_in, first_box_iou, no_more_boxes, overlaps, written
 
 TWO = {"boxes": [[0, 0, 2, 2], [4, 4, 6, 6]], "kind": "detect"}
 ONE = {"boxes": [[0, 0, 2, 2]], "kind": "refer"}

@@ -9,8 +9,8 @@ from statistics import mean
 import pytest
 
 from rewardlab.errors import RewardlabError
-from rewardlab.tasks.ambiguous import ambiguous
 from rewardlab.text.confidences import stated_answers
+from rewardlab.worlds.ambiguous import ambiguous
 
 
 def test_every_reading_is_worked_out_from_the_words_and_each_is_meant_as_often():

@@ -8,8 +8,8 @@ import pytest
 
 from rewardlab import registry
 from rewardlab.errors import RewardlabError
-from rewardlab.tasks.calls.language import WORDING, Call, careless, sampled
 from rewardlab.verifiers.calls.verifier import function_calls
+from rewardlab.worlds.calls import WORDING, Call, careless, sampled
 
 
 def test_gold_replies_are_right_and_the_tools_fit_them():

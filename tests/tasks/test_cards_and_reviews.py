@@ -9,9 +9,9 @@ import statistics
 import pytest
 
 from rewardlab.errors import RewardlabError
-from rewardlab.tasks.cards.problems import cards
-from rewardlab.tasks.reviews.problems import reviews
 from rewardlab.text.boolean import matching, parse
+from rewardlab.worlds.cards import cards
+from rewardlab.worlds.reviews import reviews
 
 
 def test_a_card_says_what_its_sentence_says():

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from rewardlab.errors import RewardlabError
-from rewardlab.tasks.cells.problems import cells
+from rewardlab.worlds.cells import cells
 
 TASK = cells(test_size=100)
 PROBLEMS = [TASK.train[i] for i in range(400)]

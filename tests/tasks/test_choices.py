@@ -16,7 +16,7 @@ TASK = registry.task("choices", test_size=40)
 
 def values(problem: Problem, text: str) -> dict[str, float]:
     reply = Trajectory(problem, (Turn("policy", np.zeros(1, np.int64), text=text),), "end")
-    parts = ("choice", "rationale_agrees", "covered")
+    parts = ("choice", "rationale_agrees", "rationale_coverage")
     return {part: registry.part("reward", part)([[reply]])[0][0].value for part in parts}
 
 
@@ -35,7 +35,7 @@ def test_any_two_of_the_persons_signs_leave_the_right_name_alone():
 
 def test_the_gold_solution_is_right_faithful_and_complete_and_what_a_user_brings_is_in_the_columns():
     for problem in TASK.test:
-        assert values(problem, problem.meta["solution"]) == {"choice": 1, "rationale_agrees": 1, "covered": 1}
+        assert values(problem, problem.meta["solution"]) == {"choice": 1, "rationale_agrees": 1, "rationale_coverage": 1}
         assert set(problem.meta) == set(TASK.columns) - {"prompt", "answer"}
 
 

@@ -8,8 +8,7 @@ import pytest
 
 from rewardlab import registry
 from rewardlab.errors import RewardlabError
-from rewardlab.tasks.codes.language import slip
-from rewardlab.tasks.codes.problems import codes
+from rewardlab.worlds.codes import codes, slip
 
 PROGRAM = "keep > 3; unique; min"
 

@@ -7,7 +7,7 @@ import pytest
 from rewardlab import registry
 from rewardlab.errors import RewardlabError
 from rewardlab.models.embedded import tokenizer
-from rewardlab.tasks.critiques.language import criticised
+from rewardlab.worlds.critiques import criticised
 
 
 def test_each_step_is_read_and_a_wrong_one_put_right():
@@ -44,6 +44,6 @@ def test_it_is_played_by_the_policy_of_arithmetic():
 
 
 def test_a_problem_that_nobody_gets_wrong_is_refused(monkeypatch):
-    monkeypatch.setattr("rewardlab.tasks.critiques.problems.WRITERS", ((0.0, 0.0),))
+    monkeypatch.setattr("rewardlab.worlds.critiques.WRITERS", ((0.0, 0.0),))
     with pytest.raises(RewardlabError, match="choose another problem"):
         registry.task("critiques", test_size=5)

@@ -11,9 +11,9 @@ from rewardlab.core import Trajectory, ask
 from rewardlab.errors import RewardlabError
 from rewardlab.models.embedded import untrained
 from rewardlab.rewards.steps import derived_steps
-from rewardlab.tasks.derivations.problems import Step, derivations, read, slip, write
 from rewardlab.text.derivations import check
 from rewardlab.text.splitters import mark
+from rewardlab.worlds.derivations import Step, derivations, read, slip, write
 
 
 @pytest.mark.parametrize("lines", [1, 3, 5])

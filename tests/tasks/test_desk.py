@@ -11,7 +11,7 @@ from rewardlab import registry
 from rewardlab.core import Turn
 from rewardlab.envs.tools import recorded_tools
 from rewardlab.errors import RewardlabError
-from rewardlab.tasks.desk.problems import desk
+from rewardlab.worlds.desk import desk
 
 TASK = desk()
 

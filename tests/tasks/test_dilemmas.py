@@ -14,9 +14,7 @@ from rewardlab.errors import RewardlabError
 from rewardlab.methods.credit.advantage_alignment_llm import PLAYERS, against_itself
 from rewardlab.models.embedded import untrained
 from rewardlab.rollouts.interactive import interactive
-from rewardlab.tasks.dilemmas.environment import dilemma
-from rewardlab.tasks.dilemmas.problems import dilemmas
-from rewardlab.tasks.dilemmas.rewards import cooperates
+from rewardlab.worlds.dilemmas import cooperates, dilemma, dilemmas
 
 PAYOFFS = {"temptation": 5, "reward": 3, "punishment": 1, "sucker": 0}
 

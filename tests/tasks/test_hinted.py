@@ -7,8 +7,8 @@ import random
 import pytest
 
 from rewardlab.errors import RewardlabError
-from rewardlab.tasks.hinted import hinted
 from rewardlab.tasks.slips import by_wrong_rule
+from rewardlab.worlds.hinted import hinted
 
 
 def test_a_hint_is_the_first_step_that_a_wrong_rule_gets_wrong_and_stands_in_no_prompt():

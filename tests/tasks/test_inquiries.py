@@ -7,7 +7,7 @@ import random
 import pytest
 
 from rewardlab.errors import RewardlabError
-from rewardlab.tasks.inquiries.problems import Habits, inquiries, play
+from rewardlab.worlds.inquiries import Habits, inquiries, play
 
 TASK = inquiries(test_size=60)
 

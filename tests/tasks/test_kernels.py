@@ -7,11 +7,9 @@ import pytest
 
 from rewardlab.core import Trajectory, Turn, ask
 from rewardlab.errors import RewardlabError
-from rewardlab.tasks.kernels.environment import cost_feedback as machine
-from rewardlab.tasks.kernels.judge import judge
-from rewardlab.tasks.kernels.problems import FOLDED, SAME, WORTH, kernels
-from rewardlab.tasks.kernels.rewards import fast_program, speedup, work_share
 from rewardlab.tasks.programs import parse, run
+from rewardlab.worlds.kernels import FOLDED, SAME, WORTH, fast_program, judge, kernels, speedup, work_share
+from rewardlab.worlds.kernels import cost_feedback as machine
 
 # f; g on [3, 1]: (1 + 2) + (1 + 2) for f, 1 + 2 * 2 and 1 + 1 for g
 GIVEN = {"library": {"f": "+ 1; + 2", "g": "sort; last"}, "inputs": [[3, 1]], "outputs": [6], "cost": 13}

@@ -8,8 +8,7 @@ import statistics
 import pytest
 
 from rewardlab import registry
-from rewardlab.tasks.notes.language import quality, read
-from rewardlab.tasks.notes.problems import notes
+from rewardlab.worlds.notes import notes, quality, read
 
 ASKED = {"need": "corn", "hurry": True, "kind": True}
 

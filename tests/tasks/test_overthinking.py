@@ -6,7 +6,7 @@ import random
 from collections import Counter
 
 from rewardlab.core import Task
-from rewardlab.tasks.overthinking import overthinking
+from rewardlab.worlds.overthinking import overthinking
 
 
 def replies(task: Task) -> list[tuple[int, bool, int]]:

@@ -1,7 +1,7 @@
 """Generated tests: wrong at their rate, and often as the careless programmer is."""
 
 from rewardlab import registry
-from rewardlab.tasks.poor_tests import poor_tests
+from rewardlab.worlds.poor_tests import poor_tests
 
 
 def share_passed(task, program_of) -> float:

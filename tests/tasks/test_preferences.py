@@ -12,7 +12,7 @@ from rewardlab.errors import RewardlabError
 from rewardlab.models import samples as sampling
 from rewardlab.models.embedded import untrained
 from rewardlab.tasks.cues import PHRASE, with_checks
-from rewardlab.tasks.preferences import preferences
+from rewardlab.worlds.preferences import preferences
 
 
 def share(problems, says) -> float:

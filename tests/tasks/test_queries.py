@@ -8,8 +8,7 @@ import pytest
 
 from rewardlab import registry
 from rewardlab.errors import RewardlabError
-from rewardlab.tasks.queries.language import LANGUAGES, Query, asked, read, slip
-from rewardlab.tasks.queries.problems import queries
+from rewardlab.worlds.queries import LANGUAGES, Query, asked, queries, read, slip
 
 TOTAL = Query("SUM", "age", "pets", "weight", "<", "9")
 

@@ -19,11 +19,11 @@ from rewardlab.tasks.arithmetic import arithmetic
 from rewardlab.tasks.countdown.problems import countdown
 from rewardlab.tasks.gsm8k import gsm8k
 from rewardlab.tasks.positions import chosen, distinct_positions
-from rewardlab.tasks.preferences import preferences
 from rewardlab.tasks.records import records
 from rewardlab.tasks.sources import Listed, Shuffled
 from rewardlab.util.serialize import pack
 from rewardlab.verifiers.pages import browser
+from rewardlab.worlds.preferences import preferences
 
 NAMES = sorted(registry.task_files())
 NEED_OPTIONS = {"records", "reasoning_gym"}

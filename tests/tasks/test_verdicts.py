@@ -8,10 +8,8 @@ import pytest
 from rewardlab import registry
 from rewardlab.core import Run, Trajectory, Turn
 from rewardlab.models.embedded import untrained
-from rewardlab.tasks.verdicts.language import read, to_judge, written
-from rewardlab.tasks.verdicts.problems import worked
-from rewardlab.tasks.verdicts.rewards import every_step_judged, final_verdict, step_verdicts
 from rewardlab.text.splitters import mark
+from rewardlab.worlds.verdicts import every_step_judged, final_verdict, read, step_verdicts, to_judge, worked, written
 
 GOLD = ["7+5=12", "12*3=36"]  # Start with 7. Add 5. Multiply by 3.
 

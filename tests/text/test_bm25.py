@@ -10,9 +10,9 @@ from rewardlab import registry
 from rewardlab.core import Trajectory, Turn, ask
 from rewardlab.envs.search import search
 from rewardlab.errors import RewardlabError
-from rewardlab.tasks.facts.problems import NOTHING, facts, look_up
 from rewardlab.text.bm25 import BM25
 from rewardlab.verifiers.match import final_answer
+from rewardlab.worlds.facts import NOTHING, facts, look_up
 
 
 def said(text: str) -> Turn:

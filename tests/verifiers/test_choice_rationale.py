@@ -47,9 +47,9 @@ def test_options_by_letter_and_problems_without_any():
 
 def test_the_share_of_what_should_be_mentioned():
     required = {"required": ["fever", "Stiff neck", "rash"]}
-    assert value("- FEVER: x\nstiff neck\nAnswer: A, for the rash", "covered", **required) == pytest.approx(2 / 3)
-    assert value("feverish rashes\nAnswer: A", "covered", **required) == 0
-    assert value("fever, stiff neck, rash\nAnswer: A", "covered", **required) == 1
-    assert value("fever", "covered", required=[]) is None
-    assert value("fever", "covered") is None
-    assert value("fever", "covered", required=["fever", 3]) is None
+    assert value("- FEVER: x\nstiff neck\nAnswer: A, for the rash", "rationale_coverage", **required) == pytest.approx(2 / 3)
+    assert value("feverish rashes\nAnswer: A", "rationale_coverage", **required) == 0
+    assert value("fever, stiff neck, rash\nAnswer: A", "rationale_coverage", **required) == 1
+    assert value("fever", "rationale_coverage", required=[]) is None
+    assert value("fever", "rationale_coverage") is None
+    assert value("fever", "rationale_coverage", required=["fever", 3]) is None

@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rewardlab.errors import RewardlabError
-from rewardlab.tasks import graphs as tasks
 from rewardlab.verifiers.graphs.checks import KINDS, judge, solvable
 from rewardlab.verifiers.graphs.verifier import graph_solution
+from rewardlab.worlds import graphs as tasks
 
 SQUARE = {"nodes": ["A", "B", "C", "D"], "edges": [["A", "B"], ["B", "C"], ["C", "D"], ["D", "A"], ["A", "C"]]}
 ROADS = {"edges": [["A", "B", 1], ["B", "C", 1], ["A", "C", 3], ["C", "D", 2], ["A", "D", 9]]}

@@ -19,11 +19,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rewardlab.tasks.sql import sql as task
 from rewardlab.verifiers.sql.engines import Result
 from rewardlab.verifiers.sql.queries import Query
 from rewardlab.verifiers.sql.results import difference
 from rewardlab.verifiers.sql.verifier import sql as judged_by_results
+from rewardlab.worlds.sql import sql as task
 
 PETS = """CREATE TABLE pets (name TEXT, kind TEXT, age INTEGER, weight REAL);
 INSERT INTO pets VALUES ('Rex','dog',3,10.5), ('Tom','cat',5,4.25), ('Ada','dog',7,NULL), ('Bo','cat',5,4.25);

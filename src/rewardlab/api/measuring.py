@@ -58,7 +58,9 @@ def is_own(recipe: Recipe, task: Task) -> bool:
     indirectly = (monte_carlo_steps().function, binary_search_steps().function, principled_turns(principles=correct()).function)
     asked = (correct().function, detail(name="").function, verifier.function, *indirectly)
     functions = [part.function for part in recipe.reward.walk() if hasattr(part, "function")]
-    return not any(function in asked or function.__module__.startswith("rewardlab.tasks.") for function in functions)
+    return not any(
+        function in asked or function.__module__.startswith(("rewardlab.tasks.", "rewardlab.worlds.")) for function in functions
+    )
 
 
 def _compares(reward: Reward) -> bool:

@@ -22,9 +22,9 @@ HUB = "hub:"
 
 
 def task_files() -> dict[str, Path]:
-    """Name to file of every task: tasks/NAME.py, or tasks/NAME/problems.py, with a function NAME."""
-    files = {path.stem: path for path in sorted((PACKAGE / "tasks").glob("*.py"))}
-    files |= {path.parent.name: path for path in sorted((PACKAGE / "tasks").glob("*/problems.py"))}
+    """Name to file of every task: tasks/NAME.py, or NAME/problems.py, and the same in worlds/, with a function NAME."""
+    files = {path.stem: path for room in ("tasks", "worlds") for path in sorted((PACKAGE / room).glob("*.py"))}
+    files |= {path.parent.name: path for room in ("tasks", "worlds") for path in sorted((PACKAGE / room).glob("*/problems.py"))}
     # a search in the text: importing every task would load torch and take seconds
     return {name: path for name, path in files.items() if f"\ndef {name}(" in path.read_text("utf-8")}
 
@@ -104,7 +104,7 @@ def parse_options(text: str, first: str | None = None) -> dict[str, Any]:
 
 
 def _load(name: str, options: dict[str, Any], written: str, besides: dict[str, Any]) -> Task:
-    """Call the function in tasks/NAME.py.
+    """Call the function in the file of the task.
 
     The task keeps its source (the name as `written`, and the options passed `besides`), from which it can be loaded again.
     """

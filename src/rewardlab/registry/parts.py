@@ -24,7 +24,8 @@ from .kept import read_each
 from .old_names import RENAMED_SETTINGS, current_name
 
 SLOT_OF_FOLDER = {
-    "rewards": "reward", "verifiers": "reward", "tasks": "reward", "envs": "environment", "rollouts": "rollout", "credit": "credit",
+    "rewards": "reward", "verifiers": "reward", "tasks": "reward", "worlds": "reward",
+    "envs": "environment", "rollouts": "rollout", "credit": "credit",
     "objectives": "objective", "select": "select", "evals": "measure",
 }  # fmt: skip
 """The folders that hold shared parts, and the slot that most parts of a folder fill."""

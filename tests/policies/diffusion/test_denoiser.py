@@ -16,7 +16,7 @@ from rewardlab.methods.diffusion.tempflow_grpo import one_step_branches
 from rewardlab.models.load import load_policy
 from rewardlab.policies.diffusion.denoiser import Denoiser
 from rewardlab.rollouts.independent import independent
-from rewardlab.tasks.flows.rewards import closeness, mode_posterior, projection
+from rewardlab.worlds.flows import closeness, mode_posterior, projection
 
 EAST = Problem((Message("user", "east", data=np.array([1.0, 0.0], np.float32)),), (2.0, 0.0), {"modes": [(2.0, 0.0), (0.0, 2.0)]})
 

@@ -53,7 +53,7 @@ from rewardlab.objectives.weighting import token_mean
 from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.environment import paid
 from rewardlab.rollouts.interactive import play
-from rewardlab.tasks.dilemmas.environment import dilemma
+from rewardlab.worlds.dilemmas import dilemma
 
 # ----------------------------------------------------------------------------------------------------------------------
 #

@@ -24,8 +24,7 @@ from rewardlab.objectives.ratio import clipped_ratio
 from rewardlab.objectives.weighting import token_mean
 from rewardlab.proof.claim import Claim
 from rewardlab.rollouts.interactive import interactive
-from rewardlab.tasks.kernels.environment import cost_feedback
-from rewardlab.tasks.kernels.rewards import speedup, work_share
+from rewardlab.worlds.kernels import cost_feedback, speedup, work_share
 
 
 @credit

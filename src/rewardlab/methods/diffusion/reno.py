@@ -25,7 +25,7 @@ from rewardlab.evals.rewards import mean_reward
 from rewardlab.proof.claim import Claim
 from rewardlab.rewards.reward import Reward
 from rewardlab.select.best import best
-from rewardlab.tasks.flows.rewards import mode_posterior, projection
+from rewardlab.worlds.flows import mode_posterior, projection
 
 # ---- Search over the initial noise of a frozen generator -------------------------------------------------------------
 

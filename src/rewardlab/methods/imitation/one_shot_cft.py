@@ -25,8 +25,8 @@ from rewardlab.errors import RewardlabError
 from rewardlab.methods.baselines.sft import sft
 from rewardlab.proof.claim import Claim, Within
 from rewardlab.rollouts.recorded import recorded
-from rewardlab.tasks.critiques.language import ASK as SHORT
 from rewardlab.text.filled import filled
+from rewardlab.worlds.critiques import ASK as SHORT
 
 ASK = (
     "Please critique whether the following solution to the question is correct.\n\nQuestion:\n{question}\n\nSolution:\n{candidate}"

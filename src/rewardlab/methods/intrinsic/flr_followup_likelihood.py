@@ -32,9 +32,9 @@ from rewardlab.rewards.reward import reward
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.independent import independent
 from rewardlab.rollouts.ranked import ranked
-from rewardlab.tasks.reactions.problems import DISPLEASED, PLEASED
 from rewardlab.text.followups import FRONT, NEGATIVE, POSITIVE
 from rewardlab.text.pieces import tokens_with
+from rewardlab.worlds.reactions import DISPLEASED, PLEASED
 
 # ---- What a model expects the user to say next, as a reward of the reply ---------------------------------------------
 

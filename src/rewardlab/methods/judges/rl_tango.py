@@ -46,10 +46,19 @@ from rewardlab.evals.passk import accuracy
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.proof.claim import Claim, Within
 from rewardlab.rollouts.independent import independent
-from rewardlab.tasks.verdicts.language import TOLD, WORDS, Judgement, begun, read, to_judge
-from rewardlab.tasks.verdicts.problems import verdicts
-from rewardlab.tasks.verdicts.rewards import every_step_judged, final_verdict, step_verdicts
 from rewardlab.text.splitters import cut
+from rewardlab.worlds.verdicts import (
+    TOLD,
+    WORDS,
+    Judgement,
+    begun,
+    every_step_judged,
+    final_verdict,
+    read,
+    step_verdicts,
+    to_judge,
+    verdicts,
+)
 
 # ---- Replies with a token limit other than the run's -----------------------------------------------------------------
 

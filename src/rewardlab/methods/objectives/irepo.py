@@ -30,7 +30,7 @@ from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.imperfect import votes
 from rewardlab.rewards.reward import Reward
 from rewardlab.rollouts.ranked import ranked
-from rewardlab.tasks.notes.rewards import note_quality
+from rewardlab.worlds.notes import note_quality
 
 
 @objective(unit="group", needs=("ref",))

@@ -32,7 +32,7 @@ from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.recorded import score_in_data
 from rewardlab.rewards.reward import Reward
 from rewardlab.rollouts.ranked import ranked
-from rewardlab.tasks.notes.rewards import note_quality
+from rewardlab.worlds.notes import note_quality
 
 
 @credit

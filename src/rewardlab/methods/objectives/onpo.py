@@ -33,7 +33,7 @@ from rewardlab.objectives.pairs import margin, row_sum
 from rewardlab.proof.claim import Claim
 from rewardlab.rewards.reward import Reward
 from rewardlab.rollouts.ranked import ranked
-from rewardlab.tasks.notes.rewards import note_quality
+from rewardlab.worlds.notes import note_quality
 
 # ---- Games between replies, solved by self-play, exactly: how fast a rule of update finds what no reply beats --------
 

@@ -32,7 +32,7 @@ from rewardlab.rewards.recorded import score_in_data
 from rewardlab.rewards.reward import Reward
 from rewardlab.rollouts.goals import under_both_goals
 from rewardlab.rollouts.recorded import recorded
-from rewardlab.tasks.notes.rewards import note_quality
+from rewardlab.worlds.notes import note_quality
 
 # ----------------------------------------------------------------------------------------------------------------------
 #

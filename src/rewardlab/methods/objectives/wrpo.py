@@ -32,7 +32,7 @@ from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.reward import Reward
 from rewardlab.rollouts.ranked import ranked
 from rewardlab.rollouts.with_demonstrations import with_demonstrations
-from rewardlab.tasks.notes.rewards import note_quality
+from rewardlab.worlds.notes import note_quality
 
 
 @objective(unit="group", needs=("ref",))

@@ -28,9 +28,7 @@ from rewardlab.rewards.reward import Reward
 from rewardlab.rewards.task import correct
 from rewardlab.rewards.turns import each_turn
 from rewardlab.rollouts.interactive import interactive
-from rewardlab.tasks.screens.environment import clicks
-from rewardlab.tasks.screens.language import FORM
-from rewardlab.tasks.screens.rewards import named_first
+from rewardlab.worlds.screens import FORM, clicks, named_first
 
 JUDGE, TURNS = "judge", "turns"
 PRINCIPLES = (

@@ -33,8 +33,8 @@ from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.inspected import grounded_verdicts
 from rewardlab.rollouts.interactive import interactive
-from rewardlab.tasks.inspections.environment import table_tool
 from rewardlab.text.inspections import inspections_of, is_about
+from rewardlab.worlds.inspections import table_tool
 
 # ---- How well a judge with a tool finds what is wrong in solutions ---------------------------------------------------
 

@@ -31,8 +31,8 @@ from rewardlab.methods.baselines.sft import sft
 from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.own_verdict import chances
 from rewardlab.rewards.reward import Reward, reward
-from rewardlab.tasks.verdicts.language import SIGNS, WORDS, read
 from rewardlab.util.ranking import auc_of
+from rewardlab.worlds.verdicts import SIGNS, WORDS, read
 
 LABELS = (
     "Rows are solutions to judge: a prompt that numbers the steps, a list `verdicts` with true for each right step, and the answer "

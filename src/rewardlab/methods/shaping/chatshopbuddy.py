@@ -32,8 +32,8 @@ from rewardlab.rewards.format import format_ok
 from rewardlab.rewards.operator import operator
 from rewardlab.rewards.reward import Reward, reward
 from rewardlab.rewards.task import correct
-from rewardlab.tasks.notes.rewards import praise_words
 from rewardlab.verifiers.text import rouge
+from rewardlab.worlds.notes import praise_words
 
 # ---- Rollouts of which only the most telling are kept: the best, as short as they come, and the worst, as long -------
 

@@ -14,7 +14,7 @@ curriculum. GRPO without a KL term. Left out: TravelPlanner's tools and its chec
 one of an environment that the base plays, and a problem brings its constraints as data.
 
 Data: prompts with the columns `fields`, {"city": "text", "cost": "number"}, and `constraints`, a list of {"category", "rule",
-"field", "value"} with category "commonsense" or "hard" and a rule of tasks/trips/constraints.py: count, among, distinct, at_most,
+"field", "value"} with category "commonsense" or "hard" and a rule of worlds/trips.py: count, among, distinct, at_most,
 includes, excludes, as_listed.
 """
 
@@ -27,7 +27,7 @@ from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.algebra import scheduled
 from rewardlab.rewards.reward import Reward
 from rewardlab.rollouts.independent import independent
-from rewardlab.tasks.trips.rewards import plan_macro, plan_micro, plan_passes, plan_schema
+from rewardlab.worlds.trips import plan_macro, plan_micro, plan_passes, plan_schema
 
 Stages = Literal["dense", "category", "sparse", "curriculum"]
 

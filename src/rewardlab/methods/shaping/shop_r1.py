@@ -26,7 +26,7 @@ from rewardlab.evals.seeded_subset import own_share
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.intrinsic import self_certainty
-from rewardlab.tasks.shopping.rewards import action_right, action_value
+from rewardlab.worlds.shopping import action_right, action_value
 
 
 def shop_r1(

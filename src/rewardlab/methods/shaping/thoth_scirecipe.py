@@ -28,7 +28,7 @@ from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.algebra import aggregate
 from rewardlab.rewards.reward import Reward
 from rewardlab.rollouts.independent import independent
-from rewardlab.tasks.protocols.rewards import action_order, protocol_form, protocol_told, step_count, step_semantics
+from rewardlab.worlds.protocols import action_order, protocol_form, protocol_told, step_count, step_semantics
 
 Actions = Literal["strict", "lcs"]
 Over = Literal["matched", "longest"]

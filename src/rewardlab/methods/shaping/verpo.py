@@ -28,7 +28,7 @@ from rewardlab.rewards.reward import Reward, reward
 from rewardlab.rewards.task import correct, detail
 from rewardlab.rewards.tests import weighted_tests
 from rewardlab.rollouts.independent import independent
-from rewardlab.tasks.codes.rewards import list_program
+from rewardlab.worlds.codes import list_program
 
 
 @reward

@@ -33,9 +33,9 @@ from rewardlab.evals.passk import mean_interval
 from rewardlab.methods.baselines.sft import sft
 from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.reward import Reward
-from rewardlab.tasks.judgments.language import Case, but, case_of, place, stated, to_judge
 from rewardlab.text.judgments import JUDGMENTS, read_judgment
 from rewardlab.verifiers.match import final_answer
+from rewardlab.worlds.judgments import Case, but, case_of, place, stated, to_judge
 
 # ---- Three-way judgements against the gold ones: VerifierBench's accuracy and F1 -------------------------------------
 

@@ -20,7 +20,7 @@ from rewardlab.objectives.regularise import kl_to_reference
 from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.format import format_ok
 from rewardlab.rewards.reward import reward
-from rewardlab.tasks.scenes.rewards import average_precision, first_box_iou, no_more_boxes
+from rewardlab.worlds.scenes import average_precision, first_box_iou, no_more_boxes
 
 FORMAT = r"<answer>(\[\d+,\d+,\d+,\d+\])+</answer>"
 

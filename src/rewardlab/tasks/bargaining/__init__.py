@@ -1,1 +1,0 @@
-"""Talks between a seller and a buyer, whose utterances have known effects."""

@@ -1,1 +1,0 @@
-"""Beams on two supports, and what these bear."""

@@ -1,1 +1,0 @@
-"""Requests to be answered by calls of tools, as JSON."""

@@ -1,1 +1,0 @@
-"""Sentences to be written as JSON."""

@@ -1,1 +1,0 @@
-"""Questions and statements about a small table, answered with the cells that were read."""

@@ -1,1 +1,0 @@
-"""Multiple choice with its knowledge in the prompt, and a rationale that can be checked."""

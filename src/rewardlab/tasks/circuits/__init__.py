@@ -1,1 +1,0 @@
-"""Boolean circuits, to be written in Verilog."""

@@ -1,1 +1,0 @@
-"""Small methods, and what they require and ensure."""

@@ -1,1 +1,0 @@
-"""Critiques of many solutions of one problem."""

@@ -1,1 +1,0 @@
-"""Derivations in propositional logic, whose every line a small program can check."""

@@ -1,1 +1,0 @@
-"""Questions at a desk, each answered yes or no by what the right call of a tool says."""

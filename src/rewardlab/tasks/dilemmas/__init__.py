@@ -1,1 +1,0 @@
-"""Prisoner's dilemmas in words, played several times in a row by two players."""

@@ -1,1 +1,0 @@
-"""Questions about facts, answered by looking things up."""

@@ -1,1 +1,0 @@
-"""Programs of a few lines, of which few have a line that is not what was wanted."""

@@ -1,1 +1,0 @@
-"""Points in the plane, made by a denoiser."""

@@ -1,1 +1,0 @@
-"""A grid with a goal and a trap."""

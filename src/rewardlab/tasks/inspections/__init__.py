@@ -1,1 +1,0 @@
-"""Solutions of questions about a table, to be inspected step by step with a tool."""

@@ -1,1 +1,0 @@
-"""Replies to be judged against a gold answer: right, wrong, or no answer at all."""

@@ -1,1 +1,0 @@
-"""Programs to be rewritten so that they need fewer operations."""

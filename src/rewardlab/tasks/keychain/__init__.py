@@ -1,1 +1,0 @@
-"""Questions about people, hidden behind chains of keys."""

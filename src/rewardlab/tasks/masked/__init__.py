@@ -1,1 +1,0 @@
-"""Texts with hidden names, which must be found by searching."""

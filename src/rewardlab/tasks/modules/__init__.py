@@ -1,1 +1,0 @@
-"""Small graphs whose nodes carry numbers, and in each a module of nodes that belong together."""

@@ -1,1 +1,0 @@
-"""Circles to be packed into a square, on a grid."""

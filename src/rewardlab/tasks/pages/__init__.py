@@ -1,1 +1,0 @@
-"""Small web pages, to be written in HTML."""

@@ -1,1 +1,0 @@
-"""A point mass to be steered."""

@@ -1,1 +1,0 @@
-"""Wishes, replies to them, and how people react."""

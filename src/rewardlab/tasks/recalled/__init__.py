@@ -1,1 +1,0 @@
-"""Questions about facts that a policy has learnt by heart, some of them wrongly."""

@@ -1,1 +1,0 @@
-"""Questions about facts, and searches that went wrong."""

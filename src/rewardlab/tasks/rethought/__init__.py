@@ -1,1 +1,0 @@
-"""Chains of arithmetic that are thought through carelessly, and then answered with more care."""

@@ -1,1 +1,0 @@
-"""Pictures of shapes, and boxes around them."""

@@ -1,1 +1,0 @@
-"""Screens of labelled boxes, to be clicked on one after the other."""

@@ -1,1 +1,0 @@
-"""Pieces of code without any instructions, made into tasks by running them."""

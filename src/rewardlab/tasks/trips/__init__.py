@@ -1,1 +1,0 @@
-"""Trips to be planned day by day, within constraints that can be counted."""

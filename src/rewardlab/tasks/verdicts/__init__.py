@@ -1,1 +1,0 @@
-"""Solutions to be judged step by step."""

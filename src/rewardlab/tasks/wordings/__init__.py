@@ -1,1 +1,0 @@
-"""Chains of arithmetic, each told in two ways."""
